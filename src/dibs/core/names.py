@@ -1,0 +1,68 @@
+"""Names that people and agents type: which are allowed, how they are shown, what was meant.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dibs.errors import BadInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: How many characters of a wrong value a message repeats.
+SHOWN = 200
+
+AGENT_ID_MAX = 64
+_ALNUM = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+AGENT_ID_CHARACTERS = _ALNUM | frozenset("._-")
+
+
+def check_agent_id(text: str) -> str:
+    """Return ``text`` if it can be the id of an agent, else raise ``BadInput`` (``AGENT_ID``)."""
+    if (
+        isinstance(text, str)
+        and 0 < len(text) <= AGENT_ID_MAX
+        and text[0] in _ALNUM
+        and AGENT_ID_CHARACTERS.issuperset(text)
+    ):
+        return text
+    raise BadInput(
+        f"{quote(text)} cannot be the id of an agent.",
+        code="AGENT_ID",
+        field="agent",
+        hint=(
+            f"Use 1 to {AGENT_ID_MAX} letters (a-z, A-Z), digits, dots, underscores or hyphens; "
+            "the first is a letter or a digit."
+        ),
+    )
+
+
+def quote(value: object) -> str:
+    """Return ``value`` in quotes, fit for one line of a terminal: escaped, cut when it is long."""
+    text = value if isinstance(value, str) else repr(value)
+    shown = "".join(map(_visible, text[:SHOWN]))
+    return f"'{shown}…'" if len(text) > SHOWN else f"'{shown}'"
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with all escaped that a terminal or a reader could take for control."""
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character.isprintable():
+        return character
+    if "\udc80" <= character <= "\udcff":  # a byte that is no UTF-8, as Python hands it over
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def closest(word: str, choices: Iterable[str]) -> str:
+    """Return the choice that ``word`` was probably meant to be, or an empty text."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word.lower(), list(choices), n=1, cutoff=0.6)
+    return found[0] if found else ""

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dibs.core.durations import check_ttl, check_wait, parse_span, show_span
+from dibs.errors import BadInput
+
+NO_SPANS = [
+    *("", " ", "abc", "5x", "m", "5m5", "1h30", "5 m", "1h 30m", "-5", "+5", "5.", ".5", "1e3"),
+    *("5m5m", "30s5m", "1m1h", "NaN", "inf", "٣", "5M", "1_000", "0x10", "1.5.2h", "9" * 13),
+    *(True, False, None, float("nan"), float("inf"), -1, -0.5, 1e309, [], b"5"),
+]
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("90", 90.0),
+        ("1.5", 1.5),
+        ("30s", 30.0),
+        ("5m", 300.0),
+        ("1.5h", 5400.0),
+        ("2m30s", 150.0),
+        ("1d2h3m4s", 93784.0),
+        (" 5m ", 300.0),
+        ("0", 0.0),
+        ("0.1h", 360.0),
+        (45, 45.0),
+        (0.25, 0.25),
+    ],
+)
+def test_a_span_is_seconds_or_numbers_with_units(written, seconds):
+    assert parse_span(written) == seconds
+    assert isinstance(parse_span(written), float)
+
+
+@pytest.mark.parametrize("written", NO_SPANS)
+def test_what_is_no_span_is_refused_with_an_example(written):
+    with pytest.raises(BadInput) as caught:
+        parse_span(written)
+
+    assert caught.value.code == "SPAN"
+    assert "1h30m" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (270, "4m30s"),
+        (0, "0s"),
+        (0.5, "0.5s"),
+        (59.999, "59.999s"),
+        (60, "1m"),
+        (3600, "1h"),
+        (5400, "1h30m"),
+        (86400, "1d"),
+        (90061.5, "1d1h1m1.5s"),
+        (0.0004, "0s"),
+        (59.9999, "1m"),
+        (-5, "-5s"),
+        (-0.0001, "0s"),
+    ],
+)
+def test_a_span_is_shown_by_its_units(seconds, shown):
+    assert show_span(seconds) == shown
+
+
+@given(st.integers(0, 10**12))
+def test_a_shown_span_reads_back_as_the_same_number(milliseconds):
+    seconds = milliseconds / 1000
+
+    assert parse_span(show_span(seconds)) == seconds
+
+
+@given(st.decimals(0, 10**6, places=6))
+def test_reading_a_number_gives_the_nearest_float(number):
+    assert parse_span(f"{number:f}") == float(number)
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [(5, 5.0), ("5", 5.0), ("24h", 86400.0), (30.5, 30.5)]
+)
+def test_a_ttl_goes_from_5_seconds_to_a_day(written, seconds):
+    assert check_ttl(written) == seconds
+
+
+@pytest.mark.parametrize("value", [0, -1, 4, 4.999, 86401, "25h", 1e309, *NO_SPANS])
+def test_another_ttl_is_refused_with_the_range_in_seconds(value):
+    with pytest.raises(BadInput) as caught:
+        check_ttl(value)
+
+    assert caught.value.code == "TTL_RANGE"
+    assert caught.value.field == "ttl"
+    assert "5 to 86400 seconds" in caught.value.message
+
+
+@pytest.mark.parametrize(("written", "seconds"), [(0, 0.0), ("0", 0.0), ("1h", 3600.0), (0.1, 0.1)])
+def test_a_wait_goes_from_nothing_to_an_hour(written, seconds):
+    assert check_wait(written) == seconds
+
+
+@pytest.mark.parametrize("value", [-1, 3600.5, "2h", *NO_SPANS])
+def test_another_wait_is_refused(value):
+    with pytest.raises(BadInput, match="0 to 3600 seconds") as caught:
+        check_wait(value)
+
+    assert caught.value.code == "WAIT_RANGE"
+
+
+def test_a_long_wrong_value_is_cut_in_the_message():
+    with pytest.raises(BadInput) as caught:
+        check_ttl("9" * 5000)
+
+    assert len(caught.value.message) < 400
