@@ -1,0 +1,276 @@
+"""The settings of a project: from flags, environment, ``dibs.toml``, preset, default; first wins.
+
+``FIELDS`` is the one table of settings; reader, ``dibs config`` and reference page go by it. A
+variable ``DIBS_*`` that is not in the table is ignored; an empty one counts as not set. An unknown
+key in ``dibs.toml`` is refused, with its line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dibs import config_file
+from dibs.core.durations import (
+    TTL_MAX,
+    TTL_MIN,
+    WAIT_MAX,
+    WAIT_MIN,
+    check_span,
+    check_ttl,
+    check_wait,
+    show_span,
+)
+from dibs.core.names import closest, quote
+from dibs.errors import BadInput, Misconfigured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+DEFAULT = "default"
+
+
+class Config(NamedTuple):
+    """The settings in force. Spans are in seconds."""
+
+    engine: str = ""
+    ttl: float = 300.0
+    waiter_ttl: float = 30.0
+    max_hold: float = 43_200.0
+    wait: float = 0.0
+    broad: str = "deny"
+    preset: str = ""
+    case: str = "insensitive"
+    ledger_limit: int = 10_000
+    synchronous: str = "normal"
+    timeout: float = 5.0
+
+
+class Loaded(NamedTuple):
+    """Settings and their origins: ``default``, ``dibs.toml:12``, ``DIBS_TTL`` or ``--ttl``."""
+
+    config: Config
+    origins: dict[str, str]
+
+
+class Field(NamedTuple):
+    """One setting."""
+
+    name: str
+    #: Where it stands in ``dibs.toml``; an empty section is the top of the file.
+    section: str
+    key: str
+    #: What may be written, for people.
+    allowed: str
+    #: Turns what is written into the value, or raises ``BadInput``.
+    parse: Callable[[object], Any]
+    doc: str
+
+    @property
+    def variable(self) -> str:
+        """The variable in the environment that sets it."""
+        return "DIBS_" + self.name.upper()
+
+    @property
+    def flag(self) -> str:
+        """The option on the command line that sets it, on commands that have it."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def default(self) -> Any:
+        """The value where nobody sets one."""
+        return Config._field_defaults[self.name]
+
+
+#: What a preset sets, below everything that is set by name.
+PRESETS: dict[str, dict[str, float]] = {"fast": {"ttl": 30.0}}
+
+
+def _between(low: float, high: float) -> str:
+    return f"a span of {show_span(low)} to {show_span(high)}"
+
+
+def _span(name: str, low: float, high: float) -> tuple[str, Callable[[object], float]]:
+    def parse(value: object) -> float:
+        return check_span(value, low, high, field=name, code=BadInput.code)
+
+    return _between(low, high), parse
+
+
+def _choice(*words: str) -> tuple[str, Callable[[object], str]]:
+    allowed = " or ".join(f'"{word}"' for word in words)
+
+    def parse(value: object) -> str:
+        if value in words:
+            return str(value)
+        meant = closest(value, words) if isinstance(value, str) else ""
+        hint = f"Did you mean {meant}?" if meant else ""
+        raise BadInput(f"It is {allowed}, not {quote(value)}.", hint=hint)
+
+    return allowed, parse
+
+
+def _count(low: int, high: int) -> tuple[str, Callable[[object], int]]:
+    allowed = f"a whole number from {low} to {high}"
+
+    def parse(value: object) -> int:
+        text = str(value)
+        # A truth value is an int to Python, but its text has no digits.
+        if isinstance(value, int | str) and text.isascii() and text.isdigit():
+            number = int(text[:20])
+            if low <= number <= high:
+                return number
+        raise BadInput(f"It is {allowed}, not {quote(value)}.")
+
+    return allowed, parse
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and value.isprintable():
+        return value
+    raise BadInput(f"It is a text on one line, not {quote(value)}.")
+
+
+FIELDS = (
+    Field(
+        "engine",
+        "",
+        "engine",
+        "a URL",
+        _text,
+        "Where the state lives: sqlite:///path or memory:; empty for SQLite in the git directory.",
+    ),
+    Field(
+        "ttl",
+        "claims",
+        "ttl",
+        _between(TTL_MIN, TTL_MAX),
+        check_ttl,
+        "How long a claim lives after its agent's last sign of life.",
+    ),
+    Field(
+        "waiter_ttl",
+        "claims",
+        "waiter_ttl",
+        *_span("waiter_ttl", 5.0, 3_600.0),
+        "How long a place in the queue lives after its waiter's last sign of life.",
+    ),
+    Field(
+        "max_hold",
+        "claims",
+        "max_hold",
+        *_span("max_hold", 60.0, 2_592_000.0),
+        "How long a claim can be kept alive at all.",
+    ),
+    Field(
+        "wait",
+        "claims",
+        "wait",
+        _between(WAIT_MIN, WAIT_MAX),
+        check_wait,
+        "How long a claim waits for its turn where the call does not say.",
+    ),
+    Field(
+        "broad",
+        "claims",
+        "broad",
+        *_choice("deny", "allow"),
+        "Whether an agent may claim everything at once (**).",
+    ),
+    Field(
+        "preset",
+        "claims",
+        "preset",
+        *_choice("", *PRESETS),
+        "Values for a way of working, unless set by name; fast means a ttl of 30s.",
+    ),
+    Field(
+        "case",
+        "paths",
+        "case",
+        *_choice("insensitive", "sensitive"),
+        "Whether README and readme are one path (insensitive) or two.",
+    ),
+    Field(
+        "ledger_limit",
+        "ledger",
+        "limit",
+        *_count(100, 10_000_000),
+        "How many entries the ledger keeps before older ones move to monthly files.",
+    ),
+    Field(
+        "synchronous",
+        "store",
+        "synchronous",
+        *_choice("normal", "full"),
+        "Whether a loss of power may undo the newest changes (normal) or none (full).",
+    ),
+    Field(
+        "timeout",
+        "store",
+        "timeout",
+        *_span("timeout", 0.1, 600.0),
+        "How long a call waits for a busy engine before it gives up.",
+    ),
+)
+
+_BY_NAME = {field.name: field for field in FIELDS}
+
+
+def load(root: str, state: str, environ: Mapping[str, str], flags: Mapping[str, object]) -> Loaded:
+    """Return the settings in force for the working tree at ``root``.
+
+    ``flags`` maps names of fields to what the call gives; None means not given. Raises
+    ``Misconfigured`` where file or environment is wrong, with its place; ``BadInput`` for a flag.
+    """
+    values: dict[str, Any] = {}
+    origins = dict.fromkeys(_BY_NAME, DEFAULT)
+    for name, (value, line) in _from_file(root, state).items():
+        values[name], origins[name] = value, f"{config_file.NAME}:{line}"
+    for field in FIELDS:
+        text = environ.get(field.variable, "")
+        if text:
+            values[field.name] = _configured(field, text, field.variable)
+            origins[field.name] = field.variable
+    for name, given in flags.items():
+        if given is not None:
+            values[name], origins[name] = _flagged(_BY_NAME[name], given), _BY_NAME[name].flag
+    preset = values.get("preset", "")
+    for name, value in PRESETS.get(preset, {}).items():
+        if name not in values:
+            values[name], origins[name] = value, f"preset {preset} ({origins['preset']})"
+    return Loaded(Config(**values), origins)
+
+
+def _from_file(root: str, state: str) -> dict[str, tuple[Any, int]]:
+    path = f"{root}/{config_file.NAME}"
+    stamp = config_file.stamp(path)
+    if not stamp:
+        return {}
+    written = config_file.recall(state, stamp)
+    known = written is not None
+    if written is None:
+        written = config_file.read(path, {(f.section, f.key): f.name for f in FIELDS})
+    settings = {
+        name: (_configured(_BY_NAME[name], value, f"{config_file.NAME}:{line}"), line)
+        for name, (value, line) in written.items()
+    }
+    if not known:
+        config_file.remember(state, stamp, written)
+    return settings
+
+
+def _configured(field: Field, value: object, place: str) -> Any:
+    try:
+        return field.parse(value)
+    except BadInput as error:
+        raise Misconfigured(
+            f"{place}: {field.key} is wrong. {error.message}", hint=error.hint, field=field.name
+        ) from None
+
+
+def _flagged(field: Field, value: object) -> Any:
+    try:
+        return field.parse(value)
+    except BadInput as error:
+        error.field = field.name
+        raise

@@ -1,0 +1,233 @@
+"""Find the repository that a folder belongs to, and where Dibs keeps its state.
+
+All working trees of one repository share the common git directory, so the state lies there, in
+``dibs/``. Outside of git it lies in a folder ``.dibs/``, which ``dibs init`` makes. Reads a few
+small files and starts no process.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, NamedTuple
+
+from dibs.core.names import quote
+from dibs.errors import DibsError, Misconfigured, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STATE_IN_GIT = "dibs"
+STATE_OUTSIDE_GIT = ".dibs"
+
+_POINTER_MAX = 65_536
+
+
+class Repository(NamedTuple):
+    """Where a project lives. All paths are real: no symbolic link is left in them."""
+
+    #: Top of the working tree.
+    root: str
+    #: The git directory that all working trees share; empty outside of git.
+    common: str
+    #: Where Dibs keeps the project's state; need not exist yet.
+    state: str
+    #: The folder that the search started in, relative to the root; empty for the root itself.
+    subdir: str
+
+
+def find(start: str = "", environ: Mapping[str, str] | None = None) -> Repository:
+    """Return the repository of the folder ``start``, by default the current one.
+
+    ``GIT_DIR``, ``GIT_WORK_TREE`` and ``GIT_COMMON_DIR`` are honoured as git does; they come from
+    ``environ``, by default the process's own. Give an empty mapping to go by the disk alone.
+    """
+    folder = _real_folder(start)
+    variables = os.environ if environ is None else environ
+    try:
+        return _from_variables(folder, variables) or _from_disk(folder)
+    except PermissionError as error:
+        raise Misconfigured(
+            f"The repository of {quote(folder)} cannot be read: permission denied for "
+            f"{quote(error.filename)}.",
+            hint="Ask the owner for access, or run as a user who has it.",
+        ) from error
+
+
+def _real_folder(start: str) -> str:
+    try:
+        folder = os.path.realpath(os.path.join(os.getcwd(), start))
+        is_folder = stat.S_ISDIR(os.stat(folder).st_mode)
+    except PermissionError:
+        raise Misconfigured(f"The folder {quote(start or '.')} cannot be read.") from None
+    except (OSError, ValueError):
+        is_folder, folder = False, start
+    if is_folder:
+        return folder
+    what = f"{quote(start)} is not a folder that exists" if start else "The current folder is gone"
+    raise NotFound(f"{what}.", code="NO_REPO", hint="Change to a folder inside of your project.")
+
+
+def _from_variables(folder: str, environ: Mapping[str, str]) -> Repository | None:
+    git_dir, work_tree = environ.get("GIT_DIR", ""), environ.get("GIT_WORK_TREE", "")
+    common = environ.get("GIT_COMMON_DIR", "")
+    if not (git_dir or work_tree or common):
+        return None
+    found: Repository | None = None
+    try:
+        found = _from_disk(folder)
+    except (NotFound, Misconfigured):
+        if not git_dir:
+            raise
+    if git_dir:
+        named = os.path.realpath(os.path.join(folder, git_dir))
+        if not _is_git_dir(named):
+            raise Misconfigured(
+                f"GIT_DIR is {quote(git_dir)}, which is not a git directory.",
+                hint="Unset GIT_DIR, or set it to a git directory.",
+            )
+        shared = _common_of(named)
+        # Git takes the current folder for the top; inside the named repository we know better.
+        root = found.root if found and found.common == shared else folder
+    else:
+        assert found is not None
+        root, shared = found.root, found.common
+    if work_tree:
+        root = _real_folder(os.path.join(folder, work_tree))
+    if common:
+        shared = _real_folder(os.path.join(folder, common))
+    return _in_git(folder, root, shared)
+
+
+def _from_disk(folder: str) -> Repository:
+    """Walk up to the nearest ``.git``; without any, to the nearest ``.dibs`` folder."""
+    outside: Repository | None = None
+    for place in _upwards(folder):
+        entry = _join(place, ".git")
+        mode = _mode(entry)
+        if stat.S_ISREG(mode):
+            _refuse_foreign(entry)
+            return _in_git(folder, place, _common_of(_git_dir_in_file(entry)))
+        if stat.S_ISDIR(mode) and _is_git_dir(entry):
+            _refuse_foreign(entry)
+            return _in_git(folder, place, _common_of(os.path.realpath(entry)))
+        if _is_git_dir(place):
+            raise _no_working_tree(place)
+        state = _join(place, STATE_OUTSIDE_GIT)
+        if outside is None and stat.S_ISDIR(_mode(state)):
+            outside = Repository(place, "", state, _relative(folder, place))
+    if outside is None:
+        raise NotFound(
+            f"{quote(folder)} is neither in a git repository nor in a Dibs project.",
+            code="NO_REPO",
+            hint="Run git init, or dibs init to make a project of this folder.",
+        )
+    _refuse_foreign(outside.state)
+    return outside
+
+
+def _in_git(folder: str, root: str, common: str) -> Repository:
+    return Repository(root, common, _join(common, STATE_IN_GIT), _relative(folder, root))
+
+
+def _upwards(folder: str) -> list[str]:
+    places = [folder]
+    while (above := os.path.dirname(folder)) != folder:
+        places.append(above)
+        folder = above
+    return places
+
+
+def _relative(folder: str, root: str) -> str:
+    relative = os.path.relpath(folder, root)
+    return "" if relative == "." else relative
+
+
+def _join(folder: str, name: str) -> str:
+    return folder + name if folder.endswith("/") else f"{folder}/{name}"
+
+
+def _mode(path: str, *, follow: bool = True) -> int:
+    """Return the kind of what is at ``path``, by default behind links; 0 if there is nothing."""
+    try:
+        return os.stat(path, follow_symlinks=follow).st_mode
+    except PermissionError:
+        raise
+    except OSError:
+        return 0
+
+
+def _is_git_dir(path: str) -> bool:
+    """Tell a git directory by what git looks for; a linked worktree's has no objects of its own."""
+    if not _mode(_join(path, "HEAD"), follow=False):
+        return False
+    if _mode(_join(path, "commondir")):
+        return True
+    return stat.S_ISDIR(_mode(_join(path, "objects"))) and stat.S_ISDIR(_mode(_join(path, "refs")))
+
+
+def _git_dir_in_file(entry: str) -> str:
+    text = _read_pointer(entry)
+    if not text.startswith("gitdir:"):
+        raise Misconfigured(f"{quote(entry)} is neither a git directory nor points to one.")
+    target = text.removeprefix("gitdir:").strip()
+    git_dir = os.path.realpath(os.path.join(os.path.dirname(entry), target))
+    if not _is_git_dir(git_dir):
+        raise Misconfigured(
+            f"{quote(entry)} points to {quote(git_dir)}, which is not a git directory.",
+            hint="If the repository or its worktree was moved, run git worktree repair.",
+        )
+    return git_dir
+
+
+def _common_of(git_dir: str) -> str:
+    """Return what the worktrees of ``git_dir`` share; a submodule shares with none."""
+    pointer = _join(git_dir, "commondir")
+    if not _mode(pointer):
+        return git_dir
+    common = os.path.realpath(os.path.join(git_dir, _read_pointer(pointer)))
+    if not stat.S_ISDIR(_mode(common)):
+        raise Misconfigured(
+            f"{quote(pointer)} points to {quote(common)}, which does not exist.",
+            hint="If the repository was moved, run git worktree repair.",
+        )
+    return common
+
+
+def _read_pointer(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return os.fsdecode(file.read(_POINTER_MAX)).strip("\r\n")
+    except PermissionError:
+        raise
+    except OSError as error:
+        raise Misconfigured(f"{quote(path)} cannot be read: {error.strerror}.") from error
+
+
+def _no_working_tree(place: str) -> DibsError:
+    if os.path.basename(place) == ".git":
+        return NotFound(
+            f"{quote(place)} is a git directory, not a working tree.",
+            code="NO_REPO",
+            hint="Change to the working tree beside it.",
+        )
+    return NotFound(
+        f"{quote(place)} is a bare repository: it has no working tree with files to claim.",
+        code="NO_REPO",
+        hint="Run dibs in a working tree of it; git worktree add makes one.",
+    )
+
+
+def _refuse_foreign(entry: str) -> None:
+    """Refuse what another user put above our folder; it could name any place for the state.
+
+    What belongs to the administrator is trusted, and the administrator may work everywhere.
+    """
+    if not hasattr(os, "geteuid"):
+        return
+    owner, me = os.stat(entry).st_uid, os.geteuid()
+    if me and owner not in (me, 0):
+        raise Misconfigured(
+            f"{quote(entry)} belongs to another user (uid {owner}).",
+            hint="Run dibs as that user, or work in a clone of your own.",
+        )

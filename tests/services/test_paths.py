@@ -1,0 +1,357 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+
+import pytest
+
+from dibs.errors import BadInput
+from dibs.repository import find
+from dibs.services.paths import Tree
+
+
+def git(folder, *args):
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    allow = ("-c", "protocol.file.allow=always")
+    plain = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    subprocess.run(
+        ["git", *identity, *allow, *args], cwd=folder, check=True, capture_output=True, env=plain
+    )
+
+
+@pytest.fixture
+def repo(tmp_path):
+    top = tmp_path / "repo"
+    for file in ("README.md", "src/a.py", "src/deep/b.py", "app/[id]/page.tsx", "docs/x.md"):
+        (top / file).parent.mkdir(parents=True, exist_ok=True)
+        (top / file).touch()
+    git(top, "init", "-b", "main")
+    git(top, "add", ".")
+    git(top, "commit", "-m", "first")
+    return top
+
+
+def at(folder, **options):
+    return Tree(find(str(folder), {}), **options)
+
+
+def resolve(folder, text, **options):
+    return at(folder).resolve(text, **options).text
+
+
+def refusal(folder, text, **options):
+    with pytest.raises(BadInput) as caught:
+        at(folder).resolve(text, **options)
+    assert caught.value.message.isprintable()
+    assert caught.value.hint
+    return caught.value.code
+
+
+SPELLINGS = [
+    *("src/a.py", "./src/a.py", "src/./a.py", "src//a.py", "docs/../src/a.py", "src/deep/../a.py"),
+    *("{top}/src/a.py", "{top}/docs/../src/./a.py", "../repo/src/a.py", "absent/../src/a.py"),
+    *("link/a.py", "to-a.py", "chain.py", "src/up/src/a.py", "absolute/a.py", "{away}/src/a.py"),
+    *("detour/src/a.py", "link/deep/../a.py", "{away}/../repo/src/a.py", "{away-file}"),
+]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_all_spellings_of_one_file_are_one_path(repo, tmp_path, spelling):
+    (repo / "link").symlink_to("src")
+    (repo / "to-a.py").symlink_to("src/a.py")
+    (repo / "chain.py").symlink_to("link/../to-a.py")
+    (repo / "src/up").symlink_to("..")
+    (repo / "absolute").symlink_to(repo / "src")
+    (repo / "detour").symlink_to("../repo/docs/..")
+    (tmp_path / "away").symlink_to(repo)
+    (tmp_path / "away-file").symlink_to(repo / "src/a.py")
+    typed = (
+        spelling.replace("{top}", str(repo))
+        .replace("{away}", str(tmp_path / "away"))
+        .replace("{away-file}", str(tmp_path / "away-file"))
+    )
+
+    assert at(repo).resolve(typed) == at(repo).resolve("src/a.py")
+    assert resolve(repo, typed) == "src/a.py"
+
+
+@pytest.mark.parametrize(
+    ("typed", "path"),
+    [
+        ("a.py", "src/a.py"),
+        ("../docs/x.md", "docs/x.md"),
+        ("deep/b.py", "src/deep/b.py"),
+        (".", "src/"),
+        ("deep/..", "src/"),
+        ("*.py", "src/*.py"),
+        ("../*.md", "*.md"),
+        ("**", "src/**"),
+        ("new.py", "src/new.py"),
+        ("../../repo/README.md", "README.md"),
+    ],
+)
+def test_a_relative_path_starts_where_the_caller_stands(repo, typed, path):
+    assert resolve(repo / "src", typed) == path
+
+
+def test_a_folder_with_special_characters_can_be_stood_in(repo):
+    assert resolve(repo / "app/[id]", "*.tsx") == r"app/\[id\]/*.tsx"
+    assert resolve(repo / "app/[id]", "page.tsx") == r"app/\[id\]/page.tsx"
+
+
+def test_dots_climb_from_where_a_link_leads_as_in_the_system(repo):
+    (repo / "link").symlink_to("src/deep")
+
+    assert resolve(repo, "link/../a.py") == "src/a.py"
+
+
+@pytest.mark.parametrize("typed", ["src", "src/", "./src", "docs/../src/", "to-src", "to-src/"])
+def test_an_existing_folder_stands_for_all_in_it(repo, typed):
+    (repo / "to-src").symlink_to("src")
+
+    assert at(repo).resolve(typed) == at(repo).resolve("src/**")
+    assert resolve(repo, typed) == "src/"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["new.py", "new/er/file.py", "src/new.py", "new/", "a{b,c}.py", "src/**/*.py", "-f", "#x"],
+)
+def test_what_does_not_exist_yet_stays_as_typed(repo, typed):
+    assert resolve(repo, typed) == typed
+
+
+def test_a_link_to_what_is_not_there_yet_names_its_target(repo):
+    (repo / "dangling").symlink_to("src/[later].py")
+
+    assert resolve(repo, "dangling") == r"src/\[later\].py"
+    assert resolve(repo, "dangling") == resolve(repo, "src/[later].py", literal=True)
+
+
+def test_special_characters_are_literal_where_a_file_is_named_so(repo):
+    (repo / "app/[id]/[...slug].tsx").touch()
+    (repo / "app/*").touch()
+
+    assert resolve(repo, "app/[id]/page.tsx") == r"app/\[id\]/page.tsx"
+    assert resolve(repo, "app/[id]/[...slug].tsx") == r"app/\[id\]/\[...slug\].tsx"
+    assert resolve(repo, "app/[id]") == r"app/\[id\]/"
+    assert resolve(repo, "app/[id]/*.tsx") == r"app/\[id\]/*.tsx"
+    assert resolve(repo, "app/*") == r"app/\*"
+    assert resolve(repo, "app/[i]d/page.tsx") != r"app/\[i\]d/page.tsx"
+
+
+def test_literal_takes_every_name_as_it_is(repo):
+    assert resolve(repo, "new/*[x]{a,b}?.py", literal=True) == r"new/\*\[x\]\{a,b\}\?.py"
+    assert resolve(repo, "task:42", literal=True) == "./task:42"
+    assert resolve(repo, "src", literal=True) == "src/"
+
+
+def test_an_escaped_name_is_followed_like_a_plain_one(repo):
+    (repo / "src/[link].py").symlink_to("a.py")
+
+    assert resolve(repo, r"app/\[id\]/page.tsx") == r"app/\[id\]/page.tsx"
+    assert resolve(repo, r"src/\[link\].py") == "src/a.py"
+
+
+def test_what_comes_out_goes_in_again(repo):
+    for typed in ("app/[id]/page.tsx", "app/[id]", "src", "src/*.py", "./task:42", "./@x", "./~a"):
+        once = resolve(repo, typed)
+
+        assert resolve(repo, once) == once
+
+
+@pytest.mark.parametrize("name", ["task:42", "port:8000", "@git/index", "task:{1,2}"])
+def test_named_resources_are_the_same_from_everywhere(repo, name):
+    assert resolve(repo / "src", name) == name
+
+
+def test_a_dot_makes_a_file_of_what_reads_like_a_resource(repo):
+    assert resolve(repo / "src", "./task:42") == "src/task:42"
+    assert resolve(repo, "./task:42") == "./task:42"
+
+
+@pytest.mark.parametrize("typed", ["../x", "a/../../x", "..", "src/../..", "../repo-2/a", "src/.."])
+def test_what_climbs_out_is_refused(repo, typed):
+    (repo.parent / "repo-2").mkdir()
+
+    assert refusal(repo, typed) == "PATH_ESCAPE"
+
+
+@pytest.mark.parametrize(
+    "typed", ["out", "out/", "out/passwd", "file-out", "up-out/x", "src/*/../../../x"]
+)
+def test_links_that_lead_out_are_refused(repo, typed):
+    (repo / "out").symlink_to("/etc")
+    (repo / "file-out").symlink_to("/etc/passwd")
+    (repo / "up-out").symlink_to("../elsewhere")
+
+    assert refusal(repo, typed) == "PATH_ESCAPE"
+
+
+def test_a_circle_of_links_is_refused(repo):
+    (repo / "one").symlink_to("two")
+    (repo / "two").symlink_to("one")
+    (repo / "self").symlink_to(repo / "self")
+
+    assert refusal(repo, "one") == "PATH_ESCAPE"
+    assert refusal(repo, "self/x") == "PATH_ESCAPE"
+
+
+@pytest.mark.parametrize(
+    "typed", ["/etc/passwd", "/", "/nowhere/x", "C:\\x", "\\\\host\\s", "file:///x", "~root/x", "~"]
+)
+@pytest.mark.parametrize("folder", ["", "src"])
+def test_what_is_absolute_and_elsewhere_is_refused(repo, folder, typed):
+    assert refusal(repo / folder, typed) == "PATH_ABSOLUTE"
+
+
+def test_a_sibling_with_the_same_start_of_name_is_elsewhere(repo):
+    (repo.parent / "repo-2").mkdir()
+
+    assert refusal(repo, f"{repo}-2/a.py") == "PATH_ABSOLUTE"
+
+
+@pytest.mark.parametrize(
+    ("typed", "code"),
+    [
+        ("", "PATH_EMPTY"),
+        ("   ", "PATH_EMPTY"),
+        (".", "PATH_EMPTY"),
+        ("./", "PATH_EMPTY"),
+        ("{top}", "PATH_EMPTY"),
+        ("{top}/", "PATH_EMPTY"),
+        ("....//", "PATH_ESCAPE"),
+        ("a\0b", "PATH_NUL"),
+        ("a\nb", "PATH_CONTROL"),
+        ("src/\u202ex", "PATH_CONTROL"),
+        ("a" * 300, "PATH_TOO_LONG"),
+        ("a/" * 70 + "b", "PATH_TOO_LONG"),
+        ("x" * 100_000, "PATH_TOO_LONG"),
+        (".git/config", "PATH_RESERVED"),
+        (".GIT", "PATH_RESERVED"),
+        ("{top}/.git", "PATH_RESERVED"),
+        ("into-git", "PATH_RESERVED"),
+        ("src/a.py/b", "PATH_NOT_DIR"),
+        ("src/a.py/*.x", "PATH_NOT_DIR"),
+        ("src/a.py/../a.py", "PATH_NOT_DIR"),
+        ("src/a.py/", "PATH_NOT_DIR"),
+        ("src/[", "GLOB_SYNTAX"),
+        ("\udcff", "PATH_ENCODING"),
+        ("src/\udcff/*.py", "PATH_ENCODING"),
+    ],
+)
+def test_bad_input_gets_its_code(repo, typed, code):
+    (repo / "into-git").symlink_to(".git/config")
+
+    assert refusal(repo, typed.replace("{top}", str(repo))) == code
+
+
+def test_half_of_a_surrogate_pair_is_refused(repo):
+    assert refusal(repo, "\ud800") == "PATH_ENCODING"
+
+
+def test_pipes_sockets_and_devices_are_refused(repo):
+    os.mkfifo(repo / "pipe")
+    with socket.socket(socket.AF_UNIX) as end:
+        end.bind(str(repo / "sock"))
+
+    assert refusal(repo, "pipe") == "PATH_KIND"
+    assert refusal(repo, "sock") == "PATH_KIND"
+
+
+def test_a_name_that_is_not_utf8_is_accepted_where_it_exists(repo):
+    typed = os.fsdecode(b"src/caf\xe9.txt")
+    (repo / typed).touch()
+
+    assert resolve(repo, typed) == r"src/caf\xe9.txt"
+    assert resolve(repo, r"src/caf\xe9.txt") == r"src/caf\xe9.txt"
+
+
+@pytest.mark.parametrize(
+    "typed", ["inner", "inner/", "inner/x.md", "inner/*.md", "src/own/x", "to-inner/x"]
+)
+def test_other_repositories_inside_are_refused(repo, tmp_path, typed):
+    git(tmp_path, "clone", "repo", "elsewhere")
+    git(repo, "submodule", "add", str(tmp_path / "elsewhere"), "inner")
+    (repo / "src/own").mkdir()
+    git(repo / "src/own", "init")
+    (repo / "to-inner").symlink_to("inner")
+
+    assert refusal(repo, typed) == "PATH_SUBMODULE"
+
+
+@pytest.mark.parametrize("where", ["../other", ".worktrees/other"])
+def test_the_same_file_in_any_worktree_is_one_path(repo, where):
+    git(repo, "worktree", "add", where, "-b", "other")
+    other = (repo / where).resolve()
+
+    assert resolve(other, "src/a.py") == "src/a.py"
+    assert resolve(other, f"{repo}/src/a.py") == "src/a.py"
+    assert resolve(repo, f"{other}/src/a.py") == "src/a.py"
+    assert resolve(repo, f"{other}/src/new.py") == "src/new.py"
+    assert resolve(repo / "src", f"{other}/src") == "src/"
+    assert resolve(repo, f"{other}/src/*.py") == "src/*.py"
+    assert resolve(repo, f"{other}/src/../docs/x.md") == "docs/x.md"
+
+
+def test_a_worktree_inside_of_the_tree_can_be_reached_by_relative_path(repo):
+    git(repo, "worktree", "add", ".worktrees/other", "-b", "other")
+
+    assert resolve(repo, ".worktrees/other/src/a.py") == "src/a.py"
+    assert refusal(repo, ".worktrees/other") == "PATH_EMPTY"
+
+
+def test_links_in_another_worktree_are_followed_there(repo):
+    git(repo, "worktree", "add", "../other")
+    (repo.parent / "other/link").symlink_to("src")
+
+    assert resolve(repo, f"{repo.parent}/other/link/a.py") == "src/a.py"
+
+
+def test_git_files_are_reserved_also_where_git_is_a_file(repo):
+    git(repo, "worktree", "add", "../other")
+
+    assert refusal(repo.parent / "other", ".git/config") == "PATH_RESERVED"
+
+
+def test_a_link_into_another_worktree_leads_out(repo):
+    git(repo, "worktree", "add", "../other")
+    (repo / "link").symlink_to("../other/src")
+
+    assert refusal(repo, "link/a.py") == "PATH_ESCAPE"
+
+
+def test_another_repository_is_no_worktree(repo, tmp_path):
+    git(tmp_path, "clone", "repo", "clone")
+
+    assert refusal(repo, f"{tmp_path}/clone/src/a.py") == "PATH_ABSOLUTE"
+
+
+def test_outside_of_git_it_works_the_same(tmp_path):
+    (tmp_path / ".dibs").mkdir()
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.py").touch()
+    (tmp_path / "link.py").symlink_to("src/a.py")
+
+    assert resolve(tmp_path / "src", "../link.py") == "src/a.py"
+    assert resolve(tmp_path, f"{tmp_path}/src/a.py") == "src/a.py"
+    assert refusal(tmp_path, "/etc/passwd") == "PATH_ABSOLUTE"
+    assert refusal(tmp_path, ".dibs/x") == "PATH_RESERVED"
+
+
+def test_from_outside_of_the_work_tree_only_paths_into_it_count(repo):
+    tree = Tree(find(str(repo), {})._replace(subdir="../side"))
+    (repo.parent / "side").mkdir()
+
+    assert tree.resolve("../repo/src/a.py").text == "src/a.py"
+    with pytest.raises(BadInput) as caught:
+        tree.resolve("a.py")
+    assert caught.value.code == "PATH_ESCAPE"
+
+
+def test_case_counts_only_where_the_project_says_so(repo):
+    insensitive, sensitive = at(repo), at(repo, fold_case=False)
+
+    assert insensitive.resolve("readme.md") == insensitive.resolve("README.md")
+    assert sensitive.resolve("readme.md") != sensitive.resolve("README.md")

@@ -1,0 +1,361 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+import dibs
+from dibs.config import FIELDS, Config, load
+from dibs.errors import BadInput, Misconfigured
+
+EVERYTHING = """\
+engine = "memory:"
+
+[claims]
+ttl = "10m"
+waiter_ttl = 20
+max_hold = "6h"
+wait = "1m"
+broad = "allow"
+
+[paths]
+case = "sensitive"
+
+[ledger]
+limit = 500
+
+[store]
+synchronous = "full"
+timeout = 2.5
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "state").mkdir()
+    return tmp_path
+
+
+def write(place, text, *, age=10):
+    """Write the file as if some seconds ago, so that it counts as settled."""
+    file = place / "dibs.toml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    file.chmod(0o644)
+    then = file.stat().st_mtime_ns - age * 10**9
+    os.utime(file, ns=(then, then))
+    return file
+
+
+def read(place, environ=None, **flags):
+    return load(str(place), str(place / "state"), environ or {}, flags)
+
+
+def refusal(place, environ=None):
+    with pytest.raises(Misconfigured) as caught:
+        read(place, environ)
+    assert caught.value.code == "CONFIG"
+    return f"{caught.value.message} {caught.value.hint}"
+
+
+def test_without_any_source_the_defaults_hold(place):
+    loaded = read(place)
+
+    assert loaded.config == Config()
+    assert set(loaded.origins.values()) == {"default"}
+    assert loaded.origins.keys() == set(Config._fields)
+
+
+def test_the_table_has_each_field_once_and_in_order():
+    assert [field.name for field in FIELDS] == list(Config._fields)
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
+def test_each_default_is_a_value_that_is_allowed(field):
+    assert field.parse(field.default) == field.default
+
+
+def test_the_file_sets_each_field(place):
+    write(place, EVERYTHING)
+
+    loaded = read(place)
+
+    assert loaded.config == Config(
+        *("memory:", 600.0, 20.0, 21600.0, 60.0, "allow", "", "sensitive", 500, "full", 2.5)
+    )
+    assert loaded.origins["engine"] == "dibs.toml:1"
+    assert loaded.origins["ttl"] == "dibs.toml:4"
+    assert loaded.origins["ledger_limit"] == "dibs.toml:14"
+    assert loaded.origins["preset"] == "default"
+
+
+def test_flags_go_before_environment_before_file(place):
+    write(place, '[claims]\nttl = "10m"\nwait = 1\nbroad = "allow"\n')
+
+    loaded = read(place, {"DIBS_TTL": "20m", "DIBS_WAIT": "2"}, ttl="30m", wait=None)
+
+    assert (loaded.config.ttl, loaded.origins["ttl"]) == (1800.0, "--ttl")
+    assert (loaded.config.wait, loaded.origins["wait"]) == (2.0, "DIBS_WAIT")
+    assert (loaded.config.broad, loaded.origins["broad"]) == ("allow", "dibs.toml:4")
+
+
+def test_a_flag_of_nothing_still_goes_before_the_file(place):
+    write(place, "[claims]\nwait = 5\n")
+
+    loaded = read(place, wait=0)
+
+    assert (loaded.config.wait, loaded.origins["wait"]) == (0.0, "--wait")
+
+
+def test_each_field_has_a_variable(place):
+    environ = {
+        "DIBS_ENGINE": "memory:",
+        "DIBS_TTL": "1h",
+        "DIBS_WAITER_TTL": "10",
+        "DIBS_MAX_HOLD": "1d",
+        "DIBS_WAIT": "5",
+        "DIBS_BROAD": "allow",
+        "DIBS_PRESET": "fast",
+        "DIBS_CASE": "sensitive",
+        "DIBS_LEDGER_LIMIT": "200",
+        "DIBS_SYNCHRONOUS": "full",
+        "DIBS_TIMEOUT": "1",
+    }
+
+    loaded = read(place, environ)
+
+    assert set(loaded.origins.values()) == set(environ)
+    assert loaded.config == Config(
+        *("memory:", 3600.0, 10.0, 86400.0, 5.0, "allow", "fast", "sensitive", 200, "full", 1.0)
+    )
+
+
+def test_other_and_empty_variables_are_ignored(place):
+    loaded = read(place, {"DIBS_TTLL": "x", "DIBS_AGENT": "a", "DIBS_TTL": ""})
+
+    assert loaded.config == Config()
+
+
+def test_a_preset_sets_what_nobody_sets_by_name(place):
+    write(place, '[claims]\npreset = "fast"\n')
+
+    loaded = read(place)
+
+    assert loaded.config.ttl == 30.0
+    assert loaded.origins["ttl"] == "preset fast (dibs.toml:2)"
+
+
+def test_a_preset_yields_to_a_value_by_name_from_any_source(place):
+    write(place, "[claims]\nttl = 60\n")
+
+    assert read(place, {"DIBS_PRESET": "fast"}).config.ttl == 60.0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\n[claims]\ntll = 5\n", ("dibs.toml:3: there is no key tll in [claims]", "mean ttl?")),
+        ("[clams]\nttl = 5\n", ("dibs.toml:1: there is no section [clams]", "mean [claims]?")),
+        ("[zzz]\n", ("dibs.toml:1: there is no section [zzz]", "claims, ledger, paths, store")),
+        ("# x\nttl = 5\n", ("dibs.toml:2: there is no key ttl at the top", "belongs in [claims]")),
+        ("[store]\nengine = ''\n", ("dibs.toml:2: there is no key engine", "belongs at the top")),
+        ("[ledger]\nqqq = 1\n", ("dibs.toml:2: there is no key qqq", "one of: limit")),
+        ("\n\nclaims = 5\n", ("dibs.toml:3: claims is a section; write [claims]",)),
+        ("[[claims]]\nttl = 5\n", ("dibs.toml:1: claims is a section",)),
+        ("claims.tll = 5\n", ("dibs.toml:1: there is no key tll in [claims]",)),
+        ("x = 1\nclaims = { tll = 5 }\n", ("dibs.toml:1: there is no key x at the top",)),
+        ('[claims]\n"t\\u001bl" = 5\n', ("there is no key t\\x1bl in [claims]",)),
+        ("[claims]\nttl = 4\n", ("dibs.toml:2: ttl is wrong", "5 to 86400 seconds")),
+        ("[claims]\nttl = true\n", ("dibs.toml:2: ttl is wrong", "not a span of time")),
+        ("[claims]\nttl = nan\n", ("dibs.toml:2: ttl is wrong",)),
+        ("[claims]\nttl = 1979-05-27\n", ("dibs.toml:2: ttl is wrong",)),
+        ("[claims]\nttl = [5]\n", ("dibs.toml:2: ttl is wrong",)),
+        ("[claims]\nwait = '2h'\n", ("dibs.toml:2: wait is wrong", "0 to 3600 seconds")),
+        ("[claims]\nmax_hold = 1\n", ("dibs.toml:2: max_hold is wrong", "60 to 2592000")),
+        ("[claims]\nbroad = 'alow'\n", ('It is "deny" or "allow"', "mean allow?")),
+        ("[claims]\nbroad = true\n", ("dibs.toml:2: broad is wrong",)),
+        ("[paths]\ncase = 1\n", ('"insensitive" or "sensitive", not \'1\'',)),
+        ("[ledger]\nlimit = 99\n", ("a whole number from 100 to 10000000, not '99'",)),
+        ("[ledger]\nlimit = 500.5\n", ("a whole number",)),
+        ("[ledger]\nlimit = true\n", ("a whole number",)),
+        ("engine = 5\n", ("dibs.toml:1: engine is wrong",)),
+        ("[engine]\n", ("dibs.toml:1:", "engine")),
+        ("[claims]\nttl = \n", ("dibs.toml:2: this is not TOML: Invalid value",)),
+        ("a = 1\na = 2\n", ("dibs.toml:2: this is not TOML",)),
+        ('[claims]\nttl = "5', ("dibs.toml:2: this is not TOML",)),
+        (b"[claims]\n# \xff\nttl = 5", ("dibs.toml:2: the text is not UTF-8",)),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_line_and_what_is_allowed(place, text, expected):
+    write(place, text)
+
+    told = refusal(place)
+
+    for part in expected:
+        assert part in told
+
+
+def test_a_wrong_variable_is_named(place):
+    assert "DIBS_TTL: ttl is wrong" in refusal(place, {"DIBS_TTL": "abc"})
+
+
+def test_a_wrong_flag_is_bad_input_of_the_call(place):
+    with pytest.raises(BadInput) as caught:
+        read(place, ttl="4s")
+
+    assert caught.value.code == "TTL_RANGE"
+    assert caught.value.field == "ttl"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("claims.ttl = 60\n", 1),
+        ("\nclaims = { ttl = 60 }\n", 2),
+        ('[ "claims" ]\n\n"ttl" = 60\n', 3),
+        ("\ufeff[claims]\nttl = 60\n", 2),
+        ("[claims]\r\n# note\r\nttl = 60\r\n", 3),
+        ('engine = """\\\n[claims]\\\nttl = 5"""\n[claims]\nttl = 60\n', 5),
+    ],
+)
+def test_the_line_is_found_in_any_notation(place, text, line):
+    write(place, text)
+
+    loaded = read(place)
+
+    assert (loaded.config.ttl, loaded.origins["ttl"]) == (60.0, f"dibs.toml:{line}")
+
+
+def test_a_file_that_everybody_may_write_is_refused(place):
+    write(place, EVERYTHING).chmod(0o666)
+
+    assert "written by everybody (mode 0666)" in refusal(place)
+
+
+def test_a_file_that_the_group_may_write_is_fine(place):
+    write(place, EVERYTHING).chmod(0o664)
+
+    assert read(place).config.ttl == 600.0
+
+
+def test_a_pipe_in_place_of_the_file_is_refused_without_waiting(place):
+    os.mkfifo(place / "dibs.toml", 0o600)
+
+    assert "is not a file" in refusal(place)
+
+
+def test_a_huge_file_is_refused(place):
+    write(place, "#" * 300_000)
+
+    assert "larger than" in refusal(place)
+
+
+LOADS = """
+import sys
+from dibs.config import load
+loaded = load(sys.argv[1], sys.argv[1] + "/state", {}, {})
+print(loaded.config.ttl, loaded.origins["ttl"], "tomllib" in sys.modules)
+"""
+
+
+def load_elsewhere(place):
+    ran = subprocess.run(
+        [sys.executable, "-c", LOADS, str(place)], capture_output=True, text=True, check=True
+    )
+    return ran.stdout.split()
+
+
+def test_a_file_that_has_not_changed_is_not_parsed_again(place):
+    write(place, "[claims]\nttl = 60\n")
+
+    first, second = load_elsewhere(place), load_elsewhere(place)
+
+    assert first == ["60.0", "dibs.toml:2", "True"]
+    assert second == ["60.0", "dibs.toml:2", "False"]
+
+
+def test_without_a_file_nothing_is_parsed(place):
+    assert load_elsewhere(place) == ["300.0", "default", "False"]
+
+
+def test_a_changed_file_is_read_anew(place):
+    write(place, "[claims]\nttl = 60\n")
+    read(place)
+
+    write(place, "[claims]\nttl = 70\n", age=20)
+
+    assert read(place).config.ttl == 70.0
+
+
+def test_a_file_of_this_moment_is_not_kept_as_it_may_change_unnoticed(place):
+    write(place, "[claims]\nttl = 60\n", age=0)
+
+    read(place)
+
+    assert not (place / "state/config-cache.json").exists()
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"null", b"[]", b'{"stamp": 5}', b"\xff", b'{"stamp": [], "settings": 3}']
+)
+def test_a_damaged_cache_is_ignored_and_mended(place, damage):
+    write(place, "[claims]\nttl = 60\n")
+    cache = place / "state/config-cache.json"
+    cache.write_bytes(damage)
+
+    assert read(place).config.ttl == 60.0
+    assert json.loads(cache.read_bytes())["settings"] == {"ttl": [60, 2]}
+
+
+@pytest.mark.parametrize("settings", [{"ttl": [60]}, {"ttl": 5}, [1], {"ttl": [60, "x"]}])
+def test_a_cache_of_another_shape_is_ignored(place, settings):
+    write(place, "[claims]\nttl = 60\n")
+    read(place)
+    cache = place / "state/config-cache.json"
+    kept = json.loads(cache.read_bytes())
+    cache.write_text(json.dumps({**kept, "settings": settings}))
+
+    assert read(place).config.ttl == 60.0
+
+
+def test_another_version_of_dibs_reads_the_file_itself(place, monkeypatch):
+    write(place, "[claims]\nttl = 60\n")
+    read(place)
+    cache = place / "state/config-cache.json"
+    kept = json.loads(cache.read_bytes())
+
+    assert kept["stamp"][0] == dibs.__version__
+
+    kept["stamp"][0] = "0.0.0"
+    kept["settings"] = {"ttl": [99, 2]}
+    cache.write_text(json.dumps(kept))
+
+    assert read(place).config.ttl == 60.0
+
+
+def test_the_cache_is_for_its_owner_alone_and_leaves_no_draft(place):
+    write(place, EVERYTHING)
+
+    read(place)
+
+    assert [file.name for file in (place / "state").iterdir()] == ["config-cache.json"]
+    assert stat.S_IMODE((place / "state/config-cache.json").stat().st_mode) == 0o600
+
+
+def test_without_a_state_folder_nothing_is_made(place):
+    write(place, EVERYTHING)
+
+    load(str(place), str(place / "none"), {}, {})
+
+    assert not (place / "none").exists()
+
+
+def test_a_wrong_file_is_not_kept(place):
+    write(place, "[claims]\nttl = 4\n")
+
+    refusal(place)
+
+    assert not any((place / "state").iterdir())
