@@ -1,0 +1,74 @@
+"""The rules of agents, each on its own."""
+
+import pytest
+
+from dibs.core.agents import (
+    Agent,
+    Beat,
+    Caller,
+    Status,
+    alive,
+    ancestors,
+    check_parent,
+    family,
+    is_terminal,
+)
+from dibs.errors import BadInput
+
+TREE = {"lead": "", "a": "lead", "b": "lead", "a1": "a", "other": ""}
+
+
+def test_a_family_is_an_agent_and_all_below_it():
+    assert family("lead", TREE) == ["lead", "a", "b", "a1"]
+
+
+def test_a_circle_of_parents_is_walked_once():
+    circle = {"a": "b", "b": "a"}
+
+    assert family("a", circle) == ["a", "b"]
+    assert ancestors("a", circle) == ["b"]
+
+
+def test_ancestors_come_nearest_first():
+    assert ancestors("a1", TREE) == ["a", "lead"]
+
+
+@pytest.mark.parametrize(("agent", "parent"), [("a", "a"), ("lead", "a1"), ("a", "a1")])
+def test_a_parent_below_its_child_is_refused(agent, parent):
+    with pytest.raises(BadInput) as refused:
+        check_parent(agent, parent, TREE)
+
+    assert refused.value.code == "AGENT_CYCLE"
+
+
+def test_an_ordinary_parent_is_fine():
+    check_parent("new", "a1", TREE)
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_every_status_but_running_and_idle_is_an_end(status):
+    assert is_terminal(status) is (status not in {Status.RUNNING, Status.IDLE})
+
+
+def test_those_that_ended_are_not_alive():
+    agents = [Agent("a"), Agent("b", status=Status.EXITED), Agent("c", status=Status.IDLE)]
+
+    assert [agent.id for agent in alive(agents)] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("beat", "now", "expected"),
+    [
+        (Beat(100.0), 1e9, False),
+        (Beat(100.0, ttl=30.0), 129.9, False),
+        (Beat(100.0, ttl=30.0), 130.0, True),
+        (Beat(100.0, ttl=300.0, hard=110.0), 110.0, True),
+    ],
+)
+def test_a_beat_lapses_with_the_first_claim_that_could_run_out(beat, now, expected):
+    assert beat.lapsed(now) is expected
+
+
+def test_only_the_human_role_is_human():
+    assert Caller("x", "human").human
+    assert not Caller("x").human
