@@ -1,0 +1,53 @@
+"""Dibs: many coding agents, one codebase, no collisions.
+
+The public names load on first use, so that a command pays only for what it needs.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.api import Dibs, Hold, Refused
+    from dibs.errors import (
+        BadInput,
+        BadUsage,
+        DibsError,
+        Fenced,
+        Misconfigured,
+        NotAllowed,
+        NotFound,
+        Unavailable,
+        Unknown,
+    )
+
+__version__ = "0.1.0"
+
+_HOMES = {"Dibs": "dibs.api", "Hold": "dibs.api", "Refused": "dibs.api"}
+
+__all__ = [
+    "BadInput",
+    "BadUsage",
+    "Dibs",
+    "DibsError",
+    "Fenced",
+    "Hold",
+    "Misconfigured",
+    "NotAllowed",
+    "NotFound",
+    "Refused",
+    "Unavailable",
+    "Unknown",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'dibs' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES.get(name, "dibs.errors")), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

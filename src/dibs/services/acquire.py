@@ -1,0 +1,297 @@
+"""One attempt at a request, inside one transaction: survey, then grant, queue or deny."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from dibs.core.agents import Beat
+from dibs.core.claims import (
+    EXCLUSIVE,
+    MAX_CLAIMS,
+    MAX_WAITERS,
+    Claim,
+    Conflict,
+    Denied,
+    Granted,
+    Outcome,
+    Queued,
+    Request,
+    Ticket,
+    Wait,
+    deadline,
+    find_cycle,
+    live,
+    obstacle,
+    queued_before,
+    ticket_deadline,
+)
+from dibs.core.ledger import Kind
+from dibs.errors import BadInput
+from dibs.services.book import Found, claim_of
+from dibs.services.presence import expire, role_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.core.patterns import Pattern
+    from dibs.services.book import Book
+
+#: How many obstacles a refusal names.
+SHOWN = 20
+#: How often (in claims of one agent) the bound on a project's claims is looked at: counting costs.
+COUNT_EVERY = 1024
+
+
+class Waiting(NamedTuple):
+    """How a request waits: until when, how long a sign of life of the waiter counts."""
+
+    until: float
+    lasts: float
+    #: Whether the ticket stays when the call ends.
+    standing: bool
+
+
+class Survey:
+    """What stands around a request at one moment."""
+
+    __slots__ = ("conflicts", "dead", "dead_tickets", "own", "own_ticket")
+
+    def __init__(self) -> None:
+        self.conflicts: list[Conflict] = []
+        self.own: dict[str, tuple[str, Claim]] = {}
+        self.own_ticket: Ticket | None = None
+        self.dead: dict[str, Claim] = {}
+        self.dead_tickets: list[Ticket] = []
+
+
+def survey(book: Book, request: Request) -> Survey:
+    """Look at everything that overlaps ``request``; change nothing."""
+    result = Survey()
+    waiting: list[tuple[Pattern, Pattern, int]] = []
+    for asked in request.patterns:
+        for found in book.near(asked):
+            if found.ticket:
+                entry = book.pattern(found.record["pattern"])
+                waiting.append((asked, entry, found.ticket))
+            elif found.agent == request.agent:
+                if book.pattern(found.record["pattern"]).key == asked.key:
+                    result.own[asked.key] = (found.key, claim_of(found))
+            else:
+                _weigh_claim(book, request, asked, found, result)
+    if waiting:
+        _weigh_tickets(book, request, waiting, result)
+    return result
+
+
+def _weigh_tickets(
+    book: Book, request: Request, waiting: list[tuple[Pattern, Pattern, int]], result: Survey
+) -> None:
+    tickets: dict[int, Ticket] = {}
+    for number in sorted({number for _, _, number in waiting}):
+        _sort_ticket(book, request, number, tickets, result)
+    own = result.own_ticket.number if result.own_ticket is not None else 0
+    for asked, entry, number in waiting:
+        if number in tickets:
+            ticket = tickets[number]
+            left = ticket_deadline(ticket, book.seen(ticket.agent)) - book.now
+            conflict = queued_before(request, asked, entry, ticket, own, left)
+            if conflict is not None:
+                result.conflicts.append(conflict)
+
+
+def _weigh_claim(
+    book: Book, request: Request, asked: Pattern, found: Found, result: Survey
+) -> None:
+    claim = claim_of(found)
+    seen = book.seen(found.agent)
+    if not live(claim, seen, book.now):
+        result.dead[found.key] = claim
+        return
+    held = book.pattern(claim.pattern)
+    conflict = obstacle(request, asked, held, claim, seen, book.now)
+    if conflict is not None:
+        result.conflicts.append(conflict)
+
+
+def _sort_ticket(
+    book: Book, request: Request, number: int, tickets: dict[int, Ticket], result: Survey
+) -> None:
+    """Put a ticket where it belongs: the requester's own, a rival's, or one whose waiter is gone."""
+    ticket = book.ticket(number)
+    if ticket is None:
+        return
+    if ticket_deadline(ticket, book.seen(ticket.agent)) <= book.now:
+        result.dead_tickets.append(ticket)
+    elif ticket.agent != request.agent:
+        tickets[number] = ticket
+    elif result.own_ticket is None and _same_wish(book, request, ticket):
+        result.own_ticket = ticket
+
+
+def _same_wish(book: Book, request: Request, ticket: Ticket) -> bool:
+    keys = {book.pattern(text).key for text in ticket.patterns}
+    return ticket.mode == request.mode and keys == {p.key for p in request.patterns}
+
+
+def attempt(
+    book: Book, request: Request, beat: Beat, *, max_hold: float, waiting: Waiting | None
+) -> Outcome:
+    """Grant, queue or deny ``request``, and write what follows from it."""
+    result = survey(book, request)
+    for key, claim in result.dead.items():
+        expire(book, key, claim)
+    for ticket in result.dead_tickets:
+        withdraw(book, ticket, "its waiter was not heard of")
+    if not result.conflicts:
+        return _grant(book, request, beat, result, max_hold)
+    conflicts = tuple(result.conflicts[:SHOWN])
+    if waiting is None:
+        _tell_denied(book, request, beat, conflicts[0])
+        return Denied(conflicts)
+    cycle = find_cycle(request.agent, result.conflicts, lambda agent: _waits_of(book, agent))
+    if cycle:
+        if result.own_ticket is not None:
+            withdraw(book, result.own_ticket, "it would wait in a circle")
+        _tell_denied(book, request, beat, conflicts[0])
+        return Denied(conflicts, "deadlock", cycle)
+    ticket = _queue(book, request, beat, result.own_ticket, waiting)
+    ahead = len({conflict.ticket for conflict in result.conflicts if conflict.ticket})
+    return Queued(ticket, conflicts, ahead)
+
+
+def _tell_denied(book: Book, request: Request, beat: Beat, conflict: Conflict) -> None:
+    book.emit(
+        request.agent,
+        beat.role,
+        Kind.LOCK_DENIED,
+        f"{request.agent} was refused {conflict.pattern}: {conflict.holder}"
+        f" {'waits for' if conflict.ticket else 'holds'} {conflict.held}",
+        pattern=conflict.pattern,
+        held=conflict.held,
+        holder=conflict.holder,
+    )
+
+
+def _waits_of(book: Book, agent: str) -> Iterator[Wait]:
+    """Yield what ``agent`` waits for: the obstacles of each of its live tickets."""
+    for ticket in book.tickets():
+        if ticket.agent == agent and ticket_deadline(ticket, book.seen(agent)) > book.now:
+            patterns = tuple(book.pattern(text) for text in ticket.patterns)
+            request = Request(agent, patterns, ticket.mode, ticket.ttl)
+            for conflict in survey(book, request).conflicts:
+                yield Wait(agent, conflict.pattern, conflict.holder)
+
+
+def _queue(
+    book: Book, request: Request, beat: Beat, own: Ticket | None, waiting: Waiting
+) -> Ticket:
+    if own is not None:
+        ticket = own._replace(seen=book.now, lasts=waiting.lasts, standing=waiting.standing)
+        if waiting.standing:
+            ticket = ticket._replace(until=waiting.until)
+        book.put_ticket(ticket)
+        return ticket
+    if sum(1 for _ in book.tickets()) >= MAX_WAITERS:
+        raise BadInput(f"{MAX_WAITERS} requests wait already", code="LIMIT")
+    texts = tuple(pattern.text for pattern in request.patterns)
+    number = book.emit(
+        request.agent,
+        beat.role,
+        Kind.LOCK_QUEUED,
+        f"{request.agent} waits for {', '.join(texts[:5])}",
+        patterns=texts[:SHOWN],
+        mode=request.mode,
+    )
+    ticket = Ticket(
+        number, request.agent, texts, request.mode, request.ttl, book.now, book.now,
+        waiting.lasts, waiting.until, request.reason, request.task, waiting.standing,
+    )  # fmt: skip
+    book.file_ticket(ticket)
+    return ticket
+
+
+def withdraw(book: Book, ticket: Ticket, why: str) -> None:
+    """Take a ticket out of the queue and tell the ledger, so that those behind it look again."""
+    book.drop_ticket(ticket)
+    book.emit(
+        ticket.agent,
+        role_of(book, ticket.agent),
+        Kind.LOCK_UNQUEUED,
+        f"{ticket.agent} no longer waits for {', '.join(ticket.patterns[:5])}: {why}",
+        ticket=ticket.number,
+    )
+
+
+def _grant(book: Book, request: Request, beat: Beat, around: Survey, max_hold: float) -> Granted:
+    hard = book.now + max_hold
+    claims: dict[str, Claim] = {}
+    fresh: list[Pattern] = []
+    for pattern in request.patterns:
+        own = around.own.get(pattern.key)
+        if own is None or own[1].mode not in {request.mode, EXCLUSIVE}:
+            fresh.append(pattern)
+        else:
+            claims[pattern.key] = _refresh(book, request, pattern, own[1], hard)
+    if fresh:
+        _check_room(book, beat, len(fresh))
+        _grant_fresh(book, request, beat.role, fresh, hard, claims)
+        for pattern in fresh:
+            if pattern.key in around.own:
+                book.txn.delete(around.own[pattern.key][0])
+                beat = beat._replace(claims=beat.claims - 1)
+            if beat.lost and book.lost_at(request.agent, pattern) is not None:
+                book.drop_lost(request.agent, pattern)
+                beat = beat._replace(lost=beat.lost - 1)
+    if around.own_ticket is not None:
+        book.drop_ticket(around.own_ticket)
+    seen, ttl, ends, count, lost, role = beat
+    beat = Beat(seen, min(ttl, request.ttl), min(ends, hard), count + len(fresh), lost, role)
+    book.put_beat(request.agent, beat)
+    granted = tuple([claims[pattern.key] for pattern in request.patterns])
+    expires = tuple([deadline(claim, book.now) for claim in granted])
+    return Granted(granted, max([claim.token for claim in granted]), expires)
+
+
+def _refresh(book: Book, request: Request, pattern: Pattern, own: Claim, hard: float) -> Claim:
+    """Give a claim that the requester holds already a new life; its token stays good."""
+    claim = own._replace(
+        ttl=request.ttl,
+        hard=hard,
+        reason=request.reason or own.reason,
+        task=request.task or own.task,
+    )
+    book.put_claim(claim, pattern)
+    return claim
+
+
+def _grant_fresh(
+    book: Book,
+    request: Request,
+    role: str,
+    fresh: list[Pattern],
+    hard: float,
+    claims: dict[str, Claim],
+) -> None:
+    """Write new claims under one token: the number of the ledger entry that grants them."""
+    agent, _, mode, ttl, reason, task = request
+    texts = [pattern.text for pattern in fresh]
+    details: dict[str, object] = {"patterns": texts[:SHOWN], "mode": mode, "ttl": ttl}
+    if reason:
+        details["reason"] = reason
+    if task:
+        details["task"] = task
+    summary = f"{agent} claimed {', '.join(texts[:5])}"
+    token = book.emit(agent, role, Kind.LOCK_ACQUIRED, summary, **details)
+    now = book.now
+    for place, pattern in enumerate(fresh):
+        name = f"c{token}.{place}" if place else f"c{token}"
+        claim = Claim(name, pattern.text, mode, agent, token, ttl, now, hard, reason, task)
+        book.put_claim(claim, pattern)
+        claims[pattern.key] = claim
+
+
+def _check_room(book: Book, beat: Beat, wanted: int) -> None:
+    if beat.claims % COUNT_EVERY + wanted < COUNT_EVERY:
+        return
+    if book.count_filed() + wanted > MAX_CLAIMS:
+        raise BadInput(f"the project has {MAX_CLAIMS} claims already", code="LIMIT")

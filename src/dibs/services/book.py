@@ -1,0 +1,259 @@
+"""The records of a project, typed: how values are filed under keys, and read back.
+
+A ``Book`` is one transaction's view. It decides nothing; it knows where things lie:
+
+- ``at/<path>//<agent>/<id>`` and ``in/<folder>//<tail>//<agent>/<id>``: a claim, or a ticket's entry
+- ``wait/<number>``: a ticket
+- ``beat/<agent>``: an agent's liveness; gone when the agent has ended
+- ``agent/<agent>``: an agent
+- ``lost/<agent>/<pattern>``: a claim that its holder did not give back
+- ``ask/<holder>/<pattern>//<asker>``: a release request
+- ``req/<agent>/<request id>``: the outcome of a request, for its repeats
+"""
+
+from __future__ import annotations
+
+from json import JSONDecoder, JSONEncoder
+from json.encoder import encode_basestring as quoted
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dibs.core.agents import Agent, Beat
+from dibs.core.claims import Ask, Claim, Lost, Ticket
+from dibs.core.index import Range, entry_prefix, ranges
+from dibs.core.ledger import Event
+from dibs.core.patterns import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.core.ledger import Kind
+    from dibs.core.patterns import Pattern
+    from dibs.engines.base import Txn
+
+encode = JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
+_raw_decode = JSONDecoder().raw_decode
+
+#: How long a ledger entry's one line may be.
+MAX_SUMMARY = 300
+
+#: Everything that is filed by pattern: claims and the entries of tickets.
+FILED = ("at/", "in/")
+
+
+def decode(text: str) -> Any:
+    """Return the value of a stored record, which has no space around it."""
+    return _raw_decode(text)[0]
+
+
+class Found(NamedTuple):
+    """A row filed by pattern: a claim, or a ticket's entry, of any agent."""
+
+    key: str
+    agent: str
+    record: dict[str, Any]
+
+    @property
+    def ticket(self) -> int:
+        """The ticket's number, 0 for a claim."""
+        number: int = self.record.get("ticket", 0)
+        return number
+
+
+def claim_of(found: Found) -> Claim:
+    """Return the claim that a row holds."""
+    r = found.record
+    return Claim(
+        found.key[found.key.rfind("/") + 1 :], r["pattern"], r["mode"], r["agent"], r["token"],
+        r["ttl"], r["since"], r["hard"], r["reason"], r["task"],
+    )  # fmt: skip
+
+
+class Book:
+    """Typed reading and writing of the rows of one transaction."""
+
+    __slots__ = ("_beats", "_changed", "_fold", "newest", "now", "txn")
+
+    def __init__(self, txn: Txn, *, fold_case: bool) -> None:
+        self.txn = txn
+        self.now = txn.now
+        self._fold = fold_case
+        self._beats: dict[str, Beat | None] = {}
+        self._changed: set[str] = set()
+        #: The sequence number of the last event of this step, 0 if there was none.
+        self.newest = 0
+
+    def emit(self, agent: str, role: str, kind: Kind, summary: str, **details: Any) -> int:
+        """Append to the ledger and return the entry's number."""
+        shown = summary if len(summary) <= MAX_SUMMARY else summary[: MAX_SUMMARY - 1] + "…"
+        self.newest = self.txn.emit(Event(agent, role, kind, shown, details))
+        return self.newest
+
+    def flush(self) -> None:
+        """Write what is written once for each step, however often it changed."""
+        for agent in self._changed:
+            beat = self._beats[agent]
+            if beat is not None:
+                self.txn.put(f"beat/{agent}", beat_record(beat))
+
+    def pattern(self, text: str) -> Pattern:
+        """Parse a pattern that was stored: it is canonical."""
+        return parse(text, fold_case=self._fold)
+
+    # -- what is filed by pattern
+
+    def near(self, pattern: Pattern) -> Iterator[Found]:
+        """Yield every row whose pattern might overlap ``pattern``."""
+        for key, value in self.txn.scan(*ranges(pattern)):
+            mark = key.rindex("//") + 2
+            yield Found(key, key[mark : key.index("/", mark)], decode(value))
+
+    def of_agent(self, agent: str) -> Iterator[Found]:
+        """Yield every claim and ticket entry of ``agent``."""
+        mark = f"//{agent}/"
+        for key, value in self.txn.scan(*(Range(prefix, mark) for prefix in FILED)):
+            yield Found(key, agent, decode(value))
+
+    def claims(self) -> Iterator[tuple[str, Claim]]:
+        """Yield the key and claim of every claim, live or not."""
+        for key, value in self.txn.scan(*(Range(prefix) for prefix in FILED)):
+            record = decode(value)
+            if "token" in record:
+                yield key, claim_of(Found(key, record["agent"], record))
+
+    def count_filed(self) -> int:
+        """Return how many rows are filed by pattern."""
+        return sum(1 for _ in self.txn.scan(*(Range(prefix) for prefix in FILED)))
+
+    def put_claim(self, claim: Claim, pattern: Pattern) -> None:
+        """File ``claim`` under ``pattern``, which is its own."""
+        key = f"{entry_prefix(pattern)}{claim.agent}/{claim.id}"
+        self.txn.put(key, claim_record(claim))
+
+    # -- tickets
+
+    def ticket(self, number: int) -> Ticket | None:
+        """Return the ticket with this number."""
+        value = self.txn.get(f"wait/{number:012d}")
+        return None if value is None else _ticket(value)
+
+    def tickets(self) -> Iterator[Ticket]:
+        """Yield all tickets, the earliest first."""
+        for _, value in self.txn.scan(Range("wait/")):
+            yield _ticket(value)
+
+    def put_ticket(self, ticket: Ticket) -> None:
+        """Write ``ticket``; its entries are filed once, by ``file_ticket``."""
+        record = ticket._asdict()
+        self.txn.put(f"wait/{ticket.number:012d}", encode(record))
+
+    def file_ticket(self, ticket: Ticket) -> None:
+        """Write ``ticket`` and file an entry under each of its patterns."""
+        self.put_ticket(ticket)
+        for key, text in self._entries(ticket):
+            entry = {"ticket": ticket.number, "pattern": text, "mode": ticket.mode}
+            self.txn.put(key, encode(entry))
+
+    def drop_ticket(self, ticket: Ticket) -> None:
+        """Remove ``ticket`` and its entries."""
+        self.txn.delete(f"wait/{ticket.number:012d}")
+        for key, _ in self._entries(ticket):
+            self.txn.delete(key)
+
+    def _entries(self, ticket: Ticket) -> Iterator[tuple[str, str]]:
+        for place, text in enumerate(ticket.patterns):
+            prefix = entry_prefix(self.pattern(text))
+            yield f"{prefix}{ticket.agent}/t{ticket.number}.{place}", text
+
+    # -- agents
+
+    def beat(self, agent: str) -> Beat | None:
+        """Return the liveness of ``agent``, nothing if it never joined or has ended."""
+        if agent not in self._beats:
+            value = self.txn.get(f"beat/{agent}")
+            self._beats[agent] = None if value is None else Beat(*decode(value))
+        return self._beats[agent]
+
+    def seen(self, agent: str) -> float:
+        """Return when ``agent`` last gave a sign of life, 0 if it has ended."""
+        beat = self.beat(agent)
+        return 0.0 if beat is None else beat.seen
+
+    def put_beat(self, agent: str, beat: Beat) -> None:
+        """Note the liveness of ``agent``; ``flush`` writes it."""
+        self._beats[agent] = beat
+        self._changed.add(agent)
+
+    def drop_beat(self, agent: str) -> None:
+        """Note that ``agent`` has ended."""
+        self._beats[agent] = None
+        self.txn.delete(f"beat/{agent}")
+
+    def agent(self, agent: str) -> Agent | None:
+        """Return what is known of ``agent``."""
+        value = self.txn.get(f"agent/{agent}")
+        return None if value is None else Agent(**decode(value))
+
+    def agents(self) -> list[Agent]:
+        """Return all agents that ever joined and were not forgotten."""
+        return [Agent(**decode(value)) for _, value in self.txn.scan(Range("agent/"))]
+
+    def put_agent(self, agent: Agent) -> None:
+        """Write what is known of an agent."""
+        self.txn.put(f"agent/{agent.id}", encode(agent._asdict()))
+
+    # -- what a holder is told
+
+    def lost(self, agent: str) -> Iterator[tuple[str, Lost]]:
+        """Yield the key and record of each claim that ``agent`` lost."""
+        for key, value in self.txn.scan(Range(f"lost/{agent}/")):
+            yield key, Lost(**decode(value))
+
+    def lost_at(self, agent: str, pattern: Pattern) -> Lost | None:
+        """Return how ``agent`` lost its claim on ``pattern``, if it did."""
+        value = self.txn.get(f"lost/{agent}/{pattern.key}")
+        return None if value is None else Lost(**decode(value))
+
+    def put_lost(self, agent: str, pattern: Pattern, lost: Lost) -> None:
+        """Note that ``agent`` lost its claim on ``pattern``."""
+        self.txn.put(f"lost/{agent}/{pattern.key}", encode(lost._asdict()))
+
+    def drop_lost(self, agent: str, pattern: Pattern) -> None:
+        """Forget that ``agent`` lost its claim on ``pattern``."""
+        self.txn.delete(f"lost/{agent}/{pattern.key}")
+
+    def asks(self, holder: str = "") -> Iterator[tuple[str, Ask]]:
+        """Yield the key and record of each release request, to one holder or to all."""
+        prefix = f"ask/{holder}/" if holder else "ask/"
+        for key, value in self.txn.scan(Range(prefix)):
+            yield key, Ask(**decode(value))
+
+    def put_ask(self, ask: Ask) -> None:
+        """Write a release request; a repeat replaces the earlier one."""
+        key = self.pattern(ask.pattern).key
+        self.txn.put(f"ask/{ask.holder}/{key}//{ask.asker}", encode(ask._asdict()))
+
+
+# The two records that every claim writes are spelled out: that is two to three times as fast as the
+# general encoder, and the budget of a claim is a few dozen microseconds.
+
+
+def claim_record(claim: Claim) -> str:
+    """Return the stored form of ``claim``: all but its id, which is in the key."""
+    _, pattern, mode, agent, token, ttl, since, hard, reason, task = claim
+    return (
+        f'{{"pattern":{quoted(pattern)},"mode":"{mode}","agent":"{agent}","token":{token},'
+        f'"ttl":{ttl!r},"since":{since!r},"hard":{hard!r},'
+        f'"reason":{quoted(reason)},"task":{quoted(task)}}}'
+    )
+
+
+def beat_record(beat: Beat) -> str:
+    """Return the stored form of ``beat``: an array, in the order of its fields."""
+    seen, ttl, hard, claims, lost, role = beat
+    return f"[{seen!r},{ttl!r},{hard!r},{claims},{lost},{quoted(role)}]"
+
+
+def _ticket(value: str) -> Ticket:
+    record = decode(value)
+    record["patterns"] = tuple(record["patterns"])
+    return Ticket(**record)

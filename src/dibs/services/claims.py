@@ -1,0 +1,217 @@
+"""Claiming: ask for patterns, wait for them, and see who holds what."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from dibs.core.claims import (
+    EXCLUSIVE,
+    Ask,
+    Claim,
+    Conflict,
+    Denied,
+    Granted,
+    Outcome,
+    Queued,
+    Request,
+    Ticket,
+    check_request,
+    check_text,
+    deadline,
+    fold_duplicates,
+    live,
+    ticket_deadline,
+)
+from dibs.core.durations import check_ttl, check_wait
+from dibs.services.acquire import Waiting, attempt, survey, withdraw
+from dibs.services.presence import arrive
+from dibs.services.repeats import once
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from dibs.core.agents import Caller
+    from dibs.core.patterns import Pattern
+    from dibs.services.book import Book
+    from dibs.services.desk import Desk
+
+    Step = Callable[[Book], Outcome]
+
+#: A waiter rests at least so long, in seconds, however near the deadline of a holder is.
+SHORTEST_PAUSE = 0.005
+
+
+class Held(NamedTuple):
+    """A live claim as a reader sees it."""
+
+    claim: Claim
+    expires_at: float
+    expires_in: float
+    asks: tuple[Ask, ...] = ()
+
+
+class Waiter(NamedTuple):
+    """A live ticket as a reader sees it."""
+
+    ticket: Ticket
+    #: Its place in the order in which tickets were drawn, from 1.
+    place: int
+    gives_up_in: float
+
+
+class Claims:
+    """The use cases of claiming. Every method is one transaction, but for ``claim`` when it waits."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def claim(
+        self,
+        caller: Caller,
+        patterns: Sequence[Pattern],
+        *,
+        mode: str = EXCLUSIVE,
+        ttl: object = None,
+        wait: object = 0,
+        queue: bool = False,
+        reason: str = "",
+        task: str = "",
+        request_id: str = "",
+    ) -> Outcome:
+        """Grant all of ``patterns`` to ``caller``, or none.
+
+        With ``wait`` the call blocks for up to so many seconds in a fair queue; with ``queue`` it
+        takes a place in the queue and returns, and a later call collects the grant.
+        """
+        config = self._desk.config
+        request = Request(
+            caller.id,
+            fold_duplicates(patterns),
+            mode,
+            config.ttl if ttl is None else check_ttl(ttl),
+            check_text(reason, "reason") if reason else "",
+            check_text(task, "task") if task else "",
+        )
+        patience = check_wait(wait) if wait != 0 or wait is False else 0.0
+
+        def step(book: Book) -> Outcome:
+            return once(
+                book, caller.id, request_id, _fingerprint(request),
+                lambda: self._attempt(book, caller, request, patience, queue=queue),
+            )  # fmt: skip
+
+        outcome = self._desk.apply(step)
+        if not patience or not isinstance(outcome, Queued):
+            return outcome
+        return self._wait(request, outcome, patience, step, keep=queue)
+
+    def _attempt(
+        self, book: Book, caller: Caller, request: Request, patience: float, *, queue: bool
+    ) -> Outcome:
+        config = self._desk.config
+        beat = arrive(book, caller)
+        allow_broad = config.broad == "allow"
+        check_request(request, held=beat.claims, human=caller.human, allow_broad=allow_broad)
+        waiting = None
+        if queue:
+            waiting = Waiting(book.now + config.max_hold, config.ttl, standing=True)
+        elif patience:
+            waiting = Waiting(book.now + patience, config.waiter_ttl, standing=False)
+        return attempt(book, request, beat, max_hold=config.max_hold, waiting=waiting)
+
+    def _wait(
+        self, request: Request, queued: Queued, patience: float, step: Step, *, keep: bool
+    ) -> Outcome:
+        """Wait for a turn: look on every change, act only when the way is free or a beat is due."""
+        outcome: Outcome = queued
+        conflicts: Sequence[Conflict] = queued.conflicts
+        give_up = time.monotonic() + patience
+        beat_every = self._desk.config.waiter_ttl / 3
+        next_beat = time.monotonic() + beat_every
+        newest = 0
+        try:
+            while isinstance(outcome, Queued):
+                now = time.monotonic()
+                if now >= give_up:
+                    return Denied(outcome.conflicts, "timeout")
+                soonest = now + min(conflict.expires_in for conflict in conflicts)
+                pause = max(SHORTEST_PAUSE, min(give_up, next_beat, soonest) - now)
+                newest = self._desk.engine.wait(newest, pause)
+                conflicts = self._desk.look(lambda book: survey(book, request).conflicts)
+                if not conflicts or time.monotonic() >= next_beat:
+                    outcome = self._desk.apply(step)
+                    conflicts = () if isinstance(outcome, Granted) else outcome.conflicts
+                    next_beat = time.monotonic() + beat_every
+            return outcome
+        finally:
+            if not isinstance(outcome, Granted) and not keep:
+                self._desk.apply(lambda book: _give_up(book, request))
+
+    def check(
+        self, caller: Caller, patterns: Sequence[Pattern], mode: str = EXCLUSIVE
+    ) -> tuple[Conflict, ...]:
+        """Return what stands between ``caller`` and ``patterns`` now; change nothing."""
+        request = Request(caller.id, fold_duplicates(patterns), mode, self._desk.config.ttl)
+        check_request(request, held=0, human=True, allow_broad=True)
+        return self._desk.look(lambda book: tuple(survey(book, request).conflicts))
+
+    def overlapping(self, pattern: Pattern) -> tuple[list[Held], list[Waiter]]:
+        """Return who holds and who waits for anything that overlaps ``pattern``."""
+        from dibs.core.patterns import overlap
+
+        def step(book: Book) -> tuple[list[Held], list[Waiter]]:
+            held = [
+                h
+                for h in _held(book)
+                if overlap(book.pattern(h.claim.pattern), pattern) is not None
+            ]
+            waiting = [
+                w
+                for w in _waiters(book)
+                if any(overlap(book.pattern(t), pattern) is not None for t in w.ticket.patterns)
+            ]
+            return held, waiting
+
+        return self._desk.look(step)
+
+    def all(self, agent: str = "") -> tuple[list[Held], list[Waiter]]:
+        """Return all live claims and tickets, of one agent or of everybody."""
+
+        def step(book: Book) -> tuple[list[Held], list[Waiter]]:
+            held = [h for h in _held(book) if not agent or h.claim.agent == agent]
+            waiting = [w for w in _waiters(book) if not agent or w.ticket.agent == agent]
+            return held, waiting
+
+        return self._desk.look(step)
+
+
+def _held(book: Book) -> Iterable[Held]:
+    asks: dict[tuple[str, str], list[Ask]] = {}
+    for _, ask in book.asks():
+        asks.setdefault((ask.holder, ask.pattern), []).append(ask)
+    for _, claim in book.claims():
+        seen = book.seen(claim.agent)
+        if live(claim, seen, book.now):
+            ends = deadline(claim, seen)
+            asked = asks.get((claim.agent, claim.pattern), ())
+            yield Held(claim, ends, ends - book.now, tuple(asked))
+
+
+def _waiters(book: Book) -> Iterable[Waiter]:
+    place = 0
+    for ticket in book.tickets():
+        left = ticket_deadline(ticket, book.seen(ticket.agent)) - book.now
+        if left > 0:
+            place += 1
+            yield Waiter(ticket, place, left)
+
+
+def _give_up(book: Book, request: Request) -> None:
+    own = survey(book, request).own_ticket
+    if own is not None:
+        withdraw(book, own, "it gave up")
+
+
+def _fingerprint(request: Request) -> str:
+    return "\n".join((request.mode, *sorted(p.key for p in request.patterns)))

@@ -1,0 +1,55 @@
+"""What all services share: an engine, the configuration, and how a step is run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from dibs.services.book import Book
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.config import Config
+    from dibs.engines.base import Engine, Txn
+
+T = TypeVar("T")
+
+
+class Desk:
+    """One project's engine, with the settings that its rules need.
+
+    ``archive`` is the folder for the ledger's monthly files; without one, old entries are dropped.
+    """
+
+    __slots__ = ("archive", "config", "engine", "fold_case", "trim_every")
+
+    def __init__(self, engine: Engine, config: Config, archive: str = "") -> None:
+        self.engine = engine
+        self.config = config
+        self.archive = archive
+        self.fold_case = config.case != "sensitive"
+        #: After how many entries the ledger's bound is looked at.
+        self.trim_every = max(1, config.ledger_limit // 20)
+
+    def apply(self, step: Callable[[Book], T]) -> T:
+        """Run ``step`` as one transaction."""
+        newest = 0
+
+        def run(txn: Txn) -> T:
+            nonlocal newest
+            book = Book(txn, fold_case=self.fold_case)
+            answer = step(book)
+            book.flush()
+            newest = book.newest
+            return answer
+
+        answer = self.engine.transact(run)
+        if newest and newest % self.trim_every == 0:
+            from dibs.services.ledger import Ledger
+
+            Ledger(self).trim()
+        return answer
+
+    def look(self, step: Callable[[Book], T]) -> T:
+        """Run ``step``, which only reads, on a snapshot."""
+        return self.engine.view(lambda txn: step(Book(txn, fold_case=self.fold_case)))

@@ -1,0 +1,119 @@
+"""Signs of life: each call of an agent is one, and carries all its claims.
+
+An agent that comes back after some of its claims ran out finds them gone: they are taken off before
+the sign of life counts, so that a late caller cannot bring a claim back to life.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dibs.core.agents import NEVER, Agent, Beat, Caller, Status
+from dibs.core.claims import Claim, Lost, deadline, live
+from dibs.core.ledger import Kind
+from dibs.errors import NotAllowed
+from dibs.services.book import claim_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.core.patterns import Pattern
+    from dibs.services.book import Book
+
+
+def arrive(book: Book, caller: Caller) -> Beat:
+    """Take a call as a sign of life of ``caller``; an unknown agent joins by it."""
+    beat = book.beat(caller.id)
+    if beat is None:
+        beat = _join_by_calling(book, caller)
+    elif beat.lapsed(book.now):
+        beat = _expire_own(book, caller.id, beat)
+    beat = Beat(book.now, *beat[1:])
+    book.put_beat(caller.id, beat)
+    return beat
+
+
+def _join_by_calling(book: Book, caller: Caller) -> Beat:
+    known = book.agent(caller.id)
+    if known is not None and known.status == Status.TERMINATED:
+        raise NotAllowed(
+            f"{caller.id} was stopped: {known.ended or 'no reason given'}",
+            code="AGENT_STOPPED",
+            hint="stop your work; a human can let you back in with `dibs agent join`",
+        )
+    agent = Agent(caller.id, caller.id, caller.role, host=caller.host, started=book.now)
+    if known is not None:
+        agent = known._replace(status=Status.RUNNING, started=book.now, ended="")
+    return admit(book, agent)
+
+
+def admit(book: Book, agent: Agent) -> Beat:
+    """Write ``agent`` as one that works from now on, and tell the ledger."""
+    book.put_agent(agent)
+    beat = book.beat(agent.id) or Beat(book.now)
+    beat = beat._replace(seen=book.now, role=agent.role)
+    book.put_beat(agent.id, beat)
+    kind = Kind.SUB_AGENT_SPAWNED if agent.parent else Kind.AGENT_JOINED
+    book.emit(agent.id, agent.role, kind, f"{agent.id} joined as {agent.role}", parent=agent.parent)
+    return beat
+
+
+def _expire_own(book: Book, agent: str, beat: Beat) -> Beat:
+    shortest, earliest = NEVER, NEVER
+    for found in list(book.of_agent(agent)):
+        if not found.ticket:
+            claim = claim_of(found)
+            if live(claim, beat.seen, book.now):
+                shortest = min(shortest, claim.ttl)
+                earliest = min(earliest, claim.hard)
+            else:
+                expire(book, found.key, claim)
+    beat = (book.beat(agent) or beat)._replace(ttl=shortest, hard=earliest)
+    book.put_beat(agent, beat)
+    return beat
+
+
+def expire(book: Book, key: str, claim: Claim) -> None:
+    """Take off a claim that ran out, so that its holder is told and its token is worth nothing."""
+    at = deadline(claim, book.seen(claim.agent))
+    lose(book, key, claim, Lost(claim.pattern, claim.token, "expired", at))
+    book.emit(
+        claim.agent,
+        role_of(book, claim.agent),
+        Kind.LOCK_EXPIRED,
+        f"claim of {claim.agent} on {claim.pattern} expired",
+        pattern=claim.pattern,
+        token=claim.token,
+    )
+
+
+def lose(book: Book, key: str, claim: Claim, lost: Lost) -> None:
+    """Take a claim off without its holder's doing, and leave word for the holder."""
+    pattern = book.pattern(claim.pattern)
+    book.txn.delete(key)
+    beat = book.beat(claim.agent)
+    if beat is not None:
+        book.put_lost(claim.agent, pattern, lost)
+        beat = beat._replace(claims=max(0, beat.claims - 1), lost=beat.lost + 1)
+        book.put_beat(claim.agent, beat)
+    drop_asks(book, claim.agent, [pattern])
+
+
+def drop_asks(book: Book, holder: str, patterns: Iterable[Pattern]) -> list[str]:
+    """Forget the release requests for claims that are gone; return who had asked."""
+    asks = list(book.asks(holder))
+    if not asks:
+        return []
+    gone = tuple(f"ask/{holder}/{pattern.key}//" for pattern in patterns)
+    askers = set()
+    for key, ask in asks:
+        if key.startswith(gone):
+            book.txn.delete(key)
+            askers.add(ask.asker)
+    return sorted(askers)
+
+
+def role_of(book: Book, agent: str) -> str:
+    """Return the role of ``agent`` for the ledger."""
+    beat = book.beat(agent)
+    return beat.role if beat is not None else "agent"

@@ -1,0 +1,73 @@
+"""Repeats of a request: the same request id gets the same answer, and nothing happens twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from dibs.core.claims import Claim, Conflict, Denied, Granted, Wait
+from dibs.core.index import Range
+from dibs.errors import BadInput
+from dibs.services.book import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.services.book import Book
+
+T = TypeVar("T")
+
+#: How long an answer is kept for its repeats.
+KEPT = 24 * 3600.0
+MAX_REQUEST_ID = 128
+
+
+def once(book: Book, agent: str, request_id: str, fingerprint: str, action: Callable[[], T]) -> T:
+    """Run ``action``, unless ``agent`` had an answer to this request before: then return that."""
+    if not request_id:
+        return action()
+    if len(request_id) > MAX_REQUEST_ID or not request_id.isprintable() or "/" in request_id:
+        message = f"a request id has at most {MAX_REQUEST_ID} printable characters and no slash"
+        raise BadInput(message, code="REQUEST_ID", field="request_id")
+    key = f"req/{agent}/{request_id}"
+    earlier = book.txn.get(key)
+    if earlier is not None:
+        record = decode(earlier)
+        if record["asked"] != fingerprint:
+            message = f"request id {request_id} was used before for another request"
+            raise BadInput(message, code="REQUEST_REUSED", field="request_id")
+        return cast("T", _revive(record["answer"]))
+    answer = action()
+    stored = _store(answer)
+    if stored is not None:
+        _forget_old(book, agent)
+        book.txn.put(key, encode({"asked": fingerprint, "at": book.now, "answer": stored}))
+    return answer
+
+
+def _forget_old(book: Book, agent: str) -> None:
+    for key, value in list(book.txn.scan(Range(f"req/{agent}/"))):
+        if decode(value)["at"] + KEPT <= book.now:
+            book.txn.delete(key)
+
+
+def _store(answer: object) -> dict[str, Any] | None:
+    """Return the stored form of a final answer; a place in the queue is none."""
+    if isinstance(answer, Granted):
+        return {"granted": answer}
+    if isinstance(answer, Denied):
+        return {"denied": answer}
+    if isinstance(answer, (list, tuple)) and all(isinstance(item, Claim) for item in answer):
+        return {"claims": answer}
+    return None
+
+
+def _revive(stored: dict[str, Any]) -> object:
+    if "granted" in stored:
+        claims, token, expires = stored["granted"]
+        return Granted(tuple(Claim(*claim) for claim in claims), token, tuple(expires))
+    if "denied" in stored:
+        conflicts, why, cycle = stored["denied"]
+        waits = tuple(Wait(*wait) for wait in cycle)
+        return Denied(tuple(Conflict(*c) for c in conflicts), why, waits)
+    return [Claim(*claim) for claim in stored["claims"]]

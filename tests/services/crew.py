@@ -1,0 +1,61 @@
+"""A crew over the memory engine, with a clock that only the test moves."""
+
+from dibs.config import Config
+from dibs.core.agents import Caller
+from dibs.core.patterns import parse
+from dibs.engines.memory import MemoryEngine
+from dibs.services.agents import Agents
+from dibs.services.claims import Claims
+from dibs.services.desk import Desk
+from dibs.services.holdings import Holdings
+from dibs.services.ledger import Ledger, Query
+from dibs.testing import ManualClock
+
+
+class Crew:
+    """The services of one project, and short words for what tests do with them."""
+
+    def __init__(self, archive="", **settings):
+        self.clock = ManualClock(1_000_000.0)
+        self.engine = MemoryEngine(self.clock)
+        self.desk = Desk(self.engine, Config(**settings), archive)
+        self.claims = Claims(self.desk)
+        self.holdings = Holdings(self.desk)
+        self.agents = Agents(self.desk)
+        self.ledger = Ledger(self.desk)
+
+    def claim(self, agent, *patterns, **options):
+        return self.claims.claim(caller(agent), [parse(p) for p in patterns], **options)
+
+    def renew(self, agent, *patterns, **options):
+        return self.holdings.renew(caller(agent), [parse(p) for p in patterns], **options)
+
+    def release(self, agent, *patterns, **options):
+        return self.holdings.release(caller(agent), [parse(p) for p in patterns], **options)
+
+    def transfer(self, agent, *patterns, **options):
+        return self.holdings.transfer(caller(agent), [parse(p) for p in patterns], **options)
+
+    def ask(self, agent, *patterns, **options):
+        return self.holdings.ask(caller(agent), [parse(p) for p in patterns], **options)
+
+    def revoke(self, agent, pattern, reason="it must go"):
+        return self.holdings.revoke(caller(agent), parse(pattern), reason=reason)
+
+    def held(self):
+        return {(h.claim.agent, h.claim.pattern) for h in self.claims.all()[0]}
+
+    def waiting(self):
+        return [w.ticket.agent for w in self.claims.all()[1]]
+
+    def kinds(self):
+        return [entry.kind for entry in self.ledger.newest(Query(), 10_000)]
+
+    def rows(self):
+        from dibs.core.index import Range
+
+        return self.engine.view(lambda txn: list(txn.scan(Range(""))))
+
+
+def caller(agent):
+    return Caller(agent, "human" if agent == "human" else "agent")

@@ -1,0 +1,158 @@
+"""An agent's life: joining, reporting, leaving, being stopped."""
+
+import pytest
+from tests.services.crew import caller
+
+from dibs.core.agents import Agent, Status
+from dibs.errors import BadInput, NotAllowed, NotFound
+
+
+def status_of(crew, agent):
+    return crew.agents.show(agent)[0].agent.status
+
+
+def test_an_unknown_agent_joins_by_its_first_call(crew):
+    crew.claim("alice", "a")
+
+    assert status_of(crew, "alice") == Status.RUNNING
+    assert crew.kinds()[0] == "agent_joined"
+
+
+def test_an_agent_is_what_it_says_when_it_joins(crew):
+    crew.agents.join(Agent("lead"))
+    crew.agents.join(Agent("sub", role="reviewer", parent="lead", pid=7, model="m", task="t"))
+
+    seen, _ = crew.agents.show("sub")
+
+    assert seen.agent[1:6] == ("sub", "reviewer", "lead", "", 7)
+    assert "sub_agent_spawned" in crew.kinds()
+
+
+def test_a_parent_must_be_known_and_no_descendant(crew):
+    with pytest.raises(NotFound):
+        crew.agents.join(Agent("sub", parent="nobody"))
+    crew.agents.join(Agent("a"))
+    crew.agents.join(Agent("b", parent="a"))
+
+    with pytest.raises(BadInput) as refused:
+        crew.agents.join(Agent("a", parent="b"))
+
+    assert refused.value.code == "AGENT_CYCLE"
+
+
+def test_joining_again_keeps_claims(crew):
+    crew.claim("alice", "a")
+
+    crew.agents.join(Agent("alice", role="reviewer"))
+
+    assert crew.held() == {("alice", "a")}
+    assert crew.agents.show("alice")[0].agent.role == "reviewer"
+
+
+def test_joining_again_does_not_revive_claims_that_ran_out(crew):
+    crew.claim("alice", "a", ttl=60)
+    crew.clock.advance(60)
+
+    crew.agents.join(Agent("alice"))
+
+    assert crew.held() == set()
+
+
+def test_a_report_changes_what_is_known(crew):
+    crew.agents.report(caller("alice"), status="idle", context=0.5, task="t9", note="resting")
+
+    agent = crew.agents.show("alice")[0].agent
+
+    assert (agent.status, agent.context, agent.task) == ("idle", 0.5, "t9")
+
+
+@pytest.mark.parametrize("changes", [{"status": "exited"}, {"status": "x"}, {"context": 1.5}])
+def test_a_report_out_of_range_is_refused(crew, changes):
+    with pytest.raises(BadInput):
+        crew.agents.report(caller("alice"), **changes)
+
+    assert crew.rows() == []
+
+
+def test_leaving_gives_back_claims_and_places_in_the_queue(crew):
+    crew.claim("alice", "a")
+    crew.claim("bob", "b")
+    crew.claim("alice", "b", queue=True)
+
+    crew.agents.leave(caller("alice"))
+
+    assert crew.held() == {("bob", "b")}
+    assert crew.waiting() == []
+    assert status_of(crew, "alice") == Status.EXITED
+
+
+def test_who_left_can_come_back_by_calling(crew):
+    crew.claim("alice", "a")
+    crew.agents.leave(caller("alice"), status="completed")
+
+    crew.claim("alice", "a")
+
+    assert status_of(crew, "alice") == Status.RUNNING
+
+
+def test_leaving_needs_to_have_come(crew):
+    with pytest.raises(NotFound):
+        crew.agents.leave(caller("alice"))
+
+
+def test_stopping_an_agent_stops_all_below_it_and_frees_their_claims(crew):
+    crew.agents.join(Agent("lead"))
+    crew.agents.join(Agent("sub", parent="lead"))
+    crew.agents.join(Agent("subsub", parent="sub"))
+    crew.claim("subsub", "a")
+    crew.claim("other", "b")
+
+    stopped = crew.agents.stop(caller("human"), "lead", reason="done")
+
+    assert stopped == ["lead", "sub", "subsub"]
+    assert crew.held() == {("other", "b")}
+    assert {status_of(crew, name) for name in stopped} == {Status.TERMINATED}
+    assert crew.kinds().count("agent_terminated") == 3
+
+
+def test_a_stopped_agent_is_refused_until_it_joins_again(crew):
+    crew.claim("alice", "a")
+    crew.agents.stop(caller("human"), "alice", reason="runs wild")
+
+    with pytest.raises(NotAllowed, match="runs wild"):
+        crew.claim("alice", "b")
+
+    crew.agents.join(Agent("alice"))
+    crew.claim("alice", "b")
+    assert crew.held() == {("alice", "b")}
+
+
+def test_exited_and_terminated_differ(crew):
+    crew.claim("alice", "a")
+    crew.claim("bob", "b")
+    crew.agents.leave(caller("alice"))
+    crew.agents.stop(caller("human"), "bob")
+
+    assert (status_of(crew, "alice"), status_of(crew, "bob")) == ("exited", "terminated")
+
+
+def test_stopping_an_unknown_agent_is_not_found(crew):
+    with pytest.raises(NotFound):
+        crew.agents.stop(caller("human"), "nobody")
+
+
+def test_a_sweep_takes_off_all_that_ran_out(crew):
+    crew.claim("alice", "a", "b", ttl=60)
+    crew.claim("bob", "c", ttl=600)
+    crew.clock.advance(60)
+
+    assert crew.agents.sweep() == 2
+    assert crew.kinds().count("lock_expired") == 2
+    assert crew.agents.sweep() == 0
+
+
+def test_an_agent_shows_when_it_was_last_seen(crew):
+    crew.claim("alice", "a")
+    crew.clock.advance(7)
+
+    assert crew.agents.show("alice")[0].silent_for == 7

@@ -1,0 +1,396 @@
+"""Claiming: grants, refusals, the queue, repeats."""
+
+from threading import Thread
+
+import pytest
+from tests.services.crew import Crew, caller
+
+from dibs.core.claims import Denied, Granted, Queued
+from dibs.core.patterns import parse
+from dibs.errors import BadInput, NotAllowed
+
+
+def test_what_is_free_is_granted(crew):
+    answer = crew.claim("alice", "src/a.py", reason="fix", task="t1")
+
+    assert isinstance(answer, Granted)
+    claim = answer.claims[0]
+    assert (claim.pattern, claim.mode, claim.reason, claim.task) == (
+        "src/a.py", "exclusive", "fix", "t1",
+    )  # fmt: skip
+    assert answer.expires == (crew.clock() + 300.0,)
+
+
+def test_what_overlaps_a_claim_of_another_agent_is_denied(crew):
+    crew.claim("alice", "src/**", reason="rename")
+
+    answer = crew.claim("bob", "src/a.py")
+
+    assert isinstance(answer, Denied)
+    assert (answer.conflicts[0].holder, answer.conflicts[0].witness) == ("alice", "src/a.py")
+    assert crew.held() == {("alice", "src/**")}
+
+
+def test_several_patterns_are_granted_whole_or_not_at_all(crew):
+    crew.claim("alice", "b")
+
+    answer = crew.claim("bob", "a", "b", "c")
+
+    assert isinstance(answer, Denied)
+    assert crew.held() == {("alice", "b")}
+
+
+def test_the_patterns_of_one_grant_share_its_token(crew):
+    answer = crew.claim("alice", "a", "b")
+
+    assert {claim.token for claim in answer.claims} == {answer.token}
+    assert len({claim.id for claim in answer.claims}) == 2
+
+
+def test_the_token_is_the_number_of_the_ledger_entry_that_grants(crew):
+    answer = crew.claim("alice", "a")
+
+    entry = crew.ledger._desk.engine.view(lambda txn: list(txn.events()))[-1]
+    assert (entry.seq, entry.kind) == (answer.token, "lock_acquired")
+
+
+def test_tokens_only_grow(crew):
+    tokens = []
+    for agent in ("alice", "bob", "alice"):
+        tokens.append(crew.claim(agent, "a").token)
+        crew.release(agent, "a")
+
+    assert tokens == sorted(set(tokens))
+
+
+def test_shared_claims_overlap_and_hold_off_an_exclusive_one(crew):
+    assert isinstance(crew.claim("alice", "a", mode="shared"), Granted)
+    assert isinstance(crew.claim("bob", "a", mode="shared"), Granted)
+
+    answer = crew.claim("carol", "a")
+
+    assert {c.holder for c in answer.conflicts} == {"alice", "bob"}
+
+
+def test_claiming_ones_own_again_refreshes_it_and_keeps_its_token(crew):
+    first = crew.claim("alice", "a", reason="old")
+    crew.clock.advance(100)
+
+    again = crew.claim("alice", "a", ttl=60, reason="new")
+
+    assert again.token == first.token
+    assert again.expires == (crew.clock() + 60.0,)
+    assert again.claims[0].reason == "new"
+    assert len(crew.claims.all()[0]) == 1
+
+
+def test_a_subtree_is_the_same_claim_in_both_spellings(crew):
+    first = crew.claim("alice", "src/")
+
+    assert crew.claim("alice", "src/**").token == first.token
+
+
+def test_an_upgrade_needs_to_be_the_only_reader(crew):
+    crew.claim("alice", "a", mode="shared")
+    crew.claim("bob", "a", mode="shared")
+
+    assert isinstance(crew.claim("alice", "a"), Denied)
+    assert ("alice", "a") in crew.held()
+
+    crew.release("bob", "a")
+    answer = crew.claim("alice", "a")
+
+    assert answer.claims[0].mode == "exclusive"
+    assert [h.claim.mode for h in crew.claims.all()[0]] == ["exclusive"]
+
+
+def test_asking_for_less_than_one_holds_keeps_what_one_holds(crew):
+    crew.claim("alice", "a")
+
+    assert crew.claim("alice", "a", mode="shared").claims[0].mode == "exclusive"
+
+
+def test_a_path_inside_ones_own_glob_is_granted(crew):
+    crew.claim("alice", "src/**")
+
+    assert isinstance(crew.claim("alice", "src/a.py"), Granted)
+
+
+def test_every_call_of_an_agent_carries_all_its_claims(crew):
+    crew.claim("alice", "a")
+    crew.clock.advance(200)
+    crew.claim("alice", "b")
+    crew.clock.advance(299)
+
+    assert crew.held() == {("alice", "a"), ("alice", "b")}
+    crew.clock.advance(1)
+    assert crew.held() == set()
+
+
+def test_a_claim_is_not_given_away_before_its_deadline(crew):
+    crew.claim("alice", "a", ttl=60)
+    crew.clock.advance(59.999)
+    assert isinstance(crew.claim("bob", "a"), Denied)
+
+    crew.clock.advance(0.001)
+
+    assert isinstance(crew.claim("bob", "a"), Granted)
+
+
+def test_a_late_caller_does_not_bring_its_claim_back_to_life(crew):
+    crew.claim("alice", "a", ttl=60)
+    crew.clock.advance(60)
+
+    crew.renew("alice")
+
+    assert crew.held() == set()
+    assert isinstance(crew.claim("bob", "a"), Granted)
+
+
+def test_each_claim_lapses_by_its_own_ttl(crew):
+    crew.claim("alice", "short", ttl=60)
+    crew.claim("alice", "long", ttl=600)
+    crew.clock.advance(60)
+
+    crew.renew("alice")
+
+    assert crew.held() == {("alice", "long")}
+    crew.clock.advance(599)
+    crew.renew("alice")
+    assert crew.held() == {("alice", "long")}
+
+
+def test_max_hold_ends_a_claim_that_nobody_renews_by_name():
+    crew = Crew(max_hold=1000.0)
+    crew.claim("alice", "a")
+    for _ in range(9):
+        crew.clock.advance(100)
+        crew.renew("alice")
+    assert crew.held() == {("alice", "a")}
+
+    crew.clock.advance(100)
+
+    assert crew.held() == set()
+
+
+def test_renewing_by_name_starts_max_hold_anew():
+    crew = Crew(max_hold=1000.0)
+    crew.claim("alice", "a")
+    for _ in range(15):
+        crew.clock.advance(100)
+        crew.renew("alice", "a")
+
+    assert crew.held() == {("alice", "a")}
+
+
+def test_a_place_in_the_queue_is_kept_and_collected(crew):
+    crew.claim("alice", "a")
+    queued = crew.claim("bob", "a", queue=True)
+    assert isinstance(queued, Queued)
+    assert isinstance(crew.claim("carol", "a"), Denied)
+
+    crew.release("alice", "a")
+
+    assert isinstance(crew.claim("carol", "a"), Denied)
+    assert isinstance(crew.claim("bob", "a"), Granted)
+    assert crew.waiting() == []
+
+
+def test_asking_again_keeps_the_first_place(crew):
+    crew.claim("alice", "a")
+    first = crew.claim("bob", "a", queue=True)
+    crew.claim("carol", "a", queue=True)
+
+    again = crew.claim("bob", "a", queue=True)
+
+    assert again.ticket.number == first.ticket.number
+    assert crew.waiting() == ["bob", "carol"]
+
+
+def test_a_request_that_conflicts_with_no_waiter_passes_the_queue(crew):
+    crew.claim("alice", "a")
+    crew.claim("bob", "a", queue=True)
+
+    assert isinstance(crew.claim("carol", "b"), Granted)
+
+
+def test_a_waiter_for_several_holds_back_rivals_for_each(crew):
+    crew.claim("alice", "a")
+    crew.claim("bob", "a", "b", queue=True)
+
+    answer = crew.claim("carol", "b")
+
+    assert isinstance(answer, Denied)
+    assert answer.conflicts[0].ticket
+
+
+def test_a_later_shared_request_does_not_pass_a_waiting_exclusive_one(crew):
+    crew.claim("alice", "a", mode="shared")
+    crew.claim("bob", "a", queue=True)
+
+    assert isinstance(crew.claim("carol", "a", mode="shared"), Denied)
+
+
+def test_a_waiter_whose_agent_is_silent_is_skipped(crew):
+    crew.claim("alice", "a", ttl=3600)
+    crew.claim("bob", "a", queue=True)
+    crew.clock.advance(300)
+    crew.release("alice", "a")
+
+    assert isinstance(crew.claim("carol", "a"), Granted)
+    assert "lock_unqueued" in crew.kinds()
+
+
+def test_a_skipped_waiter_goes_to_the_end_of_the_queue(crew):
+    crew.claim("alice", "a", ttl=3600)
+    crew.claim("bob", "a", queue=True)
+    crew.clock.advance(300)
+    crew.claim("carol", "a", queue=True)
+
+    crew.claim("bob", "a", queue=True)
+
+    assert crew.waiting() == ["carol", "bob"]
+
+
+def test_a_wait_that_would_close_a_circle_is_refused_with_the_circle(crew):
+    crew.claim("alice", "a")
+    crew.claim("bob", "b")
+    crew.claim("bob", "a", queue=True)
+
+    answer = crew.claim("alice", "b", queue=True)
+
+    assert isinstance(answer, Denied)
+    assert answer.why == "deadlock"
+    assert [(w.agent, w.pattern, w.holder) for w in answer.cycle] == [
+        ("alice", "b", "bob"), ("bob", "a", "alice"),
+    ]  # fmt: skip
+    assert crew.waiting() == ["bob"]
+
+
+def test_two_readers_who_both_want_to_write_do_not_wait_for_each_other(crew):
+    crew.claim("alice", "a", mode="shared")
+    crew.claim("bob", "a", mode="shared")
+    crew.claim("alice", "a", queue=True)
+
+    assert crew.claim("bob", "a", queue=True).why == "deadlock"
+
+
+def test_a_wait_ends_as_timeout_and_leaves_no_ticket(crew):
+    crew.claim("alice", "a")
+
+    answer = crew.claim("bob", "a", wait=0.05)
+
+    assert answer.why == "timeout"
+    assert crew.waiting() == []
+
+
+def test_a_waiter_is_granted_when_the_holder_releases(crew):
+    crew.claim("alice", "a")
+    answers = []
+    waiter = Thread(target=lambda: answers.append(crew.claim("bob", "a", wait=30)))
+    waiter.start()
+    seq = 0
+    while not crew.waiting():
+        seq = crew.engine.wait(seq, 1.0)
+
+    crew.release("alice", "a")
+    waiter.join(10)
+
+    assert isinstance(answers[0], Granted)
+    assert crew.waiting() == []
+
+
+def test_check_changes_nothing(crew):
+    crew.claim("alice", "src/**")
+    before = crew.rows()
+
+    conflicts = crew.claims.check(caller("bob"), [parse("src/a.py")])
+
+    assert conflicts[0].holder == "alice"
+    assert crew.rows() == before
+
+
+@pytest.mark.parametrize("ttl", [0, -1, 4, 86401, float("nan"), float("inf"), True, "abc", "", []])
+def test_a_ttl_out_of_range_changes_nothing(crew, ttl):
+    with pytest.raises(BadInput) as refused:
+        crew.claim("alice", "a", ttl=ttl)
+
+    assert refused.value.code == "TTL_RANGE"
+    assert crew.rows() == []
+
+
+@pytest.mark.parametrize("wait", [-1, 3601, float("nan"), "later"])
+def test_a_wait_out_of_range_changes_nothing(crew, wait):
+    with pytest.raises(BadInput) as refused:
+        crew.claim("alice", "a", wait=wait)
+
+    assert refused.value.code == "WAIT_RANGE"
+    assert crew.rows() == []
+
+
+def test_the_whole_repository_is_for_humans(crew):
+    with pytest.raises(NotAllowed):
+        crew.claim("alice", "**")
+
+    assert isinstance(crew.claim("human", "**"), Granted)
+
+
+def test_a_repeat_with_the_same_request_id_gets_the_same_answer(crew):
+    first = crew.claim("alice", "a", request_id="r1")
+    crew.release("alice", "a")
+    entries = len(crew.kinds())
+
+    again = crew.claim("alice", "a", request_id="r1")
+
+    assert again == first
+    assert crew.held() == set()
+    assert len(crew.kinds()) == entries
+
+
+def test_a_denial_is_repeated_too(crew):
+    crew.claim("alice", "a")
+    first = crew.claim("bob", "a", request_id="r1")
+    crew.release("alice", "a")
+
+    assert crew.claim("bob", "a", request_id="r1") == first
+
+
+def test_a_request_id_of_another_request_is_refused(crew):
+    crew.claim("alice", "a", request_id="r1")
+
+    with pytest.raises(BadInput) as refused:
+        crew.claim("alice", "b", request_id="r1")
+
+    assert refused.value.code == "REQUEST_REUSED"
+
+
+def test_a_request_id_is_free_again_after_a_day(crew):
+    crew.claim("alice", "a", request_id="r1")
+    crew.release("alice", "a")
+    crew.clock.advance(86_400)
+    crew.claim("alice", "x", request_id="r2")
+
+    assert isinstance(crew.claim("alice", "b", request_id="r1"), Granted)
+
+
+def test_named_resources_exclude_like_files(crew):
+    crew.claim("alice", "port:8000", "task:42")
+
+    assert isinstance(crew.claim("bob", "port:80*"), Denied)
+    assert isinstance(crew.claim("bob", "task:43"), Granted)
+
+
+def test_case_and_unicode_spellings_of_one_name_exclude(crew):
+    crew.claim("alice", "README.md", "caf\u00e9")
+
+    assert isinstance(crew.claim("bob", "readme.MD"), Denied)
+    assert isinstance(crew.claim("bob", "cafe\u0301"), Denied)
+
+
+def test_case_counts_where_the_project_says_so():
+    crew = Crew(case="sensitive")
+    crew.claims.claim(caller("alice"), [parse("README", fold_case=False)])
+
+    answer = crew.claims.claim(caller("bob"), [parse("readme", fold_case=False)])
+
+    assert isinstance(answer, Granted)

@@ -1,0 +1,268 @@
+"""What becomes of a claim once it is held, and who is fenced."""
+
+import pytest
+
+from dibs.core.agents import Agent
+from dibs.core.claims import Denied, Granted
+from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
+
+
+def test_what_is_released_is_free(crew):
+    crew.claim("alice", "a", "b")
+
+    released = crew.release("alice", "a")
+
+    assert [claim.pattern for claim in released] == ["a"]
+    assert crew.held() == {("alice", "b")}
+    assert isinstance(crew.claim("bob", "a"), Granted)
+
+
+def test_releasing_without_a_name_gives_everything_back(crew):
+    crew.claim("alice", "a", "src/**")
+
+    crew.release("alice")
+
+    assert crew.held() == set()
+
+
+def test_releasing_a_glob_gives_back_the_paths_held_inside_it(crew):
+    crew.claim("alice", "src/a.py", "src/b.py", "docs/x")
+
+    crew.release("alice", "src/**")
+
+    assert crew.held() == {("alice", "docs/x")}
+
+
+def test_releasing_what_one_does_not_hold_is_not_found(crew):
+    with pytest.raises(NotFound) as refused:
+        crew.release("alice", "a")
+
+    assert refused.value.code == "NOT_HELD"
+
+
+def test_releasing_what_another_holds_is_fenced_and_names_the_holder(crew):
+    crew.claim("alice", "a")
+
+    with pytest.raises(Fenced, match="alice holds a"):
+        crew.release("bob", "a")
+
+    assert crew.held() == {("alice", "a")}
+
+
+@pytest.mark.parametrize("act", ["renew", "release", "transfer"])
+def test_a_late_holder_is_fenced_and_changes_nothing(crew, act):
+    crew.claim("alice", "a", ttl=60)
+    crew.claim("bob", "b")
+    crew.clock.advance(60)
+    crew.claim("bob", "a")
+    before = crew.rows()
+
+    with pytest.raises(Fenced, match="expired; bob holds a"):
+        getattr(crew, act)("alice", "a", **({"to": "bob"} if act == "transfer" else {}))
+
+    assert crew.rows() == before
+
+
+def test_a_late_holder_is_fenced_even_if_nobody_took_its_place(crew):
+    crew.claim("alice", "a", ttl=60)
+    crew.clock.advance(60)
+
+    for _ in range(2):
+        with pytest.raises(Fenced, match="expired"):
+            crew.release("alice", "a")
+
+
+@pytest.mark.parametrize("act", ["renew", "release", "transfer"])
+def test_a_wrong_token_is_fenced_and_changes_nothing(crew, act):
+    token = crew.claim("alice", "a").token
+    crew.claim("bob", "b")
+    before = crew.rows()
+    extra = {"to": "bob"} if act == "transfer" else {}
+
+    with pytest.raises(Fenced):
+        getattr(crew, act)("alice", "a", token=token + 1, **extra)
+
+    assert crew.rows() == before
+
+
+def test_the_right_token_passes(crew):
+    token = crew.claim("alice", "a").token
+
+    crew.renew("alice", "a", token=token)
+    crew.release("alice", "a", token=token)
+
+    assert crew.held() == set()
+
+
+def test_an_old_token_is_worth_nothing_after_a_new_grant(crew):
+    old = crew.claim("alice", "a").token
+    crew.release("alice", "a")
+    crew.claim("alice", "a")
+
+    with pytest.raises(Fenced):
+        crew.release("alice", "a", token=old)
+
+
+def test_a_release_repeated_by_its_request_id_is_answered_again(crew):
+    crew.claim("alice", "a")
+    first = crew.release("alice", "a", request_id="r1")
+
+    assert crew.release("alice", "a", request_id="r1") == first
+
+
+def test_a_renewal_can_change_the_ttl(crew):
+    crew.claim("alice", "a", ttl=60)
+
+    renewed = crew.renew("alice", "a", ttl=600)
+
+    assert renewed.expires == (crew.clock() + 600.0,)
+
+
+def test_a_shorter_ttl_counts_from_now_on(crew):
+    crew.claim("alice", "a", ttl=600)
+    crew.renew("alice", "a", ttl=60)
+    crew.clock.advance(60)
+
+    with pytest.raises(Fenced):
+        crew.renew("alice", "a")
+
+
+def test_a_holder_is_told_once_of_what_it_lost(crew):
+    crew.claim("alice", "a", ttl=60)
+    crew.clock.advance(60)
+
+    first, second = crew.renew("alice"), crew.renew("alice")
+
+    assert [(lost.pattern, lost.why) for lost in first.lost] == [("a", "expired")]
+    assert second.lost == ()
+
+
+def test_the_ledger_says_that_a_claim_expired(crew):
+    crew.claim("alice", "a", ttl=60)
+    crew.clock.advance(60)
+    crew.claim("bob", "a")
+
+    assert crew.kinds().count("lock_expired") == 1
+
+
+def test_claiming_again_what_was_lost_makes_it_ones_own(crew):
+    crew.claim("alice", "a", ttl=60)
+    crew.clock.advance(60)
+    crew.claim("alice", "a")
+
+    crew.release("alice", "a")
+
+    assert crew.held() == set()
+
+
+def test_a_holder_learns_who_asks_for_what_until_when(crew):
+    crew.claim("alice", "src/**")
+    crew.ask("bob", "src/a.py", within=120, note="blocked by you")
+
+    (ask,) = crew.renew("alice").asks
+
+    assert ask[:4] == ("src/**", "alice", "bob", "blocked by you")
+    assert ask.until == crew.clock() + 120
+
+
+def test_asking_twice_is_one_request(crew):
+    crew.claim("alice", "a")
+    crew.ask("bob", "a", note="one")
+    crew.ask("bob", "a", note="two")
+
+    assert [ask.note for ask in crew.renew("alice").asks] == ["two"]
+
+
+def test_asking_for_what_is_free_asks_nobody(crew):
+    assert crew.ask("bob", "a") == []
+
+
+def test_a_release_ends_the_requests_for_it_and_says_who_had_asked(crew):
+    crew.claim("alice", "a", "b")
+    crew.ask("bob", "a")
+
+    crew.release("alice", "a")
+
+    assert crew.renew("alice").asks == ()
+    entry = crew.ledger._desk.engine.view(lambda txn: next(txn.events(newest_first=True)))
+    assert entry.details["asked_by"] == ["bob"]
+
+
+def test_a_human_revokes_with_a_reason_that_the_holder_hears(crew):
+    crew.claim("alice", "src/**")
+
+    revoked = crew.revoke("human", "src/a.py", reason="release day")
+
+    assert [claim.pattern for claim in revoked] == ["src/**"]
+    (lost,) = crew.renew("alice").lost
+    assert (lost.why, lost.by, lost.reason) == ("revoked", "human", "release day")
+    with pytest.raises(Fenced, match="was revoked by human: release day"):
+        crew.release("alice", "src/**")
+
+
+def test_an_agent_cannot_revoke(crew):
+    crew.claim("alice", "a")
+
+    with pytest.raises(NotAllowed):
+        crew.revoke("bob", "a")
+
+    assert crew.held() == {("alice", "a")}
+
+
+def test_a_revocation_without_a_reason_is_refused(crew):
+    crew.claim("alice", "a")
+
+    with pytest.raises(BadInput):
+        crew.revoke("human", "a", reason="  ")
+
+    assert crew.held() == {("alice", "a")}
+
+
+def test_a_claim_handed_over_is_the_heirs_under_a_new_token(crew):
+    token = crew.claim("lead", "src/**").token
+    crew.agents.join(Agent("sub", parent="lead"))
+
+    (moved,) = crew.transfer("lead", "src/**", to="sub")
+
+    assert moved.token > token
+    assert crew.held() == {("sub", "src/**")}
+    with pytest.raises(Fenced, match="was handed to sub"):
+        crew.release("lead", "src/**")
+    crew.release("sub", "src/**", token=moved.token)
+
+
+def test_a_claim_goes_to_agents_that_work_here_only(crew):
+    crew.claim("lead", "a")
+
+    with pytest.raises(NotFound):
+        crew.transfer("lead", "a", to="nobody")
+
+    assert crew.held() == {("lead", "a")}
+
+
+def test_a_claim_handed_to_a_silent_agent_lives_by_its_own_ttl(crew):
+    crew.agents.join(Agent("sub"))
+    crew.clock.advance(1000)
+    crew.claim("lead", "a", ttl=60)
+    crew.transfer("lead", "a", to="sub")
+    crew.clock.advance(59)
+
+    assert isinstance(crew.claim("bob", "a"), Denied)
+
+    crew.clock.advance(1)
+    assert isinstance(crew.claim("bob", "a"), Granted)
+
+
+def test_the_count_of_claims_is_right_through_all_of_it(crew):
+    crew.agents.join(Agent("sub"))
+    crew.claim("alice", "a", "b", "c", "d", ttl=60)
+    crew.claim("alice", "e", ttl=600)
+    crew.release("alice", "a")
+    crew.transfer("alice", "b", to="sub")
+    crew.revoke("human", "c")
+    crew.clock.advance(60)
+    crew.renew("alice")
+
+    counts = {s.agent.id: s.claims for s in crew.agents.all()}
+
+    assert counts["alice"] == 1

@@ -1,0 +1,133 @@
+"""The ledger: queries, summary, and its bound with monthly files."""
+
+import json
+
+from tests.services.crew import Crew, caller
+
+from dibs.services.ledger import Query
+
+
+def test_entries_come_oldest_first_and_no_more_than_asked_for(crew):
+    for name in "abcde":
+        crew.claim("alice", name)
+
+    entries = crew.ledger.newest(Query(), 2)
+
+    assert [entry.summary for entry in entries] == ["alice claimed d", "alice claimed e"]
+
+
+def test_a_query_narrows_by_agent_kind_time_and_number(crew):
+    crew.claim("alice", "a")
+    crew.clock.advance(10)
+    later = crew.clock()
+    crew.claim("bob", "b")
+    crew.release("bob", "b")
+
+    def summaries(**query):
+        return [entry.summary for entry in crew.ledger.newest(Query(**query), 100)]
+
+    assert summaries(agents=frozenset({"alice"})) == ["alice joined as agent", "alice claimed a"]
+    assert summaries(kinds=frozenset({"lock_released"})) == ["bob released b"]
+    assert len(summaries(since=later)) == 3
+    assert summaries(after=4) == ["bob released b"]
+
+
+def test_the_summary_counts_by_kind_and_agent(crew):
+    crew.claim("alice", "a")
+    crew.claim("bob", "a")
+
+    summary = crew.ledger.summary()
+
+    assert (summary.entries, summary.first_seq, summary.last_seq) == (4, 1, 4)
+    assert summary.by_kind == {"agent_joined": 2, "lock_acquired": 1, "lock_denied": 1}
+    assert summary.by_agent == {"alice": 2, "bob": 2}
+
+
+def test_a_follower_misses_nothing(crew):
+    crew.claim("alice", "a")
+    follower = crew.ledger.follow(Query(), poll=0)
+    first = next(follower)
+    crew.claim("alice", "b")
+    crew.release("alice", "b")
+
+    assert [entry.seq for entry in first] == [1, 2]
+    assert [entry.seq for entry in next(follower)] == [3, 4]
+    assert next(follower) == []
+
+
+def archived(folder):
+    files = sorted(folder.glob("*.jsonl"))
+    return [json.loads(line)["seq"] for file in files for line in file.read_text().splitlines()]
+
+
+def test_the_ledger_stays_within_its_bound_and_nothing_is_lost(tmp_path):
+    crew = Crew(str(tmp_path / "ledger"), ledger_limit=100)
+    for round_ in range(150):
+        crew.claim("alice", "a")
+        crew.release("alice", "a")
+        if round_ % 50 == 0:
+            crew.clock.advance(40 * 86_400)
+
+    kept = [entry.seq for entry in crew.ledger.newest(Query(), 10_000)]
+
+    assert len(kept) <= 100
+    assert archived(tmp_path / "ledger") + kept == list(range(1, kept[-1] + 1))
+    assert len(list((tmp_path / "ledger").glob("*.jsonl"))) >= 3
+
+
+class UncutEngine:
+    """An engine whose process dies before the ledger is cut."""
+
+    def __init__(self, engine):
+        self.view = engine.view
+
+    def transact(self, step):
+        return 0
+
+
+def test_a_crash_between_archive_and_cut_repeats_no_line(tmp_path):
+    crew = Crew(str(tmp_path / "ledger"), ledger_limit=100)
+    for n in range(60):
+        crew.agents.report(caller("alice"), note=f"step {n}")
+    crew.desk.config = crew.desk.config._replace(ledger_limit=20)
+    crew.desk.engine = UncutEngine(crew.engine)
+    crew.ledger.trim()
+    crew.desk.engine = crew.engine
+
+    crew.ledger.trim()
+
+    seqs = archived(tmp_path / "ledger")
+    assert seqs == sorted(set(seqs))
+    assert len(seqs) > 30
+    assert len(crew.ledger.newest(Query(), 1000)) <= 20
+
+
+def test_a_torn_last_line_does_not_spoil_the_next(tmp_path):
+    folder = tmp_path / "ledger"
+    crew = Crew(str(folder), ledger_limit=20)
+    for n in range(30):
+        crew.agents.report(caller("alice"), note=f"step {n}")
+    file = next(folder.glob("*.jsonl"))
+    with file.open("a") as tail:
+        tail.write('{"seq": 99999')
+
+    for n in range(30):
+        crew.agents.report(caller("alice"), note=f"step {n}")
+
+    lines = file.read_text().splitlines()
+    whole = [json.loads(line)["seq"] for line in lines if line.endswith("}")]
+    assert len(lines) == len(whole) + 1
+    assert whole == list(range(1, len(whole) + 1))
+
+
+def test_secrets_in_free_text_are_masked_before_they_are_stored(crew):
+    secret = "ghp_" + "a1B2" * 9
+    crew.claim("alice", "a", reason=f"push with {secret}")
+    crew.ask("bob", "a", note=f"use {secret}")
+    crew.agents.report(caller("alice"), note=f"token {secret}", task=f"rotate {secret}")
+    crew.revoke("human", "a", reason=f"leak of {secret}")
+
+    entries = crew.ledger.newest(Query(), 100)
+
+    assert secret not in repr(entries)
+    assert secret not in repr(crew.rows())
