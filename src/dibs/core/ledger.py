@@ -39,6 +39,7 @@ class Kind(StrEnum):
     AGENT_EXITED = "agent_exited"
     STATUS_CHANGE = "status_change"
     PROGRESS_UPDATE = "progress_update"
+    LEDGER_RESTARTED = "ledger_restarted"
 
 
 class Event(NamedTuple):

@@ -1,0 +1,77 @@
+"""Time on an engine's clock: near to Unix time, never going back, deaf to steps of the wall clock.
+
+The clock of the machine since boot keeps the pace, suspend included. An offset that is chosen
+once for each boot, and that all processes share, brings it near to Unix time.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Anchor:
+    """How the clock since boot relates to engine time during one boot."""
+
+    __slots__ = ("boot", "chosen_at", "offset")
+
+    def __init__(self, boot: str, offset: float, chosen_at: float) -> None:
+        self.boot = boot
+        self.offset = offset
+        #: The clock since boot when this was chosen: a lower reading later means another boot.
+        self.chosen_at = chosen_at
+
+
+class Sources:
+    """Where time comes from; a test puts its own in."""
+
+    __slots__ = ("boot", "since_boot", "wall")
+
+    def __init__(
+        self, since_boot: Callable[[], float], wall: Callable[[], float], boot: Callable[[], str]
+    ) -> None:
+        self.since_boot = since_boot
+        self.wall = wall
+        self.boot = boot
+
+
+def system_sources() -> Sources:
+    """Return the machine's own clocks."""
+    return Sources(_since_boot(), time.time, _boot_id)
+
+
+def still_valid(anchor: Anchor, sources: Sources) -> bool:
+    """Tell whether ``anchor`` was chosen during the present boot."""
+    return anchor.boot == sources.boot() and anchor.chosen_at <= sources.since_boot()
+
+
+def choose(sources: Sources, latest: float) -> Anchor:
+    """Anchor engine time for this boot, so that it is not before ``latest``."""
+    since_boot = sources.since_boot()
+    return Anchor(sources.boot(), max(sources.wall(), latest) - since_boot, since_boot)
+
+
+def reader(anchor: Anchor, sources: Sources) -> Callable[[], float]:
+    """Return the clock that ``anchor`` describes."""
+    since_boot, offset = sources.since_boot, anchor.offset
+    return lambda: since_boot() + offset
+
+
+def _since_boot() -> Callable[[], float]:
+    # macOS has no BOOTTIME; its MONOTONIC counts sleep, while time.monotonic there does not
+    clock = getattr(time, "CLOCK_BOOTTIME", None) or getattr(time, "CLOCK_MONOTONIC", None)
+    if clock is None:
+        return time.monotonic
+    gettime = time.clock_gettime
+    return lambda: gettime(clock)
+
+
+def _boot_id() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""  # not Linux: a regression of the clock since boot tells a new boot

@@ -1,0 +1,190 @@
+"""State in one SQLite file: the engine for one machine, with no server."""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import allocate_lock
+from _weakref import ref
+from typing import TYPE_CHECKING, TypeVar
+
+from dibs.engines.sqlite_errors import busy
+from dibs.engines.sqlite_link import Link
+from dibs.engines.sqlite_open import Options
+from dibs.engines.sqlite_place import check_name
+from dibs.errors import Misconfigured, Unavailable, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.engines.base import Txn
+    from dibs.engines.clock import Sources
+
+T = TypeVar("T")
+
+
+class SqliteEngine:
+    """Keep the state in the SQLite file ``path``, shared by all processes of this machine.
+
+    No call takes much longer than ``timeout`` seconds beyond the step itself: a store that others
+    keep busy for so long is ``Unavailable``. ``synchronous`` is ``"normal"``, where a power cut can
+    lose the newest changes but never a part of one, or ``"full"``. A store that is created counts
+    its ledger from ``first_seq``, so that one made in place of a lost one repeats no number.
+    """
+
+    __slots__ = ("__weakref__", "_closed", "_link", "_lock", "_lost", "_options")
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        clock: Callable[[], float] | None = None,
+        synchronous: str = "normal",
+        timeout: float = 5.0,
+        create: bool = True,
+        allow_network: bool = False,
+        first_seq: int = 1,
+        sources: Sources | None = None,
+    ) -> None:
+        if synchronous not in {"normal", "full"}:
+            raise Misconfigured(f"synchronous is 'normal' or 'full', not {synchronous!r}")
+        name = os.fspath(path)
+        check_name(name)
+        self._options = Options(
+            os.path.abspath(name),
+            clock=clock,
+            sources=sources,
+            synchronous=synchronous,
+            timeout=timeout,
+            create=create,
+            allow_network=allow_network,
+            first_seq=first_seq,
+        )
+        self._lock = allocate_lock()
+        self._closed = self._lost = False
+        self._link: Link | None = Link(self._options)
+        _engines.append(ref(self, _engines.remove))
+
+    def transact(self, step: Callable[[Txn], T]) -> T:
+        """Apply ``step`` as if alone, make it durable, and return its answer."""
+        if not self._lock.acquire(False):
+            self._await_lock()
+        try:
+            return (self._link or self._reopen()).write(step)
+        except (Unavailable, Unknown):
+            self._drop_if_broken()
+            raise
+        finally:
+            self._lock.release()
+
+    def view(self, step: Callable[[Txn], T]) -> T:
+        """Run ``step`` on a consistent snapshot; refuse it if it writes."""
+        if not self._lock.acquire(False):
+            self._await_lock()
+        try:
+            return (self._link or self._reopen()).read(step)
+        except Unavailable:
+            self._drop_if_broken()
+            raise
+        finally:
+            self._lock.release()
+
+    def wait(self, after: int, timeout: float) -> int:
+        """Block until the ledger has moved past ``after``; return its newest number."""
+        deadline = time.monotonic() + timeout
+        pause = 0.005
+        while True:
+            newest = self._newest()
+            left = deadline - time.monotonic()
+            if newest > after or left <= 0:
+                return newest
+            time.sleep(min(pause, left))
+            pause = min(pause * 1.2, 0.025)
+
+    def close(self) -> None:
+        """Give back the files; a closed engine is not used again."""
+        if not self._lock.acquire(False):
+            self._await_lock()
+        try:
+            self._closed = True
+            self._shut()
+        finally:
+            self._lock.release()
+
+    def _newest(self) -> int:
+        if not self._lock.acquire(False):
+            self._await_lock()
+        try:
+            return (self._link or self._reopen()).newest()
+        except Unavailable:
+            self._drop_if_broken()
+            raise
+        finally:
+            self._lock.release()
+
+    def _await_lock(self) -> None:
+        if not self._lock.acquire(True, self._options.timeout):
+            raise busy(self._options.path)
+
+    def _reopen(self) -> Link:
+        if self._closed:
+            raise RuntimeError("the engine is closed")
+        if self._lost:
+            raise Unavailable(
+                "this process was forked in the middle of a transaction of its parent",
+                code="STORE_FORKED",
+                hint="open the store after the fork",
+            )
+        self._link = link = Link(self._options)
+        return link
+
+    def _shut(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
+
+    def _drop_if_broken(self) -> None:
+        if self._link is not None and self._link.broken:
+            self._shut()
+
+    def _leave_to_parent(self) -> None:
+        """Forget a connection that a fork carried over; even closing it would harm the parent."""
+        _carried_over.append(self._link)
+        self._link = None
+        self._lost = True
+        self._lock = allocate_lock()
+
+
+# SQLite must not see a fork: a child that opens the same file again shares, in SQLite's books,
+# locks that only its parent has. So every connection is closed before a fork, and both sides open
+# theirs when they next need it.
+_engines: list[ref[SqliteEngine]] = []
+_held: list[SqliteEngine] = []
+_carried_over: list[Link | None] = []
+
+
+def _before_fork() -> None:
+    for found in tuple(_engines):
+        engine = found()
+        if engine is not None and engine._lock.acquire(True, 1.0):  # noqa: SLF001
+            _held.append(engine)
+            engine._shut()  # noqa: SLF001
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop()._lock.release()  # noqa: SLF001
+
+
+def _after_fork_in_child() -> None:
+    for found in tuple(_engines):
+        engine = found()
+        if engine is not None and engine not in _held:
+            engine._leave_to_parent()  # noqa: SLF001
+    _after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
+    )

@@ -1,0 +1,130 @@
+"""Taking turns: who may begin the next write transaction of a SQLite store.
+
+SQLite alone decides who writes; this only decides who asks. Left to its busy timeout, the writer
+that has just finished wins again and others starve. Here a writer stands in line first, where there
+is one place, then takes the gate and frees the place. Its turn lasts a moment, in which it may come
+back straight to the gate; after that it finds the place taken, if anybody waits, and waits as well.
+
+Locks are polled, because a blocking ``flock`` cannot time out, and a stopped process may sit in
+either lock. One that sits in line would bar the way to a free gate; so whoever has waited for long
+tries the gate itself.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+try:
+    import fcntl
+except ImportError:  # Windows: writers meet at SQLite's own lock
+    fcntl = None  # type: ignore[assignment]
+
+_NOW_OR_NEVER = 0 if fcntl is None else fcntl.LOCK_EX | fcntl.LOCK_NB
+_FREE = 0 if fcntl is None else fcntl.LOCK_UN
+_flock = None if fcntl is None else fcntl.flock
+_monotonic = time.monotonic
+
+#: Seconds for which a writer that has had its turn may go on without standing in line again.
+_TURN = 0.001
+#: Seconds between looks at the line; every waiter draws its own.
+_PAUSE = 0.004
+#: Seconds in line after which a waiter tries the gate itself.
+_PATIENCE = 0.1
+
+
+def jitter(pause: float) -> float:
+    """Return between half and one and a half of ``pause``."""
+    return pause * (0.5 + (time.perf_counter_ns() * 2654435761 >> 7 & 0xFFFF) / 0x10000)
+
+
+class Gate:
+    """One handle's locks on the two turn-taking files beside a database."""
+
+    __slots__ = ("_gate", "_line", "_turn_ends")
+
+    def __init__(self, database: str) -> None:
+        self._line = _open_private(database + ".line")
+        try:
+            self._gate = _open_private(database + ".gate")
+        except OSError:
+            os.close(self._line)
+            raise
+        self._turn_ends = 0.0
+
+    def enter(self, now: float, timeout: float) -> bool:
+        """Take the gate within ``timeout`` seconds of ``now`` (monotonic); tell if it worked."""
+        if _flock is None:
+            return True
+        try:
+            if now < self._turn_ends:
+                _flock(self._gate, _NOW_OR_NEVER)
+                return True
+            _flock(self._line, _NOW_OR_NEVER)
+        except BlockingIOError:
+            return self._wait(now, timeout)
+        try:
+            _flock(self._gate, _NOW_OR_NEVER)
+            self._turn_ends = now + _TURN
+        except BlockingIOError:
+            return self._wait_at_head(now + timeout)
+        finally:
+            _flock(self._line, _FREE)
+        return True
+
+    def leave(self) -> None:
+        """Give the gate back."""
+        if _flock is not None:
+            _flock(self._gate, _FREE)
+
+    def close(self) -> None:
+        """Close both files."""
+        os.close(self._gate)
+        os.close(self._line)
+
+    def _wait(self, started: float, timeout: float) -> bool:
+        deadline = started + timeout
+        while (now := _monotonic()) < deadline:
+            time.sleep(min(jitter(_PAUSE), deadline - now))
+            if _taken(self._line):
+                try:
+                    return self._wait_at_head(deadline)
+                finally:
+                    _release(self._line)
+            if now - started > _PATIENCE and _taken(self._gate):
+                return True
+        return False
+
+    def _wait_at_head(self, deadline: float) -> bool:
+        pause = 0.00002
+        while (now := _monotonic()) < deadline:
+            if _taken(self._gate):
+                self._turn_ends = now + _TURN
+                return True
+            time.sleep(jitter(pause))
+            pause = min(pause * 1.03, 0.002)
+        return False
+
+
+def _taken(lock: int) -> bool:
+    assert _flock is not None
+    try:
+        _flock(lock, _NOW_OR_NEVER)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _release(lock: int) -> None:
+    assert _flock is not None
+    _flock(lock, _FREE)
+
+
+def _open_private(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        if hasattr(os, "fchmod"):
+            os.fchmod(handle, 0o600)
+        return handle

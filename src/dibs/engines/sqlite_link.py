@@ -1,0 +1,159 @@
+"""One open connection to a SQLite store, and how a step runs on it."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+import apsw
+
+from dibs.engines import sqlite_errors as failures
+from dibs.engines.sqlite_open import Options, open_store, patiently
+from dibs.engines.sqlite_txn import SqliteTxn, SqliteView
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.engines.base import Txn
+    from dibs.errors import DibsError
+
+T = TypeVar("T")
+
+#: A write-ahead log above this many bytes is folded back into the file when its last handle closes.
+_LONG_LOG = 512 * 1024
+#: The smallest file that SQLite makes for us is one page.
+_PAGE = 4096
+
+_monotonic = time.monotonic
+_stat = os.stat
+
+
+class Link:
+    """An open connection. Its owner sees to it that one thread uses it at a time."""
+
+    __slots__ = (
+        "_clock",
+        "_db",
+        "_device",
+        "_gate",
+        "_inode",
+        "_path",
+        "_run",
+        "_size",
+        "_timeout",
+        "broken",
+    )
+
+    def __init__(self, options: Options) -> None:
+        self._path = options.path
+        self._timeout = options.timeout
+        opened = open_store(options)
+        self._db, self._gate, self._clock = opened.db, opened.gate, opened.clock
+        self._inode, self._device = opened.inode, opened.device
+        self._run = self._db.cursor().execute
+        self._size = _PAGE
+        #: Whether SQLite's view of the file can no longer be trusted: close it, open another.
+        self.broken = False
+
+    def write(self, step: Callable[[Txn], T]) -> T:
+        """Run ``step`` in a write transaction."""
+        gate, run, txn, committing = self._gate, self._run, None, False
+        if gate is None:
+            raise failures.read_only(self._path)
+        started = _monotonic()
+        try:
+            if not gate.enter(started, self._timeout):
+                raise failures.busy(self._path)
+            self._check_file()
+            try:
+                run("BEGIN IMMEDIATE")
+            except apsw.BusyError:
+                left = started + self._timeout - _monotonic()
+                patiently(lambda: run("BEGIN IMMEDIATE"), left)
+            txn = SqliteTxn(self._db, run, self._clock())
+            answer = step(txn)
+            txn.flush()
+            committing = True
+            run("COMMIT")
+        except apsw.Error as error:
+            raise self._failure(error, committing=committing) from error
+        else:
+            return answer
+        finally:
+            self._finish(txn)
+            gate.leave()
+
+    def read(self, step: Callable[[Txn], T]) -> T:
+        """Run ``step`` on a snapshot."""
+        txn = None
+        try:
+            self._check_file()
+            patiently(self._take_snapshot, self._timeout)
+            txn = SqliteView(self._db, self._run, self._clock())
+            return step(txn)
+        except apsw.Error as error:
+            raise self._failure(error) from error
+        finally:
+            self._finish(txn)
+
+    def newest(self) -> int:
+        """Return the newest sequence number, 0 for an empty ledger."""
+        try:
+            self._check_file()
+            return patiently(self._read_newest, self._timeout)
+        except apsw.Error as error:
+            raise self._failure(error) from error
+
+    def close(self) -> None:
+        """Close the connection and the gate."""
+        try:
+            if _size(self._path + "-wal") > _LONG_LOG:
+                self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            self._db.close(True)
+        finally:
+            gate, self._gate = self._gate, None
+            if gate is not None:
+                gate.close()
+
+    def _check_file(self) -> None:
+        """Stop if the name no longer leads to the file that is open."""
+        try:
+            found = _stat(self._path)
+        except OSError as error:
+            raise failures.replaced(self._path) from error
+        size = found.st_size
+        if found.st_ino != self._inode or found.st_dev != self._device or size < self._size:
+            raise failures.replaced(self._path)
+        self._size = size
+
+    def _failure(self, error: apsw.Error, *, committing: bool = False) -> DibsError:
+        if isinstance(error, apsw.IOError | apsw.CorruptError | apsw.NotADBError):
+            self.broken = True
+        return failures.translate(error, self._path, committing=committing)
+
+    def _finish(self, txn: SqliteTxn | None) -> None:
+        if txn is not None:
+            txn.end()
+        if self._db.in_transaction:
+            try:
+                self._run("ROLLBACK")
+            except apsw.Error:
+                self.broken = True  # closing the connection rolls back as well
+
+    def _take_snapshot(self) -> None:
+        if not self._db.in_transaction:
+            self._run("BEGIN")
+        self._run("SELECT 1 FROM kv LIMIT 1").fetchall()  # the first read fixes what is seen
+
+    def _read_newest(self) -> int:
+        ((seq,),) = self._run("SELECT coalesce(max(seq), 0) FROM ledger").fetchall()
+        assert isinstance(seq, int)
+        return seq
+
+
+def _size(path: str) -> int:
+    try:
+        return _stat(path).st_size
+    except OSError:
+        return 0

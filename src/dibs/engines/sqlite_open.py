@@ -1,0 +1,259 @@
+"""Opening a SQLite store: connect, bring its tables up to date, agree on a clock."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+import apsw
+
+from dibs.engines import clock as clocks
+from dibs.engines import sqlite_place as place
+from dibs.engines import sqlite_schema as schema
+from dibs.engines.sqlite_errors import busy, not_a_database, read_only, translate
+from dibs.engines.sqlite_gate import Gate, jitter
+from dibs.errors import Misconfigured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+#: Before this version, two connections on a WAL file could corrupt it.
+_OLDEST_SQLITE = (3, 51, 3)
+#: Room for some ten thousand claims, so that a wide glob does not read them from the disk again.
+_CACHE = "PRAGMA cache_size = -16384"
+
+
+class Options:
+    """How a store is opened."""
+
+    __slots__ = (
+        "allow_network",
+        "clock",
+        "create",
+        "first_seq",
+        "path",
+        "sources",
+        "synchronous",
+        "timeout",
+    )
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        clock: Callable[[], float] | None,
+        sources: clocks.Sources | None,
+        synchronous: str,
+        timeout: float,
+        create: bool,
+        allow_network: bool,
+        first_seq: int,
+    ) -> None:
+        self.path = path
+        self.clock = clock
+        self.sources = sources
+        self.synchronous = synchronous
+        self.timeout = timeout
+        self.create = create
+        self.allow_network = allow_network
+        self.first_seq = first_seq
+
+
+class Opened:
+    """An open store. It has no gate if it can only be read."""
+
+    __slots__ = ("clock", "db", "device", "gate", "inode")
+
+    def __init__(
+        self,
+        db: apsw.Connection,
+        gate: Gate | None,
+        clock: Callable[[], float],
+        identity: os.stat_result,
+    ) -> None:
+        self.db = db
+        self.gate = gate
+        self.clock = clock
+        self.inode = identity.st_ino
+        self.device = identity.st_dev
+
+
+def open_store(options: Options) -> Opened:
+    """Open the store that ``options`` describe, and create it where they allow it."""
+    check_sqlite(apsw.sqlite_lib_version())
+    place.prepare_folder(
+        os.path.dirname(options.path), create=options.create, allow_network=options.allow_network
+    )
+    try:
+        return patiently(lambda: _open(options), options.timeout)
+    except apsw.NotADBError as error:
+        raise not_a_database(options.path) from error
+    except apsw.Error as error:
+        raise translate(error, options.path) from error
+
+
+def _open(options: Options) -> Opened:
+    db, writable = _connect(options)
+    gate = None
+    try:
+        now = os.stat(options.path)
+        schema.version_of(db, options.path)
+        if writable:
+            db.execute(f"PRAGMA synchronous = {options.synchronous}")
+            db.execute(_CACHE)
+            gate = _make_gate(options.path)
+            _bring_up_to_date(db, gate, options)
+        clock = options.clock or _clock(db, gate, options)
+    except BaseException:
+        db.close(True)
+        if gate is not None:
+            gate.close()
+        raise
+    return Opened(db, gate, clock, now)
+
+
+def _make_gate(path: str) -> Gate:
+    try:
+        return Gate(path)
+    except OSError as error:
+        raise Misconfigured(
+            f"{error.filename} cannot be opened: {error.strerror}",
+            code="STORE_PERMISSIONS",
+            hint="it belongs beside the store, to the same user",
+        ) from error
+
+
+def check_sqlite(version: str) -> None:
+    """Refuse a SQLite whose write-ahead log is not safe."""
+    if tuple(map(int, version.split("."))) < _OLDEST_SQLITE:
+        needed = ".".join(map(str, _OLDEST_SQLITE))
+        raise Misconfigured(
+            f"SQLite {version} can corrupt a shared file; {needed} or newer is needed",
+            hint="update apsw",
+        )
+
+
+def patiently(call: Callable[[], T], timeout: float) -> T:
+    """Call until SQLite is not busy, or until ``timeout`` seconds have gone by."""
+    deadline = time.monotonic() + timeout
+    pause = 0.0002
+    while True:
+        try:
+            return call()
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(jitter(pause))
+            pause = min(pause * 1.5, 0.01)
+
+
+def _connect(options: Options) -> tuple[apsw.Connection, bool]:
+    path = options.path
+    found = _look(path)
+    if found is None and not options.create:
+        raise place.missing(path)
+    if os.access(os.path.dirname(path), os.W_OK) and (found is None or os.access(path, os.W_OK)):
+        db = apsw.Connection(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+        if found is None:
+            os.chmod(path, 0o600)  # SQLite gives its other files the mode of this one
+        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        return db, True
+    if found is None:
+        raise read_only(path)
+    return _connect_for_reading(path), False
+
+
+def _look(path: str) -> os.stat_result | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise Misconfigured(f"not a file: {path}", code="STORE_NAME")
+    place.refuse_writable(path, found)
+    return found
+
+
+def _connect_for_reading(path: str) -> apsw.Connection:
+    """Connect where nothing can be written, not even SQLite's shared memory."""
+    if os.path.exists(path + "-wal"):
+        return apsw.Connection(path, apsw.SQLITE_OPEN_READONLY)
+    quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    return apsw.Connection(
+        f"file:{quoted}?immutable=1", apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    )
+
+
+def _bring_up_to_date(db: apsw.Connection, gate: Gate, options: Options) -> None:
+    current = schema.version_of(db, options.path) == len(schema.MIGRATIONS)
+    ((mode,),) = db.execute("PRAGMA journal_mode")
+    if current and mode == "wal":
+        return
+
+    def upgrade() -> None:
+        version = schema.version_of(db, options.path)
+        schema.migrate(db, version)
+        if version == 0 and options.first_seq > 1:
+            schema.continue_after(db, options.first_seq - 1)
+
+    if mode != "wal":
+        db.execute("PRAGMA journal_mode = wal")
+    _alone(db, gate, options, upgrade)
+
+
+def _clock(db: apsw.Connection, gate: Gate | None, options: Options) -> Callable[[], float]:
+    sources = options.sources or clocks.system_sources()
+    anchor = _stored_anchor(db)
+    if anchor is None or not clocks.still_valid(anchor, sources):
+        if gate is None:
+            anchor = clocks.choose(sources, _latest(db, anchor))
+        else:
+            anchor = _alone(db, gate, options, lambda: _agree(db, sources))
+    return clocks.reader(anchor, sources)
+
+
+def _agree(db: apsw.Connection, sources: clocks.Sources) -> clocks.Anchor:
+    """Return the anchor of this boot; the first to come chooses it."""
+    anchor = _stored_anchor(db)
+    if anchor is None or not clocks.still_valid(anchor, sources):
+        anchor = clocks.choose(sources, _latest(db, anchor))
+        text = json.dumps([anchor.boot, anchor.offset, anchor.chosen_at])
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (text,))
+    return anchor
+
+
+def _stored_anchor(db: apsw.Connection) -> clocks.Anchor | None:
+    for (text,) in db.execute("SELECT value FROM meta WHERE name = 'clock'"):
+        return clocks.Anchor(*json.loads(text))
+    return None
+
+
+def _latest(db: apsw.Connection, previous: clocks.Anchor | None) -> float:
+    """Return the latest engine time that is known to have been told to anybody."""
+    latest = previous.offset + previous.chosen_at if previous else 0.0
+    for (at,) in db.execute("SELECT at FROM ledger ORDER BY seq DESC LIMIT 1"):
+        latest = max(latest, float(at))
+    return latest
+
+
+def _alone(db: apsw.Connection, gate: Gate, options: Options, change: Callable[[], T]) -> T:
+    """Make ``change`` in one write transaction."""
+    if not gate.enter(time.monotonic(), options.timeout):
+        raise busy(options.path)
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        answer = change()
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    else:
+        return answer
+    finally:
+        gate.leave()

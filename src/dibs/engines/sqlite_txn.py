@@ -1,0 +1,217 @@
+"""A step's view of a SQLite store. Writes of keys are held back and go to the table together."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from dibs.core.ledger import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import apsw
+
+    from dibs.core.index import Range
+    from dibs.core.ledger import Event
+
+_GET = "SELECT value FROM kv WHERE key = ?"
+_EMIT = "INSERT INTO ledger(at, agent, role, kind, summary, details) VALUES (?, ?, ?, ?, ?, ?)"
+_ENTRIES = (
+    "SELECT seq, at, agent, role, kind, summary, details FROM ledger WHERE seq > ? ORDER BY seq"
+)
+
+#: Ranges in one statement, and rows in one statement: beyond them, more statements.
+_MANY = 32
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
+class SqliteTxn:
+    """One step's view of the state. It sees its own writes."""
+
+    __slots__ = ("_cursors", "_db", "_pending", "_run", "now")
+
+    def __init__(self, db: apsw.Connection, run: Callable[..., apsw.Cursor], now: float) -> None:
+        self._db = db
+        self._run = run
+        self._pending: dict[str, str | None] = {}
+        self._cursors: list[apsw.Cursor] = []
+        self.now = now
+
+    def get(self, key: str) -> str | None:
+        """Return the value of ``key``."""
+        if key in self._pending:
+            return self._pending[key]
+        for (value,) in self._run(_GET, (key,)):
+            return str(value)
+        return None
+
+    def scan(self, *ranges: Range) -> Iterator[tuple[str, str]]:
+        """Yield the keys and values of each range in turn, in key order."""
+        if self._pending:
+            return self._merged(ranges)
+        if len(ranges) <= _MANY:
+            return self._rows(ranges)
+        return self._chunks(ranges)
+
+    def put(self, key: str, value: str) -> None:
+        """Set ``key`` to ``value``."""
+        self._pending[key] = value
+
+    def delete(self, key: str) -> None:
+        """Remove ``key``; do nothing if it is not there."""
+        self._pending[key] = None
+
+    def emit(self, event: Event) -> int:
+        """Append ``event`` to the ledger and return its sequence number."""
+        agent, role, kind, summary, details = event
+        text = _encode(details) if details else "{}"
+        self._run(_EMIT, (self.now, agent, role, str(kind), summary, text))
+        return self._db.last_insert_rowid()
+
+    def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
+        """Yield the ledger's entries with a sequence number above ``after``."""
+        cursor = self._cursor().execute(_ENTRIES + " DESC" if newest_first else _ENTRIES, (after,))
+        return (
+            Entry(seq, at, agent, role, kind, summary, _decode(details))
+            for seq, at, agent, role, kind, summary, details in cursor
+        )
+
+    def trim(self, upto: int) -> int:
+        """Drop the entries up to and including ``upto``, never the newest; return how many went."""
+        self._run(
+            "DELETE FROM ledger WHERE seq <= ? AND seq < (SELECT max(seq) FROM ledger)", (upto,)
+        )
+        return self._db.changes()
+
+    def flush(self) -> None:
+        """Write what was held back."""
+        puts: list[str] = []
+        gone: list[str] = []
+        for key, value in self._pending.items():
+            if value is None:
+                gone.append(key)
+            else:
+                puts += (key, value)
+        for at in range(0, len(puts), 2 * _MANY):
+            some = puts[at : at + 2 * _MANY]
+            self._run(_PUTS[len(some) // 2], some)
+        for at in range(0, len(gone), _MANY):
+            some = gone[at : at + _MANY]
+            self._run(_DELETES[len(some)], some)
+
+    def end(self) -> None:
+        """Close what the step left open: an open read would hold back the next transaction."""
+        for cursor in self._cursors:
+            cursor.close(force=True)
+        self._run = _ended
+
+    def _cursor(self) -> apsw.Cursor:
+        cursor = self._db.cursor()
+        self._cursors.append(cursor)
+        return cursor
+
+    def _rows(self, ranges: tuple[Range, ...]) -> Iterator[tuple[str, str]]:
+        bounds = [part for one in ranges for part in one]
+        cursor: Iterator[tuple[str, str]] = self._cursor().execute(_SCANS[len(ranges)], bounds)
+        return cursor
+
+    def _chunks(self, ranges: tuple[Range, ...]) -> Iterator[tuple[str, str]]:
+        for at in range(0, len(ranges), _MANY):
+            yield from self._rows(ranges[at : at + _MANY])
+
+    def _merged(self, ranges: tuple[Range, ...]) -> Iterator[tuple[str, str]]:
+        pending = self._pending
+        for one in ranges:
+            prefix, containing = one
+            own = sorted(k for k in pending if k.startswith(prefix) and containing in k)
+            own.reverse()
+            for row in self._rows((one,)):
+                while own and own[-1] <= row[0]:
+                    yield from self._own(own.pop())
+                if row[0] not in pending:
+                    yield row
+            while own:
+                yield from self._own(own.pop())
+
+    def _own(self, key: str) -> Iterator[tuple[str, str]]:
+        value = self._pending[key]
+        if value is not None:
+            yield key, value
+
+
+class SqliteView(SqliteTxn):
+    """A step's view of a snapshot; it refuses to write."""
+
+    __slots__ = ()
+
+    def put(self, key: str, value: str) -> NoReturn:
+        """Refuse."""
+        del key, value
+        raise RuntimeError("a view does not write")
+
+    def delete(self, key: str) -> NoReturn:
+        """Refuse."""
+        del key
+        raise RuntimeError("a view does not write")
+
+    def emit(self, event: Event) -> NoReturn:
+        """Refuse."""
+        del event
+        raise RuntimeError("a view does not write")
+
+    def trim(self, upto: int) -> NoReturn:
+        """Refuse."""
+        del upto
+        raise RuntimeError("a view does not write")
+
+
+def _ended(*_: object) -> NoReturn:
+    raise RuntimeError("the step is over; its transaction cannot be used any more")
+
+
+def _decode(text: str) -> dict[str, Any]:
+    """Read an entry's details; damaged ones are shown as they are, so that a listing goes on."""
+    try:
+        details = json.loads(text)
+    except ValueError:
+        details = None
+    return details if isinstance(details, dict) else {"unreadable": text}
+
+
+# No UTF-8 text has the byte FF, so it ends the range of every prefix, the empty one too.
+# Every text contains "".
+_RANGE = (
+    "SELECT key, value FROM kv"
+    " WHERE key >= ?{} AND key < ?{} || CAST(x'FF' AS TEXT) AND instr(key, ?{})"
+)
+
+
+class _Statements(dict[int, str]):
+    """SQL text by the number of ranges or rows in it, made when it is first needed."""
+
+    def __init__(self, make: Callable[[int], str]) -> None:
+        self._make = make
+
+    def __missing__(self, count: int) -> str:
+        self[count] = sql = self._make(count)
+        return sql
+
+
+# SQLite runs the arms of a UNION ALL in turn, and reads each along the primary key.
+_SCANS = _Statements(
+    lambda count: " UNION ALL ".join(
+        _RANGE.format(first, first, first + 1) for first in range(1, 2 * count, 2)
+    )
+)
+_SCANS[0] = "SELECT key, value FROM kv WHERE 0"
+_PUTS = _Statements(
+    lambda count: (
+        f"INSERT INTO kv(key, value) VALUES {', '.join(['(?, ?)'] * count)}"  # noqa: S608
+        " ON CONFLICT(key) DO UPDATE SET value = excluded.value"
+    )
+)
+_DELETES = _Statements(
+    lambda count: f"DELETE FROM kv WHERE key IN ({', '.join('?' * count)})"  # noqa: S608
+)

@@ -1,0 +1,227 @@
+"""The contract on the ledger, on waiting for it, on views and on time."""
+# ruff: noqa: PLR2004
+
+from __future__ import annotations
+
+import time
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from dibs.core.index import Range
+from dibs.core.ledger import Kind
+from dibs.testing.steps import (
+    LONG,
+    entries,
+    event,
+    everything,
+    increment,
+    meanwhile,
+    put,
+    refused,
+)
+
+if TYPE_CHECKING:
+    from dibs.engines.base import Txn
+    from dibs.testing.steps import Connect
+
+
+class Ledger:
+    """The ledger keeps what it is told, in the order in which it was told."""
+
+    def test_an_entry_holds_its_event_with_a_number_and_the_time(self, connect: Connect) -> None:
+        told = event('it\'s "so"\n☃', path="a/ü", tries=3, none=None, deep={"list": [1, 2.5, True]})
+
+        seq, now = connect().transact(lambda txn: (txn.emit(told), txn.now))
+
+        (entry,) = entries(connect())
+        assert (entry.seq, entry.at) == (seq, now)
+        assert (entry.agent, entry.role, entry.kind) == ("agent-1", "coder", Kind.DECISION_MADE)
+        assert (entry.summary, entry.details) == (told.summary, told.details)
+
+    def test_the_ledger_keeps_the_details_of_the_moment(self, connect: Connect) -> None:
+        told = event("then", tries=1)
+        connect().transact(lambda txn: txn.emit(told))
+
+        told.details["tries"] = 2
+
+        assert entries(connect())[0].details == {"tries": 1}
+
+    def test_a_step_sees_its_own_entries(self, connect: Connect) -> None:
+        connect().transact(lambda txn: txn.emit(event("before")))
+
+        def step(txn: Txn) -> list[str]:
+            txn.emit(event("first"))
+            txn.emit(event("second"))
+            return [entry.summary for entry in txn.events()]
+
+        assert connect().transact(step) == ["before", "first", "second"]
+
+    def test_numbers_start_above_zero_and_grow_over_steps_and_handles(
+        self, connect: Connect
+    ) -> None:
+        numbers = [connect().transact(increment) for _ in range(3)]
+        numbers += connect().transact(lambda txn: [increment(txn), increment(txn)])
+
+        assert numbers[0] > 0
+        assert numbers == sorted(set(numbers))
+        assert [entry.seq for entry in entries(connect())] == numbers
+
+    def test_entries_can_be_read_from_a_number_on_and_in_both_directions(
+        self, connect: Connect
+    ) -> None:
+        numbers = connect().transact(lambda txn: [increment(txn) for _ in range(5)])
+
+        def read(after: int, *, newest_first: bool) -> list[int]:
+            return [entry.seq for entry in entries(connect(), after, newest_first=newest_first)]
+
+        assert read(numbers[1], newest_first=False) == numbers[2:]
+        assert read(numbers[1], newest_first=True) == numbers[:1:-1]
+        assert read(0, newest_first=True) == numbers[::-1]
+        assert read(numbers[-1], newest_first=False) == []
+        assert read(numbers[-1] + 10, newest_first=True) == []
+
+    def test_reading_can_stop_early(self, connect: Connect) -> None:
+        connect().transact(lambda txn: [increment(txn) for _ in range(5)])
+        engine = connect()
+
+        newest = engine.transact(lambda txn: next(txn.events(newest_first=True)))
+
+        assert newest.seq == engine.transact(increment) - 1
+
+    def test_trimming_drops_the_oldest_and_tells_how_many(self, connect: Connect) -> None:
+        numbers = connect().transact(lambda txn: [increment(txn) for _ in range(5)])
+
+        assert connect().transact(lambda txn: txn.trim(numbers[1])) == 2
+        assert connect().transact(lambda txn: txn.trim(numbers[1])) == 0
+        assert [entry.seq for entry in entries(connect())] == numbers[2:]
+
+    def test_trimming_keeps_the_newest_so_that_no_number_comes_twice(
+        self, connect: Connect
+    ) -> None:
+        numbers = connect().transact(lambda txn: [increment(txn) for _ in range(3)])
+
+        assert connect().transact(lambda txn: txn.trim(10**9)) == 2
+        assert connect().transact(lambda txn: txn.trim(10**9)) == 0
+
+        assert [entry.seq for entry in entries(connect())] == numbers[-1:]
+        assert connect().transact(increment) > numbers[-1]
+
+    def test_a_step_can_trim_what_it_has_just_written(self, connect: Connect) -> None:
+        connect().transact(increment)
+
+        def step(txn: Txn) -> tuple[int, int, list[int]]:
+            last = [increment(txn) for _ in range(3)][-1]
+            return txn.trim(last), increment(txn), [entry.seq for entry in txn.events()]
+
+        dropped, newest, seen = connect().transact(step)
+
+        assert dropped == 3
+        assert seen == [newest - 1, newest]
+        assert [entry.seq for entry in entries(connect())] == seen
+
+    def test_trimming_an_empty_ledger_does_nothing(self, connect: Connect) -> None:
+        assert connect().transact(lambda txn: txn.trim(5)) == 0
+
+    def test_now_stands_still_in_a_step_and_never_goes_back(self, connect: Connect) -> None:
+        def step(txn: Txn) -> list[float]:
+            first = txn.now
+            time.sleep(0.002)
+            return [first, txn.now]
+
+        readings = [connect().transact(step) for _ in range(3)] + [connect().view(step)]
+
+        assert all(first == second for first, second in readings)
+        assert readings == sorted(readings)
+
+
+class Waiting:
+    """``wait`` wakes when the ledger moves, and is bounded."""
+
+    def test_waiting_for_the_past_returns_at_once(self, connect: Connect) -> None:
+        newest = connect().transact(increment)
+        started = time.monotonic()
+
+        assert connect().wait(newest - 1, LONG) == newest
+        assert time.monotonic() - started < LONG / 2
+
+    def test_waiting_ends_with_its_timeout(self, connect: Connect) -> None:
+        assert connect().wait(0, 0) == 0
+        newest = connect().transact(increment)
+        started = time.monotonic()
+
+        assert connect().wait(newest, 0.05) == newest
+        assert time.monotonic() - started >= 0.05
+
+    def test_waiting_wakes_when_a_rival_writes(self, connect: Connect) -> None:
+        before = connect().transact(increment)
+        waiter, found = connect(), [0]
+
+        def watch() -> None:
+            found[0] = waiter.wait(before, LONG)
+
+        watching = Thread(target=watch)
+        watching.start()
+        newest = connect().transact(increment)
+        watching.join(LONG / 2)
+
+        assert found == [newest]
+
+    def test_waiting_wakes_when_the_same_handle_writes(self, connect: Connect) -> None:
+        engine, found = connect(), [0]
+
+        def watch() -> None:
+            found[0] = engine.wait(0, LONG)
+
+        watching = Thread(target=watch)
+        watching.start()
+        newest = engine.transact(increment)
+        watching.join(LONG / 2)
+
+        assert found == [newest]
+
+
+class Views:
+    """A view reads one moment and writes nothing."""
+
+    def test_a_view_sees_what_was_written(self, connect: Connect) -> None:
+        put(connect(), a="1", b="2")
+        newest = connect().transact(increment)
+
+        def step(txn: Txn) -> tuple[str | None, list[str], list[int]]:
+            keys = [key for key, _ in txn.scan(Range(""))]
+            return txn.get("a"), keys, [entry.seq for entry in txn.events()]
+
+        assert connect().view(step) == ("1", ["a", "b", "count"], [newest])
+
+    def test_a_view_does_not_see_what_is_written_meanwhile(self, connect: Connect) -> None:
+        put(connect(), a="old")
+        ours, theirs = connect(), connect()
+
+        def interfere() -> None:
+            put(theirs, a="new", b="new")
+            theirs.transact(increment)
+
+        rival = Thread(target=interfere)
+
+        def step(txn: Txn) -> list[object]:
+            before: list[object] = [txn.get("a"), list(txn.scan(Range(""))), list(txn.events())]
+            meanwhile(rival)
+            assert before == [txn.get("a"), list(txn.scan(Range(""))), list(txn.events())]
+            return before
+
+        assert ours.view(step) == ["old", [("a", "old")], []]
+        rival.join(LONG)
+        assert ours.view(lambda txn: txn.get("a")) == "new"
+
+    def test_a_view_refuses_to_write(self, connect: Connect) -> None:
+        put(connect(), a="old")
+        connect().transact(lambda txn: [txn.emit(event("one")), txn.emit(event("two"))])
+        engine = connect()
+
+        refused(RuntimeError, lambda: engine.view(lambda txn: txn.put("a", "new")))
+        refused(RuntimeError, lambda: engine.view(lambda txn: txn.delete("a")))
+        refused(RuntimeError, lambda: engine.view(lambda txn: txn.emit(event("three"))))
+        refused(RuntimeError, lambda: engine.view(lambda txn: txn.trim(1)))
+
+        assert everything(connect()) == [("a", "old")]
+        assert [entry.summary for entry in entries(connect())] == ["one", "two"]

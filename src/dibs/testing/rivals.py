@@ -1,0 +1,186 @@
+"""The contract on steps that meet, and on steps that do not come to their end."""
+# ruff: noqa: PLR2004
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from dibs.core.index import Range
+from dibs.testing.steps import (
+    LONG,
+    Broken,
+    entries,
+    event,
+    everything,
+    in_threads,
+    increment,
+    meanwhile,
+    put,
+    refused,
+)
+
+if TYPE_CHECKING:
+    from dibs.engines.base import Txn
+    from dibs.testing.steps import Connect
+
+
+class Rivals:
+    """Steps take effect one after the other.
+
+    A rival starts from inside a step, so that the race is forced, not hoped for.
+    """
+
+    #: Python text that opens another handle, for a new process; None for an engine of one process.
+    elsewhere: str | None = None
+
+    def test_a_rival_in_the_middle_of_a_step_is_not_lost(self, connect: Connect) -> None:
+        ours, theirs = connect(), connect()
+        rival = Thread(target=lambda: theirs.transact(increment))
+
+        def step(txn: Txn) -> None:
+            before = int(txn.get("count") or 0)
+            meanwhile(rival)
+            txn.put("count", str(before + 1))
+
+        ours.transact(step)
+        rival.join(LONG)
+
+        assert connect().transact(lambda txn: txn.get("count")) == "2"
+
+    def test_a_key_that_a_rival_adds_to_a_scanned_range_does_not_go_unseen(
+        self, connect: Connect
+    ) -> None:
+        ours, theirs = connect(), connect()
+
+        def take(txn: Txn, name: str) -> None:
+            if not list(txn.scan(Range("taken/"))):
+                if name == "ours":
+                    meanwhile(rival)
+                txn.put("taken/" + name, "")
+
+        rival = Thread(target=lambda: theirs.transact(lambda txn: take(txn, "theirs")))
+        ours.transact(lambda txn: take(txn, "ours"))
+        rival.join(LONG)
+
+        assert len(everything(connect())) == 1
+
+    def test_a_range_that_was_empty_within_a_wider_key_space_is_guarded_too(
+        self, connect: Connect
+    ) -> None:
+        put(connect(), **dict.fromkeys(["a", "p/1", "z"], "x"))
+        ours, theirs = connect(), connect()
+        rival = Thread(target=lambda: put(theirs, **{"q/1//me/": "x"}))
+        seen: list[int] = []
+
+        def step(txn: Txn) -> None:
+            found = list(txn.scan(Range("p/", "//me/"), Range("q/", "//me/")))
+            meanwhile(rival)
+            seen.append(len(found))
+            txn.put("found", str(len(found)))
+            txn.emit(event("counted"))
+
+        ours.transact(step)
+        rival.join(LONG)
+
+        # Either the rival came after us, or the step ran again and saw it.
+        found = connect().transact(lambda txn: txn.get("found"))
+        assert found == str(seen[-1])
+        assert seen in ([0], [0, 1])
+
+    def test_many_threads_with_a_handle_each_lose_nothing(self, connect: Connect) -> None:
+        in_threads([connect() for _ in range(4)], times=25)
+
+        assert connect().transact(lambda txn: txn.get("count")) == "100"
+        numbers = [entry.seq for entry in entries(connect())]
+        assert len(numbers) == 100
+        assert numbers == sorted(set(numbers))
+
+    def test_many_threads_on_one_handle_lose_nothing(self, connect: Connect) -> None:
+        in_threads([connect()] * 4, times=25)
+
+        assert connect().transact(lambda txn: txn.get("count")) == "100"
+
+    def test_many_processes_lose_nothing(self, connect: Connect) -> None:
+        connect().transact(increment)
+        if self.elsewhere is None:
+            import pytest
+
+            pytest.skip("the engine lives in one process")
+        program = (
+            "from dibs.testing.steps import add_up\n"
+            f"{self.elsewhere}\n"
+            "add_up(engine, 50)\n"
+        )  # fmt: skip
+
+        processes = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(4)]  # noqa: S603
+        ended = [process.wait(LONG * 3) for process in processes]
+
+        assert ended == [0, 0, 0, 0]
+        assert connect().transact(lambda txn: txn.get("count")) == "201"
+        assert len({entry.seq for entry in entries(connect())}) == 201
+
+
+class Failures:
+    """A step that fails leaves no trace."""
+
+    def test_a_step_that_fails_changes_nothing(self, connect: Connect) -> None:
+        put(connect(), kept="old", also="old")
+        engine = connect()
+        first = engine.transact(lambda txn: txn.emit(event("first")))
+
+        def step(txn: Txn) -> None:
+            txn.put("kept", "new")
+            txn.delete("also")
+            txn.put("added", "new")
+            txn.emit(event("never"))
+            txn.trim(10**9)
+            raise Broken
+
+        refused(Broken, lambda: engine.transact(step))
+
+        for handle in (engine, connect()):
+            assert everything(handle) == [("also", "old"), ("kept", "old")]
+            assert [entry.summary for entry in entries(handle)] == ["first"]
+        assert engine.transact(lambda txn: txn.emit(event("next"))) > first
+
+    def test_an_interrupted_step_changes_nothing_and_the_engine_goes_on(
+        self, connect: Connect
+    ) -> None:
+        engine = connect()
+
+        def step(txn: Txn) -> None:
+            txn.put("k", "v")
+            txn.emit(event("never"))
+            next(txn.events(), None)
+            raise KeyboardInterrupt
+
+        refused(KeyboardInterrupt, lambda: engine.transact(step))
+
+        put(connect(), other="handle")
+        put(engine, same="handle")
+        assert everything(connect()) == [("other", "handle"), ("same", "handle")]
+        assert entries(connect()) == []
+
+    def test_a_failed_view_leaves_the_engine_usable(self, connect: Connect) -> None:
+        engine = connect()
+
+        def step(txn: Txn) -> None:
+            next(txn.scan(Range("")), None)
+            raise Broken
+
+        refused(Broken, lambda: engine.view(step))
+
+        put(engine, k="v")
+        assert everything(connect()) == [("k", "v")]
+
+    def test_closing_one_handle_leaves_the_others_alone(self, connect: Connect) -> None:
+        ours, theirs = connect(), connect()
+        put(ours, k="v")
+
+        ours.close()
+
+        assert theirs.transact(lambda txn: txn.get("k")) == "v"
+        assert connect().view(lambda txn: txn.get("k")) == "v"

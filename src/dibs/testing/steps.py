@@ -1,0 +1,104 @@
+"""Steps and small helpers that the parts of the contract share."""
+
+from __future__ import annotations
+
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from dibs.core.index import Range
+from dibs.core.ledger import Event, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from dibs.core.ledger import Entry
+    from dibs.engines.base import Engine, Txn
+
+    Connect: TypeAlias = Callable[[], Engine]
+
+#: Seconds that a rival gets in the middle of a step; an engine that locks keeps it waiting longer.
+MEANWHILE = 0.2
+#: Seconds after which something that ought to happen counts as not happening.
+LONG = 20.0
+
+
+class Broken(Exception):
+    """What a test's step raises."""
+
+
+def event(summary: str, **details: Any) -> Event:
+    """Return an event that says ``summary``."""
+    return Event("agent-1", "coder", Kind.DECISION_MADE, summary, details)
+
+
+def increment(txn: Txn) -> int:
+    """Add one to the key ``count``, and tell the ledger."""
+    txn.put("count", str(int(txn.get("count") or 0) + 1))
+    return txn.emit(event("one more"))
+
+
+def add_up(engine: Engine, times: int) -> None:
+    """Increment so many times; what a process of the contract runs."""
+    for _ in range(times):
+        engine.transact(increment)
+
+
+def in_threads(engines: list[Engine], *, times: int) -> None:
+    """Let each engine add up in a thread of its own, all at once."""
+    threads = [Thread(target=add_up, args=(engine, times)) for engine in engines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+
+
+def meanwhile(rival: Thread) -> None:
+    """Start ``rival``, unless an earlier run of the step did, and give it time to get through."""
+    if not rival.ident:
+        rival.start()
+        rival.join(MEANWHILE)
+
+
+def put(engine: Engine, **values: str) -> None:
+    """Put all values in one step."""
+
+    def step(txn: Txn) -> None:
+        for key, value in values.items():
+            txn.put(key, value)
+
+    engine.transact(step)
+
+
+def drop(engine: Engine, *keys: str) -> None:
+    """Delete all keys in one step."""
+
+    def step(txn: Txn) -> None:
+        for key in keys:
+            txn.delete(key)
+
+    engine.transact(step)
+
+
+def scan(engine: Engine, *ranges: Range) -> list[str]:
+    """Return the keys in ``ranges``."""
+    return engine.transact(lambda txn: [key for key, _ in txn.scan(*ranges)])
+
+
+def everything(engine: Engine) -> list[tuple[str, str]]:
+    """Return all keys with their values."""
+    return engine.transact(lambda txn: list(txn.scan(Range(""))))
+
+
+def entries(engine: Engine, after: int = 0, *, newest_first: bool = False) -> list[Entry]:
+    """Return the ledger's entries."""
+    return engine.transact(lambda txn: list(txn.events(after, newest_first=newest_first)))
+
+
+def refused(error: type[BaseException], call: Callable[[], object]) -> None:
+    """Fail unless ``call`` raises ``error``."""
+    try:
+        call()
+    except error:
+        return
+    raise AssertionError(f"no {error.__name__}")

@@ -1,0 +1,61 @@
+"""Both engines of this machine keep the contract."""
+
+from __future__ import annotations
+
+import pytest
+
+from dibs.engines.memory import MemoryEngine
+from dibs.engines.sqlite import SqliteEngine
+from dibs.testing import EngineContract, ManualClock
+
+
+class TestMemory(EngineContract):
+    @pytest.fixture
+    def connect(self):
+        return MemoryEngine().connect
+
+
+class TestSqlite(EngineContract):
+    synchronous = "normal"
+
+    @pytest.fixture
+    def connect(self, tmp_path):
+        arguments = f"{str(tmp_path / 'state' / 'dibs.db')!r}, synchronous={self.synchronous!r}"
+        self.elsewhere = (
+            f"from dibs.engines.sqlite import SqliteEngine\nengine = SqliteEngine({arguments})"
+        )
+        opened = []
+
+        def connect():
+            path = tmp_path / "state" / "dibs.db"
+            opened.append(SqliteEngine(path, synchronous=self.synchronous))
+            return opened[-1]
+
+        yield connect
+        for engine in opened:
+            engine.close()
+
+
+class TestSqliteWithEveryCommitOnDisk(TestSqlite):
+    synchronous = "full"
+
+
+def test_a_manual_clock_moves_only_when_told():
+    clock = ManualClock(10.0)
+
+    clock.advance(2.5)
+
+    assert (clock(), clock()) == (12.5, 12.5)
+
+
+@pytest.mark.parametrize("make", [MemoryEngine, None], ids=["memory", "sqlite"])
+def test_engines_take_their_time_from_the_clock_they_are_given(make, tmp_path):
+    clock = ManualClock(10.0)
+    engine = make(clock) if make else SqliteEngine(tmp_path / "state" / "dibs.db", clock=clock)
+    before = engine.transact(lambda txn: txn.now)
+
+    clock.advance(5.0)
+
+    assert (before, engine.transact(lambda txn: txn.now)) == (10.0, 15.0)
+    assert engine.view(lambda txn: txn.now) == 15.0
+    engine.close()
