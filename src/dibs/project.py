@@ -128,11 +128,44 @@ def create(
     """
     try:
         place = locate(start, environ, flags)
-    except NotFound:
-        os.makedirs(os.path.join(os.path.realpath(start or "."), STATE_OUTSIDE_GIT), mode=0o700)
-        place = locate(start, environ, flags)
-    made = not os.path.exists(_database(place))
+    except NotFound as missing:
+        place = _place_outside_git(start, environ, flags, missing)
+    made = not _there(_database(place))
     return Project(place, _open_engine(place, anew=True)), made
+
+
+def _place_outside_git(
+    start: str,
+    environ: Mapping[str, str] | None,
+    flags: Mapping[str, object] | None,
+    missing: NotFound,
+) -> Place:
+    """Make the folder for the state of a project that no git directory can hold.
+
+    Where there is no such folder, or it is a git directory itself, nothing is left behind.
+    """
+    try:
+        state = os.path.join(os.getcwd(), start, STATE_OUTSIDE_GIT)
+        os.mkdir(state, mode=0o700)
+    except FileNotFoundError:
+        raise missing from None
+    except OSError as error:
+        raise Misconfigured(f"{error.filename} cannot be made: {error.strerror}") from error
+    try:
+        return locate(start, environ, flags)
+    except NotFound:
+        os.rmdir(state)
+        raise
+
+
+def _there(path: str) -> bool:
+    """Tell whether a store is at ``path``: SQLite would take an empty file for a new one."""
+    try:
+        return os.stat(path).st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # what it is, the engine says
 
 
 def _database(place: Place) -> str:
@@ -165,7 +198,7 @@ def _open_sqlite(place: Place, *, anew: bool) -> Engine:
 
     path = _database(place)
     config = place.loaded.config
-    there = os.path.exists(path)
+    there = _there(path)
     epoch = 0 if there else _epoch(path)
     if not there and not anew and (epoch or config.engine):
         raise Misconfigured(

@@ -9,7 +9,6 @@ from dibs.core.claims import (
     MAX_PATTERNS,
     SHARED,
     Claim,
-    Conflict,
     Request,
     Ticket,
     Wait,
@@ -143,14 +142,10 @@ def test_no_ticket_lives_past_the_moment_at_which_its_waiter_gives_up():
     assert ticket_deadline(a_ticket(until=1010.0), agent_seen=1000.0) == 1010.0
 
 
-def a_conflict(holder, pattern="x"):
-    return Conflict(pattern, pattern, holder, EXCLUSIVE, "", "", 0.0, 1.0, pattern)
-
-
 def test_a_circle_of_waiters_is_named_edge_by_edge():
     waits = {"bob": [Wait("bob", "y", "carol")], "carol": [Wait("carol", "z", "alice")]}
 
-    cycle = find_cycle("alice", [a_conflict("bob")], lambda agent: waits.get(agent, []))
+    cycle = find_cycle("alice", [Wait("alice", "x", "bob")], lambda agent: waits.get(agent, []))
 
     assert cycle == (
         Wait("alice", "x", "bob"), Wait("bob", "y", "carol"), Wait("carol", "z", "alice"),
@@ -160,13 +155,15 @@ def test_a_circle_of_waiters_is_named_edge_by_edge():
 def test_waiting_without_a_circle_is_allowed():
     waits = {"bob": [Wait("bob", "y", "carol")]}
 
-    assert find_cycle("alice", [a_conflict("bob")], lambda agent: waits.get(agent, [])) == ()
+    assert (
+        find_cycle("alice", [Wait("alice", "x", "bob")], lambda agent: waits.get(agent, [])) == ()
+    )
 
 
 def test_a_circle_among_others_does_not_keep_the_search_going_for_ever():
     waits = {"bob": [Wait("bob", "y", "carol")], "carol": [Wait("carol", "z", "bob")]}
 
-    assert find_cycle("alice", [a_conflict("bob")], lambda agent: waits[agent]) == ()
+    assert find_cycle("alice", [Wait("alice", "x", "bob")], lambda agent: waits[agent]) == ()
 
 
 def check(request, *, held=0, human=False, allow_broad=False):
@@ -187,9 +184,7 @@ def test_an_unknown_mode_is_refused_with_the_modes_there_are():
     assert refused.value.code == "MODE"
 
 
-@pytest.mark.parametrize(
-    ("count", "held"), [(MAX_PATTERNS + 1, 0), (2, MAX_CLAIMS_OF_AGENT - 1)]
-)
+@pytest.mark.parametrize(("count", "held"), [(MAX_PATTERNS + 1, 0), (2, MAX_CLAIMS_OF_AGENT - 1)])
 def test_limits_are_named(count, held):
     request = a_request(*(f"f{n}" for n in range(count)))
 

@@ -229,16 +229,14 @@ def queued_before(
 
 
 def find_cycle(
-    agent: str,
-    conflicts: Iterable[Conflict],
-    waits_of: Callable[[str], Iterable[Wait]],
+    agent: str, waits: Iterable[Wait], waits_of: Callable[[str], Iterable[Wait]]
 ) -> tuple[Wait, ...]:
-    """Return the circle that would close if ``agent`` waited for these conflicts, else nothing.
+    """Return the circle that closes if ``agent`` waits so, else nothing.
 
     ``waits_of`` gives what an agent waits for already. Each agent is looked at once.
     """
     visited: set[str] = set()
-    stack: list[tuple[Wait, ...]] = [(Wait(agent, c.pattern, c.holder),) for c in conflicts]
+    stack: list[tuple[Wait, ...]] = [(wait,) for wait in waits]
     while stack:
         path = stack.pop()
         holder = path[-1].holder

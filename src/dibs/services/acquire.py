@@ -28,7 +28,7 @@ from dibs.core.claims import (
 from dibs.core.ledger import Kind
 from dibs.errors import BadInput
 from dibs.services.book import Found, claim_of
-from dibs.services.presence import expire, role_of
+from dibs.services.presence import expire, withdraw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,12 +91,18 @@ def _weigh_tickets(
         _sort_ticket(book, request, number, tickets, result)
     own = result.own_ticket.number if result.own_ticket is not None else 0
     for asked, entry, number in waiting:
-        if number in tickets:
+        if number in tickets and not _holds(result, asked, request.mode):
             ticket = tickets[number]
             left = ticket_deadline(ticket, book.seen(ticket.agent)) - book.now
             conflict = queued_before(request, asked, entry, ticket, own, left)
             if conflict is not None:
                 result.conflicts.append(conflict)
+
+
+def _holds(result: Survey, asked: Pattern, mode: str) -> bool:
+    """Tell whether the requester holds just this already: then nobody waits in front of it."""
+    own = result.own.get(asked.key)
+    return own is not None and own[1].mode in {mode, EXCLUSIVE}
 
 
 def _weigh_claim(
@@ -148,7 +154,8 @@ def attempt(
     if waiting is None:
         _tell_denied(book, request, beat, conflicts[0])
         return Denied(conflicts)
-    cycle = find_cycle(request.agent, result.conflicts, lambda agent: _waits_of(book, agent))
+    waits = [Wait(request.agent, c.pattern, c.holder) for c in result.conflicts]
+    cycle = find_cycle(request.agent, waits, lambda agent: waits_of(book, agent))
     if cycle:
         if result.own_ticket is not None:
             withdraw(book, result.own_ticket, "it would wait in a circle")
@@ -172,7 +179,7 @@ def _tell_denied(book: Book, request: Request, beat: Beat, conflict: Conflict) -
     )
 
 
-def _waits_of(book: Book, agent: str) -> Iterator[Wait]:
+def waits_of(book: Book, agent: str) -> Iterator[Wait]:
     """Yield what ``agent`` waits for: the obstacles of each of its live tickets."""
     for ticket in book.tickets():
         if ticket.agent == agent and ticket_deadline(ticket, book.seen(agent)) > book.now:
@@ -207,19 +214,9 @@ def _queue(
         waiting.lasts, waiting.until, request.reason, request.task, waiting.standing,
     )  # fmt: skip
     book.file_ticket(ticket)
+    if waiting.standing:
+        book.put_beat(request.agent, beat._replace(ttl=min(beat.ttl, waiting.lasts)))
     return ticket
-
-
-def withdraw(book: Book, ticket: Ticket, why: str) -> None:
-    """Take a ticket out of the queue and tell the ledger, so that those behind it look again."""
-    book.drop_ticket(ticket)
-    book.emit(
-        ticket.agent,
-        role_of(book, ticket.agent),
-        Kind.LOCK_UNQUEUED,
-        f"{ticket.agent} no longer waits for {', '.join(ticket.patterns[:5])}: {why}",
-        ticket=ticket.number,
-    )
 
 
 def _grant(book: Book, request: Request, beat: Beat, around: Survey, max_hold: float) -> Granted:
@@ -227,11 +224,10 @@ def _grant(book: Book, request: Request, beat: Beat, around: Survey, max_hold: f
     claims: dict[str, Claim] = {}
     fresh: list[Pattern] = []
     for pattern in request.patterns:
-        own = around.own.get(pattern.key)
-        if own is None or own[1].mode not in {request.mode, EXCLUSIVE}:
-            fresh.append(pattern)
+        if _holds(around, pattern, request.mode):
+            claims[pattern.key] = _refresh(book, request, pattern, around.own[pattern.key][1], hard)
         else:
-            claims[pattern.key] = _refresh(book, request, pattern, own[1], hard)
+            fresh.append(pattern)
     if fresh:
         _check_room(book, beat, len(fresh))
         _grant_fresh(book, request, beat.role, fresh, hard, claims)

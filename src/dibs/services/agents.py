@@ -13,13 +13,12 @@ from dibs.core.agents import (
     family,
     is_terminal,
 )
-from dibs.core.claims import Lost, check_text
+from dibs.core.claims import Lost, check_text, live
 from dibs.core.ledger import Kind
 from dibs.core.names import check_agent_id
 from dibs.errors import BadInput, NotFound
-from dibs.services.acquire import withdraw
 from dibs.services.holdings import claims_of, give_back
-from dibs.services.presence import admit, arrive, expire, lose, role_of
+from dibs.services.presence import admit, arrive, expire, lose, role_of, withdraw
 
 if TYPE_CHECKING:
     from dibs.core.claims import Claim
@@ -131,8 +130,9 @@ class Agents:
         """Return the agents, those that work first."""
 
         def step(book: Book) -> list[Seen]:
+            counts = _live_claims(book)
             seen = [
-                _seen(book, agent)
+                _seen(book, agent, counts.get(agent.id, 0))
                 for agent in book.agents()
                 if ended or not is_terminal(agent.status)
             ]
@@ -144,7 +144,8 @@ class Agents:
         """Return one agent, and the claims that it lost."""
 
         def step(book: Book) -> tuple[Seen, list[Lost]]:
-            return _seen(book, _known(book, agent)), [lost for _, lost in book.lost(agent)]
+            count = _live_claims(book).get(agent, 0)
+            return _seen(book, _known(book, agent), count), [lost for _, lost in book.lost(agent)]
 
         return self._desk.look(step)
 
@@ -152,8 +153,6 @@ class Agents:
         """Take off every claim that ran out, so that its holder is told; return how many."""
 
         def step(book: Book) -> int:
-            from dibs.core.claims import live
-
             dead = [
                 (key, claim)
                 for key, claim in book.claims()
@@ -187,11 +186,19 @@ def _check_changes(changes: dict[str, Any]) -> None:
             changes[key] = check_text(changes[key], key)
 
 
-def _seen(book: Book, agent: Agent) -> Seen:
+def _live_claims(book: Book) -> dict[str, int]:
+    """Count the live claims of each agent: a beat also counts those that ran out unnoticed."""
+    counts: dict[str, int] = {}
+    for _, claim in book.claims():
+        if live(claim, book.seen(claim.agent), book.now):
+            counts[claim.agent] = counts.get(claim.agent, 0) + 1
+    return counts
+
+
+def _seen(book: Book, agent: Agent, claims: int) -> Seen:
     beat = book.beat(agent.id)
-    if beat is None:
-        return Seen(agent, agent.started, book.now - agent.started, 0)
-    return Seen(agent, beat.seen, book.now - beat.seen, beat.claims)
+    last_seen = agent.started if beat is None else beat.seen
+    return Seen(agent, last_seen, book.now - last_seen, claims)
 
 
 def _known(book: Book, agent: str) -> Agent:

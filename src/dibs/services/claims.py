@@ -24,8 +24,8 @@ from dibs.core.claims import (
     ticket_deadline,
 )
 from dibs.core.durations import check_ttl, check_wait
-from dibs.services.acquire import Waiting, attempt, survey, withdraw
-from dibs.services.presence import arrive
+from dibs.services.acquire import SHOWN, Waiting, attempt, survey
+from dibs.services.presence import arrive, withdraw
 from dibs.services.repeats import once
 
 if TYPE_CHECKING:
@@ -127,14 +127,14 @@ class Claims:
         outcome: Outcome = queued
         conflicts: Sequence[Conflict] = queued.conflicts
         give_up = time.monotonic() + patience
-        beat_every = self._desk.config.waiter_ttl / 3
+        beat_every = self._desk.look(lambda book: self._beat_every(book, request.agent))
         next_beat = time.monotonic() + beat_every
         newest = 0
         try:
             while isinstance(outcome, Queued):
                 now = time.monotonic()
                 if now >= give_up:
-                    return Denied(outcome.conflicts, "timeout")
+                    return Denied(tuple(conflicts[:SHOWN]), "timeout")
                 soonest = now + min(conflict.expires_in for conflict in conflicts)
                 pause = max(SHORTEST_PAUSE, min(give_up, next_beat, soonest) - now)
                 newest = self._desk.engine.wait(newest, pause)
@@ -146,7 +146,13 @@ class Claims:
             return outcome
         finally:
             if not isinstance(outcome, Granted) and not keep:
-                self._desk.apply(lambda book: _give_up(book, request))
+                self._desk.apply(lambda book: _give_up(book, outcome, queued.ticket.number))
+
+    def _beat_every(self, book: Book, agent: str) -> float:
+        """Return how often a waiter shows up: its ticket and its claims must outlast the pause."""
+        beat = book.beat(agent)
+        shortest = beat.ttl if beat is not None else self._desk.config.ttl
+        return min(self._desk.config.waiter_ttl, shortest) / 3
 
     def check(
         self, caller: Caller, patterns: Sequence[Pattern], mode: str = EXCLUSIVE
@@ -207,10 +213,12 @@ def _waiters(book: Book) -> Iterable[Waiter]:
             yield Waiter(ticket, place, left)
 
 
-def _give_up(book: Book, request: Request) -> None:
-    own = survey(book, request).own_ticket
-    if own is not None:
-        withdraw(book, own, "it gave up")
+def _give_up(book: Book, outcome: Outcome, first: int) -> None:
+    """Take the waiter's ticket out of the queue, even one that has just run out."""
+    number = outcome.ticket.number if isinstance(outcome, Queued) else first
+    ticket = book.ticket(number)
+    if ticket is not None:
+        withdraw(book, ticket, "it gave up")
 
 
 def _fingerprint(request: Request) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from dibs.errors import Unavailable, Unknown
 from dibs.services.book import Book
 
 if TYPE_CHECKING:
@@ -45,10 +46,17 @@ class Desk:
 
         answer = self.engine.transact(run)
         if newest and newest % self.trim_every == 0:
-            from dibs.services.ledger import Ledger
-
-            Ledger(self).trim()
+            self._trim()
         return answer
+
+    def _trim(self) -> None:
+        """Keep the ledger within its bound; what cannot be archived now stays until it can."""
+        from dibs.services.ledger import Ledger
+
+        try:
+            Ledger(self).trim()
+        except (OSError, Unavailable, Unknown):
+            return  # the change itself is done, and its caller must hear so
 
     def look(self, step: Callable[[Book], T]) -> T:
         """Run ``step``, which only reads, on a snapshot."""

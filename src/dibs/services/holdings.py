@@ -9,13 +9,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from dibs.core.agents import Agent, Beat, Caller, is_terminal
-from dibs.core.claims import Ask, Claim, Lost, check_text, deadline, live
+from dibs.core.claims import (
+    Ask,
+    Claim,
+    Lost,
+    check_text,
+    compatible,
+    deadline,
+    find_cycle,
+    live,
+)
 from dibs.core.durations import check_ttl, check_wait
 from dibs.core.index import entry_prefix
 from dibs.core.ledger import Kind
 from dibs.core.names import quote
 from dibs.core.patterns import overlap
 from dibs.errors import BadInput, DibsError, Fenced, NotAllowed, NotFound
+from dibs.services.acquire import waits_of
 from dibs.services.book import claim_of
 from dibs.services.presence import arrive, drop_asks, lose
 from dibs.services.repeats import once
@@ -76,6 +86,7 @@ class Holdings:
                     book.put_claim(renewed, book.pattern(claim.pattern))
                 if span is not None:
                     book.put_beat(caller.id, beat._replace(ttl=min(beat.ttl, span)))
+                _tell_renewed(book, caller.id, beat, filed)
             claims = tuple(claim for _, claim in _own(book, caller.id, (), 0))
             expires = tuple(deadline(claim, book.now) for claim in claims)
             lost = _tell_lost(book, caller.id) if beat.lost else ()
@@ -120,7 +131,10 @@ class Holdings:
             beat = arrive(book, caller)
             filed = _own(book, caller.id, patterns, token)
             heir = _heir(book, caller.id, to)
-            return _hand_over(book, beat, filed, heir)
+            _check_whole(book, caller.id, filed)
+            handed = _hand_over(book, beat, filed, heir)
+            _check_circle(book, heir.id)
+            return handed
 
         return self._desk.apply(
             lambda book: once(book, caller.id, request_id, fingerprint, lambda: action(book))
@@ -205,21 +219,27 @@ def _own(book: Book, agent: str, patterns: Sequence[Pattern], token: int) -> lis
     The caller has arrived, so what is left of its claims is live.
     """
     if not patterns:
-        filed = claims_of(book, agent)
-        return [f for f in filed if not token or f[1].token == token]
+        filed = [f for f in claims_of(book, agent) if token in {0, f[1].token}]
+        if token and not filed:
+            raise _stale(token, "")
+        return filed
     chosen: dict[str, Claim] = {}
     for pattern in patterns:
         mine = _own_at(book, agent, pattern)
         if not mine:
-            _refuse(book, agent, pattern)
+            _refuse(book, agent, pattern, token)
         for key, claim in mine:
-            if token and claim.token != token:
-                raise Fenced(
-                    f"your token {token} for {claim.pattern} is not the one in force",
-                    hint=f"you hold it with token {claim.token}; take the claim's own token",
-                )
+            if token not in {0, claim.token}:
+                raise _stale(token, f" for {claim.pattern}; it is held with {claim.token}")
             chosen[key] = claim
     return list(chosen.items())
+
+
+def _stale(token: int, where: str) -> Fenced:
+    return Fenced(
+        f"token {token} is not in force{where}",
+        hint="the claim that it came with is gone: stop work on it, and claim it again",
+    )
 
 
 def _own_at(book: Book, agent: str, pattern: Pattern) -> list[Filed]:
@@ -236,16 +256,18 @@ def _own_at(book: Book, agent: str, pattern: Pattern) -> list[Filed]:
     return exact + inside
 
 
-def _refuse(book: Book, agent: str, pattern: Pattern) -> NoReturn:
+def _refuse(book: Book, agent: str, pattern: Pattern, token: int) -> NoReturn:
     """Raise what fits a claim that the caller does not hold."""
-    lost = book.lost_at(agent, pattern)
     holders = [claim for _, claim in _others(book, agent, [pattern])]
     now_held = f"; {holders[0].agent} holds {holders[0].pattern} now" if holders else ""
-    if lost is not None:
-        raise Fenced(
-            f"{lost}{now_held}",
-            hint="stop working on it, keep your changes aside, and claim it again",
-        )
+    for _, lost in book.lost(agent):
+        if overlap(pattern, book.pattern(lost.pattern)) is not None:
+            raise Fenced(
+                f"{lost}{now_held}",
+                hint="stop working on it, keep your changes aside, and claim it again",
+            )
+    if token:
+        raise _stale(token, f" for {pattern.text}{now_held}")
     error: type[DibsError] = Fenced if holders else NotFound
     raise error(
         f"you ({agent}) do not hold {quote(pattern.text)}{now_held}",
@@ -265,6 +287,13 @@ def _others(book: Book, agent: str, patterns: Sequence[Pattern]) -> list[Filed]:
                 if overlaps and live(claim, book.seen(claim.agent), book.now):
                     chosen[found.key] = claim
     return list(chosen.items())
+
+
+def _tell_renewed(book: Book, agent: str, beat: Beat, filed: Sequence[Filed]) -> None:
+    texts = [claim.pattern for _, claim in filed]
+    if texts:
+        summary = f"{agent} renewed {', '.join(texts[:5])}"
+        book.emit(agent, beat.role, Kind.LOCK_RENEWED, summary, patterns=texts[:SHOWN])
 
 
 def _tell_lost(book: Book, agent: str) -> tuple[Lost, ...]:
@@ -293,6 +322,30 @@ def _heir(book: Book, giver: str, to: str) -> Agent:
     return heir
 
 
+def _check_whole(book: Book, giver: str, filed: Sequence[Filed]) -> None:
+    """Refuse to hand over a part of what the giver keeps: both would hold it."""
+    if not filed:
+        raise NotFound(f"you ({giver}) hold nothing to hand over", code="NOT_HELD")
+    moved = dict(filed)
+    for key, kept in claims_of(book, giver):
+        for claim in [] if key in moved else moved.values():
+            apart = overlap(book.pattern(kept.pattern), book.pattern(claim.pattern)) is None
+            if not apart and not compatible(kept.mode, claim.mode):
+                raise BadInput(
+                    f"you also hold {kept.pattern}, which overlaps {claim.pattern}",
+                    code="TRANSFER_OVERLAP",
+                    hint="hand over both, or release the one that you do not need",
+                )
+
+
+def _check_circle(book: Book, heir: str) -> None:
+    """Refuse a handover that would make the heir and others wait for each other."""
+    cycle = find_cycle(heir, waits_of(book, heir), lambda agent: waits_of(book, agent))
+    if cycle:
+        circle = ", ".join(f"{w.agent} waits for {w.pattern} of {w.holder}" for w in cycle)
+        raise NotAllowed(f"this would close a circle of waiters: {circle}", code="DEADLOCK")
+
+
 def _hand_over(book: Book, beat: Beat, filed: Sequence[Filed], heir: Agent) -> list[Claim]:
     giver = filed[0][1].agent
     token = book.emit(
@@ -306,6 +359,9 @@ def _hand_over(book: Book, beat: Beat, filed: Sequence[Filed], heir: Agent) -> l
         lost = Lost(claim.pattern, claim.token, "transferred", book.now, heir.id, told=True)
         lose(book, key, claim, lost)
         merged = _drop_same(book, heir.id, book.pattern(claim.pattern))
+        if book.lost_at(heir.id, book.pattern(claim.pattern)) is not None:
+            book.drop_lost(heir.id, book.pattern(claim.pattern))
+            theirs = theirs._replace(lost=max(0, theirs.lost - 1))
         moved = claim._replace(id=f"c{token}.{place}", agent=heir.id, token=token, since=book.now)
         book.put_claim(moved, book.pattern(claim.pattern))
         theirs = theirs._replace(

@@ -1,7 +1,7 @@
 """Signs of life: each call of an agent is one, and carries all its claims.
 
-An agent that comes back after some of its claims ran out finds them gone: they are taken off before
-the sign of life counts, so that a late caller cannot bring a claim back to life.
+An agent that comes back after some of its claims or tickets ran out finds them gone: they are taken
+off before the sign of life counts, so that a late caller cannot bring them back to life.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dibs.core.agents import NEVER, Agent, Beat, Caller, Status
-from dibs.core.claims import Claim, Lost, deadline, live
+from dibs.core.claims import Claim, Lost, Ticket, deadline, live, ticket_deadline
 from dibs.core.ledger import Kind
 from dibs.errors import NotAllowed
 from dibs.services.book import claim_of
@@ -59,6 +59,7 @@ def admit(book: Book, agent: Agent) -> Beat:
 
 
 def _expire_own(book: Book, agent: str, beat: Beat) -> Beat:
+    """Take off what ran out while the agent was silent: claims, and tickets that it kept alive."""
     shortest, earliest = NEVER, NEVER
     for found in list(book.of_agent(agent)):
         if not found.ticket:
@@ -68,9 +69,26 @@ def _expire_own(book: Book, agent: str, beat: Beat) -> Beat:
                 earliest = min(earliest, claim.hard)
             else:
                 expire(book, found.key, claim)
+    for ticket in [ticket for ticket in book.tickets() if ticket.agent == agent]:
+        if ticket_deadline(ticket, beat.seen) <= book.now:
+            withdraw(book, ticket, "its agent was not heard of")
+        elif ticket.standing:
+            shortest = min(shortest, ticket.lasts)
     beat = (book.beat(agent) or beat)._replace(ttl=shortest, hard=earliest)
     book.put_beat(agent, beat)
     return beat
+
+
+def withdraw(book: Book, ticket: Ticket, why: str) -> None:
+    """Take a ticket out of the queue and tell the ledger, so that those behind it look again."""
+    book.drop_ticket(ticket)
+    book.emit(
+        ticket.agent,
+        role_of(book, ticket.agent),
+        Kind.LOCK_UNQUEUED,
+        f"{ticket.agent} no longer waits for {', '.join(ticket.patterns[:5])}: {why}",
+        ticket=ticket.number,
+    )
 
 
 def expire(book: Book, key: str, claim: Claim) -> None:

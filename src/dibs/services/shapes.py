@@ -118,9 +118,10 @@ def next_steps(value: Queued | Denied) -> list[str]:
         ]
     soonest = min((c.expires_in for c in value.conflicts), default=0.0)
     left = show_span(round(soonest))
+    ask = [f"ask for it: dibs ask {asked}"] if any(not c.ticket for c in value.conflicts) else []
     return [
         f"wait in the queue: dibs claim {asked} --wait 5m",
-        f"ask for it: dibs ask {asked}",
+        *ask,
         f"work on something else; the first of these ends in {left} unless its holder shows up again",
     ]
 
