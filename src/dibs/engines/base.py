@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.core.index import Range
     from dibs.core.ledger import Entry, Event
 
 T = TypeVar("T")
@@ -31,8 +30,11 @@ class Txn(Protocol):
         """Return the value of ``key``."""
         ...
 
-    def scan(self, *ranges: Range) -> Iterator[tuple[str, str]]:
-        """Yield the keys and values of each range in turn, in key order (by code point) inside a range."""
+    def scan(self, *ranges: tuple[str, str]) -> Iterator[tuple[str, str]]:
+        """Yield the keys and values of each range in turn, in key order (by code point) inside a range.
+
+        A range is a pair: what its keys start with, and a text that they have in them (see ``Range``).
+        """
         ...
 
     def put(self, key: str, value: str) -> None:

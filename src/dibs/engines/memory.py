@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from threading import Condition
 
-    from dibs.core.index import Range
     from dibs.core.ledger import Event
     from dibs.engines.base import Txn
 
@@ -97,7 +96,7 @@ class _MemoryTxn:
             return self._pending[key]
         return self._state.values.get(key)
 
-    def scan(self, *ranges: Range) -> Iterator[tuple[str, str]]:
+    def scan(self, *ranges: tuple[str, str]) -> Iterator[tuple[str, str]]:
         for prefix, containing in ranges:
             for key in self._keys(prefix):
                 value = self.get(key)

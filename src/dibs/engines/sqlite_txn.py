@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from dibs.core.index import Range
     from dibs.core.ledger import Event
 
 _GET = "SELECT value FROM kv WHERE key = ?"
@@ -47,7 +46,7 @@ class SqliteTxn:
             return str(value)
         return None
 
-    def scan(self, *ranges: Range) -> Iterator[tuple[str, str]]:
+    def scan(self, *ranges: tuple[str, str]) -> Iterator[tuple[str, str]]:
         """Yield the keys and values of each range in turn, in key order."""
         if self._pending:
             return self._merged(ranges)
@@ -112,16 +111,16 @@ class SqliteTxn:
         self._cursors.append(cursor)
         return cursor
 
-    def _rows(self, ranges: tuple[Range, ...]) -> Iterator[tuple[str, str]]:
+    def _rows(self, ranges: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
         bounds = [part for one in ranges for part in one]
         cursor: Iterator[tuple[str, str]] = self._cursor().execute(_SCANS[len(ranges)], bounds)
         return cursor
 
-    def _chunks(self, ranges: tuple[Range, ...]) -> Iterator[tuple[str, str]]:
+    def _chunks(self, ranges: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
         for at in range(0, len(ranges), _MANY):
             yield from self._rows(ranges[at : at + _MANY])
 
-    def _merged(self, ranges: tuple[Range, ...]) -> Iterator[tuple[str, str]]:
+    def _merged(self, ranges: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
         pending = self._pending
         for one in ranges:
             prefix, containing = one

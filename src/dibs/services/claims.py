@@ -96,9 +96,11 @@ class Claims:
         patience = check_wait(wait) if wait != 0 or wait is False else 0.0
 
         def step(book: Book) -> Outcome:
+            if not request_id:
+                return self._attempt(book, caller, request, patience, queue)
             return once(
                 book, caller.id, request_id, _fingerprint(request),
-                lambda: self._attempt(book, caller, request, patience, queue=queue),
+                lambda: self._attempt(book, caller, request, patience, queue),
             )  # fmt: skip
 
         outcome = self._desk.apply(step)
@@ -107,7 +109,7 @@ class Claims:
         return self._wait(request, outcome, patience, step, keep=queue)
 
     def _attempt(
-        self, book: Book, caller: Caller, request: Request, patience: float, *, queue: bool
+        self, book: Book, caller: Caller, request: Request, patience: float, queue: bool
     ) -> Outcome:
         config = self._desk.config
         beat = arrive(book, caller)
