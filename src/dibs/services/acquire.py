@@ -18,7 +18,6 @@ from dibs.core.claims import (
     Request,
     Ticket,
     Wait,
-    deadline,
     find_cycle,
     live,
     obstacle,
@@ -31,7 +30,7 @@ from dibs.services.book import Found, claim_of
 from dibs.services.presence import expire, withdraw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dibs.core.patterns import Pattern
     from dibs.services.book import Book
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 #: How many obstacles a refusal names.
 SHOWN = 20
 #: How often (in claims of one agent) the bound on a project's claims is looked at: counting costs.
-COUNT_EVERY = 1024
+COUNT_EVERY = 2048
 
 
 class Waiting(NamedTuple):
@@ -220,54 +219,53 @@ def _queue(
 
 
 def _grant(book: Book, request: Request, beat: Beat, around: Survey, max_hold: float) -> Granted:
+    agent, patterns, _, ttl, _, _ = request
     hard = book.now + max_hold
     claims: dict[str, Claim] = {}
-    fresh: list[Pattern] = []
-    for pattern in request.patterns:
-        if _holds(around, pattern, request.mode):
-            claims[pattern.key] = _refresh(book, request, pattern, around.own[pattern.key][1], hard)
-        else:
-            fresh.append(pattern)
+    fresh: Sequence[Pattern] = patterns
+    token = 0
+    if around.own:
+        token = _refresh(book, request, around, hard, claims)
+        fresh = [pattern for pattern in patterns if pattern.key not in claims]
     if fresh:
         _check_room(book, beat, len(fresh))
-        _grant_fresh(book, request, beat.role, fresh, hard, claims)
-        for pattern in fresh:
-            if pattern.key in around.own:
-                book.txn.delete(around.own[pattern.key][0])
-                beat = beat._replace(claims=beat.claims - 1)
-            if beat.lost and book.lost_at(request.agent, pattern) is not None:
-                book.drop_lost(request.agent, pattern)
-                beat = beat._replace(lost=beat.lost - 1)
+        token = _grant_fresh(book, request, beat.role, fresh, hard, claims)
+        if around.own or beat.lost:
+            beat = _replace_earlier(book, agent, beat, around, fresh)
     if around.own_ticket is not None:
         book.drop_ticket(around.own_ticket)
-    seen, ttl, ends, count, lost, role = beat
-    beat = Beat(seen, min(ttl, request.ttl), min(ends, hard), count + len(fresh), lost, role)
-    book.put_beat(request.agent, beat)
-    granted = tuple([claims[pattern.key] for pattern in request.patterns])
-    expires = tuple([deadline(claim, book.now) for claim in granted])
-    return Granted(granted, max([claim.token for claim in granted]), expires)
+    seen, shortest, earliest, count, lost, role = beat
+    beat = Beat(seen, min(shortest, ttl), min(earliest, hard), count + len(fresh), lost, role)
+    book.put_beat(agent, beat)
+    granted = tuple([claims[pattern.key] for pattern in patterns])
+    return Granted(granted, token, (min(book.now + ttl, hard),) * len(granted))
 
 
-def _refresh(book: Book, request: Request, pattern: Pattern, own: Claim, hard: float) -> Claim:
-    """Give a claim that the requester holds already a new life; its token stays good."""
-    claim = own._replace(
-        ttl=request.ttl,
-        hard=hard,
-        reason=request.reason or own.reason,
-        task=request.task or own.task,
-    )
-    book.put_claim(claim, pattern)
-    return claim
+def _refresh(
+    book: Book, request: Request, around: Survey, hard: float, claims: dict[str, Claim]
+) -> int:
+    """Give what the requester holds already a new life; the tokens stay good. Return the newest."""
+    for pattern in request.patterns:
+        if _holds(around, pattern, request.mode):
+            own = around.own[pattern.key][1]
+            claims[pattern.key] = own._replace(
+                ttl=request.ttl,
+                hard=hard,
+                reason=request.reason or own.reason,
+                task=request.task or own.task,
+            )
+            book.put_claim(claims[pattern.key], pattern)
+    return max((claim.token for claim in claims.values()), default=0)
 
 
 def _grant_fresh(
     book: Book,
     request: Request,
     role: str,
-    fresh: list[Pattern],
+    fresh: Sequence[Pattern],
     hard: float,
     claims: dict[str, Claim],
-) -> None:
+) -> int:
     """Write new claims under one token: the number of the ledger entry that grants them."""
     agent, _, mode, ttl, reason, task = request
     texts = [pattern.text for pattern in fresh]
@@ -284,6 +282,21 @@ def _grant_fresh(
         claim = Claim(name, pattern.text, mode, agent, token, ttl, now, hard, reason, task)
         book.put_claim(claim, pattern)
         claims[pattern.key] = claim
+    return token
+
+
+def _replace_earlier(
+    book: Book, agent: str, beat: Beat, around: Survey, fresh: Sequence[Pattern]
+) -> Beat:
+    """Take off what a new claim replaces: a weaker one on the same pattern, word of a lost one."""
+    for pattern in fresh:
+        if pattern.key in around.own:
+            book.txn.delete(around.own[pattern.key][0])
+            beat = beat._replace(claims=beat.claims - 1)
+        if beat.lost and book.lost_at(agent, pattern) is not None:
+            book.drop_lost(agent, pattern)
+            beat = beat._replace(lost=beat.lost - 1)
+    return beat
 
 
 def _check_room(book: Book, beat: Beat, wanted: int) -> None:
