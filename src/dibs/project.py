@@ -198,9 +198,10 @@ def _open_sqlite(place: Place, *, anew: bool) -> Engine:
 
     path = _database(place)
     config = place.loaded.config
+    # In this order: the marker comes after the store, so one that is seen has its store beside it.
+    made = _times_made(path)
     there = _there(path)
-    epoch = 0 if there else _epoch(path)
-    if not there and not anew and (epoch or config.engine):
+    if not there and not anew and (made or config.engine):
         raise Misconfigured(
             f"the state of this project is gone: there is no {path}",
             code="STORE_MISSING",
@@ -210,38 +211,42 @@ def _open_sqlite(place: Place, *, anew: bool) -> Engine:
         path,
         synchronous=config.synchronous,
         timeout=config.timeout,
-        first_seq=epoch * EPOCH_STRIDE + 1,
+        first_seq=1 if there else made * STRIDE + 1,
     )
-    if not there:
-        _mark(path, epoch + 1)
+    if not there or not made:
+        _mark(path, 1 if there else made + 1)
     return engine
 
 
 #: How far apart the numbers of a lost ledger and of the one made in its place begin.
-EPOCH_STRIDE = 1_000_000_000
+STRIDE = 1_000_000_000
 
 
-def _epoch(path: str) -> int:
+def _times_made(path: str) -> int:
     """Return how often a store was made at ``path``: its marker outlives the file."""
     try:
         with open(os.path.join(os.path.dirname(path), MARKER), encoding="utf-8") as file:
-            epoch: int = json.load(file)["made"]
-            return epoch
+            times: int = json.load(file)["made"]
+            return times
     except FileNotFoundError:
         return 0
     except (OSError, ValueError, KeyError, TypeError):
         return 1
 
 
-def _mark(path: str, epoch: int) -> None:
+def _mark(path: str, times: int) -> None:
+    """Write the marker; where nothing can be written, somebody else does it later."""
     marker = os.path.join(os.path.dirname(path), MARKER)
     temporary = f"{marker}.{os.getpid()}"
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(handle, "w", encoding="utf-8") as file:
-        json.dump({"made": epoch}, file)
-        file.flush()
-        os.fsync(handle)
-    os.replace(temporary, marker)
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            json.dump({"made": times}, file)
+            file.flush()
+            os.fsync(handle)
+        os.replace(temporary, marker)
+    except OSError:
+        return
 
 
 def _masked(url: str) -> str:

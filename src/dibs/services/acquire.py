@@ -73,13 +73,20 @@ def survey(book: Book, request: Request) -> Survey:
                 entry = book.pattern(found.record["pattern"])
                 waiting.append((asked, entry, found.ticket))
             elif found.agent == request.agent:
-                if book.pattern(found.record["pattern"]).key == asked.key:
-                    result.own[asked.key] = (found.key, claim_of(found))
+                _note_own(book, asked, found, result)
             else:
                 _weigh_claim(book, request, asked, found, result)
     if waiting:
         _weigh_tickets(book, request, waiting, result)
     return result
+
+
+def _note_own(book: Book, asked: Pattern, found: Found, result: Survey) -> None:
+    """Note a claim of the requester on just what it asks for, unless it ran out unnoticed."""
+    if book.pattern(found.record["pattern"]).key == asked.key:
+        claim = claim_of(found)
+        if live(claim, book.seen(claim.agent), book.now):
+            result.own[asked.key] = (found.key, claim)
 
 
 def _weigh_tickets(

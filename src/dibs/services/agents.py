@@ -17,7 +17,8 @@ from dibs.core.claims import Lost, check_text, live
 from dibs.core.ledger import Kind
 from dibs.core.names import check_agent_id
 from dibs.errors import BadInput, NotFound
-from dibs.services.holdings import claims_of, give_back
+from dibs.services.filed import claims_of
+from dibs.services.holdings import give_back
 from dibs.services.presence import admit, arrive, expire, lose, role_of, withdraw
 
 if TYPE_CHECKING:
