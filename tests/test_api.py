@@ -88,9 +88,13 @@ def test_an_error_inside_a_block_is_not_hidden_by_a_lost_claim():
         human = mine.caller._replace(id="h", role="human")
         pattern = mine.project.tree.resolve("src/a.py")
 
-        with pytest.raises(ZeroDivisionError), mine.claim("src/a.py"):
-            mine.project.holdings.revoke(human, pattern, reason="now")
-            _ = 1 / 0
+        def work():
+            with mine.claim("src/a.py"):
+                mine.project.holdings.revoke(human, pattern, reason="now")
+                _ = 1 / 0
+
+        with pytest.raises(ZeroDivisionError):
+            work()
 
 
 def test_two_handles_see_one_project():

@@ -25,7 +25,6 @@ True
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from dibs.core.agents import Caller
 from dibs.core.claims import EXCLUSIVE, SHARED, Denied, Granted, Queued
@@ -34,6 +33,7 @@ from dibs.errors import DibsError, Fenced
 from dibs.identity import acting_agent
 from dibs.project import open_project
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType

@@ -7,8 +7,6 @@ key in ``dibs.toml`` is refused, with its line.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
 from dibs import config_file
 from dibs.core.durations import (
     TTL_MAX,
@@ -21,15 +19,18 @@ from dibs.core.durations import (
     show_span,
 )
 from dibs.core.names import closest, quote
+from dibs.core.values import Record
 from dibs.errors import BadInput, Misconfigured
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
 
 DEFAULT = "default"
 
 
-class Config(NamedTuple):
+class Config(Record):
     """The settings in force. Spans are in seconds."""
 
     engine: str = ""
@@ -45,14 +46,14 @@ class Config(NamedTuple):
     timeout: float = 5.0
 
 
-class Loaded(NamedTuple):
+class Loaded(Record):
     """Settings and their origins: ``default``, ``dibs.toml:12``, ``DIBS_TTL`` or ``--ttl``."""
 
     config: Config
     origins: dict[str, str]
 
 
-class Field(NamedTuple):
+class Field(Record):
     """One setting."""
 
     name: str

@@ -12,19 +12,21 @@ import os
 import stat
 import sys
 import time
-from typing import TYPE_CHECKING, Any
 
 from dibs.core.names import closest, quote
 from dibs.errors import Misconfigured
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    #: Settings as they are written: the name of the field, the raw value and its line.
+    Written = dict[str, tuple[Any, int]]
 
 NAME = "dibs.toml"
 CACHE = "config-cache.json"
 
-#: Settings as they are written: the name of the field, the raw value and its line.
-Written = dict[str, tuple[Any, int]]
 #: What tells one version of the file from another.
 Stamp = tuple[str | int, ...]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
 
 from dibs.core.names import AGENT_ID_CHARACTERS, AGENT_ID_MAX, check_agent_id
+from dibs.core.values import Record
 from dibs.errors import BadInput
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -20,7 +21,7 @@ _FIRST_SERIAL_MINOR = 64
 _FIRST_PTS_MAJOR, _LAST_PTS_MAJOR = 136, 143
 
 
-class Identity(NamedTuple):
+class Identity(Record):
     """The acting agent."""
 
     id: str

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, NamedTuple
 
 from dibs import config as configuration
+from dibs.core.values import Record
 from dibs.errors import Misconfigured, NotFound
 from dibs.repository import STATE_OUTSIDE_GIT, Repository, find
 from dibs.services.desk import Desk
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -31,7 +32,7 @@ MARKER = "project.json"
 DATABASE = "dibs.db"
 
 
-class Place(NamedTuple):
+class Place(Record):
     """A project's repository and settings, before its state is opened."""
 
     repository: Repository

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple
 
 from dibs.core.names import quote
+from dibs.core.values import Record
 from dibs.errors import DibsError, Misconfigured, NotFound
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -23,7 +24,7 @@ STATE_OUTSIDE_GIT = ".dibs"
 _POINTER_MAX = 65_536
 
 
-class Repository(NamedTuple):
+class Repository(Record):
     """Where a project lives. All paths are real: no symbolic link is left in them."""
 
     #: Top of the working tree.

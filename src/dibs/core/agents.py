@@ -7,10 +7,11 @@ gave a sign of life is a ``Beat``, kept apart because every call of an agent wri
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
 
+from dibs.core.values import Record
 from dibs.errors import BadInput
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -33,7 +34,7 @@ class Status(StrEnum):
 TERMINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.TERMINATED, Status.EXITED})
 
 
-class Caller(NamedTuple):
+class Caller(Record):
     """Who makes a call: enough to let an unknown agent join by its first call."""
 
     id: str
@@ -46,7 +47,7 @@ class Caller(NamedTuple):
         return self.role == "human"
 
 
-class Agent(NamedTuple):
+class Agent(Record):
     """What is known of one agent, but for its liveness."""
 
     id: str
@@ -65,7 +66,7 @@ class Agent(NamedTuple):
     ended: str = ""
 
 
-class Beat(NamedTuple):
+class Beat(Record):
     """An agent's last sign of life, and when the first of its claims would lapse without another."""
 
     seen: float

@@ -14,12 +14,12 @@ while not looking, so a dead waiter can never end up as a holder.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from dibs.core.agents import NEVER
 from dibs.core.patterns import is_everything, overlap
+from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -36,7 +36,7 @@ MAX_WAITERS = 10_000
 MAX_TEXT = 1_000
 
 
-class Request(NamedTuple):
+class Request(Record):
     """What an agent asks for: all of the patterns or none."""
 
     agent: str
@@ -47,7 +47,7 @@ class Request(NamedTuple):
     task: str = ""
 
 
-class Claim(NamedTuple):
+class Claim(Record):
     """An agent's hold on one pattern, and the token that proves it."""
 
     id: str
@@ -63,7 +63,7 @@ class Claim(NamedTuple):
     task: str = ""
 
 
-class Ticket(NamedTuple):
+class Ticket(Record):
     """A place in the queue for patterns that are held."""
 
     number: int
@@ -83,7 +83,7 @@ class Ticket(NamedTuple):
     standing: bool = False
 
 
-class Conflict(NamedTuple):
+class Conflict(Record):
     """One reason why a request cannot be granted now."""
 
     pattern: str
@@ -101,7 +101,7 @@ class Conflict(NamedTuple):
     ticket: int = 0
 
 
-class Wait(NamedTuple):
+class Wait(Record):
     """One edge of a circle of waiters: who waits for whom, over what."""
 
     agent: str
@@ -109,7 +109,7 @@ class Wait(NamedTuple):
     holder: str
 
 
-class Lost(NamedTuple):
+class Lost(Record):
     """A claim that its holder did not give back: what it is told, and why it is fenced."""
 
     pattern: str
@@ -132,7 +132,7 @@ class Lost(NamedTuple):
         return f"your claim on {self.pattern} {how}" + (f": {self.reason}" if self.reason else "")
 
 
-class Ask(NamedTuple):
+class Ask(Record):
     """A holder is asked to give a claim back."""
 
     pattern: str
@@ -143,7 +143,7 @@ class Ask(NamedTuple):
     until: float
 
 
-class Granted(NamedTuple):
+class Granted(Record):
     """The answer to a request that holds."""
 
     claims: tuple[Claim, ...]
@@ -152,7 +152,7 @@ class Granted(NamedTuple):
     expires: tuple[float, ...]
 
 
-class Queued(NamedTuple):
+class Queued(Record):
     """The answer to a request that waits its turn."""
 
     ticket: Ticket
@@ -161,7 +161,7 @@ class Queued(NamedTuple):
     ahead: int
 
 
-class Denied(NamedTuple):
+class Denied(Record):
     """The answer to a request that is not granted, and holds no place in the queue."""
 
     conflicts: tuple[Conflict, ...]

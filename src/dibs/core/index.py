@@ -13,24 +13,27 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dibs.core.overlap import overlap
 from dibs.core.tokens import part_key, token_key
+from dibs.core.values import Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import TypeVar
 
     from dibs.core.patterns import Pattern
     from dibs.core.tokens import Row
 
-Key = TypeVar("Key", str, list[str])
+    Key = TypeVar("Key", str, list[str])
+
 
 #: So many keys are looked through without asking for a better way.
 _FEW = 40
 
 
-class Range(NamedTuple):
+class Range(Record):
     """The keys that start with ``prefix`` and, where it is given, have ``containing`` in them."""
 
     prefix: str

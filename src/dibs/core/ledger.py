@@ -6,7 +6,12 @@ Pure. The first fourteen kinds are those of the crew document; the others are ou
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, NamedTuple
+
+from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Kind(StrEnum):
@@ -42,7 +47,7 @@ class Kind(StrEnum):
     LEDGER_RESTARTED = "ledger_restarted"
 
 
-class Event(NamedTuple):
+class Event(Record):
     """Something that happened, not yet numbered. Free text in it is already masked."""
 
     agent: str
@@ -52,7 +57,7 @@ class Event(NamedTuple):
     details: dict[str, Any]
 
 
-class Entry(NamedTuple):
+class Entry(Record):
     """An event as the ledger holds it."""
 
     seq: int

@@ -5,10 +5,9 @@ Pure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dibs.errors import BadInput
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -14,21 +14,22 @@ Names are compared after folding. In the plain form each character becomes one c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
-
 from dibs.core.folding import FEW, Spans, common, fold, fold_spans, has, without
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypeVar
 
     from dibs.core.patterns import Pattern
     from dibs.core.tokens import Row, Token
+
+    T = TypeVar("T")
 
 #: One place in a segment: a folded character, a class, or None for any character.
 Item = str | Spans | None
 Chunk = str | tuple[Item, ...]
 
-T = TypeVar("T")
 
 #: Stands for any character in a witness. No accent composes with it: the witness stays in NFC.
 FILLER = "q"
@@ -366,11 +367,11 @@ def overlap(a: Pattern, b: Pattern) -> str | None:
 
 
 def _reaches(pattern: Pattern, literal: Pattern) -> bool:
-    names = cast("tuple[str, ...]", literal.routes()[0].chunks[0])
+    names: tuple[str, ...] = literal.routes()[0].chunks[0]  # type: ignore[assignment]
     for route in pattern.routes():
         if (route.first is None or route.first == names[0]) and _covers(route, names):
             return True
     if not (pattern.expanding or literal.expanding):
         return False
-    names = cast("tuple[str, ...]", literal.routes(full=True)[0].chunks[0])
+    names = literal.routes(full=True)[0].chunks[0]  # type: ignore[assignment]
     return any(_covers(route, names) for route in pattern.routes(full=True))

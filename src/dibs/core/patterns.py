@@ -6,11 +6,13 @@ callers need of them is offered here.
 
 from __future__ import annotations
 
-from typing import Final
-
 from dibs.core.overlap import Route, Segment, compiled, matches, overlap
 from dibs.core.spelling import MAX_DEPTH, MAX_NAME, join_scheme, read
 from dibs.core.tokens import Row, printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 __all__ = ["Pattern", "is_everything", "matches", "overlap", "parse", "printable"]
 

@@ -11,13 +11,15 @@ even compiled, so a short ordinary text costs a few microseconds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dibs.core.values import Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from re import Match
+    from typing import Any
 
 
-class Form(NamedTuple):
+class Form(Record):
     """What the tokens of one issuer look like."""
 
     kind: str

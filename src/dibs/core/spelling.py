@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, NoReturn
-
 from dibs.core.tokens import (
     FORBIDDEN,
     Class,
@@ -17,6 +15,11 @@ from dibs.core.tokens import (
     row_key,
     tokenised,
 )
+from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 MAX_LITERAL, MAX_GLOB, MAX_NAME, MAX_DEPTH = 4096, 1024, 255, 64
 MAX_WILDCARDS = 16
@@ -26,7 +29,7 @@ _HIGH, _LOW = frozenset("89abcdefABCDEF"), frozenset("0123456789abcdefABCDEF")
 _HINT_ALL = "Write ** for the whole repository."
 
 
-class Reading(NamedTuple):
+class Reading(Record):
     """What ``read`` found."""
 
     text: str

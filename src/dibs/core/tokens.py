@@ -9,10 +9,13 @@ A byte of a name that is not UTF-8 is a surrogate inside, as the functions of ``
 
 from __future__ import annotations
 
-from typing import NamedTuple, NoReturn
-
 from dibs.core.folding import FEW, Spans, common, fold, fold_spans
+from dibs.core.values import Record
 from dibs.errors import BadInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 MAX_ALTERNATIVES = 256
 MAX_SHOWN = 200
@@ -35,7 +38,7 @@ _SPECIAL_IN_BRACES = _SPECIAL | {","}
 _SPECIAL_IN_CLASS = frozenset("[]\\-!^")
 
 
-class Class(NamedTuple):
+class Class(Record):
     """A character class: its canonical spelling, and the characters it has."""
 
     text: str

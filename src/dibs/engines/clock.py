@@ -7,8 +7,8 @@ once for each boot, and that all processes share, brings it near to Unix time.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import time
 from bisect import bisect_left, bisect_right, insort
-from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from dibs.core.ledger import Entry
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from threading import Condition
+    from typing import NoReturn, TypeVar
 
     from dibs.core.ledger import Event
     from dibs.engines.base import Txn
 
-T = TypeVar("T")
+    T = TypeVar("T")
 
 
 class _State:

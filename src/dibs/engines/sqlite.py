@@ -6,7 +6,6 @@ import os
 import time
 from _thread import allocate_lock
 from _weakref import ref
-from typing import TYPE_CHECKING, TypeVar
 
 from dibs.engines.sqlite_errors import busy
 from dibs.engines.sqlite_link import Link
@@ -14,13 +13,15 @@ from dibs.engines.sqlite_open import Options
 from dibs.engines.sqlite_place import check_name
 from dibs.errors import Misconfigured, Unavailable, Unknown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     from dibs.engines.base import Txn
     from dibs.engines.clock import Sources
 
-T = TypeVar("T")
+    T = TypeVar("T")
 
 
 class SqliteEngine:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
@@ -12,13 +11,16 @@ from dibs.engines import sqlite_errors as failures
 from dibs.engines.sqlite_open import Options, open_store, patiently
 from dibs.engines.sqlite_txn import SqliteTxn, SqliteView
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     from dibs.engines.base import Txn
     from dibs.errors import DibsError
 
-T = TypeVar("T")
+    T = TypeVar("T")
+
 
 #: A write-ahead log above this many bytes is folded back into the file when its last handle closes.
 _LONG_LOG = 512 * 1024

@@ -6,7 +6,6 @@ import json
 import os
 import stat
 import time
-from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
@@ -17,10 +16,13 @@ from dibs.engines.sqlite_errors import busy, not_a_database, read_only, translat
 from dibs.engines.sqlite_gate import Gate, jitter
 from dibs.errors import Misconfigured
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
-T = TypeVar("T")
+    T = TypeVar("T")
+
 
 #: Before this version, two connections on a WAL file could corrupt it.
 _OLDEST_SQLITE = (3, 51, 3)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from dibs.core.agents import Beat
 from dibs.core.claims import (
     EXCLUSIVE,
@@ -25,10 +23,12 @@ from dibs.core.claims import (
     ticket_deadline,
 )
 from dibs.core.ledger import Kind
+from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.services.book import Found, claim_of
 from dibs.services.presence import expire, withdraw
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -41,7 +41,7 @@ SHOWN = 20
 COUNT_EVERY = 2048
 
 
-class Waiting(NamedTuple):
+class Waiting(Record):
     """How a request waits: until when, how long a sign of life of the waiter counts."""
 
     until: float

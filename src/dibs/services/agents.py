@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
 from dibs.core.agents import (
     Agent,
     Beat,
@@ -16,18 +14,22 @@ from dibs.core.agents import (
 from dibs.core.claims import Lost, check_text, live
 from dibs.core.ledger import Kind
 from dibs.core.names import check_agent_id
+from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
 from dibs.services.filed import claims_of
 from dibs.services.holdings import give_back
 from dibs.services.presence import admit, arrive, expire, lose, role_of, withdraw
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dibs.core.claims import Claim
     from dibs.services.book import Book
     from dibs.services.desk import Desk
 
 
-class Seen(NamedTuple):
+class Seen(Record):
     """An agent as a reader sees it."""
 
     agent: Agent

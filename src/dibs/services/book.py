@@ -15,16 +15,18 @@ from __future__ import annotations
 
 from json import JSONDecoder, JSONEncoder
 from json.encoder import encode_basestring as quoted
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dibs.core.agents import Agent, Beat
 from dibs.core.claims import Ask, Claim, Lost, Ticket
 from dibs.core.index import Range, entry_prefix, ranges
 from dibs.core.ledger import Event
 from dibs.core.patterns import parse
+from dibs.core.values import Record
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from dibs.core.ledger import Kind
     from dibs.core.patterns import Pattern
@@ -45,7 +47,7 @@ def decode(text: str) -> Any:
     return _raw_decode(text)[0]
 
 
-class Found(NamedTuple):
+class Found(Record):
     """A row filed by pattern: a claim, or a ticket's entry, of any agent."""
 
     key: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
 
 from dibs.core.claims import (
     EXCLUSIVE,
@@ -24,10 +23,12 @@ from dibs.core.claims import (
     ticket_deadline,
 )
 from dibs.core.durations import check_ttl, check_wait
+from dibs.core.values import Record
 from dibs.services.acquire import SHOWN, Waiting, attempt, survey
 from dibs.services.presence import arrive, withdraw
 from dibs.services.repeats import once
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 SHORTEST_PAUSE = 0.005
 
 
-class Held(NamedTuple):
+class Held(Record):
     """A live claim as a reader sees it."""
 
     claim: Claim
@@ -51,7 +52,7 @@ class Held(NamedTuple):
     asks: tuple[Ask, ...] = ()
 
 
-class Waiter(NamedTuple):
+class Waiter(Record):
     """A live ticket as a reader sees it."""
 
     ticket: Ticket

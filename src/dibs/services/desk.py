@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
 from dibs.errors import Unavailable, Unknown
 from dibs.services.book import Book
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     from dibs.config import Config
     from dibs.engines.base import Engine, Txn
 
-T = TypeVar("T")
+    T = TypeVar("T")
 
 
 class Desk:

@@ -6,8 +6,6 @@ what it is told when it does not hold them any more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
-
 from dibs.core.claims import Claim, live
 from dibs.core.index import entry_prefix
 from dibs.core.names import quote
@@ -15,8 +13,10 @@ from dibs.core.patterns import overlap
 from dibs.errors import DibsError, Fenced, NotFound
 from dibs.services.book import claim_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import NoReturn
 
     from dibs.core.patterns import Pattern
     from dibs.services.book import Book

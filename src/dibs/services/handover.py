@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dibs.core.agents import Agent, Beat, is_terminal
 from dibs.core.claims import Claim, Lost, compatible, find_cycle
 from dibs.core.ledger import Kind
@@ -13,6 +11,7 @@ from dibs.services.acquire import SHOWN, waits_of
 from dibs.services.filed import claims_of, own_at
 from dibs.services.presence import lose
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -6,12 +6,11 @@ and with which token. A late caller is fenced and nothing changes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from dibs.core.agents import Beat, Caller
 from dibs.core.claims import Ask, Claim, Lost, check_text, deadline
 from dibs.core.durations import check_ttl, check_wait
 from dibs.core.ledger import Kind
+from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed
 from dibs.services.acquire import SHOWN
 from dibs.services.filed import others, own
@@ -19,6 +18,7 @@ from dibs.services.handover import hand_over
 from dibs.services.presence import arrive, drop_asks, lose
 from dibs.services.repeats import once
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FORGOTTEN_AFTER = 24 * 3600.0
 
 
-class Renewed(NamedTuple):
+class Renewed(Record):
     """What an agent holds after a renewal, and what it learns by it."""
 
     claims: tuple[Claim, ...]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
 
+from dibs.core.values import Record
 from dibs.services.book import decode, encode
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 TAIL = 1 << 20
 
 
-class Query(NamedTuple):
+class Query(Record):
     """Which entries a reader wants; what is empty does not narrow."""
 
     agents: frozenset[str] = frozenset()
@@ -37,7 +38,7 @@ class Query(NamedTuple):
         )
 
 
-class Summary(NamedTuple):
+class Summary(Record):
     """Counts over what the ledger holds."""
 
     entries: int

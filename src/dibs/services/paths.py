@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, NoReturn
 
 from dibs.core.patterns import parse, printable
 from dibs.core.spelling import MAX_TEXT, join_scheme, split_scheme
 from dibs.errors import BadInput, DibsError
 from dibs.repository import find
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from dibs.core.patterns import Pattern
     from dibs.repository import Repository
 

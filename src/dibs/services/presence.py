@@ -6,14 +6,13 @@ off before the sign of life counts, so that a late caller cannot bring them back
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from dibs.core.agents import NEVER, Agent, Beat, Caller, Status
 from dibs.core.claims import Claim, Lost, Ticket, deadline, live, ticket_deadline
 from dibs.core.ledger import Kind
 from dibs.errors import NotAllowed
 from dibs.services.book import claim_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
-
 from dibs.core.claims import Claim, Conflict, Denied, Granted, Wait
 from dibs.core.index import Range
 from dibs.errors import BadInput
 from dibs.services.book import decode, encode
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from dibs.services.book import Book
 
-T = TypeVar("T")
+    T = TypeVar("T")
+
 
 #: How long an answer is kept for its repeats.
 KEPT = 24 * 3600.0
@@ -36,7 +36,8 @@ def once(book: Book, agent: str, request_id: str, fingerprint: str, action: Call
         if record["asked"] != fingerprint:
             message = f"request id {request_id} was used before for another request"
             raise BadInput(message, code="REQUEST_REUSED", field="request_id")
-        return cast("T", _revive(record["answer"]))
+        answer: T = _revive(record["answer"])
+        return answer
     answer = action()
     stored = _store(answer)
     if stored is not None:
@@ -62,7 +63,7 @@ def _store(answer: object) -> dict[str, Any] | None:
     return None
 
 
-def _revive(stored: dict[str, Any]) -> object:
+def _revive(stored: dict[str, Any]) -> Any:
     if "granted" in stored:
         claims, token, expires = stored["granted"]
         return Granted(tuple(Claim(*claim) for claim in claims), token, tuple(expires))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from dibs.core.claims import Denied, Granted, Queued
 from dibs.core.durations import show_span
 from dibs.errors import Fenced, Unknown
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from dibs.core.claims import Ask, Claim, Conflict, Lost, Outcome, Wait
     from dibs.core.ledger import Entry
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dibs.services.holdings import Renewed
     from dibs.services.ledger import Summary
 
-Shape = dict[str, Any]
+    Shape = dict[str, Any]
 
 
 def claim(value: Claim, expires_at: float | None = None) -> Shape:

@@ -1,0 +1,75 @@
+"""The base of our records: named tuples that cost a process next to nothing to define.
+
+``typing.NamedTuple`` compiles a piece of source for each class, and ``typing`` itself takes a fifth of an
+interpreter's start to load; a command that claims a path would pay for both some twenty-five times. To a
+type checker a ``Record`` is a ``NamedTuple``, and at run time it behaves like one.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Record"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple as Record
+else:
+    from _collections import _tuplegetter
+
+    _new = tuple.__new__
+
+    class _RecordMaker(type):
+        """Turns annotated names into fields of a tuple."""
+
+        def __new__(cls, name, bases, space):
+            fields = tuple(space.get("__annotations__", ()))
+            defaults = {field: space.pop(field) for field in fields if field in space}
+            space["__slots__"] = ()
+            space["__match_args__"] = space["_fields"] = fields
+            space["_field_defaults"] = defaults
+            for place, field in enumerate(fields):
+                space[field] = _tuplegetter(place, f"Field {place}.")
+            space["__new__"] = _maker(len(fields))
+            return super().__new__(cls, name, bases, space)
+
+    def _maker(count):
+        def make(cls, *values, **named):
+            if named or len(values) != count:
+                values = _completed(cls, values, named)
+            return _new(cls, values)
+
+        return make
+
+    def _completed(cls, values, named):
+        """Return all values of a record: those given in order, those given by name, the defaults."""
+        if len(values) > len(cls._fields):
+            raise TypeError(f"{cls.__name__} has {len(cls._fields)} fields, not {len(values)}")
+        rest = []
+        for field in cls._fields[len(values) :]:
+            if field in named:
+                rest.append(named.pop(field))
+            elif field in cls._field_defaults:
+                rest.append(cls._field_defaults[field])
+            else:
+                raise TypeError(f"{cls.__name__} lacks {field}")
+        if named:
+            raise TypeError(f"{cls.__name__} takes no {', '.join(named)}, or takes it twice")
+        return (*values, *rest)
+
+    class Record(tuple, metaclass=_RecordMaker):
+        """An immutable value with named fields."""
+
+        def _replace(self, **changes):
+            values = [changes.pop(field, value) for field, value in zip(self._fields, self)]  # noqa: B905
+            if changes:
+                raise ValueError(f"{type(self).__name__} has no {', '.join(changes)}")
+            return _new(type(self), values)
+
+        def _asdict(self):
+            return dict(zip(self._fields, self))  # noqa: B905 - of one length by nature
+
+        def __repr__(self):
+            shown = ", ".join(f"{field}={value!r}" for field, value in self._asdict().items())
+            return f"{type(self).__name__}({shown})"
+
+        def __getnewargs__(self):
+            return tuple(self)
