@@ -1,7 +1,5 @@
 """``python -m dibs``."""
 
-import sys
+from dibs.cli import program
 
-from dibs.cli import main
-
-sys.exit(main())
+program()

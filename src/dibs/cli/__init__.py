@@ -1,0 +1,225 @@
+"""The command line: find the command, load only its module, run it, turn errors into exit codes.
+
+Importing this loads neither a parser nor an engine; ``dibs help`` needs no command module.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from dibs.errors import (
+    BadInput,
+    BadUsage,
+    DibsError,
+    Fenced,
+    Misconfigured,
+    NotAllowed,
+    NotFound,
+    Unavailable,
+    Unknown,
+)
+
+TYPE_CHECKING = False  # importing typing would double the time that `dibs help` takes
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+    from typing import NoReturn
+
+#: Each command: its name, and the line that says what it does. The module has the same name.
+COMMANDS = {
+    "init": "make a project of this repository (safe to repeat)",
+    "claim": "claim paths or globs, all or none",
+    "renew": "give a sign of life; renew your claims",
+    "release": "give your claims back",
+    "status": "show agents, claims and the queue",
+    "who": "show who holds or waits for a path",
+    "check": "would these be free for me?",
+    "ask": "ask the holder to give a claim back",
+    "revoke": "take a claim from its holder (humans)",
+    "transfer": "hand your claims to another agent",
+    "run": "hold claims while a command runs",
+    "agent": "list, join, report, leave, stop agents",
+    "log": "show what happened",
+    "explain": "do two patterns overlap, and on which path?",
+    "config": "show the settings and where each comes from",
+    "completion": "print shell completion",
+}
+
+OK = 0
+HELD = 3
+UNAVAILABLE = 69
+INTERNAL = 70
+INTERRUPTED = 130
+
+#: The exit status of each broken promise; the first class that fits counts.
+EXIT_STATUS: tuple[tuple[type[DibsError], int], ...] = (
+    (Fenced, 4),
+    (Unknown, 5),
+    (NotFound, 6),
+    (BadUsage, 64),
+    (BadInput, 65),
+    (Unavailable, UNAVAILABLE),
+    (NotAllowed, 77),
+    (Misconfigured, 78),
+    (DibsError, INTERNAL),
+)
+
+
+def program() -> NoReturn:
+    """Be the program: run the command that this process was started with, and leave at once.
+
+    Looking for garbage while modules load, and taking the interpreter apart at the end, cost as much
+    as the interpreter's own start. A command makes little garbage, and closes what it opens.
+    """
+    import gc
+    import os
+
+    gc.set_threshold(100_000)
+    status = main()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            status = status or UNAVAILABLE
+    os._exit(status)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    _ready_streams()
+    status = OK
+    try:
+        status = _answer(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        quieten()
+    except OSError as error:  # the disk behind standard output is full
+        quieten()
+        if not status:
+            print(f"dibs: the answer cannot be written: {error.strerror}", file=sys.stderr)
+        return status or UNAVAILABLE
+    return status
+
+
+def _answer(words: list[str]) -> int:
+    """Run the command; turn what it raises into a message and an exit status."""
+    as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
+    try:
+        return _dispatch(words)
+    except DibsError as error:
+        return _report(error, as_json=as_json)
+    except SystemExit as done:  # argparse leaves so after --help, and a signal handler of ours
+        return done.code if isinstance(done.code, int) else OK
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        what = f"the system refuses: {place}{error.strerror or error}"
+        return _report(Unavailable(what, code="SYSTEM"), as_json=as_json)
+    except Exception as error:  # noqa: BLE001 - the top of a surface
+        return _report_bug(error, as_json=as_json)
+
+
+def _dispatch(words: list[str]) -> int:
+    name = words[0] if words else "help"
+    if name in {"-h", "--help", "help"}:
+        return _help(words[1:])
+    if name in {"-V", "--version", "version"}:
+        from dibs import __version__
+
+        print(f"dibs {__version__}")
+        return OK
+    if name not in COMMANDS:
+        raise _unknown_command(name)
+    from dibs.cli.parsing import parse
+
+    module = load(name)
+    return int(module.run(parse(name, module, words[1:])))
+
+
+def load(name: str) -> ModuleType:
+    """Import the module of a command; importlib itself would cost more than some of them."""
+    __import__(f"dibs.cli.{name}")
+    return sys.modules[f"dibs.cli.{name}"]
+
+
+def _help(words: list[str]) -> int:
+    if words and not words[0].startswith("-"):
+        return _dispatch([words[0], "--help"])
+    print("Dibs: many coding agents, one codebase, no collisions.\n")
+    print("usage: dibs COMMAND [ARGUMENTS]\n")
+    for name, summary in COMMANDS.items():
+        print(f"  {name:<11} {summary}")
+    print("\nEvery command has --json and --help. Start with: dibs status")
+    return OK
+
+
+def _unknown_command(name: str) -> BadUsage:
+    from dibs.core.names import closest, quote
+
+    if name.startswith("-"):
+        return BadUsage(
+            f"options stand behind the command, and {quote(name)} is none",
+            hint="`dibs help` lists the commands",
+        )
+    meant = closest(name, tuple(COMMANDS))
+    hint = f"did you mean {meant}?" if meant else "`dibs help` lists the commands"
+    return BadUsage(f"there is no command {quote(name)}", hint=hint)
+
+
+def _report(error: DibsError, *, as_json: bool) -> int:
+    if as_json:
+        from dibs.cli.session import print_json
+        from dibs.services.shapes import error as shape
+
+        print_json(shape(error))
+    else:
+        from dibs.core.names import printable
+
+        hint = f" ({error.hint})" if error.hint else ""
+        print(f"dibs: {printable(error.message)}{printable(hint)}", file=sys.stderr)
+    return next(status for kind, status in EXIT_STATUS if isinstance(error, kind))
+
+
+def _report_bug(error: Exception, *, as_json: bool) -> int:
+    import os
+
+    if os.environ.get("DIBS_TRACEBACK"):
+        raise error
+    broken = DibsError(
+        f"internal error: {type(error).__name__}: {error}",
+        code="INTERNAL",
+        hint="please report it; DIBS_TRACEBACK=1 shows where",
+    )
+    return _report(broken, as_json=as_json)
+
+
+def _ready_streams() -> None:
+    """Make standard streams that take any text; a closed one becomes one that goes nowhere."""
+    if sys.stdin is None or sys.stdout is None or sys.stderr is None:
+        _open_closed_streams()
+    for stream in (sys.stdout, sys.stderr):
+        if stream.errors != "backslashreplace" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _open_closed_streams() -> None:
+    import os
+
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def quieten() -> None:
+    """Let what is still to be printed go nowhere: whoever read us is gone."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,0 +1,223 @@
+"""The command that ``dibs run`` holds claims for: started, watched, signalled and ended as one group.
+
+The command gets a process group of its own, so that it can be ended with everything it started. A
+terminal is lent to that group, as a shell does: the command reads from it, and Ctrl-C and Ctrl-Z
+reach it directly.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import FrameType, TracebackType
+
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+#: Signals that are passed on to the command when somebody sends them to us.
+FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+_STDIN = 0
+_POLL = 0.05
+
+
+class CannotStart(Exception):
+    """The command could not be started; ``status`` is what a shell would exit with."""
+
+    def __init__(self, command: str, error: OSError) -> None:
+        super().__init__(f"cannot run {command}: {error.strerror or error}")
+        missing = isinstance(error, FileNotFoundError)
+        self.status = NOT_FOUND if missing else NOT_EXECUTABLE
+
+
+class Child:
+    """A running command. Use it as a context, which gives signals and terminal back at the end."""
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._pending: list[int] = []
+        self._process: subprocess.Popen[bytes] | None = None
+        self._terminal = _Terminal()
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        self._wakeup = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        # What is ignored stays so, for the command too: it may run under nohup.
+        heard = [n for n in FORWARDED if signal.getsignal(n) != signal.SIG_IGN]
+        self._handlers = {n: signal.signal(n, self._forward) for n in heard}
+        self._handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, _ignore)
+        try:
+            self._start(command, environ)
+        except BaseException:
+            self._give_back()
+            raise
+
+    def _start(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        try:
+            self._process = subprocess.Popen(command, env=environ, process_group=0)  # noqa: S603
+        except OSError as error:
+            raise CannotStart(command[0], error) from error
+        except ValueError as error:  # a NUL in an argument
+            raise CannotStart(command[0], OSError(0, str(error))) from error
+        self._terminal.lend(self._process.pid)
+        for number in self._pending:
+            self.signal(number)
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.end(grace=1.0)
+        self._give_back()
+
+    def wait(self, timeout: float) -> int | None:
+        """Wait for up to ``timeout`` seconds; return the exit status once the command has ended.
+
+        A command that died by a signal has the status 128 and its number. Returns early when
+        anything happens to the command.
+        """
+        status = self._look()
+        if status is None:
+            select.select([self._wake_read], [], [], max(0.0, timeout))
+            self._drain()
+            status = self._look()
+        return status
+
+    @property
+    def stopped(self) -> bool:
+        """Whether Ctrl-Z, or somebody, has stopped the command together with its terminal."""
+        return self._terminal.wanted_back
+
+    def stop_with_it(self) -> None:
+        """Stop this process and its pipeline as well, as a shell's job does; return when continued."""
+        self._terminal.take_back()
+        os.killpg(os.getpgrp(), signal.SIGTSTP)
+
+    def go_on(self) -> None:
+        """Let a stopped command continue, with the terminal if we are in front of it."""
+        self._terminal.lend(self._running.pid)
+        self.signal(signal.SIGCONT)
+
+    def end(self, grace: float) -> None:
+        """End the whole group: ask, wait for up to ``grace`` seconds, then kill."""
+        self.signal(signal.SIGTERM)
+        self.signal(signal.SIGCONT)
+        give_up = time.monotonic() + grace
+        while self._group_lives() and time.monotonic() < give_up:
+            self.wait(_POLL)
+        if self._group_lives():
+            self.signal(signal.SIGKILL)
+        while self.wait(_POLL) is None:
+            pass
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the command and all that it started."""
+        with suppress(ProcessLookupError, PermissionError):  # macOS: only a zombie is left
+            os.killpg(self._running.pid, number)
+
+    @property
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    def _group_lives(self) -> bool:
+        self._look()
+        try:
+            os.killpg(self._running.pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def _look(self) -> int | None:
+        process = self._running
+        if process.returncode is None:
+            pid, state = os.waitpid(process.pid, os.WNOHANG | os.WUNTRACED)
+            if not pid:
+                return None
+            if os.WIFSTOPPED(state):
+                self._terminal.on_stop(process.pid)
+                return None
+            process.returncode = os.waitstatus_to_exitcode(state)
+        code = process.returncode
+        return code if code >= 0 else 128 - code
+
+    def _forward(self, number: int, _: FrameType | None) -> None:
+        if self._process is None:
+            self._pending.append(number)
+        else:
+            self.signal(number)
+
+    def _drain(self) -> None:
+        with suppress(BlockingIOError):
+            while os.read(self._wake_read, 512):
+                pass
+
+    def _give_back(self) -> None:
+        self._terminal.take_back()
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._wakeup)
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+
+
+class _Terminal:
+    """The terminal on standard input, if there is one and we are in front of it."""
+
+    def __init__(self) -> None:
+        self._lent = False
+        self.wanted_back = False
+
+    def lend(self, group: int) -> None:
+        """Put ``group`` in front of the terminal."""
+        self.wanted_back = False
+        if _in_front():
+            self._lent = self._put_in_front(group)
+            # It may have been stopped for reading before it was in front.
+            os.killpg(group, signal.SIGCONT)
+
+    def on_stop(self, group: int) -> None:
+        """Take note of a stop; a command that stopped because it was not in front is put there."""
+        if self._lent:
+            self.wanted_back = True
+        else:
+            self.lend(group)
+
+    def take_back(self) -> None:
+        """Put ourselves in front again."""
+        if self._lent:
+            self._put_in_front(os.getpgrp())
+            self._lent = False
+
+    def _put_in_front(self, group: int) -> bool:
+        # Who is not in front is stopped for trying this, unless it ignores the signal.
+        before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        try:
+            os.tcsetpgrp(_STDIN, group)
+        except OSError:
+            return False
+        else:
+            return True
+        finally:
+            signal.signal(signal.SIGTTOU, before)
+
+
+def _in_front() -> bool:
+    try:
+        return os.tcgetpgrp(_STDIN) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Take note of nothing: the signal's byte on the wake-up pipe is all that is needed."""

@@ -1,0 +1,154 @@
+"""The parser of one command: argparse, with our exit codes, hints and common options."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from dibs.errors import BadInput, BadUsage
+
+TYPE_CHECKING = False  # importing typing would cost more than this module does
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+    from typing import Any, NoReturn
+
+#: The largest number that an engine can hold.
+_MAX_NUMBER = 2**63 - 1
+_MAX_DIGITS = 19
+#: How wide a page of help is.
+PAGE = 79
+
+
+#: Our own words are English, so a page half in another language helps nobody. It also saves looking
+#: for catalogues at each start.
+argparse._ = str  # type: ignore[attr-defined]
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as a page; asking the terminal each time is slow, and argparse asks it often."""
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        options["width"] = PAGE
+        super().__init__(prog, **options)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises instead of leaving, and guesses what was meant."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options["formatter_class"] = Help
+        options["allow_abbrev"] = False
+        super().__init__(*args, **options)
+        self.register("action", None, Once)
+        self.register("action", "store", Once)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would have printed, with the usage of this command as hint."""
+        unknown = message.removeprefix("unrecognized arguments: ")
+        hint = f"see `{self.prog} --help`"
+        if unknown != message and unknown.startswith("-"):
+            word = unknown.split()[0].partition("=")[0]
+            hint = self._guess(word, list(self._option_string_actions)) or hint
+        raise BadUsage(f"{self.prog.removeprefix('dibs ')}: {message}", hint=hint)
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        from dibs.core.names import quote
+
+        choices = [str(choice) for choice in action.choices]
+        name = "/".join(action.option_strings) or action.metavar
+        raise BadUsage(
+            f"{self.prog.removeprefix('dibs ')}: {quote(value)} is no {name}",
+            hint=self._guess(str(value), choices) or f"use one of {', '.join(choices)}",
+        )
+
+    def _guess(self, word: str, choices: list[str]) -> str:
+        from dibs.core.names import closest
+
+        meant = closest(word, choices)
+        return f"did you mean {meant}?" if meant else ""
+
+
+class Once(argparse.Action):
+    """An option that may be given once: twice is a contradiction, not a habit."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Store the value; refuse a second one."""
+        given: frozenset[str] = getattr(namespace, "_given", frozenset())
+        if self.dest in given:
+            parser.error(f"{option_string} is given twice")
+        if self.option_strings and isinstance(values, str) and self.dest != "repo":
+            # A byte that is no UTF-8 can be part of a path, but not of a text that others read.
+            values = values.encode("utf-8", "backslashreplace").decode()
+        namespace._given = given | {self.dest}  # noqa: SLF001 - our own mark on the namespace
+        setattr(namespace, self.dest, values)
+
+
+def build(name: str, module: ModuleType) -> Parser:
+    """Return the parser of a command: its own options and those that every command has."""
+    parser = Parser(prog=f"dibs {name}", description=(module.__doc__ or "").strip())
+    module.configure(parser)
+    if parser._subparsers is None:  # noqa: SLF001 - else each of them has the common options
+        common(parser)
+    return parser
+
+
+def common(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every command has; one that the command gave its own sense stays."""
+    group = parser.add_argument_group("common options")
+    if "--agent" not in parser._option_string_actions:  # noqa: SLF001
+        group.add_argument("--agent", metavar="AGENT", help="who acts (else DIBS_AGENT, else you)")
+    group.add_argument("--repo", metavar="DIR", default="", help="the repository to work on")
+    group.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def parse(name: str, module: ModuleType, words: Sequence[str]) -> argparse.Namespace:
+    """Parse the words after a command's name.
+
+    A module with ``TAKES_COMMAND`` gets what stands behind ``--`` as ``command``, untouched.
+    """
+    parser = build(name, module)
+    command: list[str] = []
+    if getattr(module, "TAKES_COMMAND", False) and "--" in words:
+        mark = list(words).index("--")
+        words, command = words[:mark], list(words[mark + 1 :])
+    try:
+        args, extra = parser.parse_known_args(words)
+    except argparse.ArgumentError as error:
+        parser.error(str(error))
+    except SystemExit:  # argparse leaves after --help, which is fine, and at no other place
+        sys.stdout.flush()
+        raise
+    if extra and not _take_late_patterns(args, words, extra):
+        parser.error(f"unrecognized arguments: {' '.join(extra)}")
+    args.command = command
+    return args
+
+
+def _take_late_patterns(args: argparse.Namespace, words: Sequence[str], extra: list[str]) -> bool:
+    """Take patterns that stand behind an option, which argparse leaves over."""
+    patterns = getattr(args, "pattern", None)
+    late = isinstance(patterns, list) and "--" not in words
+    if not late or any(word.startswith("-") for word in extra):
+        return False
+    args.pattern = [*patterns, *extra]  # type: ignore[misc]
+    return True
+
+
+def number(text: str) -> int:
+    """Return a whole number from 1 on, such as a token."""
+    if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
+        value = int(text)
+        if 1 <= value <= _MAX_NUMBER:
+            return value
+    from dibs.core.names import quote
+
+    raise BadInput(f"{quote(text)} is not a whole number from 1 on", code="NUMBER")

@@ -1,0 +1,55 @@
+"""Give a sign of life, which renews all your claims; name some to give them a new ttl.
+
+Prints what you hold, what you lost since you were last told, and who asks you for something.
+
+exit status: 0 renewed, 4 a claim of yours was lost
+"""
+
+from __future__ import annotations
+
+from dibs.cli.parsing import number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.services.holdings import Renewed
+
+FENCED = 4
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs renew``."""
+    parser.add_argument("pattern", nargs="*", metavar="PATTERN", help="only these claims")
+    parser.add_argument("--ttl", metavar="SPAN", help="their new ttl")
+    parser.add_argument("--token", type=number, default=0, metavar="N", help="refuse another token")
+    parser.add_argument("--literal", action="store_true", help="no character is special")
+
+
+def run(args: Namespace) -> int:
+    """Renew, and print what is held, lost and asked for."""
+    from dibs.cli.session import Session
+    from dibs.services import shapes
+
+    with Session(args) as session:
+        patterns = session.patterns(args.pattern, literal=args.literal)
+        answer = session.project.holdings.renew(
+            session.caller, patterns, ttl=args.ttl, token=args.token
+        )
+        now = session.now()
+        session.show(lambda: shapes.renewed(answer), lambda: show_news(answer, now))
+    return FENCED if answer.lost else 0
+
+
+def show_news(answer: Renewed, now: float) -> None:
+    """Print what an agent holds, what it lost, and what it is asked for."""
+    from dibs.cli.text import ask_line, claim_line, lost_line, red, yellow
+
+    for claim, expires in zip(answer.claims, answer.expires, strict=True):
+        print(f"renewed {claim_line(claim, expires - now)}")
+    for lost in answer.lost:
+        print(f"{red('lost')} {lost_line(lost)}; stop working on it")
+    for ask in answer.asks:
+        print(f"{yellow('asked')} {ask_line(ask, now)}")
+    if not answer.claims:
+        print("you hold nothing")

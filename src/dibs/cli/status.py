@@ -1,0 +1,146 @@
+"""Show who works here, what is claimed, and who waits for what.
+
+With --watch the view follows every change until Ctrl-C: on a terminal it is redrawn in place,
+elsewhere each change prints a new one (with --json, one object on each line).
+
+exit status: 0
+"""
+
+from __future__ import annotations
+
+from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
+
+    from dibs.cli.session import Session
+    from dibs.services.agents import Seen
+    from dibs.services.claims import Held, Waiter
+
+
+class Snapshot(Record):
+    """What ``dibs status`` shows, at one moment."""
+
+    now: float
+    claims: list[Held]
+    queue: list[Waiter]
+    agents: list[Seen]
+    #: How many agents have ended.
+    ended: int
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs status``."""
+    parser.add_argument("--mine", action="store_true", help="only what is yours")
+    parser.add_argument("--watch", action="store_true", help="follow every change until Ctrl-C")
+    parser.add_argument("--interval", default="1s", metavar="SPAN", help="redraw so often (1s)")
+
+
+def run(args: Namespace) -> int:
+    """Take a snapshot and print it, once or for ever."""
+    from dibs.cli.session import Session
+    from dibs.core.durations import check_span
+
+    interval = check_span(args.interval, 0.1, 3600, field="interval", code="INTERVAL")
+    with Session(args) as session:
+        mine = session.caller.id if args.mine else ""
+        if args.watch:
+            from dibs.cli.live import watch
+
+            return watch(session, lambda: snapshot(session, mine), interval)
+        taken = snapshot(session, mine)
+        session.show(lambda: shape(taken), lambda: print("\n".join(lines(taken))))
+    return 0
+
+
+def snapshot(session: Session, mine: str = "") -> Snapshot:
+    """Read what there is now, of one agent or of all."""
+    from dibs.core.agents import is_terminal
+
+    project = session.project
+    claims, queue = project.claims.all(mine)
+    agents = [seen for seen in project.agents.all() if not mine or seen.agent.id == mine]
+    working = [seen for seen in agents if not is_terminal(seen.agent.status)]
+    return Snapshot(project.ledger.now(), claims, queue, working, len(agents) - len(working))
+
+
+def shape(taken: Snapshot) -> dict[str, object]:
+    """Shape a snapshot as JSON."""
+    from dibs.services import shapes
+
+    return {
+        "now": taken.now,
+        "claims": [shapes.held(held) for held in taken.claims],
+        "queue": [shapes.waiter(waiter) for waiter in taken.queue],
+        "agents": [shapes.agent(seen) for seen in taken.agents],
+    }
+
+
+def lines(taken: Snapshot) -> list[str]:
+    """Return a snapshot as text for people."""
+    from dibs.cli.tables import table
+
+    parts: list[Sequence[str]] = [[_agents_line(taken)]]
+    if taken.agents:
+        parts.append(agent_table(taken.agents))
+    if taken.claims:
+        rows = [_claim_row(held, taken.now) for held in taken.claims]
+        parts.append(table(("CLAIM", "MODE", "AGENT", "LEFT", "WHY"), rows))
+    else:
+        parts.append(["nothing is claimed: `dibs claim PATH` takes what you need"])
+    if taken.queue:
+        rows = [_queue_row(waiter) for waiter in taken.queue]
+        parts.append(table(("QUEUE", "AGENT", "WAITS FOR", "MODE", "LEFT", "WHY"), rows))
+    return [line for part in parts for line in (*part, "")][:-1]
+
+
+def _agents_line(taken: Snapshot) -> str:
+    count = len(taken.agents)
+    work = {0: "nobody works here", 1: "1 agent works here"}.get(count, f"{count} agents work here")
+    return work + (f"; {taken.ended} ended" if taken.ended else "")
+
+
+def agent_table(agents: Sequence[Seen]) -> list[str]:
+    """Return agents as a table."""
+    from dibs.cli.tables import table
+    from dibs.cli.text import printable, span
+
+    rows = [
+        (
+            a.id,
+            printable(a.role),
+            printable(a.status),
+            f"{span(seen.silent_for)} ago",
+            str(seen.claims),
+            printable(a.task),
+        )
+        for seen in agents
+        for a in (seen.agent,)
+    ]
+    return table(("AGENT", "ROLE", "STATUS", "SEEN", "CLAIMS", "TASK"), rows)
+
+
+def _claim_row(held: Held, now: float) -> tuple[str, ...]:
+    from dibs.cli.text import printable, span
+
+    claim = held.claim
+    why = [printable(claim.reason)] if claim.reason else []
+    if claim.task:
+        why.append(f"task {printable(claim.task)}")
+    why += [f"{ask.asker} asks for it, in {span(ask.until - now)}" for ask in held.asks]
+    left = span(held.expires_in)
+    return printable(claim.pattern), claim.mode, claim.agent, left, "; ".join(why)
+
+
+def _queue_row(waiter: Waiter) -> tuple[str, ...]:
+    from dibs.cli.text import printable, span
+
+    ticket = waiter.ticket
+    why = [printable(ticket.reason)] if ticket.reason else []
+    if ticket.task:
+        why.append(f"task {printable(ticket.task)}")
+    patterns = ", ".join(map(printable, ticket.patterns))
+    left = span(waiter.gives_up_in)
+    return str(waiter.place), ticket.agent, patterns, ticket.mode, left, "; ".join(why)

@@ -1,0 +1,159 @@
+"""agent ls, show, join, beat, report, leave, stop."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_nobody_is_listed_in_a_new_project(dibs):
+    answer = dibs("agent", "ls")
+
+    assert answer.status == 0
+    assert "nobody works here" in answer.out
+
+
+def test_agents_are_listed_with_what_they_do(dibs):
+    dibs("agent", "join", "--role", "tester", "--task", "42", agent="alice")
+    dibs("claim", "a", "b", agent="alice")
+
+    head, row = dibs("agent", "ls").out.splitlines()
+
+    assert head.split() == ["AGENT", "ROLE", "STATUS", "SEEN", "CLAIMS", "TASK"]
+    assert row.split()[:3] == ["alice", "tester", "running"]
+    assert row.split()[-2:] == ["2", "42"]
+
+
+def test_those_that_ended_are_listed_on_demand(dibs):
+    dibs("claim", "a", agent="alice")
+    dibs("agent", "leave", "--status", "completed", agent="alice")
+
+    assert dibs("agent", "ls", "--json").json["agents"] == []
+    (ended,) = dibs("agent", "ls", "--all", "--json").json["agents"]
+    assert (ended["id"], ended["status"]) == ("alice", "completed")
+
+
+def test_one_agent_is_shown_with_what_it_holds_and_lost(dibs):
+    dibs("agent", "join", "--model", "m1", "--pid", "77", "--name", "Alice A.", agent="alice")
+    dibs("claim", "a", "b", agent="alice")
+    dibs("revoke", "b", "--reason", "mine")
+
+    shown = dibs("agent", "show", "alice", "--json").json
+    text = dibs("agent", "show", "alice").out
+
+    assert shown["agent"]["model"] == "m1"
+    assert shown["agent"]["pid"] == 77
+    assert [claim["pattern"] for claim in shown["claims"]] == ["a"]
+    assert [lost["pattern"] for lost in shown["lost"]] == ["b"]
+    assert text.startswith("alice\n  name     Alice A.\n")
+    assert "holds a (exclusive" in text
+    assert "lost b, revoked by " in text
+
+
+def test_an_agent_that_nobody_knows_is_not_found(dibs):
+    assert dibs("agent", "show", "nobody").status == 6
+    assert dibs("agent", "stop", "nobody").status == 6
+
+
+def test_an_agent_joins_under_its_parent(dibs):
+    dibs("agent", "join", agent="lead")
+
+    answer = dibs("agent", "join", "--parent", "lead", "--json", agent="sub")
+
+    assert answer.json["agent"]["parent"] == "lead"
+    assert dibs("agent", "join", agent="sub").out == "sub works here as agent\n"
+
+
+def test_a_family_has_no_circle(dibs):
+    dibs("agent", "join", agent="a")
+    dibs("agent", "join", "--parent", "a", agent="b")
+
+    assert dibs("agent", "join", "--parent", "b", agent="a").status == 65
+
+
+def test_a_parent_must_be_known(dibs):
+    assert dibs("agent", "join", "--parent", "nobody", agent="a").status == 6
+
+
+def test_a_beat_tells_the_news_as_a_renewal_does(dibs):
+    dibs("claim", "a", "b", agent="alice")
+    dibs("revoke", "a", "--reason", "mine")
+
+    answer = dibs("agent", "beat", agent="alice")
+    again = dibs("agent", "beat", "--json", agent="alice")
+
+    assert answer.status == 4
+    assert "renewed b " in answer.out
+    assert "lost your claim on a" in answer.out
+    assert (again.status, again.json["lost"]) == (0, [])
+
+
+def test_a_report_changes_what_others_see(dibs):
+    answer = dibs(
+        "agent", "report", "--status", "idle", "--task", "9", "--context", "0.7", "--model", "m2",
+        "--note", "resting", "--json", agent="alice",
+    )  # fmt: skip
+
+    agent = answer.json["agent"]
+    assert (agent["status"], agent["task"], agent["model"]) == ("idle", "9", "m2")
+    assert agent["context"] == 0.7
+    assert "resting" in dibs("log").out
+    assert "70% used" in dibs("agent", "show", "alice").out
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("--status", "dead"), 65),
+        (("--context", "7"), 65),
+        (("--context", "nan"), 65),
+        (("--context", "x"), 65),
+        ((), 64),
+    ],
+)
+def test_a_report_that_says_nothing_sensible_is_refused(dibs, words, status):
+    assert dibs("agent", "report", *words, agent="alice").status == status
+
+
+def test_leaving_gives_everything_back(dibs):
+    dibs("claim", "a", agent="alice")
+
+    answer = dibs("agent", "leave", "--note", "done", agent="alice")
+
+    assert (answer.status, answer.out) == (0, "released a\nalice has left\n")
+    assert dibs("claim", "a", agent="bob").status == 0
+
+
+def test_leaving_is_json(dibs):
+    dibs("claim", "a", agent="alice")
+
+    answer = dibs("agent", "leave", "--json", agent="alice")
+
+    assert answer.json["agent"] == "alice"
+    assert [claim["pattern"] for claim in answer.json["released"]] == ["a"]
+
+
+@pytest.mark.parametrize(("words", "status"), [(("--status", "idle"), 65), ((), 6)])
+def test_leaving_has_its_ways_and_needs_somebody_here(dibs, words, status):
+    assert dibs("agent", "leave", *words, agent="ghost").status == status
+
+
+def test_stopping_an_agent_stops_all_below_it(dibs):
+    dibs("agent", "join", agent="lead")
+    dibs("agent", "join", "--parent", "lead", agent="sub")
+    dibs("claim", "a", agent="sub")
+
+    answer = dibs("agent", "stop", "lead", "--reason", "enough")
+
+    assert answer.out == "stopped lead\nstopped sub\n"
+    assert dibs("status", "--json").json["claims"] == []
+    refused = dibs("claim", "b", agent="sub")
+    assert refused.status == 77
+    assert "enough" in refused.err
+
+
+def test_stopping_is_json_and_safe_to_repeat(dibs):
+    dibs("agent", "join", agent="alice")
+
+    assert dibs("agent", "stop", "alice", "--json").json == {"stopped": ["alice"]}
+    assert dibs("agent", "stop", "alice", "--json").json == {"stopped": []}
+    assert dibs("agent", "stop", "alice").out == "alice had ended already\n"

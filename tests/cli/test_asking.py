@@ -1,0 +1,144 @@
+"""who, ask, revoke, transfer: what one does about the claims of others."""
+
+from __future__ import annotations
+
+
+def test_the_holders_of_a_path_are_named(dibs):
+    dibs("claim", "src/**", "--reason", "big move", "--task", "7", agent="alice")
+    dibs("claim", "src/a.py", "--queue", "--reason", "fix", agent="bob")
+
+    answer = dibs("who", "src/a.py", "docs/b.md")
+
+    assert answer.status == 0
+    assert answer.out.splitlines()[0] == "src/a.py: held"
+    assert "  alice holds src/** (exclusive, 5m left, task 7) - big move" in answer.out
+    assert "  bob waits for src/a.py (exclusive, place 1, 5m left) - fix" in answer.out
+    assert answer.out.endswith("docs/b.md: nobody holds it\n")
+
+
+def test_holders_and_waiters_are_json(dibs):
+    dibs("claim", "a", agent="alice")
+    dibs("claim", "a", "--queue", agent="bob")
+
+    answer = dibs("who", "a", "b", "--json")
+
+    held, free = answer.json["paths"]
+    assert held["path"] == "a"
+    assert [claim["agent"] for claim in held["holders"]] == ["alice"]
+    assert [waiter["agent"] for waiter in held["waiters"]] == ["bob"]
+    assert free == {"path": "b", "holders": [], "waiters": []}
+
+
+def test_whoever_holds_it_is_asked_until_a_time(dibs):
+    dibs("claim", "src/**", agent="alice")
+
+    answer = dibs("ask", "src/a.py", "--within", "2m", agent="bob")
+
+    assert answer.status == 0
+    assert answer.out.startswith("asked alice for src/** until ")
+    assert answer.out.endswith(", in 2m\n")
+
+
+def test_a_request_is_json_and_shows_up_at_the_claim(dibs):
+    dibs("claim", "a", agent="alice")
+
+    answer = dibs("ask", "a", "--note", "please", "--json", agent="bob")
+
+    (asked,) = answer.json["asked"]
+    assert (asked["holder"], asked["asker"], asked["note"]) == ("alice", "bob", "please")
+    (claim,) = dibs("status", "--json").json["claims"]
+    assert claim["asked_by"] == [asked]
+
+
+def test_what_nobody_holds_needs_no_asking(dibs):
+    answer = dibs("ask", "my file", agent="bob")
+
+    assert answer.status == 0
+    assert answer.out.endswith("claim it: dibs claim 'my file'\n")
+
+
+def test_one_does_not_ask_oneself(dibs):
+    dibs("claim", "a", agent="bob")
+
+    assert dibs("ask", "a", "--json", agent="bob").json == {"asked": []}
+
+
+def test_a_human_revokes_what_overlaps(dibs):
+    dibs("claim", "src/a.py", agent="alice")
+    dibs("claim", "src/b.py", agent="bob")
+
+    answer = dibs("revoke", "src/", "--reason", "release day")
+
+    assert answer.status == 0
+    assert "revoked src/a.py (exclusive, token " in answer.out
+    assert answer.out.count(" from ") == 2
+    assert dibs("status", "--json").json["claims"] == []
+
+
+def test_what_was_revoked_is_json(dibs):
+    dibs("claim", "a", agent="alice")
+
+    answer = dibs("revoke", "a", "--reason", "mine", "--json")
+
+    assert [claim["agent"] for claim in answer.json["revoked"]] == ["alice"]
+
+
+def test_an_agent_cannot_revoke(dibs):
+    dibs("claim", "a", agent="alice")
+
+    assert dibs("revoke", "a", "--reason", "mine", agent="bob").status == 77
+    assert dibs("who", "a", "--json").json["paths"][0]["holders"]
+
+
+def test_a_revocation_needs_a_reason(dibs):
+    dibs("claim", "a", agent="alice")
+
+    assert dibs("revoke", "a", "--reason", " ").status == 65
+    assert dibs("who", "a", "--json").json["paths"][0]["holders"]
+
+
+def test_nothing_to_revoke_is_not_found(dibs):
+    answer = dibs("revoke", "a", "--reason", "mine", "--json")
+
+    assert answer.status == 6
+    assert answer.json["error"]["code"] == "NOT_HELD"
+
+
+def test_a_claim_is_handed_over_under_a_new_token(dibs):
+    dibs("agent", "join", agent="bob")
+    old = dibs("claim", "a", "--json", agent="alice").json["token"]
+
+    answer = dibs("transfer", "a", "--to", "bob", "--json", agent="alice")
+
+    (claim,) = answer.json["transferred"]
+    assert claim["agent"] == "bob"
+    assert claim["token"] > old
+    assert dibs("release", "a", agent="alice").status == 4
+
+
+def test_a_transfer_says_who_has_it_now(dibs):
+    dibs("agent", "join", agent="bob")
+    dibs("claim", "a", agent="alice")
+
+    answer = dibs("transfer", "a", "--to", "bob", agent="alice")
+
+    assert answer.out.startswith("handed a to bob (token ")
+
+
+def test_nothing_is_handed_to_somebody_unknown(dibs):
+    dibs("claim", "a", agent="alice")
+
+    answer = dibs("transfer", "a", "--to", "nobody", agent="alice")
+
+    assert answer.status == 6
+    assert dibs("release", "a", agent="alice").status == 0
+
+
+def test_a_transfer_checks_the_token(dibs):
+    dibs("agent", "join", agent="bob")
+    token = dibs("claim", "a", "--json", agent="alice").json["token"]
+
+    refused = dibs("transfer", "a", "--to", "bob", "--token", str(token + 9), agent="alice")
+
+    assert refused.status == 4
+    assert dibs("release", "a", agent="alice").status == 0

@@ -1,0 +1,216 @@
+"""What holds for every command: it is listed, explains itself, and fails in one clear line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dibs.cli import COMMANDS, load, main
+from dibs.cli.parsing import build
+
+
+def test_help_lists_every_command(dibs):
+    answer = dibs("help")
+
+    assert answer.status == 0
+    assert all(f"  {name} " in answer.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("words", [("help", "help"), ("help", "--json"), ("--help", "--help")])
+def test_help_about_help_is_help(dibs, words):
+    assert dibs(*words).out == dibs("help").out
+
+
+def test_help_about_nothing_known_is_told_so(dibs):
+    assert dibs("help", "stauts").err.endswith("(did you mean status?)\n")
+
+
+def test_no_command_at_all_shows_the_help(capsys):
+    status = main([])
+
+    assert status == 0
+    assert "usage: dibs COMMAND" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_a_module_whose_docstring_its_help_shows(dibs, name):
+    answer = dibs(name, "--help")
+
+    assert answer.status == 0
+    assert (load(name).__doc__ or "").strip() in answer.out
+    assert answer.err == ""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_for_a_command_is_the_command_s_own_help(dibs, name):
+    assert dibs("help", name).out == dibs(name, "--help").out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_takes_json_and_a_repository(name):
+    parser = build(name, load(name))
+    verbs = next((a.choices for a in parser._actions if a.dest == "verb"), {"": parser})
+
+    for inner in verbs.values():
+        assert {"--json", "--repo", "--agent"} <= set(inner._option_string_actions)
+
+
+def test_the_version_is_the_package_s(dibs):
+    from dibs import __version__
+
+    assert dibs("--version").out == f"dibs {__version__}\n"
+
+
+def test_a_mistyped_command_gets_the_one_that_was_meant(dibs):
+    answer = dibs("stauts")
+
+    assert answer.status == 64
+    assert answer.err == "dibs: there is no command 'stauts' (did you mean status?)\n"
+    assert answer.out == ""
+
+
+def test_a_mistyped_option_gets_the_one_that_was_meant(dibs):
+    answer = dibs("claim", "a", "--raeson", "x")
+
+    assert answer.status == 64
+    assert "did you mean --reason?" in answer.err
+
+
+def test_a_mistyped_verb_gets_the_one_that_was_meant(dibs):
+    answer = dibs("agent", "jion")
+
+    assert answer.status == 64
+    assert "did you mean join?" in answer.err
+
+
+def test_an_option_before_the_command_is_told_its_place(dibs):
+    answer = dibs("--json", "status")
+
+    assert answer.status == 64
+    assert "behind the command" in answer.out + answer.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("claim",), ("who",), ("explain", "a"), ("transfer", "a"), ("revoke", "a"), ("agent",)],
+)
+def test_a_missing_argument_is_a_usage_error_in_one_line(dibs, words):
+    answer = dibs(*words)
+
+    assert answer.status == 64
+    assert answer.err.count("\n") == 1
+    assert answer.out == ""
+
+
+def test_an_option_given_twice_is_refused(dibs):
+    answer = dibs("claim", "a", "--ttl", "10", "--ttl", "20")
+
+    assert answer.status == 64
+    assert "--ttl is given twice" in answer.err
+
+
+def test_a_bad_value_is_bad_data(dibs):
+    answer = dibs("claim", "--ttl=abc", "a")
+
+    assert answer.status == 65
+    assert "'abc'" in answer.err
+
+
+@pytest.mark.parametrize("token", ["0", "-1", "x", "1.5", "9223372036854775808", "²", "1" * 5000])
+def test_a_token_that_is_none_is_bad_data_and_never_means_any(dibs, token):
+    dibs("claim", "a", agent="alice")
+
+    answer = dibs("release", "a", f"--token={token}", agent="alice")
+
+    assert answer.status == 65
+    assert len(answer.err) < 500
+    assert dibs("who", "a", "--json").json["paths"][0]["holders"]
+
+
+def test_an_error_is_one_json_object_where_json_was_asked_for(dibs):
+    answer = dibs("claim", "../out", "--json")
+
+    assert answer.status == 65
+    assert answer.json["error"]["code"] == "PATH_ESCAPE"
+    assert answer.err == ""
+
+
+def test_json_behind_the_double_dash_is_not_an_option(dibs):
+    answer = dibs("claim", "--", "../out", "--json")
+
+    assert answer.status == 65
+    assert answer.out == ""
+
+
+def test_a_bug_is_one_line_with_its_own_status(dibs, monkeypatch):
+    monkeypatch.setattr("dibs.cli.who.run", lambda args: 1 / 0)
+
+    answer = dibs("who", "a")
+
+    assert answer.status == 70
+    assert answer.err.startswith("dibs: internal error: ZeroDivisionError")
+    assert answer.err.count("\n") == 1
+
+
+def test_a_bug_is_json_too(dibs, monkeypatch):
+    monkeypatch.setattr("dibs.cli.who.run", lambda args: 1 / 0)
+
+    answer = dibs("who", "a", "--json")
+
+    assert answer.status == 70
+    assert answer.json["error"]["code"] == "INTERNAL"
+
+
+def test_outside_of_a_project_there_is_none_to_be_found(dibs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    answer = dibs("status", "--json")
+
+    assert answer.status == 6
+    assert answer.json["error"]["code"] == "NO_REPO"
+
+
+def test_a_repository_can_be_named(dibs, repo, tmp_path, monkeypatch):
+    dibs("claim", "a", agent="alice")
+    monkeypatch.chdir(tmp_path)
+
+    answer = dibs("status", "--repo", str(repo), "--json")
+
+    assert [claim["pattern"] for claim in answer.json["claims"]] == ["a"]
+
+
+def test_a_subfolder_sees_the_same_project(dibs, repo, monkeypatch):
+    (repo / "sub").mkdir()
+    dibs("claim", "sub/a", agent="alice")
+    monkeypatch.chdir(repo / "sub")
+
+    answer = dibs("claim", "a", agent="bob")
+
+    assert answer.status == 3
+
+
+def test_patterns_may_stand_behind_options(dibs):
+    answer = dibs("claim", "a", "--shared", "b", "--json", "c", agent="alice")
+
+    assert [claim["pattern"] for claim in answer.json["claims"]] == ["a", "b", "c"]
+
+
+def test_the_agent_may_come_from_the_environment(dibs, monkeypatch):
+    monkeypatch.setenv("DIBS_AGENT", "from-env")
+
+    answer = dibs("claim", "a", "--json")
+
+    assert answer.json["claims"][0]["agent"] == "from-env"
+
+
+@pytest.mark.parametrize("agent", ["../x", "a b", "-x", "x" * 65])
+def test_an_agent_id_that_cannot_be_is_bad_data(dibs, agent):
+    assert dibs("claim", "a", f"--agent={agent}").status == 65
+
+
+def test_json_keeps_letters_that_are_not_ascii(dibs):
+    answer = dibs("claim", "é.txt", "--reason", "日本", "--json")
+
+    assert "日本" in answer.out
+    assert json.loads(answer.out)["claims"][0]["reason"] == "日本"

@@ -1,0 +1,168 @@
+"""The world around the command: closed streams, odd encodings, lost folders, signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from .conftest import PROGRAM
+
+
+def run(*words, **options):
+    options = {"capture_output": True, "text": True, "timeout": 60, **options}
+    return subprocess.run([*PROGRAM, *words], check=False, **options)
+
+
+def shell(line, **options):
+    """Run a line of shell in which ``dibs`` is the command."""
+    program = f"dibs() {{ {PROGRAM[0]} {PROGRAM[1]} '{PROGRAM[2]}' \"$@\"; }}; "
+    options = {"capture_output": True, "text": True, "timeout": 60, **options}
+    return subprocess.run(["bash", "-c", program + line], check=False, **options)
+
+
+def test_a_reader_that_went_away_is_no_error(dibs, repo):
+    done = shell("set -o pipefail; dibs claim {1..900}.txt --json | head -c 1 >/dev/null")
+
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("shape", ["", "--json"])
+def test_a_refusal_keeps_its_status_when_nobody_reads_it(dibs, monkeypatch, unbuffered, shape):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    dibs("claim", "a", agent="alice")
+
+    done = shell(f"dibs claim a --agent bob {shape} | true; exit ${{PIPESTATUS[0]}}")
+
+    assert done.returncode == 3
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_answer_that_cannot_be_written_is_one_line(repo, monkeypatch, unbuffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+
+    done = shell("dibs status > /dev/full")
+
+    assert done.returncode == 69
+    assert done.stderr.count("\n") == 1
+    assert "No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_trouble(dibs, repo, closed):
+    done = shell(f"dibs claim a --agent alice {closed}")
+
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert [c["agent"] for c in dibs("status", "--json").json["claims"]] == ["alice"]
+
+
+@pytest.mark.parametrize(
+    "environ", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}]
+)
+def test_letters_beyond_the_encoding_are_escaped_and_json_stays_json(dibs, repo, environ):
+    import json
+
+    environ = {**os.environ, "PYTHONUTF8": "0", **environ}
+    dibs("claim", "é.txt", "--reason", "日本 😀", agent="alice")
+
+    text, shape = run("status", env=environ), run("status", "--json", env=environ)
+
+    assert (text.returncode, shape.returncode) == (0, 0)
+    assert json.loads(shape.stdout)["claims"][0]["reason"] == "日本 😀"
+
+
+def test_raw_bytes_in_an_argument_do_not_break_the_output(repo):
+    reason = b"caf\xe9"
+
+    done = subprocess.run(
+        [*PROGRAM, "claim", "a", "--json", "--reason", reason], check=False, capture_output=True
+    )
+
+    assert done.returncode == 0
+    assert b"caf\\\\udce9" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["status", "claim", "init", "config", "who"])
+def test_a_current_folder_that_is_gone_is_one_line(repo, tmp_path, name):
+    words = {"claim": "claim a", "who": "who a"}.get(name, name)
+
+    done = shell(f"mkdir {tmp_path}/x; cd {tmp_path}/x; rmdir {tmp_path}/x; dibs {words}")
+
+    assert done.returncode == 6
+    assert done.stderr.count("\n") == 1
+
+
+def test_neither_home_nor_path_is_needed(repo):
+    environ = {"PYTHONPATH": os.environ["PYTHONPATH"]}
+
+    assert run("claim", "a", env=environ).returncode == 0
+    assert run("init", env=environ).returncode == 0
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_wait_that_is_broken_off_leaves_no_place_in_the_queue(dibs, start, number, status):
+    dibs("claim", "a", agent="alice")
+    waiting = start("claim", "a", "--wait", "60", "--agent", "bob")
+    give_up = time.monotonic() + 30
+    while not dibs("status", "--json").json["queue"]:
+        assert time.monotonic() < give_up
+
+    waiting.send_signal(number)
+
+    assert waiting.wait(20) == status
+    assert waiting.stderr.read() == ""
+    assert dibs("status", "--json").json["queue"] == []
+
+
+def test_a_wait_ends_when_it_is_free(dibs, start):
+    dibs("claim", "a", agent="alice")
+    waiting = start("claim", "a", "--wait", "60", "--agent", "bob")
+    give_up = time.monotonic() + 30
+    while not dibs("status", "--json").json["queue"]:
+        assert time.monotonic() < give_up
+
+    dibs("release", "a", agent="alice")
+
+    assert waiting.wait(20) == 0
+    assert waiting.stdout.read().startswith("granted a ")
+
+
+def test_colour_is_for_terminals_only(dibs, repo):
+    import pexpect
+
+    dibs("claim", "a", agent="alice")
+    shown = []
+    for environ in ({}, {"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        child = pexpect.spawn(
+            PROGRAM[0],
+            [*PROGRAM[1:], "status"],
+            env={**os.environ, "TERM": "xterm", **environ},
+            encoding="utf-8",
+        )
+        child.expect(pexpect.EOF)
+        shown.append("\x1b[" in child.before)
+        child.close()
+
+    assert shown == [True, False, False]
+    assert "\x1b[" not in run("status").stdout
+
+
+def test_a_terminal_says_how_wide_a_page_is(dibs, repo):
+    import pexpect
+
+    dibs("claim", "a", "--reason", "word " * 40, agent="alice")
+    child = pexpect.spawn(
+        PROGRAM[0], [*PROGRAM[1:], "status"], encoding="utf-8", dimensions=(24, 60),
+        env={**os.environ, "NO_COLOR": "1"},
+    )  # fmt: skip
+    child.expect(pexpect.EOF)
+    child.close()
+
+    assert 50 < max(map(len, child.before.splitlines())) <= 60

@@ -1,0 +1,279 @@
+"""Keeping claims alive: beats, losses, and what happens when the store cannot be reached."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from dibs.cli.keeping import Keeper, certain_hold
+from dibs.core.agents import Caller
+from dibs.engines.memory import MemoryEngine
+from dibs.errors import Unavailable
+from dibs.project import Project, locate
+
+ALICE, BOB, HUMAN = Caller("alice"), Caller("bob"), Caller("jo", "human")
+TTL = 30.0
+
+
+class Clock:
+    """One time for the engine and for the process; it moves when told to."""
+
+    def __init__(self):
+        self.now = 1_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+class Flaky:
+    """An engine that can be cut off."""
+
+    def __init__(self, engine):
+        self._engine = engine
+        self.cut = False
+
+    def __getattr__(self, name):
+        if self.cut:
+            raise Unavailable("the store is gone")
+        return getattr(self._engine, name)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def project(repo, clock):
+    return Project(locate(), Flaky(MemoryEngine(clock=clock)))
+
+
+@pytest.fixture
+def keep(project, clock):
+    """Claim for alice, and keep it."""
+
+    def begin(*texts):
+        patterns = [project.tree.resolve(text) for text in texts]
+        granted = project.claims.claim(ALICE, patterns, ttl=TTL) if texts else None
+        session = SimpleNamespace(project=project, caller=ALICE)
+        keeper = Keeper(session, TTL, granted.claims if granted else (), monotonic=clock)
+        keeper.keep()
+        return keeper
+
+    return begin
+
+
+def holders(project):
+    return {held.claim.pattern: held.claim.agent for held in project.claims.all()[0]}
+
+
+def test_a_claim_lives_as_long_as_it_is_kept(keep, project, clock):
+    keeper = keep("a")
+
+    for _ in range(200):
+        clock.now += keeper.pause()
+        keeper.keep()
+        assert keeper.lost == []
+
+    assert clock.now > 1_000_000 + 2 * TTL
+    assert holders(project) == {"a": "alice"}
+
+
+def test_a_sign_of_life_goes_out_every_third_of_the_ttl(keep, project, clock):
+    keeper = keep("a")
+    seen = set()
+
+    while clock.now < 1_000_000 + 2 * TTL:
+        clock.now += keeper.pause()
+        keeper.keep()
+        seen.add(project.agents.show("alice")[0].last_seen)
+
+    assert len(seen) == 7
+
+
+def test_nothing_is_written_between_signs_of_life(keep, project, clock):
+    keeper = keep("a")
+    before = project.agents.show("alice")[0].last_seen
+
+    clock.now += TTL / 3 - 0.5
+    keeper.keep()
+
+    assert project.agents.show("alice")[0].last_seen == before
+
+
+def test_a_revoked_claim_is_lost_at_the_next_glance(keep, project, clock):
+    keeper = keep("a", "b")
+    project.holdings.revoke(HUMAN, project.tree.resolve("a"), reason="mine")
+
+    clock.now += 1
+    keeper.keep()
+
+    assert [(lost.pattern, lost.why, lost.by) for lost in keeper.lost] == [("a", "revoked", "jo")]
+
+
+def test_a_loss_is_told_once_and_still_told_to_the_agent_itself(keep, project, clock):
+    keeper = keep("a")
+    project.holdings.revoke(HUMAN, project.tree.resolve("a"), reason="mine")
+    clock.now += 1
+    keeper.keep()
+
+    clock.now += 1
+    keeper.keep()
+
+    assert keeper.lost == []
+    assert [lost.pattern for lost in project.holdings.renew(ALICE).lost] == ["a"]
+
+
+def test_a_pause_past_the_ttl_loses_the_claim(keep, project, clock):
+    keeper = keep("a")
+
+    clock.now += TTL
+    keeper.keep()
+
+    assert [(lost.pattern, lost.why) for lost in keeper.lost] == [("a", "expired")]
+
+
+@pytest.fixture
+def short_hold(monkeypatch):
+    monkeypatch.setenv("DIBS_MAX_HOLD", "65")
+
+
+def test_a_claim_that_reached_its_hard_end_is_lost(short_hold, keep, project, clock):
+    keeper = keep("a")
+    lost = []
+
+    while clock.now < 1_000_000 + 65 + TTL and not lost:
+        clock.now += keeper.pause() or 1
+        keeper.keep()
+        lost += keeper.lost
+
+    assert [item.why for item in lost] == ["expired"]
+    assert clock.now >= 1_000_000 + 65
+
+
+def test_a_hard_end_between_signs_of_life_is_no_giving_back(short_hold, keep, project, clock):
+    keeper = keep("a")
+    for _ in range(6):
+        clock.now += TTL / 3
+        keeper.keep()
+
+    clock.now += 6
+    project.agents.beat(BOB)  # the ledger moves, so there is a look at the claims
+    keeper.keep()
+
+    assert [lost.why for lost in keeper.lost] == ["expired"]
+
+
+def test_a_claim_handed_over_is_lost(keep, project, clock):
+    project.agents.beat(BOB)
+    keeper = keep("a")
+    project.holdings.transfer(ALICE, [project.tree.resolve("a")], to="bob")
+
+    clock.now += 1
+    keeper.keep()
+
+    assert [lost.why for lost in keeper.lost] == ["transferred"]
+
+
+def test_a_claim_given_back_is_not_lost(keep, project, clock):
+    keeper = keep("a")
+    project.holdings.release(ALICE)
+
+    clock.now += TTL
+    keeper.keep()
+
+    assert keeper.lost == []
+
+
+def test_a_claim_made_anew_by_the_command_goes_on(keep, project, clock):
+    keeper = keep("a")
+    project.holdings.release(ALICE)
+    project.claims.claim(ALICE, [project.tree.resolve("a")], ttl=TTL)
+
+    clock.now += 1
+    keeper.keep()
+
+    assert keeper.lost == []
+
+
+def test_a_stopped_agent_loses_everything(keep, project, clock):
+    keeper = keep("a", "b")
+    project.agents.stop(HUMAN, "alice", reason="enough")
+
+    clock.now += 1
+    keeper.keep()
+
+    assert sorted(lost.pattern for lost in keeper.lost) == ["a", "b"]
+    assert {lost.reason for lost in keeper.lost} == {"enough"}
+
+
+def test_an_agent_that_left_is_not_brought_back(keep, project, clock):
+    keeper = keep("a")
+    project.agents.leave(ALICE)
+
+    for _ in range(40):
+        clock.now += 1
+        keeper.keep()
+        assert keeper.lost == []
+
+    assert project.agents.show("alice")[0].agent.status == "exited"
+
+
+def test_a_store_out_of_reach_loses_the_claim_before_anybody_can_have_it(keep, project, clock):
+    keeper = keep("a")
+    last_beat = clock.now
+    project.engine.cut = True
+
+    while not keeper.lost:
+        clock.now += max(keeper.pause(), 0.01)
+        keeper.keep()
+
+    assert last_beat + certain_hold(TTL) <= clock.now < last_beat + TTL
+    assert [lost.why for lost in keeper.lost] == ["is no longer certain"]
+    project.engine.cut = False
+    assert holders(project) == {"a": "alice"}
+
+
+def test_a_store_that_comes_back_in_time_loses_nothing(keep, project, clock):
+    keeper = keep("a")
+    project.engine.cut = True
+    while clock.now < 1_000_000 + TTL / 2:
+        clock.now += max(keeper.pause(), 0.01)
+        keeper.keep()
+
+    project.engine.cut = False
+    for _ in range(200):
+        clock.now += max(keeper.pause(), 0.01)
+        keeper.keep()
+        assert keeper.lost == []
+
+    assert holders(project) == {"a": "alice"}
+
+
+def test_the_certain_hold_leaves_room_for_clocks_that_differ():
+    assert certain_hold(5) == pytest.approx(4.5)
+    assert certain_hold(300) == pytest.approx(270)
+
+
+def test_each_request_is_passed_on_once(keep, project, clock):
+    keeper = keep("a")
+    project.holdings.ask(BOB, [project.tree.resolve("a")], note="soon")
+
+    clock.now += 1
+    keeper.keep()
+    first = keeper.asks
+    clock.now += TTL / 2
+    keeper.keep()
+
+    assert [ask.note for ask in first] == ["soon"]
+    assert keeper.asks == []
+
+
+def test_without_claims_the_agent_is_kept_alive(keep, project, clock):
+    keeper = keep()
+
+    clock.now += TTL / 3
+    keeper.keep()
+
+    assert project.agents.show("alice")[0].last_seen == clock.now

@@ -1,0 +1,135 @@
+"""log: what happened, narrowed, counted and followed."""
+
+from __future__ import annotations
+
+import json
+import re
+import select
+import signal
+import time
+
+import pytest
+
+
+@pytest.fixture
+def busy(dibs):
+    """A project in which something happened."""
+    dibs("claim", "a", agent="alice")
+    dibs("claim", "a", agent="bob")
+    dibs("release", "a", agent="alice")
+    return dibs
+
+
+def test_the_newest_is_last_with_time_agent_kind_and_summary(busy):
+    lines = busy("log").out.splitlines()
+
+    assert re.fullmatch(r"\d\d:\d\d:\d\d alice +lock_released +alice released a", lines[-1])
+    assert len(lines) == 5
+
+
+def test_the_date_stands_where_it_is_not_today(dibs):
+    from dibs.cli.text import clock
+
+    now = time.time()
+
+    assert re.fullmatch(r"\d\d:\d\d:\d\d", clock(now, now))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", clock(now - 86_400, now))
+
+
+def test_entries_are_a_json_array(busy):
+    entries = busy("log", "--json").json
+
+    assert [entry["kind"] for entry in entries] == [
+        "agent_joined",
+        "lock_acquired",
+        "agent_joined",
+        "lock_denied",
+        "lock_released",
+    ]
+    assert [entry["seq"] for entry in entries] == sorted(entry["seq"] for entry in entries)
+
+
+def test_agents_narrow_the_log_and_do_not_act(busy):
+    entries = busy("log", "--agent", "bob", "--agent", "carol", "--json").json
+
+    assert {entry["agent"] for entry in entries} == {"bob"}
+    assert [a["id"] for a in busy("agent", "ls", "--json").json["agents"]] == ["alice", "bob"]
+
+
+def test_kinds_narrow_the_log(busy):
+    entries = busy("log", "--kind", "lock_denied", "--kind", "lock_released", "--json").json
+
+    assert [entry["kind"] for entry in entries] == ["lock_denied", "lock_released"]
+
+
+def test_an_unknown_kind_gets_the_one_that_was_meant(busy):
+    answer = busy("log", "--kind", "lock_denyed")
+
+    assert answer.status == 65
+    assert "did you mean lock_denied?" in answer.err
+
+
+def test_a_number_of_lines_is_kept_to(busy):
+    assert len(busy("log", "-n", "2").out.splitlines()) == 2
+    assert busy("log", "-n", "0").out == ""
+    assert busy("log", "-n", "x").status == 65
+
+
+def test_a_beginning_is_a_number_a_span_or_a_time(busy):
+    entries = busy("log", "--json").json
+    third = entries[2]["seq"]
+    today = time.strftime("%Y-%m-%dT00:00")
+
+    assert busy("log", "--since", str(third), "--json").json == entries[3:]
+    assert busy("log", "--since", "10m", "--json").json == entries
+    assert busy("log", "--since", "2001-01-01", "--json").json == entries
+    assert busy("log", "--since", today, "--json").json == entries
+    assert busy("log", "--since", "2101-01-01T00:00+02:00", "--json").json == []
+
+
+@pytest.mark.parametrize("when", ["yesterday", "10x", "-5m", "2026-13-01", "²"])
+def test_a_beginning_that_is_none_is_bad_data(busy, when):
+    assert busy("log", f"--since={when}").status == 65
+
+
+def test_since_a_moment_shows_more_than_the_usual_lines(dibs):
+    for number in range(60):
+        dibs("agent", "report", "--note", str(number), agent="alice")
+
+    assert len(dibs("log", "--json").json) == 50
+    assert len(dibs("log", "--since", "10m", "--json").json) == 61
+
+
+def test_the_summary_counts(busy):
+    answer = busy("log", "--summary", "--json").json
+
+    assert answer["entries"] == 5
+    assert answer["by_kind"]["agent_joined"] == 2
+    assert answer["by_agent"] == {"alice": 3, "bob": 2}
+    assert "5 entries" in busy("log", "--summary").out
+    assert busy("log", "--summary", "-f").status == 64
+
+
+def test_following_goes_on_until_ctrl_c(busy, start):
+    follow = start("log", "-f", "-n", "1", "--kind", "lock_released", "--json")
+    assert json.loads(follow.stdout.readline())["kind"] == "lock_released"
+
+    busy("claim", "b", "c", agent="alice")
+    busy("release", "c", agent="alice")
+
+    assert json.loads(follow.stdout.readline())["details"]["patterns"] == ["c"]
+    follow.send_signal(signal.SIGINT)
+    assert follow.wait(10) == 0
+
+
+def test_following_from_nothing_does_not_go_back(busy, start):
+    follow = start("log", "-f", "-n", "0")
+
+    for number in range(1000):  # until it listens
+        busy("claim", f"z{number}", agent="alice")
+        if select.select([follow.stdout], [], [], 0.1)[0]:
+            break
+
+    assert "alice claimed z" in follow.stdout.readline()
+    follow.send_signal(signal.SIGINT)
+    assert follow.wait(10) == 0

@@ -1,0 +1,143 @@
+"""init and config: the project's place and settings."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+
+
+def test_a_project_is_made_once_and_then_is_there(dibs, repo):
+    first, second = dibs("init", "--json"), dibs("init", "--json")
+
+    assert first.json == {
+        "root": str(repo),
+        "state": str(repo / ".git" / "dibs"),
+        "engine": "sqlite",
+        "created": True,
+    }
+    assert second.json == {**first.json, "created": False}
+
+
+def test_making_a_project_touches_no_file_of_the_user(dibs, repo):
+    before = sorted(path.name for path in repo.iterdir())
+
+    dibs("init")
+
+    assert sorted(path.name for path in repo.iterdir()) == before
+
+
+def test_making_a_project_says_where_and_what_next(dibs, repo):
+    first, second = dibs("init"), dibs("init")
+
+    assert first.out.startswith(f"made a Dibs project of {repo}\n")
+    assert str(repo / ".git" / "dibs") in first.out
+    assert "dibs claim" in first.out
+    assert "already" in second.out.splitlines()[0]
+
+
+def test_outside_of_git_the_state_has_a_folder_of_its_own(dibs, tmp_path, monkeypatch):
+    place = tmp_path / "plain"
+    place.mkdir()
+    monkeypatch.chdir(place)
+
+    answer = dibs("init")
+
+    assert answer.status == 0
+    assert "outside of git" in answer.out
+    assert stat.S_IMODE((place / ".dibs").stat().st_mode) == 0o700
+    assert dibs("claim", "a").status == 0
+
+
+def test_no_project_is_made_where_there_is_no_folder(dibs, tmp_path):
+    answer = dibs("init", "--repo", str(tmp_path / "no" / "such"))
+
+    assert answer.status == 6
+    assert not (tmp_path / "no").exists()
+
+
+def test_no_project_is_made_inside_of_a_git_directory(dibs, repo, monkeypatch):
+    monkeypatch.chdir(repo / ".git")
+
+    answer = dibs("init")
+
+    assert answer.status == 6
+    assert not (repo / ".git" / ".dibs").exists()
+
+
+@pytest.mark.parametrize("agents", ["claude", "all"])
+def test_wiring_up_agents_is_not_there_yet(dibs, repo, agents):
+    answer = dibs("init", "--agents", agents)
+
+    assert answer.status == 64
+    assert "not there yet" in answer.err
+    assert not (repo / ".git" / "dibs").exists()
+
+
+def test_no_agents_is_what_init_does(dibs):
+    assert dibs("init", "--agents", "none").status == 0
+
+
+def test_settings_say_where_they_come_from(dibs, repo, monkeypatch):
+    (repo / "dibs.toml").write_text('[claims]\nttl = "2m"\n')
+    monkeypatch.setenv("DIBS_WAIT", "9")
+
+    rows = dibs("config").out.splitlines()
+    settings = dibs("config", "--json").json["settings"]
+
+    assert [row.split() for row in rows if row.startswith(("claims.ttl", "claims.wait "))] == [
+        ["claims.ttl", "2m", "dibs.toml:2"],
+        ["claims.wait", "9s", "DIBS_WAIT"],
+    ]
+    assert settings["ttl"] == {
+        "value": 120.0,
+        "origin": "dibs.toml:2",
+        "variable": "DIBS_TTL",
+        "key": "claims.ttl",
+    }
+    assert settings["case"]["origin"] == "default"
+
+
+def test_settings_name_the_place_of_the_project(dibs, repo):
+    answer = dibs("config", "--json").json
+
+    assert (answer["root"], answer["state"]) == (str(repo), str(repo / ".git" / "dibs"))
+
+
+def test_settings_are_shown_where_the_store_cannot_be_opened(dibs, repo):
+    (repo / ".git" / "dibs").mkdir()
+    (repo / ".git" / "dibs" / "dibs.db").write_text("no database")
+
+    assert dibs("status").status in {69, 78}
+    assert dibs("config").status == 0
+
+
+@pytest.mark.parametrize("key", ["ttl", "claims.ttl", "DIBS_TTL"])
+def test_one_setting_is_shown_by_any_of_its_names(dibs, key):
+    answer = dibs("config", key)
+
+    assert "claims.ttl  5m     default" in answer.out
+    assert list(dibs("config", key, "--json").json["settings"]) == ["ttl"]
+
+
+def test_a_setting_that_is_none_is_not_found(dibs):
+    answer = dibs("config", "tl")
+
+    assert answer.status == 6
+    assert "did you mean ttl?" in answer.err
+
+
+def test_a_wrong_file_is_named_with_its_line(dibs, repo):
+    (repo / "dibs.toml").write_text('[claims]\n\nttll = "2m"\n')
+
+    answer = dibs("config")
+
+    assert answer.status == 78
+    assert "dibs.toml:3" in answer.err
+
+
+def test_a_password_in_the_engine_s_address_is_not_shown(dibs, monkeypatch):
+    monkeypatch.setenv("DIBS_ENGINE", "redis://user:hunter2secret@host/0")
+
+    for answer in (dibs("config"), dibs("config", "--json"), dibs("init")):
+        assert "hunter2secret" not in answer.out + answer.err

@@ -1,0 +1,291 @@
+"""run: claims that are held while a command runs, as real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+from .conftest import PROGRAM
+
+#: A command that says when it is there, and then runs on.
+STAYS = "echo ready; exec sleep 60"
+
+
+def until(holds, patience: float = 20.0) -> None:
+    """Wait for what another process does."""
+    give_up = time.monotonic() + patience
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+
+
+def gone(pid: int) -> bool:
+    """Tell whether a process has ended, a zombie being one that has."""
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_the_claim_is_held_while_the_command_runs_and_no_longer(dibs, start):
+    run = start("run", "--claim", "src/", "a", "--claim", "b", "--agent", "alice", "--", "sh", "-c",
+                "echo ready; read line; exit 7", stdin=-1)  # fmt: skip
+    assert run.stdout.readline() == "ready\n"
+
+    held = dibs("status", "--json").json["claims"]
+    run.stdin.write("go\n")
+    run.stdin.flush()
+
+    assert sorted(claim["pattern"] for claim in held) == ["a", "b", "src/"]
+    assert run.wait(20) == 7
+    assert dibs("status", "--json").json["claims"] == []
+
+
+def test_a_refused_claim_starts_nothing(dibs, repo):
+    dibs("claim", "a", agent="alice")
+
+    answer = dibs("run", "--claim", "a", "--", "touch", "started", agent="bob")
+
+    assert answer.status == 3
+    assert answer.out.startswith("denied a\n")
+    assert not (repo / "started").exists()
+
+
+def test_a_refusal_is_json_like_that_of_a_claim(dibs):
+    dibs("claim", "a", agent="alice")
+
+    answer = dibs("run", "--claim", "a", "--json", "--", "true", agent="bob")
+
+    assert answer.json["outcome"] == "denied"
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (("true",), 0),
+        (("sh", "-c", "exit 42"), 42),
+        (("sh", "-c", "kill -9 $$"), 137),
+        (("no-such-command",), 127),
+        (("/etc/passwd",), 126),
+        (("/",), 126),
+    ],
+)
+def test_the_exit_status_is_passed_on_as_a_shell_does(dibs, command, status):
+    assert dibs("run", "--claim", "a", "--", *command).status == status
+    assert dibs("status", "--json").json["claims"] == []
+
+
+def test_a_command_that_cannot_be_run_is_one_line(dibs):
+    answer = dibs("run", "--", "no-such-command")
+
+    assert answer.err == "dibs: cannot run no-such-command: No such file or directory\n"
+
+
+@pytest.mark.parametrize("words", [(), ("--claim", "a"), ("true",), ("--claim", "a", "--")])
+def test_without_a_command_there_is_nothing_to_run(dibs, words):
+    assert dibs("run", *words).status == 64
+
+
+def test_no_shell_reads_the_command(dibs, repo):
+    status = dibs("run", "--", "echo", "$(touch pwned)", ";", "touch", "pwned", "--json").status
+
+    assert status == 0
+    assert not (repo / "pwned").exists()
+
+
+def test_the_command_acts_as_the_same_agent(dibs):
+    dibs("run", "--", *PROGRAM, "claim", "from-inside", agent="alice")
+
+    assert [c["agent"] for c in dibs("status", "--json").json["claims"]] == ["alice"]
+
+
+def test_what_was_held_before_stays_held(dibs):
+    dibs("claim", "a", "--shared", agent="alice")
+    dibs("claim", "src/x", agent="alice")
+
+    dibs("run", "--claim", "A", "--shared", "--", "true", agent="alice")
+    dibs("run", "--claim", "src/**", "--", "true", agent="alice")
+
+    kept = dibs("status", "--json").json["claims"]
+    assert sorted(claim["pattern"] for claim in kept) == ["a", "src/x"]
+
+
+def test_the_last_line_on_standard_error_is_the_report(dibs):
+    answer = dibs("run", "--claim", "a", "--json", "--", "sh", "-c", "exit 5", agent="alice")
+
+    report = json.loads(answer.err.splitlines()[-1])
+    assert report["status"] == answer.status == 5
+    assert [claim["pattern"] for claim in report["claims"]] == ["a"]
+    assert [claim["pattern"] for claim in report["released"]] == ["a"]
+    assert report["lost"] == []
+
+
+def test_a_revoked_claim_stops_the_command_and_all_that_it_started(dibs, start):
+    run = start("run", "--claim", "a", "--agent", "alice", "--", "sh", "-c",
+                "sleep 60 & echo $! $$; wait")  # fmt: skip
+    inner, command = map(int, run.stdout.readline().split())
+
+    dibs("revoke", "a", "--reason", "I need it")
+
+    assert run.wait(20) == 4
+    until(lambda: gone(inner) and gone(command))
+    err = run.stderr.read()
+    assert "your claim on a was revoked by " in err
+    assert "I need it" in err
+    assert "the command is stopped" in err
+
+
+def test_a_command_that_does_not_listen_is_killed(dibs, start):
+    hurried = (PROGRAM[0], PROGRAM[1], f"import dibs.cli.run as r; r.GRACE = 0.2; {PROGRAM[2]}")
+    run = start("run", "--claim", "a", "--agent", "alice", "--", "sh", "-c",
+                "trap '' TERM; echo $$; while :; do sleep 1; done", program=hurried)  # fmt: skip
+    command = int(run.stdout.readline())
+
+    dibs("revoke", "a", "--reason", "now")
+
+    assert run.wait(20) == 4
+    until(lambda: gone(command))
+
+
+def test_with_warn_a_lost_claim_is_only_told(dibs, start):
+    run = start("run", "--claim", "a", "--on-lost", "warn", "--agent", "alice", "--", "sh", "-c",
+                "echo ready; read line; exit 0", stdin=-1)  # fmt: skip
+    run.stdout.readline()
+
+    dibs("revoke", "a", "--reason", "I need it")
+
+    assert "your claim on a was revoked" in run.stderr.readline()
+    run.stdin.write("\n")
+    run.stdin.flush()
+    assert run.wait(20) == 0
+
+
+def test_a_claim_lost_at_the_very_end_is_noticed(dibs):
+    inside = [*PROGRAM, "agent", "stop", "alice", "--agent", "lead", "--reason", "enough"]
+
+    answer = dibs("run", "--claim", "a", "--", *inside, agent="alice")
+
+    assert answer.status == 4
+    assert "enough" in answer.err
+
+
+def test_a_claim_that_the_command_gives_back_is_not_lost(dibs):
+    answer = dibs("run", "--claim", "a", "--", *PROGRAM, "release", "a", agent="alice")
+
+    assert (answer.status, answer.err) == (0, "")
+
+
+def test_a_request_for_the_claim_is_passed_on(dibs, start):
+    run = start("run", "--claim", "a", "--agent", "alice", "--", "sh", "-c", STAYS)
+    run.stdout.readline()
+
+    dibs("ask", "a", "--note", "soon", agent="bob")
+
+    assert run.stderr.readline() == 'dibs: bob asks for a in 5m: "soon"\n'
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_is_passed_on_and_the_claim_released(dibs, start, number):
+    run = start("run", "--claim", "a", "--agent", "alice", "--", "sh", "-c", STAYS)
+    run.stdout.readline()
+
+    run.send_signal(number)
+
+    assert run.wait(20) == 128 + number
+    assert dibs("status", "--json").json["claims"] == []
+
+
+def test_a_command_may_answer_a_signal_in_its_own_way(start):
+    run = start("run", "--", "sh", "-c",
+                "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done")  # fmt: skip
+    run.stdout.readline()
+
+    run.send_signal(signal.SIGTERM)
+
+    assert run.wait(20) == 9
+
+
+@pytest.mark.slow
+def test_a_run_that_was_stopped_past_its_ttl_finds_its_claim_lost(dibs, start):
+    run = start("run", "--claim", "a", "--ttl", "5", "--agent", "alice", "--", "sh", "-c",
+                "echo $$; exec sleep 60")  # fmt: skip
+    command = int(run.stdout.readline())
+
+    run.send_signal(signal.SIGSTOP)
+    until(lambda: dibs("claim", "a", agent="bob").status == 0)
+    run.send_signal(signal.SIGCONT)
+
+    assert run.wait(20) == 4
+    until(lambda: gone(command))
+    assert "your claim on a expired" in run.stderr.read()
+    assert dibs("who", "a", "--json").json["paths"][0]["holders"][0]["agent"] == "bob"
+
+
+@pytest.mark.slow
+def test_a_short_ttl_is_kept_alive(dibs, start):
+    run = start("run", "--claim", "a", "--ttl", "5", "--agent", "alice", "--", "sh", "-c",
+                "echo ready; sleep 7; exit 0")  # fmt: skip
+    run.stdout.readline()
+
+    assert run.wait(30) == 0
+    assert run.stderr.read() == ""
+
+
+@pytest.mark.slow
+def test_a_store_that_is_gone_stops_the_command_before_the_ttl_is_over(dibs, repo, start):
+    run = start("run", "--claim", "a", "--ttl", "5", "--agent", "alice", "--", "sh", "-c", STAYS)
+    run.stdout.readline()
+    began = time.monotonic()
+
+    os.rename(repo / ".git" / "dibs" / "dibs.db", repo / ".git" / "dibs" / "moved")
+
+    assert run.wait(20) == 4
+    assert time.monotonic() - began < 5
+    assert "is no longer certain" in run.stderr.read()
+
+
+def on_terminal(*words: str):
+    import pexpect
+
+    return pexpect.spawn(
+        PROGRAM[0], [*PROGRAM[1:], *words], encoding="utf-8", timeout=20, echo=False
+    )
+
+
+def test_the_command_reads_from_the_terminal_and_ctrl_c_reaches_it(dibs):
+    import pexpect
+
+    code = "trap 'echo caught; exit 3' INT; read line; echo got $line; while :; do sleep 0.05; done"
+    run = on_terminal("run", "--claim", "a", "--agent", "alice", "--", "sh", "-c", code)
+
+    run.sendline("hello")
+    run.expect_exact("got hello")
+    run.sendintr()
+
+    run.expect_exact("caught")
+    run.expect(pexpect.EOF)
+    run.close()
+    assert run.exitstatus == 3
+    assert dibs("status", "--json").json["claims"] == []
+
+
+def test_ctrl_z_stops_the_run_with_its_command_and_both_go_on(repo):
+    import pexpect
+
+    shell = pexpect.spawn("bash", ["--norc", "-i"], encoding="utf-8", timeout=20, echo=False)
+    shell.sendline("PS1='> '; stty -echo")
+    program = f"{PROGRAM[0]} {PROGRAM[1]} '{PROGRAM[2]}'"
+    shell.sendline(f"{program} run -- sh -c 'echo be''gun; read x; echo got $x'")
+    shell.expect_exact("begun")
+
+    shell.send("\x1a")
+    shell.expect("Stopped")
+    shell.sendline("fg")
+    shell.sendline("hello")
+
+    shell.expect_exact("got")
+    shell.sendline("exit")
+    shell.expect(pexpect.EOF)
+    shell.close()

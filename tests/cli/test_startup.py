@@ -1,0 +1,59 @@
+"""What a command loads: the reason why it starts fast, which a stopwatch cannot hold."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+#: Too dear for a command that is called at every edit.
+HEAVY = {
+    "asyncio", "rich", "msgspec", "dataclasses", "subprocess", "pathlib", "tomllib", "logging",
+    "inspect", "socket", "threading", "random", "secrets", "hashlib", "uuid", "tempfile", "shutil",
+    "datetime", "importlib.metadata", "locale", "bz2", "lzma",
+}  # fmt: skip
+
+
+def loaded(*words: str) -> set[str]:
+    """Return the names of all modules that a command has loaded at its end."""
+    code = (
+        "import sys; before = set(sys.modules); from dibs.cli import main; main(sys.argv[1:]);"
+        "print(*(set(sys.modules) - before), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("words", [("claim", "a"), ("claim", "a", "--json"), ("release", "--all")])
+def test_a_claim_loads_nothing_heavy(repo, words):
+    loaded(*words)  # the first call makes the store
+
+    modules = loaded(*words)
+
+    assert "dibs.engines.sqlite" in modules
+    assert modules & HEAVY == set()
+
+
+def test_a_claim_loads_no_other_command(repo):
+    modules = {name for name in loaded("claim", "a", "--json") if name.startswith("dibs.cli.")}
+
+    assert modules == {"dibs.cli.claim", "dibs.cli.parsing", "dibs.cli.session"}
+
+
+@pytest.mark.parametrize("words", [("help",), ("--version",), ()])
+def test_help_loads_neither_parser_nor_engine_nor_json(repo, words):
+    modules = loaded(*words)
+
+    assert modules & {"argparse", "apsw", "json", "typing", *HEAVY} == set()
+    assert {name for name in modules if name.startswith("dibs")} == {
+        "dibs",
+        "dibs.cli",
+        "dibs.errors",
+    }
+
+
+def test_only_a_view_on_a_terminal_loads_rich(repo):
+    assert "rich" not in loaded("status")

@@ -1,0 +1,191 @@
+"""status, and the tables that it is made of."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import pytest
+
+from dibs.cli.tables import table
+
+
+def test_an_empty_project_has_a_friendly_line(dibs):
+    answer = dibs("status")
+
+    assert answer.status == 0
+    assert answer.out.startswith("nobody works here\n")
+    assert "nothing is claimed" in answer.out
+
+
+def test_claims_queue_and_agents_are_shown(dibs):
+    dibs("claim", "src/**", "--reason", "big move", "--task", "7", agent="alice")
+    dibs("ask", "src/a.py", agent="carol")
+    dibs("claim", "src/a.py", "--queue", agent="bob")
+    dibs("claim", "src/b.py", "--queue", agent="carol")
+
+    lines = dibs("status").out.splitlines()
+
+    assert lines[0] == "3 agents work here"
+    (claim,) = [line for line in lines if line.startswith("src/**")]
+    assert claim.split()[:4] == ["src/**", "exclusive", "alice", "5m"]
+    told = " ".join(" ".join(lines).split())
+    assert "big move; task 7;" in told
+    assert "carol asks for it, in 5m" in told
+    queue = lines[lines.index(next(line for line in lines if line.startswith("QUEUE"))) + 1 :]
+    assert [line.split()[:3] for line in queue] == [
+        ["1", "bob", "src/a.py"],
+        ["2", "carol", "src/b.py"],
+    ]
+
+
+def test_agents_that_ended_are_only_counted(dibs):
+    dibs("claim", "a", agent="alice")
+    dibs("claim", "b", agent="bob")
+    dibs("agent", "leave", agent="bob")
+
+    answer = dibs("status")
+
+    assert answer.out.startswith("1 agent works here; 1 ended\n")
+    assert "bob" not in answer.out
+
+
+def test_the_status_is_json_with_the_engine_s_time(dibs):
+    dibs("claim", "a", agent="alice")
+    dibs("claim", "a", "--queue", agent="bob")
+
+    answer = dibs("status", "--json").json
+
+    assert set(answer) == {"now", "claims", "queue", "agents"}
+    assert [claim["pattern"] for claim in answer["claims"]] == ["a"]
+    assert [waiter["patterns"] for waiter in answer["queue"]] == [["a"]]
+    assert [agent["id"] for agent in answer["agents"]] == ["alice", "bob"]
+    assert answer["now"] < answer["claims"][0]["expires_at"]
+
+
+def test_what_is_mine_is_only_mine(dibs):
+    dibs("claim", "a", agent="alice")
+    dibs("claim", "b", agent="bob")
+
+    answer = dibs("status", "--mine", "--json", agent="bob").json
+
+    assert [claim["pattern"] for claim in answer["claims"]] == ["b"]
+    assert [agent["id"] for agent in answer["agents"]] == ["bob"]
+
+
+def test_looking_is_no_sign_of_life_and_joins_nobody(dibs):
+    dibs("status", agent="alice")
+
+    assert dibs("agent", "ls", "--json").json["agents"] == []
+
+
+def test_the_text_fits_on_eighty_columns(dibs):
+    dibs(
+        "claim", f"src/{'deep/' * 20}file.py", "--reason", "because " * 40, "--task", "t" * 60,
+        agent="an-agent-with-a-rather-long-name-that-goes-on-and-on",
+    )  # fmt: skip
+    dibs("claim", f"src/{'deep/' * 20}", "--queue", agent="b" * 64)
+
+    lines = dibs("status").out.splitlines()
+
+    assert max(map(len, lines)) <= 80
+
+
+def test_hostile_text_never_reaches_the_terminal(dibs):
+    hostile = "x\x1b[2J\u202e\r\n\x07\x9b31m\u2066y"
+    dibs("claim", "a", "--reason", hostile, "--task", hostile, agent="alice")
+    dibs("ask", "a", "--note", hostile, agent="bob")
+    dibs("claim", "a", "--queue", "--reason", hostile, agent="bob")
+    dibs("agent", "report", "--task", hostile, "--role", hostile, "--note", hostile, agent="bob")
+
+    shown = [
+        dibs(*words, agent=agent)
+        for agent in ("alice", "carol")
+        for words in (
+            ("status",), ("who", "a"), ("check", "a"), ("claim", "a"), ("renew",),
+            ("agent", "ls"), ("agent", "show", "alice"), ("agent", "show", "bob"), ("ask", "a"),
+        )
+    ]  # fmt: skip
+    shown.append(dibs("log"))
+    shown.append(dibs("revoke", "a", "--reason", hostile))
+    shown.append(dibs("renew", agent="alice"))
+    shown.append(dibs("claim", hostile))
+
+    for answer in shown:
+        text = (answer.out + answer.err).replace("\n", "")
+        assert text.isprintable(), ascii(text)
+    assert any("\\x1b[2J" in answer.out for answer in shown)
+
+
+def test_a_table_gives_nothing_away_to_fit():
+    rows = [("src/" + "deep/" * 12 + "file.py", "why " * 30)]
+
+    lines = table(("CLAIM", "WHY"), rows, width=60)
+
+    assert max(map(len, lines)) <= 60
+    cells = [(line[:31].strip(), line[31:].strip()) for line in lines[1:]]
+    assert "".join(left for left, _ in cells) == rows[0][0]
+    assert " ".join(right for _, right in cells).split() == rows[0][1].split()
+
+
+def test_a_table_counts_columns_not_characters():
+    lines = table(("A", "B"), [("日本", "x"), ("ab", "y"), ("e\u0301", "z")], width=80)
+
+    assert lines[1:] == ["日本  x", "ab    y", "e\u0301     z"]
+
+
+def test_a_table_too_wide_for_any_page_still_ends():
+    rows = [("a" * 50, "b" * 50, "c" * 50)]
+
+    assert len(table(("A", "B", "C"), rows, width=5)) == 8
+
+
+@pytest.mark.parametrize("interval", ["0", "x", "2h"])
+def test_an_interval_has_its_limits(dibs, interval):
+    assert dibs("status", "--watch", "--interval", interval).status == 65
+
+
+def test_a_watch_prints_an_object_for_each_change_until_ctrl_c(dibs, start):
+    watch = start("status", "--watch", "--json", "--interval", "0.1")
+    assert json.loads(watch.stdout.readline())["claims"] == []
+
+    dibs("claim", "a", agent="alice")
+
+    seen = json.loads(watch.stdout.readline())
+    assert [claim["pattern"] for claim in seen["claims"]] == ["a"]
+    watch.send_signal(signal.SIGINT)
+    assert watch.wait(10) == 0
+
+
+def test_a_watch_into_a_pipe_prints_a_new_view_for_each_change(dibs, start):
+    watch = start("status", "--watch")
+    assert watch.stdout.readline() == "nobody works here\n"
+
+    dibs("claim", "a", agent="alice")
+
+    lines = [watch.stdout.readline() for _ in range(4)]
+    assert lines[-1] == "1 agent works here\n"
+    watch.send_signal(signal.SIGINT)
+    assert watch.wait(10) == 0
+    assert watch.stderr.read() == ""
+
+
+def test_a_watch_redraws_on_a_terminal_and_gives_the_screen_back(dibs, repo):
+    import pexpect
+
+    from .conftest import PROGRAM
+
+    watch = pexpect.spawn(
+        PROGRAM[0], [*PROGRAM[1:], "status", "--watch"], encoding="utf-8", dimensions=(30, 100)
+    )
+    watch.expect_exact("nothing is claimed")
+
+    dibs("claim", "src/a.py", agent="alice")
+
+    watch.expect_exact("src/a.py")
+    watch.expect_exact("4m5")  # it counts down
+    watch.sendintr()
+    watch.expect_exact("\x1b[?1049l")
+    watch.expect(pexpect.EOF)
+    watch.close()
+    assert watch.exitstatus == 0
