@@ -1,0 +1,39 @@
+# Each target sets up what it needs in .venv first; a second run finds it ready.
+
+BIN := .venv/bin
+SETUP := @scripts/setup
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench clean ready-test
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## watch a crew of scripted agents share a repository (40 seconds)
+	$(SETUP)
+	@$(BIN)/python scripts/demo $(ARGS)
+
+test: check ## run every check and every test
+	$(BIN)/pytest -q -n auto $(ARGS)
+
+check: ready-test ## run format, lint, types, import contracts and documentation checks
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q -p no:randomly tests/test_docs.py
+
+format: ready-test ## format the code, and repair what the linter can
+	$(BIN)/ruff check --fix --exit-zero --quiet
+	$(BIN)/ruff format
+
+bench: ## measure, and write docs/bench.md
+	$(SETUP) test bench
+	$(BIN)/python -m bench $(ARGS)
+
+clean: ## remove .venv, caches and builds
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+ready-test:
+	$(SETUP) test

@@ -1,0 +1,112 @@
+"""Write the parts of the reference that the code knows best: commands with options, and settings.
+
+Replaces what stands between the marks <!-- NAME: begin --> and <!-- NAME: end -->. With --check it
+writes nothing, and fails if something would change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dibs.cli import COMMANDS
+from dibs.cli.parsing import build
+from dibs.config import FIELDS
+from dibs.core.durations import show_span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+COMMON = "common options"
+
+
+def main() -> int:
+    """Bring the pages up to date, or tell which are not."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args().check
+    stale = []
+    for page, mark, text in (
+        ("cli.md", "commands", "\n".join(_commands())),
+        ("config.md", "settings", "\n".join(_settings())),
+    ):
+        path = REFERENCE / page
+        old = path.read_text("utf-8")
+        new = _replaced(old, mark, text)
+        if new != old:
+            stale.append(page)
+            if not check:
+                path.write_text(new, "utf-8")
+    if check and stale:
+        print(f"out of date: {', '.join(stale)}; run .venv/bin/python scripts/reference.py")
+    return 1 if check and stale else 0
+
+
+def _replaced(page: str, mark: str, text: str) -> str:
+    begin, end = f"<!-- {mark}: begin -->", f"<!-- {mark}: end -->"
+    before, _, rest = page.partition(begin)
+    _, found, after = rest.partition(end)
+    assert found, f"no mark {mark}"
+    return f"{before}{begin}\n{text}\n{end}{after}"
+
+
+def _commands() -> Iterator[str]:
+    for name in COMMANDS:
+        parser = build(name, import_module(f"dibs.cli.{name}"))
+        yield f"\n## dibs {name}\n"
+        yield f"```text\n{(parser.description or '').strip()}\n```\n"
+        yield from _arguments(parser, f"dibs {name}")
+
+
+def _arguments(parser: argparse.ArgumentParser, name: str) -> Iterator[str]:
+    rows = []
+    below: dict[str, argparse.ArgumentParser] = {}
+    groups = parser._action_groups  # noqa: SLF001 - argparse has no other way to list them
+    for group in groups:
+        for action in group._group_actions if group.title != COMMON else ():  # noqa: SLF001
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+                below |= action.choices
+            elif action.help != argparse.SUPPRESS and "--help" not in action.option_strings:
+                rows.append(f"| {_spelled(action)} | {_cell(action.help or '')} |")
+    if rows:
+        yield f"| `{name}` | |\n|---|---|\n" + "\n".join(rows) + "\n"
+    for word, inner in below.items():
+        yield from _arguments(inner, f"{name} {word}")
+
+
+def _spelled(action: argparse.Action) -> str:
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    if action.choices:
+        metavar = "|".join(map(str, action.choices))
+    if not action.option_strings:
+        return f"`{_code(metavar)}{'…' if action.nargs in {'+', '*', '...'} else ''}`"
+    value = "" if action.nargs == 0 else f" {metavar}"
+    return ", ".join(f"`{option}{_code(value)}`" for option in action.option_strings)
+
+
+def _settings() -> Iterator[str]:
+    yield "| in `dibs.toml` | variable | default | allowed | meaning |\n|---|---|---|---|---|"
+    for field in FIELDS:
+        default = field.default
+        shown = show_span(default) if isinstance(default, float) else str(default)
+        place = f"`[{field.section}]` `{field.key}`" if field.section else f"`{field.key}`"
+        yield (
+            f"| {place} | `{field.variable}` | {f'`{shown}`' if shown else 'empty'} |"
+            f" {_cell(field.allowed)} | {_cell(field.doc)} |"
+        )
+
+
+def _cell(text: str) -> str:
+    return _code(text).replace("%%", "%").replace("*", "\\*")
+
+
+def _code(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
