@@ -1,0 +1,43 @@
+"""A worker that takes the first free folder, works in it, and gives it back.
+
+Run several at once in one repository: python worker.py NAME FOLDER...
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from dibs import Dibs, Fenced, Refused
+
+
+def work(dibs: Dibs, folder: str) -> bool:
+    """Work in ``folder`` if nobody else does; tell whether it was done."""
+    try:
+        with dibs.claim(f"{folder}/", reason="a pass over the folder", ttl="30s") as hold:
+            print(f"works in {folder} (token {hold.token})")
+            for _ in range(3):
+                time.sleep(0.2)
+                hold.renew()
+    except Refused as refused:
+        print(f"{folder} is taken: {refused.conflicts[0].holder} holds {refused.conflicts[0].held}")
+        return False
+    except Fenced as fenced:
+        print(f"lost {folder}: {fenced.message}")
+        return False
+    return True
+
+
+def main(name: str, folders: list[str]) -> int:
+    """Do each folder once; come back to those that were taken."""
+    with Dibs.open(agent=name) as dibs:
+        waiting = list(folders)
+        while waiting:
+            waiting = [folder for folder in waiting if not work(dibs, folder)]
+            time.sleep(0.1)
+        dibs.leave()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

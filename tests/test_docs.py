@@ -1,0 +1,178 @@
+"""The documentation says what the code does: commands, options, settings, codes, kinds, links."""
+
+import ast
+import json
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from dibs.cli import COMMANDS
+from dibs.cli.parsing import build, parse
+from dibs.config import FIELDS
+from dibs.core.ledger import Kind
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+REFERENCE = DOCS / "reference"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+
+CODE = re.compile(r"[A-Z][A-Z_]{3,}")
+#: Codes that are handed on by position and not by name begin so.
+FAMILIES = re.compile(r"(PATH|GLOB|STORE|STORAGE|AGENT|REQUEST|TTL|WAIT)_[A-Z_]+")
+
+
+def page_id(page):
+    return str(page.relative_to(ROOT))
+
+
+def fences(page, language):
+    blocks = re.findall(rf"(?ms)^ *```{language}\n(.*?)^ *```", page.read_text("utf-8"))
+    return [dedent(block) for block in blocks]
+
+
+def dibs_lines(page):
+    """Yield the words after ``dibs`` of each command line in a page's console blocks."""
+    for block in fences(page, "console"):
+        for line in re.sub(r"\\\n", " ", block).splitlines():
+            if line.startswith("$ "):
+                yield from dibs_words(line[2:])
+
+
+def dibs_words(line):
+    words = shlex.split(line, comments=True)
+    while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+        words.pop(0)
+    ends = [at for at, word in enumerate(words) if word in {"|", "&&", ";", "&", ">"}]
+    if words and words[0] == "dibs" and words[1:]:
+        yield words[1 : ends[0] if ends else None]
+
+
+def codes_in_source():
+    """Return every code that an error can carry."""
+    found = set()
+    for path in (ROOT / "src" / "dibs").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if is_code(node):
+                found |= constants(node.value)
+            elif isinstance(node, ast.Constant) and FAMILIES.fullmatch(str(node.value)):
+                found.add(node.value)
+    return {code for code in found if CODE.fullmatch(code)}
+
+
+def is_code(node):
+    if isinstance(node, ast.Assign):
+        return ast.unparse(node.targets[0]) == "code"
+    return isinstance(node, ast.keyword) and node.arg == "code"
+
+
+def constants(tree):
+    nodes = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    return {value for value in nodes if isinstance(value, str)}
+
+
+def test_generated_parts_of_the_reference_are_up_to_date():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "reference.py"), "--check"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_is_in_the_reference_with_all_its_long_options(name):
+    text = (REFERENCE / "cli.md").read_text("utf-8")
+    section = text.partition(f"\n## dibs {name}\n")[2].partition("\n## ")[0]
+    usage = build(name, import_module(f"dibs.cli.{name}")).format_help()
+
+    options = set(re.findall(r"--[a-z][a-z-]+", usage))
+
+    assert section
+    assert {option for option in options if option not in text} == set()
+
+
+def test_each_setting_is_in_the_reference():
+    text = (REFERENCE / "config.md").read_text("utf-8")
+
+    missing = [f.name for f in FIELDS if f"`{f.key}`" not in text or f.variable not in text]
+
+    assert missing == []
+
+
+def test_the_reference_lists_exactly_the_codes_that_the_source_raises():
+    table = (REFERENCE / "errors.md").read_text("utf-8").partition("codes: begin")[2]
+
+    documented = set(re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE))
+
+    assert documented == codes_in_source()
+
+
+def test_the_reference_lists_exactly_the_kinds_of_the_ledger():
+    table = (REFERENCE / "ledger.md").read_text("utf-8").partition("## Kinds")[2]
+
+    documented = set(re.findall(r"^\| `([a-z_]+)`", table, re.MULTILINE))
+
+    assert documented == {str(kind) for kind in Kind}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_relative_links_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#\s]*)(#[^)\s]*)?\)", page.read_text("utf-8"))
+
+    broken = [
+        target
+        for target, anchor in links
+        if "://" not in target and not leads_somewhere(page, target, anchor)
+    ]
+
+    assert broken == []
+
+
+def leads_somewhere(page, target, anchor):
+    there = (page.parent / target) if target else page
+    if not there.exists():
+        return False
+    if not anchor or there.suffix != ".md":
+        return True
+    headings = re.findall(r"^#+ (.*)$", there.read_text("utf-8"), re.MULTILINE)
+    return anchor[1:] in {re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_each_command_line_that_is_shown_is_understood(page):
+    for words in dibs_lines(page):
+        if words[0] not in {"help", "--help", "--version"}:
+            assert words[0] in COMMANDS, words
+            parse(words[0], import_module(f"dibs.cli.{words[0]}"), words[1:])
+
+
+def test_the_tutorial_and_the_readme_show_commands():
+    for page in (ROOT / "README.md", DOCS / "tutorial.md"):
+        assert len(list(dibs_lines(page))) > 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_json_examples_parse(page):
+    for block in fences(page, "json"):
+        json.loads(block)
+
+
+def test_each_page_is_reached_from_the_readme():
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop().resolve()
+        if page.suffix == ".md" and page not in reached:
+            reached.add(page)
+            links = re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))
+            waiting += [page.parent / link for link in links if "://" not in link]
+
+    written_by_make_bench = {DOCS / "bench.md"}
+    assert {page for page in PAGES if page.resolve() not in reached} <= written_by_make_bench

@@ -1,0 +1,30 @@
+"""The examples run."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+WORKER = Path(__file__).resolve().parent.parent / "examples" / "worker.py"
+
+
+def test_two_workers_do_every_folder_one_after_the_other(tmp_path):
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_"))}
+
+    workers = [
+        subprocess.Popen(
+            [sys.executable, str(WORKER), name, "docs", "src"],
+            cwd=tmp_path,
+            env=variables,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("one", "two")
+    ]
+    told = [worker.communicate(timeout=60)[0] for worker in workers]
+
+    assert [worker.returncode for worker in workers] == [0, 0]
+    for text in told:
+        assert "works in docs" in text
+        assert "works in src" in text
