@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dibs.services.claims import Claims
     from dibs.services.holdings import Holdings
     from dibs.services.ledger import Ledger
+    from dibs.services.overview import Overview
     from dibs.services.paths import Tree
 
 #: Says that state was made in this folder once, and how often it was made anew.
@@ -84,6 +85,12 @@ class Project:
         from dibs.services.ledger import Ledger
 
         return Ledger(self.desk)
+
+    def overview(self, agent: str = "") -> Overview:
+        """Look at agents, claims and queue at one moment, of one agent or of all."""
+        from dibs.services.overview import overview
+
+        return overview(self.desk, agent)
 
     def pattern(self, text: str) -> Pattern:
         """Parse a pattern that Dibs itself spelled, without looking at the disk again."""

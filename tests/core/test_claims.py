@@ -227,5 +227,9 @@ def test_a_reason_is_masked_and_bounded():
         check_text("x" * 1001, "reason")
 
 
+def test_a_reason_that_is_no_unicode_text_is_kept_readable():
+    assert check_text("caf\udce9", "reason") == "caf\\udce9"
+
+
 def test_never_is_later_than_any_deadline():
     assert deadline(a_claim(hard=NEVER), seen=4e9) < NEVER

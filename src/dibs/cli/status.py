@@ -59,11 +59,9 @@ def snapshot(session: Session, mine: str = "") -> Snapshot:
     """Read what there is now, of one agent or of all."""
     from dibs.core.agents import is_terminal
 
-    project = session.project
-    claims, queue = project.claims.all(mine)
-    agents = [seen for seen in project.agents.all() if not mine or seen.agent.id == mine]
-    working = [seen for seen in agents if not is_terminal(seen.agent.status)]
-    return Snapshot(project.ledger.now(), claims, queue, working, len(agents) - len(working))
+    seen = session.project.overview(mine)
+    working = [one for one in seen.agents if not is_terminal(one.agent.status)]
+    return Snapshot(seen.now, seen.claims, seen.queue, working, len(seen.agents) - len(working))
 
 
 def shape(taken: Snapshot) -> dict[str, object]:

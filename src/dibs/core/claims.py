@@ -288,4 +288,5 @@ def check_text(text: str, field: str) -> str:
     if len(text) > MAX_TEXT:
         message = f"the {field} has {len(text)} characters: at most {MAX_TEXT}"
         raise BadInput(message, code="LIMIT", field=field)
-    return mask(text)
+    # What is no Unicode text cannot be stored as such; it is kept readable.
+    return mask(text.encode("utf-8", "backslashreplace").decode("utf-8"))

@@ -26,9 +26,9 @@ _flock = None if fcntl is None else fcntl.flock
 _monotonic = time.monotonic
 
 #: Seconds for which a writer that has had its turn may go on without standing in line again.
-_TURN = 0.001
+_TURN = 0.002
 #: Seconds between looks at the line; every waiter draws its own.
-_PAUSE = 0.004
+_PAUSE = 0.006
 #: Seconds in line after which a waiter tries the gate itself.
 _PATIENCE = 0.1
 
@@ -96,7 +96,7 @@ class Gate:
         return False
 
     def _wait_at_head(self, deadline: float) -> bool:
-        pause = 0.00002
+        pause = 0.0002
         while (now := _monotonic()) < deadline:
             if _taken(self._gate):
                 self._turn_ends = now + _TURN

@@ -131,17 +131,8 @@ class Agents:
 
     def all(self, *, ended: bool = True) -> list[Seen]:
         """Return the agents, those that work first."""
-
-        def step(book: Book) -> list[Seen]:
-            counts = _live_claims(book)
-            seen = [
-                _seen(book, agent, counts.get(agent.id, 0))
-                for agent in book.agents()
-                if ended or not is_terminal(agent.status)
-            ]
-            return sorted(seen, key=lambda s: (is_terminal(s.agent.status), s.agent.id))
-
-        return self._desk.look(step)
+        agents = self._desk.look(agents_in)
+        return [seen for seen in agents if ended or not is_terminal(seen.agent.status)]
 
     def show(self, agent: str) -> tuple[Seen, list[Lost]]:
         """Return one agent, and the claims that it lost."""
@@ -166,6 +157,13 @@ class Agents:
             return len(dead)
 
         return self._desk.apply(step)
+
+
+def agents_in(book: Book) -> list[Seen]:
+    """Return every agent with its liveness, those that work first."""
+    counts = _live_claims(book)
+    seen = [_seen(book, agent, counts.get(agent.id, 0)) for agent in book.agents()]
+    return sorted(seen, key=lambda s: (is_terminal(s.agent.status), s.agent.id))
 
 
 def _check_family(book: Book, agent: Agent) -> None:

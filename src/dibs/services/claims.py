@@ -172,12 +172,12 @@ class Claims:
         def step(book: Book) -> tuple[list[Held], list[Waiter]]:
             held = [
                 h
-                for h in _held(book)
+                for h in held_in(book)
                 if overlap(book.pattern(h.claim.pattern), pattern) is not None
             ]
             waiting = [
                 w
-                for w in _waiters(book)
+                for w in waiting_in(book)
                 if any(overlap(book.pattern(t), pattern) is not None for t in w.ticket.patterns)
             ]
             return held, waiting
@@ -188,26 +188,28 @@ class Claims:
         """Return all live claims and tickets, of one agent or of everybody."""
 
         def step(book: Book) -> tuple[list[Held], list[Waiter]]:
-            held = [h for h in _held(book) if not agent or h.claim.agent == agent]
-            waiting = [w for w in _waiters(book) if not agent or w.ticket.agent == agent]
+            held = [h for h in held_in(book) if not agent or h.claim.agent == agent]
+            waiting = [w for w in waiting_in(book) if not agent or w.ticket.agent == agent]
             return held, waiting
 
         return self._desk.look(step)
 
 
-def _held(book: Book) -> Iterable[Held]:
+def held_in(book: Book) -> Iterable[Held]:
+    """Yield every live claim, with those who ask for it."""
     asks: dict[tuple[str, str], list[Ask]] = {}
     for _, ask in book.asks():
-        asks.setdefault((ask.holder, ask.pattern), []).append(ask)
+        asks.setdefault((ask.holder, book.pattern(ask.pattern).key), []).append(ask)
     for _, claim in book.claims():
         seen = book.seen(claim.agent)
         if live(claim, seen, book.now):
             ends = deadline(claim, seen)
-            asked = asks.get((claim.agent, claim.pattern), ())
-            yield Held(claim, ends, ends - book.now, tuple(asked))
+            asked = asks and asks.get((claim.agent, book.pattern(claim.pattern).key))
+            yield Held(claim, ends, ends - book.now, tuple(asked or ()))
 
 
-def _waiters(book: Book) -> Iterable[Waiter]:
+def waiting_in(book: Book) -> Iterable[Waiter]:
+    """Yield every live ticket, in the order in which they were drawn."""
     place = 0
     for ticket in book.tickets():
         left = ticket_deadline(ticket, book.seen(ticket.agent)) - book.now

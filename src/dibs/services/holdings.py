@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.core.agents import Beat, Caller
 from dibs.core.claims import Ask, Claim, Lost, check_text, deadline
-from dibs.core.durations import check_ttl, check_wait
+from dibs.core.durations import WAIT_MAX, WAIT_MIN, check_span, check_ttl
 from dibs.core.ledger import Kind
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed
@@ -126,7 +126,7 @@ class Holdings:
         self, caller: Caller, patterns: Sequence[Pattern], *, within: object = 300, note: str = ""
     ) -> list[Ask]:
         """Ask whoever holds something that overlaps ``patterns`` to give it back in time."""
-        span = check_wait(within)
+        span = check_span(within, WAIT_MIN, WAIT_MAX, field="within", code="WAIT_RANGE")
         words = check_text(note, "note") if note else ""
 
         def step(book: Book) -> list[Ask]:
