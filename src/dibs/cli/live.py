@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dibs.cli.session import Session
-    from dibs.cli.status import Snapshot
+    from dibs.services.overview import Overview
 
 
-def watch(session: Session, take: Callable[[], Snapshot], interval: float) -> int:
+def watch(session: Session, take: Callable[[], Overview], interval: float) -> int:
     """Show a snapshot on every change, and as often as ``interval`` says for what time changes."""
     try:
         if sys.stdout.isatty() and not session.json:
@@ -27,13 +27,13 @@ def watch(session: Session, take: Callable[[], Snapshot], interval: float) -> in
     return 0
 
 
-def _redraw(session: Session, take: Callable[[], Snapshot], interval: float) -> None:
+def _redraw(session: Session, take: Callable[[], Overview], interval: float) -> None:
     from rich.live import Live
     from rich.text import Text
 
     from dibs.cli.signals import leaving_on_end
 
-    def view(taken: Snapshot) -> Text:
+    def view(taken: Overview) -> Text:
         foot = "\n\nCtrl-C ends the view"
         return Text.from_ansi("\n".join(lines(taken)) + foot)
 
@@ -45,7 +45,7 @@ def _redraw(session: Session, take: Callable[[], Snapshot], interval: float) -> 
             live.update(view(taken), refresh=True)
 
 
-def _print_changes(session: Session, take: Callable[[], Snapshot], interval: float) -> None:
+def _print_changes(session: Session, take: Callable[[], Overview], interval: float) -> None:
     shown: object = None
     for taken, newest in _snapshots(session, take, interval):
         # A claim that runs out changes the view without any word in the ledger.
@@ -61,8 +61,8 @@ def _print_changes(session: Session, take: Callable[[], Snapshot], interval: flo
 
 
 def _snapshots(
-    session: Session, take: Callable[[], Snapshot], interval: float
-) -> Iterator[tuple[Snapshot, int]]:
+    session: Session, take: Callable[[], Overview], interval: float
+) -> Iterator[tuple[Overview, int]]:
     engine = session.project.engine
     newest = engine.wait(0, 0)
     while True:

@@ -8,27 +8,14 @@ exit status: 0
 
 from __future__ import annotations
 
-from dibs.core.values import Record
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
-    from dibs.cli.session import Session
     from dibs.services.agents import Seen
     from dibs.services.claims import Held, Waiter
-
-
-class Snapshot(Record):
-    """What ``dibs status`` shows, at one moment."""
-
-    now: float
-    claims: list[Held]
-    queue: list[Waiter]
-    agents: list[Seen]
-    #: How many agents have ended.
-    ended: int
+    from dibs.services.overview import Overview
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -49,22 +36,13 @@ def run(args: Namespace) -> int:
         if args.watch:
             from dibs.cli.live import watch
 
-            return watch(session, lambda: snapshot(session, mine), interval)
-        taken = snapshot(session, mine)
+            return watch(session, lambda: session.project.overview(mine), interval)
+        taken = session.project.overview(mine)
         session.show(lambda: shape(taken), lambda: print("\n".join(lines(taken))))
     return 0
 
 
-def snapshot(session: Session, mine: str = "") -> Snapshot:
-    """Read what there is now, of one agent or of all."""
-    from dibs.core.agents import is_terminal
-
-    seen = session.project.overview(mine)
-    working = [one for one in seen.agents if not is_terminal(one.agent.status)]
-    return Snapshot(seen.now, seen.claims, seen.queue, working, len(seen.agents) - len(working))
-
-
-def shape(taken: Snapshot) -> dict[str, object]:
+def shape(taken: Overview) -> dict[str, object]:
     """Shape a snapshot as JSON."""
     from dibs.services import shapes
 
@@ -76,7 +54,7 @@ def shape(taken: Snapshot) -> dict[str, object]:
     }
 
 
-def lines(taken: Snapshot) -> list[str]:
+def lines(taken: Overview) -> list[str]:
     """Return a snapshot as text for people."""
     from dibs.cli.tables import table
 
@@ -94,7 +72,7 @@ def lines(taken: Snapshot) -> list[str]:
     return [line for part in parts for line in (*part, "")][:-1]
 
 
-def _agents_line(taken: Snapshot) -> str:
+def _agents_line(taken: Overview) -> str:
     count = len(taken.agents)
     work = {0: "nobody works here", 1: "1 agent works here"}.get(count, f"{count} agents work here")
     return work + (f"; {taken.ended} ended" if taken.ended else "")

@@ -7,12 +7,13 @@ import time
 from bisect import bisect_left, bisect_right, insort
 
 from dibs.core.ledger import Entry
+from dibs.engines.readonly import RefusesWrites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from threading import Condition
-    from typing import NoReturn, TypeVar
+    from typing import TypeVar
 
     from dibs.core.ledger import Event
     from dibs.engines.base import Txn
@@ -156,26 +157,10 @@ class _MemoryTxn:
         state.newest = self._newest
 
 
-class _MemoryView(_MemoryTxn):
+class _MemoryView(RefusesWrites, _MemoryTxn):
     """A step's view that refuses to write."""
 
     __slots__ = ()
-
-    def put(self, key: str, value: str) -> NoReturn:
-        del key, value
-        raise RuntimeError("a view does not write")
-
-    def delete(self, key: str) -> NoReturn:
-        del key
-        raise RuntimeError("a view does not write")
-
-    def emit(self, event: Event) -> NoReturn:
-        del event
-        raise RuntimeError("a view does not write")
-
-    def trim(self, upto: int) -> NoReturn:
-        del upto
-        raise RuntimeError("a view does not write")
 
 
 def _number(entry: Entry) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from dibs.core.ledger import Entry
+from dibs.engines.readonly import RefusesWrites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,30 +142,10 @@ class SqliteTxn:
             yield key, value
 
 
-class SqliteView(SqliteTxn):
+class SqliteView(RefusesWrites, SqliteTxn):
     """A step's view of a snapshot; it refuses to write."""
 
     __slots__ = ()
-
-    def put(self, key: str, value: str) -> NoReturn:
-        """Refuse."""
-        del key, value
-        raise RuntimeError("a view does not write")
-
-    def delete(self, key: str) -> NoReturn:
-        """Refuse."""
-        del key
-        raise RuntimeError("a view does not write")
-
-    def emit(self, event: Event) -> NoReturn:
-        """Refuse."""
-        del event
-        raise RuntimeError("a view does not write")
-
-    def trim(self, upto: int) -> NoReturn:
-        """Refuse."""
-        del upto
-        raise RuntimeError("a view does not write")
 
 
 def _ended(*_: object) -> NoReturn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dibs.core.agents import is_terminal
 from dibs.core.values import Record
 from dibs.services.agents import Seen, agents_in
 from dibs.services.claims import Held, Waiter, held_in, waiting_in
@@ -18,18 +19,23 @@ class Overview(Record):
     now: float
     claims: list[Held]
     queue: list[Waiter]
+    #: Those that work; the others are only counted.
     agents: list[Seen]
+    ended: int
 
 
 def overview(desk: Desk, agent: str = "") -> Overview:
     """Look at the project, or at what concerns one agent."""
 
     def step(book: Book) -> Overview:
+        agents = [seen for seen in agents_in(book) if agent in {"", seen.agent.id}]
+        working = [seen for seen in agents if not is_terminal(seen.agent.status)]
         return Overview(
             book.now,
-            [h for h in held_in(book) if agent in {"", h.claim.agent}],
-            [w for w in waiting_in(book) if agent in {"", w.ticket.agent}],
-            [s for s in agents_in(book) if agent in {"", s.agent.id}],
+            [held for held in held_in(book) if agent in {"", held.claim.agent}],
+            [waiter for waiter in waiting_in(book) if agent in {"", waiter.ticket.agent}],
+            working,
+            len(agents) - len(working),
         )
 
     return desk.look(step)

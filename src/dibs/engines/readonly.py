@@ -1,0 +1,35 @@
+"""A step's view that refuses to write, whatever engine it is of."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from dibs.core.ledger import Event
+
+
+class RefusesWrites:
+    """Goes before an engine's own ``Txn`` among the bases: a step that writes is a mistake in it."""
+
+    __slots__ = ()
+
+    def put(self, key: str, value: str) -> NoReturn:
+        """Refuse."""
+        raise _mistake()
+
+    def delete(self, key: str) -> NoReturn:
+        """Refuse."""
+        raise _mistake()
+
+    def emit(self, event: Event) -> NoReturn:
+        """Refuse."""
+        raise _mistake()
+
+    def trim(self, upto: int) -> NoReturn:
+        """Refuse."""
+        raise _mistake()
+
+
+def _mistake() -> RuntimeError:
+    return RuntimeError("a view does not write")
