@@ -179,9 +179,16 @@ def _report(error: DibsError, *, as_json: bool) -> int:
     else:
         from dibs.core.names import printable
 
-        hint = f" ({error.hint})" if error.hint else ""
-        print(f"dibs: {printable(error.message)}{printable(hint)}", file=sys.stderr)
+        hint = f" ({_clause(error.hint)})" if error.hint else ""
+        print(f"dibs: {printable(_clause(error.message) + hint)}", file=sys.stderr)
     return next(status for kind, status in EXIT_STATUS if isinstance(error, kind))
+
+
+def _clause(sentence: str) -> str:
+    """Return a sentence as a part of the one line that an error gets."""
+    plain_word = sentence[:1].isupper() and not sentence[1:2].isupper()
+    start = sentence[:1].lower() if plain_word else sentence[:1]
+    return (start + sentence[1:]).removesuffix(".")
 
 
 def _report_bug(error: Exception, *, as_json: bool) -> int:
