@@ -1,0 +1,221 @@
+"""Jobs with many processes: they are forked from one that has loaded everything, and so start fast.
+
+Run as a program, with the name of a job; prints what it found as JSON. Every child opens the project
+after the fork.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from dibs.core.agents import Caller
+from dibs.core.claims import Granted
+from dibs.core.patterns import overlap, parse
+from dibs.errors import DibsError
+from dibs.project import open_project
+from dibs.services import agents, claims, holdings, ledger  # noqa: F401 - loaded before the forks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.project import Project
+
+
+def fork(child: Callable[[], None]) -> int:
+    """Run ``child`` in a process of its own and return its id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        child()
+        status = 0
+    finally:
+        os._exit(status)
+
+
+class Racers:
+    """Processes that wait for one signal and then all do the same at once."""
+
+    def __init__(self, count: int, act: Callable[[int, str], Any]) -> None:
+        self.count = count
+        self.results, results = os.pipe()
+        self.orders, self.pids = [], []
+        for number in range(count):
+            mine, order = os.pipe()
+            self.orders.append(order)
+            self.pids.append(fork(lambda: self._race(number, mine, results, act)))  # noqa: B023
+        self.lines = os.fdopen(self.results)
+
+    def _race(self, number: int, mine: int, results: int, act: Callable[[int, str], Any]) -> None:
+        for pipe in self.orders:
+            os.close(pipe)  # else nobody here would see the end of whoever gives the orders
+        while order := os.read(mine, 1):
+            try:
+                found = act(number, order.decode())
+            except DibsError as error:
+                found = f"{error.code}: {error}"
+            os.write(results, json.dumps([number, found]).encode() + b"\n")
+
+    def all_do(self, order: str) -> dict[int, Any]:
+        """Let all act; return their answers."""
+        for pipe in self.orders:
+            os.write(pipe, order.encode())
+        return dict(json.loads(self.lines.readline()) for _ in range(self.count))
+
+    def end(self) -> None:
+        """End the processes."""
+        for pid in self.pids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def race(repo: str, rounds: str, *texts: str) -> dict[str, Any]:
+    """Let as many processes as there are texts claim each its text at once, again and again."""
+    projects: dict[int, Project] = {}
+
+    def act(number: int, order: str) -> Any:
+        if order == "o":
+            projects[number] = open_project(repo, {})
+            return None
+        project, caller = projects[number], Caller(f"racer-{number}")
+        if order == "c":
+            answer = project.claims.claim(caller, [parse(texts[number])])
+            return answer.token if isinstance(answer, Granted) else 0
+        return len(project.holdings.release(caller))
+
+    racers = Racers(len(texts), act)
+    racers.all_do("o")
+    winners, tokens = [], []
+    failures = set()
+    for _ in range(int(rounds)):
+        answers = racers.all_do("c").values()
+        won = [token for token in answers if token and isinstance(token, int)]
+        winners.append(len(won))
+        tokens += won
+        released = racers.all_do("r").values()
+        failures.update(text for text in (*answers, *released) if isinstance(text, str))
+    racers.end()
+    return {"winners": winners, "tokens": tokens, "failures": sorted(failures)}
+
+
+def first_use(*repos: str) -> dict[str, Any]:
+    """Let twelve processes be the first users of each of these repositories at once."""
+
+    def act(number: int, order: str) -> Any:
+        nonlocal used
+        repo, used = repos[used], used + 1
+        project = open_project(repo, {})
+        answer = project.claims.claim(Caller(f"first-{number}"), [parse("src/x.py")])
+        project.close()
+        return isinstance(answer, Granted)
+
+    used = 0
+    racers = Racers(12, act)
+    rounds = [list(racers.all_do("c").values()) for _ in repos]
+    racers.end()
+    return {"rounds": rounds}
+
+
+PATHS = ("src/x.py", "src/y.py", "src/*.py", "docs/", "docs/a.md", "{lib,src}/z.py", "port:1")
+
+
+def kills(repo: str, log: str, count: str) -> dict[str, Any]:
+    """Kill workers at random while they claim and release; tell what was seen meanwhile."""
+    draw = random.Random(7)
+    watch = open_project(repo, {})
+    workers = {slot: _worker(repo, log, slot, draw.random()) for slot in range(6)}
+    overlaps: list[str] = []
+    gave_up = 0
+    for number in range(int(count)):
+        time.sleep(draw.uniform(0.0, 0.02))
+        slot = draw.choice(list(workers))
+        os.kill(workers[slot], signal.SIGKILL)
+        _, status = os.waitpid(workers[slot], 0)
+        gave_up += not os.WIFSIGNALED(status)
+        workers[slot] = _worker(repo, log, slot, draw.random())
+        if number % 50 == 0:
+            overlaps += clashes(watch)
+    for pid in workers.values():
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    overlaps += clashes(watch)
+    watch.close()
+    return {"overlaps": overlaps, "gave_up": gave_up}
+
+
+def clashes(project: Project) -> list[str]:
+    """Return the live claims of different agents that exclude each other, and overlap."""
+    held = [h.claim for h in project.claims.all()[0]]
+    return [
+        f"{one} {other}"
+        for one in held
+        for other in held
+        if one.agent < other.agent
+        and "exclusive" in (one.mode, other.mode)
+        and overlap(parse(one.pattern), parse(other.pattern))
+    ]
+
+
+def _worker(repo: str, log: str, slot: int, seed: float) -> int:
+    return fork(lambda: _work(repo, log, slot, random.Random(seed)))
+
+
+def _work(repo: str, log: str, slot: int, draw: random.Random) -> None:
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    project = open_project(repo, {"DIBS_LEDGER_LIMIT": "1000000"})
+    caller, parent = Caller(f"worker-{slot}"), os.getppid()
+    while os.getppid() == parent:
+        texts = draw.sample(PATHS, draw.choice((1, 1, 2)))
+        answer = project.claims.claim(
+            caller, [parse(t) for t in texts], mode=draw.choice(("exclusive", "shared"))
+        )
+        if isinstance(answer, Granted):
+            line = [caller.id, [[claim.token, claim.pattern] for claim in answer.claims]]
+            os.write(handle, json.dumps(line).encode() + b"\n")
+            project.holdings.release(caller)
+
+
+def puppet(repo: str, agent: str) -> None:
+    """Obey orders from standard input, one on a line."""
+    project, caller = open_project(repo, {}), Caller(agent)
+    for line in sys.stdin:
+        order, *words = line.split()
+        patterns = [parse(word) for word in words]
+        answer: dict[str, Any] = {"before": time.monotonic()}
+        try:
+            if order == "claim":
+                answer["granted"] = isinstance(
+                    project.claims.claim(caller, patterns, ttl=5), Granted
+                )
+            elif order == "hang":
+                project.engine.transact(lambda _: _hang())
+            else:
+                getattr(project.holdings, order)(caller, patterns)
+        except DibsError as error:
+            answer["error"] = error.code
+        say(answer)
+
+
+def _hang() -> None:
+    say({"inside": True})
+    time.sleep(600)
+
+
+def say(found: dict[str, Any]) -> None:
+    """Tell whoever started this process."""
+    sys.stdout.write(json.dumps(found) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    JOBS = {"race": race, "first-use": first_use, "kills": kills, "puppet": puppet}
+    found = JOBS[sys.argv[1]](*sys.argv[2:])
+    if found is not None:
+        say(found)

@@ -1,0 +1,99 @@
+"""Memory and SQLite are one engine to everybody above them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import apsw
+from hypothesis import given, settings
+from proof_world import Step, World, histories
+
+from dibs.config import Config
+from dibs.core.agents import Caller
+from dibs.core.patterns import parse
+from dibs.engines.memory import MemoryEngine
+from dibs.engines.sqlite import SqliteEngine
+from dibs.services.agents import Agents
+from dibs.services.claims import Claims
+from dibs.services.desk import Desk
+from dibs.testing import ManualClock
+
+START = 1_000_000.0
+_MEMORY_DISK = "/dev/shm"
+
+
+def _folder() -> Path:
+    """Return a private folder, in memory where there is such a place: nothing here needs a disk."""
+    here = _MEMORY_DISK if os.access(_MEMORY_DISK, os.W_OK) else None
+    return Path(tempfile.mkdtemp(prefix="dibs-model-", dir=here))
+
+
+@settings(
+    settings.get_profile("proof"), max_examples=settings.get_profile("proof").max_examples // 3
+)
+@given(histories)
+def test_memory_and_sqlite_give_the_same_answers_rows_and_ledger(history: list[Step]):
+    folder = _folder()
+    clocks = ManualClock(START), ManualClock(START)
+    memory = World(MemoryEngine(clocks[0]), clocks[0])
+    sqlite = World(SqliteEngine(folder / "dibs.db", clock=clocks[1]), clocks[1])
+    try:
+        for step in history:
+            aimed = memory.aim(step)
+
+            assert memory.do(aimed) == sqlite.do(aimed)
+            assert memory.claims.all() == sqlite.claims.all()
+        assert list(memory.rows().items()) == list(sqlite.rows().items())
+        assert memory.ledger() == sqlite.ledger()
+    finally:
+        sqlite.engine.close()
+        shutil.rmtree(folder)
+
+
+@settings(
+    settings.get_profile("proof"), max_examples=settings.get_profile("proof").max_examples // 10
+)
+@given(histories)
+def test_a_store_that_is_opened_anew_for_every_step_forgets_nothing(history: list[Step]):
+    folder = _folder()
+    clock = ManualClock(START)
+    whole = World(MemoryEngine(clock), clock)
+    requests = 0
+    try:
+        for step in history:
+            aimed = whole.aim(step)
+            now = clock.now
+            expected = whole.do(aimed)
+            clock.now = now
+            engine = SqliteEngine(folder / "dibs.db", clock=clock)
+            anew = World(engine, clock)
+            anew.requests = requests
+
+            assert anew.do(aimed) == expected
+            assert anew.claims.all() == whole.claims.all()
+            requests = anew.requests
+            engine.close()
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_the_view_for_people_shows_the_end_that_readers_are_told(tmp_path: Path):
+    clock = ManualClock(time.time() - 200)
+    desk = Desk(SqliteEngine(tmp_path / "dibs.db", clock=clock), Config(ttl=300))
+    Claims(desk).claim(Caller("a", "reviewer"), [parse("src/a.py")])
+    clock.now = time.time()
+    Agents(desk).beat(Caller("a"))
+    ((told,), _) = Claims(desk).all()
+    desk.engine.close()
+
+    database = apsw.Connection(str(tmp_path / "dibs.db"))
+    rows = list(
+        database.execute("SELECT file_path, agent_role, unixepoch(expires_at) FROM file_locks")
+    )
+    database.close()
+
+    assert rows == [("src/a.py", "reviewer", int(told.expires_at))]
