@@ -120,7 +120,7 @@ def test_the_reference_lists_exactly_the_kinds_of_the_ledger():
 
     documented = set(re.findall(r"^\| `([a-z_]+)`", table, re.MULTILINE))
 
-    assert documented == {str(kind) for kind in Kind}
+    assert documented == set(Kind)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

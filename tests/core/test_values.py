@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from dibs.core.claims import Claim, Conflict
-from dibs.core.values import Record
+from dibs.core.values import Record, Words
 
 
 class Point(Record):
@@ -72,6 +72,16 @@ def test_records_compare_hash_and_unpack_as_tuples():
     assert Point(1, 2) == (1, 2)
     assert hash(Point(1, 2)) == hash((1, 2))
     assert [*Point(1, 2)] == [1, 2]
+
+
+def test_words_are_texts_that_can_be_walked_through_in_order():
+    class Colour(metaclass=Words):
+        RED = "red"
+        BLUE = "blue"
+
+    assert list(Colour) == ["red", "blue"]
+    assert "red" in Colour
+    assert Colour.RED == "red"
 
 
 def test_the_fields_of_our_values_are_in_the_order_of_their_lines():

@@ -80,7 +80,7 @@ def _values(args: Namespace) -> list[str]:
     if args.values == "kinds":
         from dibs.core.ledger import Kind
 
-        return [str(kind) for kind in Kind]
+        return list(Kind)
     from dibs.cli.session import Session
     from dibs.cli.text import printable
 

@@ -73,7 +73,7 @@ def _kinds(words: list[str]) -> frozenset[str]:
     from dibs.core.ledger import Kind
     from dibs.core.names import closest, quote
 
-    known = [str(kind) for kind in Kind]
+    known = list(Kind)
     for word in words:
         if word not in known:
             meant = closest(word, known)

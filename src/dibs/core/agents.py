@@ -6,9 +6,7 @@ gave a sign of life is a ``Beat``, kept apart because every call of an agent wri
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from dibs.core.values import Record
+from dibs.core.values import Record, Words
 from dibs.errors import BadInput
 
 TYPE_CHECKING = False
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 NEVER = 1e12
 
 
-class Status(StrEnum):
+class Status(metaclass=Words):
     """What an agent is doing. ``exited`` left by itself; ``terminated`` was stopped by somebody."""
 
     RUNNING = "running"

@@ -5,16 +5,14 @@ Pure. The first fourteen kinds are those of the crew document; the others are ou
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from dibs.core.values import Record
+from dibs.core.values import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-class Kind(StrEnum):
+class Kind(metaclass=Words):
     """What an event says. The value is what is stored and shown."""
 
     FILE_EDIT = "file_edit"
@@ -52,7 +50,7 @@ class Event(Record):
 
     agent: str
     role: str
-    kind: Kind
+    kind: str
     summary: str
     details: dict[str, Any]
 

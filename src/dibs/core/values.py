@@ -1,16 +1,18 @@
-"""The base of our records: named tuples that cost a process next to nothing to define.
+"""The bases of our values: records and sets of words that cost a process next to nothing to define.
 
 ``typing.NamedTuple`` compiles a piece of source for each class, and ``typing`` itself takes a fifth of an
 interpreter's start to load; a command that claims a path would pay for both some twenty-five times. To a
-type checker a ``Record`` is a ``NamedTuple``, and at run time it behaves like one.
+type checker a ``Record`` is a ``NamedTuple``, and at run time it behaves like one. In the same way ``Words``
+stands for an enumeration of texts: its members are plain texts, and the class can be walked through.
 """
 
 from __future__ import annotations
 
-__all__ = ["Record"]
+__all__ = ["Record", "Words"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import NamedTuple as Record
 else:
     from _collections import _tuplegetter
@@ -73,3 +75,11 @@ else:
 
         def __getnewargs__(self):
             return tuple(self)
+
+
+class Words(type):
+    """The class of an enumeration of texts: its names in capitals are the members, in their order."""
+
+    def __iter__(cls) -> Iterator[str]:
+        """Walk through the members."""
+        return iter([value for name, value in vars(cls).items() if name.isupper()])

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.core.ledger import Kind
     from dibs.core.patterns import Pattern
     from dibs.engines.base import Txn
 
@@ -84,7 +83,7 @@ class Book:
         #: The sequence number of the last event of this step, 0 if there was none.
         self.newest = 0
 
-    def emit(self, agent: str, role: str, kind: Kind, summary: str, **details: Any) -> int:
+    def emit(self, agent: str, role: str, kind: str, summary: str, **details: Any) -> int:
         """Append to the ledger and return the entry's number."""
         shown = summary if len(summary) <= MAX_SUMMARY else summary[: MAX_SUMMARY - 1] + "…"
         self.newest = self.txn.emit(Event(agent, role, kind, shown, details))

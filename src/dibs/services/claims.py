@@ -26,7 +26,6 @@ from dibs.core.durations import check_ttl, check_wait
 from dibs.core.values import Record
 from dibs.services.acquire import SHOWN, Waiting, attempt, survey
 from dibs.services.presence import arrive, withdraw
-from dibs.services.repeats import once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,6 +98,8 @@ class Claims:
         def step(book: Book) -> Outcome:
             if not request_id:
                 return self._attempt(book, caller, request, patience, queue)
+            from dibs.services.repeats import once
+
             return once(
                 book, caller.id, request_id, _fingerprint(request),
                 lambda: self._attempt(book, caller, request, patience, queue),

@@ -147,7 +147,7 @@ def agent(value: Seen) -> Shape:
     return {
         "id": a.id, "name": a.name, "role": a.role, "parent": a.parent or None, "host": a.host,
         "pid": a.pid or None, "started": a.started, "last_seen": value.last_seen,
-        "silent_for": round(value.silent_for, 3), "status": str(a.status), "model": a.model,
+        "silent_for": round(value.silent_for, 3), "status": a.status, "model": a.model,
         "task": a.task, "context": a.context if a.context >= 0 else None,
         "claims": value.claims, "ended": a.ended,
     }  # fmt: skip
