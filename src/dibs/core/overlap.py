@@ -50,15 +50,24 @@ class Segment:
 class Route:
     """One alternative of a pattern: chunks of segments, between which the ``**`` stand."""
 
-    __slots__ = ("chunks", "first", "last", "size")
+    __slots__ = ("chunks", "head", "last", "size")
 
     def __init__(self, chunks: tuple[tuple[str | Segment, ...], ...]) -> None:
         self.chunks = chunks
         self.size = sum(map(len, chunks))
-        first, last = chunks[0], chunks[-1]
-        #: The first and the last segment, where they are plain names.
-        self.first = first[0] if first and isinstance(first[0], str) else None
+        last = chunks[-1]
+        #: The plain names that each match starts with, and the last one if it is plain.
+        self.head = _plain_start(chunks[0])
         self.last = last[-1] if last and last[-1].__class__ is str else None
+
+
+def _plain_start(segments: tuple[str | Segment, ...]) -> str:
+    head = ""
+    for segment in segments:
+        if not isinstance(segment, str):
+            break
+        head += f"{segment}/"
+    return head
 
 
 def compiled(row: Row, *, folded: bool, full: bool) -> Route:
@@ -310,7 +319,7 @@ def _are(segments: tuple[str | Segment, ...], names: tuple[str, ...], at: int) -
 def _met(a: tuple[Route, ...], b: tuple[Route, ...]) -> str | None:
     for x in a:
         for y in b:
-            if x.first != y.first and x.first is not None and y.first is not None:
+            if not (x.head.startswith(y.head) or y.head.startswith(x.head)):
                 continue
             if x.last != y.last and x.last is not None and y.last is not None:
                 continue
@@ -367,9 +376,10 @@ def overlap(a: Pattern, b: Pattern) -> str | None:
 
 
 def _reaches(pattern: Pattern, literal: Pattern) -> bool:
-    names: tuple[str, ...] = literal.routes()[0].chunks[0]  # type: ignore[assignment]
+    (only,) = literal.routes()
+    names: tuple[str, ...] = only.chunks[0]  # type: ignore[assignment]
     for route in pattern.routes():
-        if (route.first is None or route.first == names[0]) and _covers(route, names):
+        if only.head.startswith(route.head) and _covers(route, names):
             return True
     if not (pattern.expanding or literal.expanding):
         return False
