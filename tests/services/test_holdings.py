@@ -266,3 +266,38 @@ def test_the_count_of_claims_is_right_through_all_of_it(crew):
     counts = {s.agent.id: s.claims for s in crew.agents.all()}
 
     assert counts["alice"] == 1
+
+
+@pytest.mark.parametrize("act", ["renew", "release"])
+def test_a_token_that_is_in_force_nowhere_is_fenced(crew, act):
+    crew.claim("alice", "a")
+
+    with pytest.raises(Fenced):
+        getattr(crew, act)("alice", token=999)
+
+    assert crew.held() == {("alice", "a")}
+
+
+def test_a_part_of_what_the_giver_keeps_cannot_be_handed_over(crew):
+    crew.agents.join(Agent("sub"))
+    crew.claim("lead", "src/**")
+    crew.claim("lead", "src/a.py")
+
+    with pytest.raises(BadInput) as refused:
+        crew.transfer("lead", "src/a.py", to="sub")
+
+    assert refused.value.code == "TRANSFER_OVERLAP"
+    assert crew.held() == {("lead", "src/**"), ("lead", "src/a.py")}
+
+
+def test_a_handover_that_would_close_a_circle_of_waiters_is_refused(crew):
+    crew.claim("giver", "x")
+    crew.claim("waiter", "y")
+    crew.claim("heir", "y", queue=True)
+    crew.claim("waiter", "x", queue=True)
+    before = crew.rows()
+
+    with pytest.raises(NotAllowed, match="circle of waiters"):
+        crew.transfer("giver", "x", to="heir")
+
+    assert crew.rows() == before

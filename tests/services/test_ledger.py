@@ -70,7 +70,7 @@ def test_the_ledger_stays_within_its_bound_and_nothing_is_lost(tmp_path):
 
     kept = [entry.seq for entry in crew.ledger.newest(Query(), 10_000)]
 
-    assert len(kept) <= 100
+    assert 90 <= len(kept) <= 100
     assert archived(tmp_path / "ledger") + kept == list(range(1, kept[-1] + 1))
     assert len(list((tmp_path / "ledger").glob("*.jsonl"))) >= 3
 
