@@ -18,7 +18,7 @@ def work(dibs: Dibs, folder: str) -> bool:
             print(f"works in {folder} (token {hold.token})")
             for _ in range(3):
                 time.sleep(0.2)
-                hold.renew()
+                hold.check()
     except Refused as refused:
         print(f"{folder} is taken: {refused.conflicts[0].holder} holds {refused.conflicts[0].held}")
         return False

@@ -3,11 +3,12 @@
 import doctest
 import subprocess
 import sys
+from threading import Event
 
 import pytest
 
 import dibs
-from dibs import Dibs, Fenced, Refused, api
+from dibs import Dibs, Fenced, Refused, Unavailable, api
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +96,54 @@ def test_an_error_inside_a_block_is_not_hidden_by_a_lost_claim():
 
         with pytest.raises(ZeroDivisionError):
             work()
+
+
+def test_an_inner_block_does_not_give_back_what_the_outer_one_holds():
+    with Dibs.open(agent="a") as mine, mine.claim("src/a.py"):
+        with mine.claim("src/a.py", "docs/x"):
+            pass
+
+        assert [h.claim.pattern for h in mine.held()] == ["src/a.py"]
+
+
+def test_inside_a_block_signs_of_life_keep_the_claim_past_its_ttl():
+    beats = Event()
+    keeper = api._Keeper(beats.set, every=0.001)
+
+    keeper.start()
+    came = beats.wait(10)
+    keeper.stop()
+    beats.clear()
+
+    assert came
+    assert not beats.wait(0.05)
+
+
+def test_a_sign_of_life_that_fails_does_not_end_the_others():
+    calls = []
+    enough = Event()
+
+    def beat():
+        calls.append(1)
+        if len(calls) == 1:
+            raise Unavailable("busy")
+        enough.set()
+
+    keeper = api._Keeper(beat, every=0.001)
+    keeper.start()
+    came = enough.wait(10)
+    keeper.stop()
+
+    assert came
+
+
+@pytest.mark.slow
+def test_a_block_may_take_longer_than_the_ttl():
+    with Dibs.open(agent="a") as mine, mine.claim("src/a.py", ttl=5) as hold:
+        Event().wait(6)
+
+        hold.check()
+        assert mine.lost() == []
 
 
 def test_two_handles_see_one_project():

@@ -35,11 +35,13 @@ from dibs.project import open_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from threading import Event, Thread
     from types import TracebackType
 
     from dibs.core.claims import Ask, Claim, Conflict, Lost
     from dibs.core.ledger import Entry
+    from dibs.core.patterns import Pattern
     from dibs.project import Project
     from dibs.services.claims import Held
     from dibs.services.holdings import Renewed
@@ -66,18 +68,21 @@ class Refused(DibsError):
 
 
 class Hold:
-    """Granted claims, as a block: leaving it gives them back.
+    """Granted claims, as a block: leaving it gives back what was not held before.
 
-    Work that outlasts the ttl calls ``renew`` now and then; any other call of the same agent
-    does as well. ``check`` raises ``Fenced`` once a claim is lost: call it before an effect.
+    Inside the block a thread gives signs of life, so that work may take longer than the ttl. ``check`` raises
+    ``Fenced`` once a claim is lost: call it before an effect. Leaving the block says so as well.
     """
 
     def __init__(self, dibs: Dibs, granted: Granted) -> None:
         self._dibs = dibs
+        self._fresh = granted.fresh
+        self._keeper = _Keeper(dibs.beat, min(claim.ttl for claim in granted.claims) / 3)
         self.claims: tuple[Claim, ...] = granted.claims
         self.token: int = granted.token
 
     def __enter__(self) -> Hold:
+        self._keeper.start()
         return self
 
     def __exit__(
@@ -86,6 +91,7 @@ class Hold:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._keeper.stop()
         try:
             self.release()
         except Fenced:
@@ -94,19 +100,50 @@ class Hold:
 
     def check(self) -> None:
         """Raise ``Fenced`` unless every claim is still held with its token; also a sign of life."""
-        for claim in self.claims:
-            pattern = self._dibs.project.pattern(claim.pattern)
-            holdings = self._dibs.project.holdings
-            holdings.renew(self._dibs.caller, [pattern], token=claim.token)
-
-    renew = check
+        for token in sorted({claim.token for claim in self.claims}):
+            patterns = self._patterns(claim for claim in self.claims if claim.token == token)
+            self._dibs.project.holdings.renew(self._dibs.caller, patterns, token=token)
 
     def release(self) -> None:
-        """Give the claims back; ``Fenced`` if one was lost before."""
-        for claim in self.claims:
-            pattern = self._dibs.project.pattern(claim.pattern)
-            holdings = self._dibs.project.holdings
-            holdings.release(self._dibs.caller, [pattern], token=claim.token)
+        """Give back, at once, what was not held before; ``Fenced`` if any of it was lost."""
+        fresh = (claim for claim, new in zip(self.claims, self._fresh, strict=True) if new)
+        patterns = self._patterns(fresh)
+        if patterns:
+            self._dibs.project.holdings.release(self._dibs.caller, patterns, token=self.token)
+
+    def _patterns(self, claims: Iterable[Claim]) -> list[Pattern]:
+        return [self._dibs.project.pattern(claim.pattern) for claim in claims]
+
+
+class _Keeper:
+    """A thread that gives signs of life; where one fails, the next may not."""
+
+    def __init__(self, beat: Callable[[], object], every: float) -> None:
+        self._beat = beat
+        self._every = every
+        self._stop: Event | None = None
+        self._thread: Thread | None = None
+
+    def start(self) -> None:
+        """Begin; a thread that lives ends with its process."""
+        from threading import Event, Thread
+
+        self._stop = Event()
+        self._thread = Thread(target=self._run, args=[self._stop], daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait until it has ended."""
+        if self._stop is not None and self._thread is not None:
+            self._stop.set()
+            self._thread.join()
+
+    def _run(self, stop: Event) -> None:
+        while not stop.wait(self._every):
+            try:
+                self._beat()
+            except DibsError:
+                continue  # the claim runs out, and whoever holds it learns so at the end
 
 
 class Dibs:
@@ -180,6 +217,10 @@ class Dibs:
     def renew(self, ttl: float | str | None = None) -> Renewed:
         """Give a sign of life for all claims; learn what was lost and who asks."""
         return self.project.holdings.renew(self.caller, ttl=ttl)
+
+    def beat(self) -> None:
+        """Give a sign of life for all claims."""
+        self.project.agents.beat(self.caller)
 
     def lost(self) -> list[Lost]:
         """Return the claims that this agent lost without giving them back."""

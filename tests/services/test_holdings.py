@@ -301,3 +301,12 @@ def test_a_handover_that_would_close_a_circle_of_waiters_is_refused(crew):
         crew.transfer("giver", "x", to="heir")
 
     assert crew.rows() == before
+
+
+def test_a_token_says_which_of_the_paths_inside_a_glob_are_meant(crew):
+    crew.claim("alice", "src/x")
+    token = crew.claim("alice", "src/**").token
+
+    crew.release("alice", "src/**", token=token)
+
+    assert crew.held() == {("alice", "src/x")}

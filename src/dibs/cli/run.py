@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import compress
 
 from dibs.errors import BadUsage, DibsError, Fenced, NotFound, Unavailable
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from dibs.cli.child import Child
     from dibs.cli.keeping import Keeper
     from dibs.cli.session import Session
-    from dibs.core.claims import Claim, Granted, Lost
+    from dibs.core.claims import Claim, Lost
 
 #: What stands behind ``--`` is not ours to read.
 TAKES_COMMAND = True
@@ -71,14 +72,12 @@ def run(args: Namespace) -> int:
     with Session(args, timeout=timeout) as session:
         if not args.claim:
             return _Run(session, args, ttl, ()).run()
-        before = [held.claim for held in session.project.claims.all(session.caller.id)[0]]
         args.reason = args.reason or " ".join(args.command)[:200]
         answer = acquire(session, args, args.claim)
         if not isinstance(answer, Granted):
             show(session, answer)
             return HELD
-        fresh = _fresh(answer, before, fold_case=session.project.tree.fold_case)
-        return _Run(session, args, ttl, answer.claims, fresh).run()
+        return _Run(session, args, ttl, answer.claims, answer.fresh).run()
 
 
 def _times(args: Namespace) -> tuple[float, float]:
@@ -92,17 +91,6 @@ def _times(args: Namespace) -> tuple[float, float]:
     return ttl, min(config.timeout, (ttl - certain_hold(ttl)) / 2)
 
 
-def _fresh(answer: Granted, before: list[Claim], *, fold_case: bool) -> frozenset[int]:
-    """Return the tokens of the claims on what was not held before."""
-    from dibs.core.patterns import parse
-
-    def key(claim: Claim) -> str:
-        return parse(claim.pattern, fold_case=fold_case).key
-
-    held = {key(claim) for claim in before}
-    return frozenset(claim.token for claim in answer.claims if key(claim) not in held)
-
-
 class _Run:
     """One command under its claims."""
 
@@ -112,7 +100,7 @@ class _Run:
         args: Namespace,
         ttl: float,
         claims: tuple[Claim, ...],
-        fresh: frozenset[int] = frozenset(),
+        fresh: tuple[bool, ...] = (),
     ) -> None:
         self._session = session
         self._args = args
@@ -184,10 +172,11 @@ class _Run:
     def _release(self) -> list[Claim]:
         """Give back what this run took, and nothing else; if that fails, the ttl does it."""
         released: list[Claim] = []
-        for token in self._fresh:
+        project, caller = self._session.project, self._session.caller
+        for claim in compress(self._claims, self._fresh):
+            pattern = project.pattern(claim.pattern)
             try:
-                holdings = self._session.project.holdings
-                released += holdings.release(self._session.caller, token=token)
+                released += project.holdings.release(caller, [pattern], token=claim.token)
             except (Fenced, NotFound):
                 continue  # the command gave it back itself, or it was lost, which was said
             except DibsError as error:

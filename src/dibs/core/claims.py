@@ -150,6 +150,8 @@ class Granted(Record):
     token: int
     #: The claims' deadlines, in their order.
     expires: tuple[float, ...]
+    #: Which of them the holder did not hold before, in their order.
+    fresh: tuple[bool, ...]
 
 
 class Queued(Record):

@@ -245,7 +245,8 @@ def _grant(book: Book, request: Request, beat: Beat, around: Survey, max_hold: f
     beat = Beat(seen, min(shortest, ttl), min(earliest, hard), count + len(fresh), lost, role)
     book.put_beat(agent, beat)
     granted = tuple([claims[pattern.key] for pattern in patterns])
-    return Granted(granted, token, (min(book.now + ttl, hard),) * len(granted))
+    new = tuple([pattern.key not in around.own for pattern in patterns])
+    return Granted(granted, token, (min(book.now + ttl, hard),) * len(granted), new)
 
 
 def _refresh(

@@ -45,10 +45,11 @@ def own(book: Book, agent: str, patterns: Sequence[Pattern], token: int) -> list
         mine = own_at(book, agent, pattern)
         if not mine:
             _refuse(book, agent, pattern, token)
-        for key, claim in mine:
-            if token not in {0, claim.token}:
-                raise _stale(token, f" for {claim.pattern}; it is held with {claim.token}")
-            chosen[key] = claim
+        meant = {key: claim for key, claim in mine if token in {0, claim.token}}
+        if not meant:
+            other = mine[0][1]
+            raise _stale(token, f" for {other.pattern}; it is held with {other.token}")
+        chosen |= meant
     return list(chosen.items())
 
 

@@ -65,8 +65,9 @@ def _store(answer: object) -> dict[str, Any] | None:
 
 def _revive(stored: dict[str, Any]) -> Any:
     if "granted" in stored:
-        claims, token, expires = stored["granted"]
-        return Granted(tuple(Claim(*claim) for claim in claims), token, tuple(expires))
+        claims, token, expires, fresh = stored["granted"]
+        held = tuple(Claim(*claim) for claim in claims)
+        return Granted(held, token, tuple(expires), tuple(fresh))
     if "denied" in stored:
         conflicts, why, cycle = stored["denied"]
         waits = tuple(Wait(*wait) for wait in cycle)
