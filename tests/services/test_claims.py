@@ -394,3 +394,21 @@ def test_case_counts_where_the_project_says_so():
     answer = crew.claims.claim(caller("bob"), [parse("readme", fold_case=False)])
 
     assert isinstance(answer, Granted)
+
+
+def test_a_waiter_that_a_loss_puts_into_a_circle_is_refused_soon(crew):
+    crew.claim("other", "x")
+    crew.claim("alice", "y")
+    crew.claim("bob", "y", queue=True)
+    answers = []
+    waiter = Thread(target=lambda: answers.append(crew.claim("alice", "x", "y", wait=30)))
+    waiter.start()
+    seq = 0
+    while crew.waiting() != ["bob", "alice"]:
+        seq = crew.engine.wait(seq, 1.0)
+    crew.claim("bob", "x", queue=True)
+
+    crew.release("alice", "y")
+    waiter.join(8)
+
+    assert answers[0].why == "deadlock"

@@ -310,3 +310,15 @@ def test_a_token_says_which_of_the_paths_inside_a_glob_are_meant(crew):
     crew.release("alice", "src/**", token=token)
 
     assert crew.held() == {("alice", "src/x")}
+
+
+def test_a_handover_that_would_put_the_giver_into_a_circle_is_refused(crew):
+    crew.agents.join(Agent("heir"))
+    crew.claim("other", "x")
+    crew.claim("giver", "y")
+    crew.claim("waiter", "y", queue=True)
+    crew.claim("giver", "x", "y", queue=True)
+    crew.claim("waiter", "x", queue=True)
+
+    with pytest.raises(NotAllowed, match="circle of waiters"):
+        crew.transfer("giver", "y", to="heir")

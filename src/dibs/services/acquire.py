@@ -161,7 +161,7 @@ def attempt(
         _tell_denied(book, request, beat, conflicts[0])
         return Denied(conflicts)
     waits = [Wait(request.agent, c.pattern, c.holder) for c in result.conflicts]
-    cycle = find_cycle(request.agent, waits, lambda agent: waits_of(book, agent))
+    cycle = find_cycle(request.agent, waits, lambda agent: _waits_of(book, agent))
     if cycle:
         if result.own_ticket is not None:
             withdraw(book, result.own_ticket, "it would wait in a circle")
@@ -185,7 +185,12 @@ def _tell_denied(book: Book, request: Request, beat: Beat, conflict: Conflict) -
     )
 
 
-def waits_of(book: Book, agent: str) -> Iterator[Wait]:
+def circle_of(book: Book, agent: str) -> tuple[Wait, ...]:
+    """Return a circle of waiters that ``agent`` is in, if there is one."""
+    return find_cycle(agent, _waits_of(book, agent), lambda other: _waits_of(book, other))
+
+
+def _waits_of(book: Book, agent: str) -> Iterator[Wait]:
     """Yield what ``agent`` waits for: the obstacles of each of its live tickets."""
     for ticket in book.tickets():
         if ticket.agent == agent and ticket_deadline(ticket, book.seen(agent)) > book.now:

@@ -24,7 +24,7 @@ from dibs.core.claims import (
 )
 from dibs.core.durations import check_ttl, check_wait
 from dibs.core.values import Record
-from dibs.services.acquire import SHOWN, Waiting, attempt, survey
+from dibs.services.acquire import SHOWN, Waiting, attempt, circle_of, survey
 from dibs.services.presence import arrive, withdraw
 
 TYPE_CHECKING = False
@@ -142,8 +142,8 @@ class Claims:
                 soonest = now + min(conflict.expires_in for conflict in conflicts)
                 pause = max(SHORTEST_PAUSE, min(give_up, next_beat, soonest) - now)
                 newest = self._desk.engine.wait(newest, pause)
-                conflicts = self._desk.look(lambda book: survey(book, request).conflicts)
-                if not conflicts or time.monotonic() >= next_beat:
+                conflicts, circle = self._desk.look(lambda book: _situation(book, request))
+                if not conflicts or circle or time.monotonic() >= next_beat:
                     outcome = self._desk.apply(step)
                     conflicts = () if isinstance(outcome, Granted) else outcome.conflicts
                     next_beat = time.monotonic() + beat_every
@@ -217,6 +217,15 @@ def waiting_in(book: Book) -> Iterable[Waiter]:
         if left > 0:
             place += 1
             yield Waiter(ticket, place, left)
+
+
+def _situation(book: Book, request: Request) -> tuple[Sequence[Conflict], bool]:
+    """Return what stands before a waiter, and whether it waits in a circle.
+
+    No request closes a circle, but a loss can: who loses or gives up what it also waits for, stands
+    behind those who came earlier.
+    """
+    return survey(book, request).conflicts, bool(circle_of(book, request.agent))
 
 
 def _give_up(book: Book, outcome: Outcome, first: int) -> None:

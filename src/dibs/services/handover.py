@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dibs.core.agents import Agent, Beat, is_terminal
-from dibs.core.claims import Claim, Lost, compatible, find_cycle
+from dibs.core.claims import Claim, Lost, compatible
 from dibs.core.ledger import Kind
 from dibs.core.patterns import overlap
 from dibs.errors import BadInput, NotAllowed, NotFound
-from dibs.services.acquire import SHOWN, waits_of
+from dibs.services.acquire import SHOWN, circle_of
 from dibs.services.filed import claims_of, own_at
 from dibs.services.presence import lose
 
@@ -25,7 +25,8 @@ def hand_over(book: Book, giver: str, role: str, filed: Sequence[Filed], to: str
     heir = _heir(book, giver, to)
     _check_whole(book, giver, filed)
     handed = _move(book, giver, role, filed, heir)
-    _check_circle(book, heir.id)
+    for agent in (heir.id, giver):
+        _check_circle(book, agent)
     return handed
 
 
@@ -56,9 +57,12 @@ def _check_whole(book: Book, giver: str, filed: Sequence[Filed]) -> None:
                 )
 
 
-def _check_circle(book: Book, heir: str) -> None:
-    """Refuse a handover that would make the heir and others wait for each other."""
-    cycle = find_cycle(heir, waits_of(book, heir), lambda agent: waits_of(book, agent))
+def _check_circle(book: Book, agent: str) -> None:
+    """Refuse a handover that would make ``agent`` and others wait for each other.
+
+    The giver may be in one, too: what it waits for may hold what it gives away.
+    """
+    cycle = circle_of(book, agent)
     if cycle:
         circle = ", ".join(f"{w.agent} waits for {w.pattern} of {w.holder}" for w in cycle)
         raise NotAllowed(f"this would close a circle of waiters: {circle}", code="DEADLOCK")
