@@ -398,7 +398,7 @@ def test_case_counts_where_the_project_says_so():
 
 def test_a_waiter_that_a_loss_puts_into_a_circle_is_refused_soon(crew):
     crew.claim("other", "x")
-    crew.claim("alice", "y")
+    crew.claim("alice", "y", "z")
     crew.claim("bob", "y", queue=True)
     answers = []
     waiter = Thread(target=lambda: answers.append(crew.claim("alice", "x", "y", wait=30)))

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 #: How many obstacles a refusal names.
 SHOWN = 20
+#: The number of no ticket; a claim's row says 0.
+NO_TICKET = -1
 #: How often (in claims of one agent) the bound on a project's claims is looked at: counting costs.
 COUNT_EVERY = 2048
 
@@ -160,8 +162,7 @@ def attempt(
     if waiting is None:
         _tell_denied(book, request, beat, conflicts[0])
         return Denied(conflicts)
-    waits = [Wait(request.agent, c.pattern, c.holder) for c in result.conflicts]
-    cycle = find_cycle(request.agent, waits, lambda agent: _waits_of(book, agent))
+    cycle = _closes_circle(book, request, result)
     if cycle:
         if result.own_ticket is not None:
             withdraw(book, result.own_ticket, "it would wait in a circle")
@@ -185,9 +186,31 @@ def _tell_denied(book: Book, request: Request, beat: Beat, conflict: Conflict) -
     )
 
 
-def circle_of(book: Book, agent: str) -> tuple[Wait, ...]:
-    """Return a circle of waiters that ``agent`` is in, if there is one."""
+def _closes_circle(book: Book, request: Request, around: Survey) -> tuple[Wait, ...]:
+    own = around.own_ticket.number if around.own_ticket is not None else NO_TICKET
+    if not _entangled(book, request.agent, own):
+        return ()
+    waits = [Wait(request.agent, c.pattern, c.holder) for c in around.conflicts]
+    return find_cycle(request.agent, waits, lambda agent: _waits_of(book, agent))
+
+
+def circle_of(book: Book, agent: str, own: int = NO_TICKET) -> tuple[Wait, ...]:
+    """Return a circle of waiters that ``agent`` is in, if there is one.
+
+    With the number of its ticket in ``own``, the circle may be left to another agent to find.
+    """
+    if not _entangled(book, agent, own):
+        return ()
     return find_cycle(agent, _waits_of(book, agent), lambda other: _waits_of(book, other))
+
+
+def _entangled(book: Book, agent: str, own: int) -> bool:
+    """Tell whether ``agent`` has a claim, or a ticket beside ``own``.
+
+    Who has neither only waits behind earlier tickets, and such waits alone lead to ever earlier ones:
+    every circle has an agent in it that is entangled.
+    """
+    return any(found.ticket != own for found in book.of_agent(agent))
 
 
 def _waits_of(book: Book, agent: str) -> Iterator[Wait]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from dibs.core.claims import (
     EXCLUSIVE,
@@ -24,7 +25,7 @@ from dibs.core.claims import (
 )
 from dibs.core.durations import check_ttl, check_wait
 from dibs.core.values import Record
-from dibs.services.acquire import SHOWN, Waiting, attempt, circle_of, survey
+from dibs.services.acquire import NO_TICKET, SHOWN, Waiting, attempt, circle_of, survey
 from dibs.services.presence import arrive, withdraw
 
 TYPE_CHECKING = False
@@ -142,7 +143,7 @@ class Claims:
                 soonest = now + min(conflict.expires_in for conflict in conflicts)
                 pause = max(SHORTEST_PAUSE, min(give_up, next_beat, soonest) - now)
                 newest = self._desk.engine.wait(newest, pause)
-                conflicts, circle = self._desk.look(lambda book: _situation(book, request))
+                conflicts, circle = self._desk.look(partial(_situation, request=request))
                 if not conflicts or circle or time.monotonic() >= next_beat:
                     outcome = self._desk.apply(step)
                     conflicts = () if isinstance(outcome, Granted) else outcome.conflicts
@@ -225,7 +226,9 @@ def _situation(book: Book, request: Request) -> tuple[Sequence[Conflict], bool]:
     No request closes a circle, but a loss can: who loses or gives up what it also waits for, stands
     behind those who came earlier.
     """
-    return survey(book, request).conflicts, bool(circle_of(book, request.agent))
+    around = survey(book, request)
+    own = around.own_ticket.number if around.own_ticket is not None else NO_TICKET
+    return around.conflicts, bool(circle_of(book, request.agent, own))
 
 
 def _give_up(book: Book, outcome: Outcome, first: int) -> None:
