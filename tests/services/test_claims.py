@@ -412,3 +412,15 @@ def test_a_waiter_that_a_loss_puts_into_a_circle_is_refused_soon(crew):
     waiter.join(8)
 
     assert answers[0].why == "deadlock"
+
+
+def test_a_ticket_for_what_one_holds_by_now_is_withdrawn_with_word_of_it(crew):
+    crew.claim("alice", "a")
+    crew.claim("bob", "a", queue=True)
+    crew.release("alice", "a")
+    crew.claim("bob", "a", "b")
+
+    crew.claim("bob", "a")
+
+    assert crew.waiting() == []
+    assert crew.kinds()[-1] == "lock_unqueued"

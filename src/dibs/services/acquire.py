@@ -267,8 +267,10 @@ def _grant(book: Book, request: Request, beat: Beat, around: Survey, max_hold: f
         token = _grant_fresh(book, request, beat.role, fresh, hard, claims)
         if around.own or beat.lost:
             beat = _replace_earlier(book, agent, beat, around, fresh)
-    if around.own_ticket is not None:
-        book.drop_ticket(around.own_ticket)
+    if around.own_ticket is not None and fresh:
+        book.drop_ticket(around.own_ticket)  # the entry that grants says so
+    elif around.own_ticket is not None:
+        withdraw(book, around.own_ticket, "it holds it already")
     seen, shortest, earliest, count, lost, role = beat
     beat = Beat(seen, min(shortest, ttl), min(earliest, hard), count + len(fresh), lost, role)
     book.put_beat(agent, beat)
