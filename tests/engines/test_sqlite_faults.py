@@ -258,7 +258,7 @@ class TestTurns:
         first, second, _ = gates
         assert first.enter(time.monotonic(), 0.05)
         first.leave()
-        time.sleep(0.002)  # longer than a turn
+        time.sleep(0.004)  # longer than a turn
         stand_in_line(second)
 
         assert not first.enter(time.monotonic(), 0.05)

@@ -304,8 +304,8 @@ class Judge:
         token = oracle.token(step)
         chosen: dict[str, Hold] = {}
         for text in step.texts:
-            mine = oracle.meant(agent, text)
-            if not mine or any(token not in (0, hold.token) for hold in mine):
+            mine = [hold for hold in oracle.meant(agent, text) if token in (0, hold.token)]
+            if not mine:
                 return [], self._refusal(agent, text, token)
             chosen.update({hold.name: hold for hold in mine})
         if not step.texts:
