@@ -424,3 +424,17 @@ def test_a_ticket_for_what_one_holds_by_now_is_withdrawn_with_word_of_it(crew):
 
     assert crew.waiting() == []
     assert crew.kinds()[-1] == "lock_unqueued"
+
+
+def test_a_waiters_ticket_that_becomes_a_standing_one_lapses_like_any_other(crew):
+    crew.claim("alice", "a", ttl=3600)
+    crew.claim("bob", "a", queue=True)
+    bob = crew.claims.all()[1][0].ticket._replace(standing=False, lasts=30.0)
+    crew.desk.apply(lambda book: book.put_ticket(bob))
+    crew.desk.apply(lambda book: book.put_beat("bob", book.beat("bob")._replace(ttl=1e12)))
+    crew.claim("bob", "a", queue=True)
+    crew.clock.advance(300)
+
+    crew.claim("bob", "b")
+
+    assert crew.waiting() == []

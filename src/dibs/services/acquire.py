@@ -226,6 +226,8 @@ def _waits_of(book: Book, agent: str) -> Iterator[Wait]:
 def _queue(
     book: Book, request: Request, beat: Beat, own: Ticket | None, waiting: Waiting
 ) -> Ticket:
+    if waiting.standing:
+        book.put_beat(request.agent, beat._replace(ttl=min(beat.ttl, waiting.lasts)))
     if own is not None:
         ticket = own._replace(seen=book.now, lasts=waiting.lasts, standing=waiting.standing)
         if waiting.standing:
@@ -248,8 +250,6 @@ def _queue(
         waiting.lasts, waiting.until, request.reason, request.task, waiting.standing,
     )  # fmt: skip
     book.file_ticket(ticket)
-    if waiting.standing:
-        book.put_beat(request.agent, beat._replace(ttl=min(beat.ttl, waiting.lasts)))
     return ticket
 
 
