@@ -64,6 +64,11 @@ class Survey:
         self.dead: dict[str, Claim] = {}
         self.dead_tickets: list[Ticket] = []
 
+    @property
+    def own_number(self) -> int:
+        """The number of the requester's own ticket for this."""
+        return NO_TICKET if self.own_ticket is None else self.own_ticket.number
+
 
 def survey(book: Book, request: Request) -> Survey:
     """Look at everything that overlaps ``request``; change nothing."""
@@ -187,8 +192,7 @@ def _tell_denied(book: Book, request: Request, beat: Beat, conflict: Conflict) -
 
 
 def _closes_circle(book: Book, request: Request, around: Survey) -> tuple[Wait, ...]:
-    own = around.own_ticket.number if around.own_ticket is not None else NO_TICKET
-    if not _entangled(book, request.agent, own):
+    if not _entangled(book, request.agent, around.own_number):
         return ()
     waits = [Wait(request.agent, c.pattern, c.holder) for c in around.conflicts]
     return find_cycle(request.agent, waits, lambda agent: _waits_of(book, agent))

@@ -25,7 +25,7 @@ from dibs.core.claims import (
 )
 from dibs.core.durations import check_ttl, check_wait
 from dibs.core.values import Record
-from dibs.services.acquire import NO_TICKET, SHOWN, Waiting, attempt, circle_of, survey
+from dibs.services.acquire import SHOWN, Waiting, attempt, circle_of, survey
 from dibs.services.presence import arrive, withdraw
 
 TYPE_CHECKING = False
@@ -227,8 +227,7 @@ def _situation(book: Book, request: Request) -> tuple[Sequence[Conflict], bool]:
     behind those who came earlier.
     """
     around = survey(book, request)
-    own = around.own_ticket.number if around.own_ticket is not None else NO_TICKET
-    return around.conflicts, bool(circle_of(book, request.agent, own))
+    return around.conflicts, bool(circle_of(book, request.agent, around.own_number))
 
 
 def _give_up(book: Book, outcome: Outcome, first: int) -> None:
