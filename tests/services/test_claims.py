@@ -284,6 +284,32 @@ def test_a_wait_ends_as_timeout_and_leaves_no_ticket(crew):
     assert crew.waiting() == []
 
 
+@pytest.mark.parametrize(("name", "calls"), [("transact", 1), ("view", 1), ("view", 2)])
+def test_a_wait_broken_off_at_any_call_leaves_no_ticket(crew, name, calls, monkeypatch):
+    crew.claim("alice", "a")
+    monkeypatch.setattr(crew.engine, name, broken_off(getattr(crew.engine, name), calls))
+
+    with pytest.raises(KeyboardInterrupt):
+        crew.claim("bob", "a", wait=60)
+
+    monkeypatch.undo()
+    assert crew.waiting() == []
+
+
+def broken_off(call, calls):
+    """Let the interrupt come when the call has taken effect, before anybody learns of it."""
+    left = [calls]
+
+    def wrapped(step):
+        answer = call(step)
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return answer
+
+    return wrapped
+
+
 def test_a_waiter_is_granted_when_the_holder_releases(crew):
     crew.claim("alice", "a")
     answers = []

@@ -106,10 +106,20 @@ class Claims:
                 lambda: self._attempt(book, caller, request, patience, queue),
             )  # fmt: skip
 
-        outcome = self._desk.apply(step)
-        if not patience or not isinstance(outcome, Queued):
-            return outcome
-        return self._wait(request, outcome, patience, step, keep=queue)
+        if not patience:
+            return self._desk.apply(step)
+        try:
+            outcome = self._desk.apply(step)
+            if not isinstance(outcome, Queued):
+                return outcome
+            outcome = self._wait(request, outcome, patience, step)
+        except BaseException:
+            # Wherever it was broken off, maybe on the way back from the queue: nobody waits now.
+            self._give_up(request, keep=queue)
+            raise
+        if not isinstance(outcome, Granted):
+            self._give_up(request, keep=queue)
+        return outcome
 
     def _attempt(
         self, book: Book, caller: Caller, request: Request, patience: float, queue: bool
@@ -125,9 +135,7 @@ class Claims:
             waiting = Waiting(book.now + patience, config.waiter_ttl, standing=False)
         return attempt(book, request, beat, max_hold=config.max_hold, waiting=waiting)
 
-    def _wait(
-        self, request: Request, queued: Queued, patience: float, step: Step, *, keep: bool
-    ) -> Outcome:
+    def _wait(self, request: Request, queued: Queued, patience: float, step: Step) -> Outcome:
         """Wait for a turn: look on every change, act only when the way is free or a beat is due."""
         outcome: Outcome = queued
         conflicts: Sequence[Conflict] = queued.conflicts
@@ -135,23 +143,24 @@ class Claims:
         beat_every = self._desk.look(lambda book: self._beat_every(book, request.agent))
         next_beat = time.monotonic() + beat_every
         newest = 0
-        try:
-            while isinstance(outcome, Queued):
-                now = time.monotonic()
-                if now >= give_up:
-                    return Denied(tuple(conflicts[:SHOWN]), "timeout")
-                soonest = now + min(conflict.expires_in for conflict in conflicts)
-                pause = max(SHORTEST_PAUSE, min(give_up, next_beat, soonest) - now)
-                newest = self._desk.engine.wait(newest, pause)
-                conflicts, circle = self._desk.look(partial(_situation, request=request))
-                if not conflicts or circle or time.monotonic() >= next_beat:
-                    outcome = self._desk.apply(step)
-                    conflicts = () if isinstance(outcome, Granted) else outcome.conflicts
-                    next_beat = time.monotonic() + beat_every
-            return outcome
-        finally:
-            if not isinstance(outcome, Granted) and not keep:
-                self._desk.apply(lambda book: _give_up(book, outcome, queued.ticket.number))
+        while isinstance(outcome, Queued):
+            now = time.monotonic()
+            if now >= give_up:
+                return Denied(tuple(conflicts[:SHOWN]), "timeout")
+            soonest = now + min(conflict.expires_in for conflict in conflicts)
+            pause = max(SHORTEST_PAUSE, min(give_up, next_beat, soonest) - now)
+            newest = self._desk.engine.wait(newest, pause)
+            conflicts, circle = self._desk.look(partial(_situation, request=request))
+            if not conflicts or circle or time.monotonic() >= next_beat:
+                outcome = self._desk.apply(step)
+                conflicts = () if isinstance(outcome, Granted) else outcome.conflicts
+                next_beat = time.monotonic() + beat_every
+        return outcome
+
+    def _give_up(self, request: Request, *, keep: bool) -> None:
+        """Take the waiter's ticket out of the queue, even one that has just run out."""
+        if not keep:
+            self._desk.apply(partial(_leave_queue, request=request))
 
     def _beat_every(self, book: Book, agent: str) -> float:
         """Return how often a waiter shows up: its ticket and its claims must outlast the pause."""
@@ -230,11 +239,12 @@ def _situation(book: Book, request: Request) -> tuple[Sequence[Conflict], bool]:
     return around.conflicts, bool(circle_of(book, request.agent, around.own_number))
 
 
-def _give_up(book: Book, outcome: Outcome, first: int) -> None:
-    """Take the waiter's ticket out of the queue, even one that has just run out."""
-    number = outcome.ticket.number if isinstance(outcome, Queued) else first
-    ticket = book.ticket(number)
-    if ticket is not None:
+def _leave_queue(book: Book, request: Request) -> None:
+    around = survey(book, request)
+    tickets = [ticket for ticket in around.dead_tickets if ticket.agent == request.agent]
+    if around.own_ticket is not None:
+        tickets.append(around.own_ticket)
+    for ticket in tickets:
         withdraw(book, ticket, "it gave up")
 
 
