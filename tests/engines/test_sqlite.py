@@ -379,3 +379,34 @@ class TestViewsForPeople:
         ]
         columns = read("SELECT group_concat(name) FROM pragma_table_info('activity_log')")
         assert columns == [("id,agent_id,agent_role,action_type,summary,details,timestamp",)]
+
+
+def test_a_sound_store_is_found_sound(tmp_path):
+    engine = SqliteEngine(tmp_path / "state" / "dibs.db", synchronous="full")
+    engine.transact(lambda txn: txn.put("k", "v"))
+
+    findings = {finding.what: finding for finding in engine.inspect()}
+
+    assert {finding.level for finding in findings.values()} == {"ok"}
+    assert "loss of power" in findings["durability"].text
+    engine.close()
+
+
+def test_a_store_that_a_power_cut_can_set_back_says_so(tmp_path):
+    engine = SqliteEngine(tmp_path / "state" / "dibs.db")
+
+    levels = {finding.what: finding.level for finding in engine.inspect()}
+
+    assert levels["durability"] == "warn"
+    engine.close()
+
+
+def test_repair_folds_the_log_back_and_keeps_everything(tmp_path):
+    engine = SqliteEngine(tmp_path / "state" / "dibs.db")
+    engine.transact(lambda txn: txn.put("k", "v"))
+
+    done = engine.repair()
+
+    assert len(done) == 1
+    assert engine.view(lambda txn: txn.get("k")) == "v"
+    engine.close()

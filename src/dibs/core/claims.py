@@ -114,7 +114,7 @@ class Lost(Record):
 
     pattern: str
     token: int
-    #: ``expired``, ``revoked``, ``transferred`` or ``terminated``.
+    #: ``expired``, ``revoked``, ``transferred``, ``terminated`` or ``void``.
     why: str
     at: float
     by: str = ""
@@ -125,6 +125,8 @@ class Lost(Record):
         """Say it to the old holder."""
         if self.why == "transferred":
             how = f"was handed to {self.by}"
+        elif self.why == "void":
+            how = "is void"
         elif self.by:
             how = f"was {self.why} by {self.by}"
         else:

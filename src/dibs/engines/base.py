@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from dibs.core.findings import Finding
     from dibs.core.ledger import Entry, Event
 
 T = TypeVar("T")
@@ -59,7 +60,15 @@ class Txn(Protocol):
 
 
 class Engine(Protocol):
-    """Where the state of one project lives."""
+    """Where the state of one project lives.
+
+    ``Unavailable`` means that nothing happened; ``Unknown`` that a change may or may not have happened.
+    """
+
+    #: None while the last view was fresh; else when the state that it saw was last known to be current.
+    as_of: float | None
+    #: The shortest ttl that this engine can keep, in seconds.
+    shortest_ttl: float
 
     def transact(self, step: Callable[[Txn], T]) -> T:
         """Apply ``step`` as if alone, make it durable, and return its answer.
@@ -70,7 +79,10 @@ class Engine(Protocol):
         ...
 
     def view(self, step: Callable[[Txn], T]) -> T:
-        """Run ``step`` on a consistent snapshot; a step that writes is a ``RuntimeError``."""
+        """Run ``step`` on a consistent snapshot; a step that writes is a ``RuntimeError``.
+
+        It may run more than once, too.
+        """
         ...
 
     def wait(self, after: int, timeout: float) -> int:
@@ -82,4 +94,12 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give back what the engine holds; a closed engine is not used again."""
+        ...
+
+    def inspect(self) -> list[Finding]:
+        """Say what the store promises as it is configured, and what stands in the way."""
+        ...
+
+    def repair(self) -> list[str]:
+        """Put right what can be put right without losing anything; say what was done, a line each."""
         ...

@@ -6,6 +6,7 @@ import json
 import time
 from bisect import bisect_left, bisect_right, insort
 
+from dibs.core.findings import Finding, Level
 from dibs.core.ledger import Entry
 from dibs.engines.readonly import RefusesWrites
 
@@ -43,6 +44,9 @@ class _State:
 class MemoryEngine:
     """Keep the state in memory; ``connect`` gives further handles on the same state."""
 
+    as_of: float | None = None
+    shortest_ttl = 5.0
+
     def __init__(
         self, clock: Callable[[], float] = time.time, *, _state: _State | None = None
     ) -> None:
@@ -78,6 +82,15 @@ class MemoryEngine:
 
     def close(self) -> None:
         """Do nothing: the state goes with its last handle."""
+
+    def inspect(self) -> list[Finding]:
+        """Say what this store promises."""
+        lasts = "the state ends with this process, and no other process sees it"
+        return [Finding(Level.WARN, "durability", lasts)]
+
+    def repair(self) -> list[str]:
+        """Do nothing: there is nothing that could break."""
+        return []
 
 
 class _MemoryTxn:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
+    from dibs.core.findings import Finding
     from dibs.engines.base import Txn
     from dibs.engines.clock import Sources
 
@@ -34,6 +35,9 @@ class SqliteEngine:
     """
 
     __slots__ = ("__weakref__", "_closed", "_link", "_lock", "_lost", "_options")
+
+    as_of: float | None = None
+    shortest_ttl = 5.0
 
     def __init__(
         self,
@@ -111,6 +115,18 @@ class SqliteEngine:
             self._shut()
         finally:
             self._lock.release()
+
+    def inspect(self) -> list[Finding]:
+        """Say what this store promises as it is configured."""
+        from dibs.engines.sqlite_check import inspect
+
+        return inspect(self._options)
+
+    def repair(self) -> list[str]:
+        """Fold the log back into the file and check it; a damaged file is left as it is."""
+        from dibs.engines.sqlite_check import repair
+
+        return repair(self._options)
 
     def _newest(self) -> int:
         if not self._lock.acquire(False):

@@ -1,0 +1,23 @@
+"""What a look at an engine finds."""
+
+from __future__ import annotations
+
+from dibs.core.values import Record, Words
+
+
+class Level(metaclass=Words):
+    """How much a finding matters."""
+
+    OK = "ok"
+    #: A promise holds only in part; the text says which.
+    WARN = "warn"
+    #: The engine cannot be used safely so.
+    BAD = "bad"
+
+
+class Finding(Record):
+    """One thing that is so, and what follows from it."""
+
+    level: str
+    what: str
+    text: str

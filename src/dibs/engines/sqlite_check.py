@@ -1,0 +1,67 @@
+"""Looking after a SQLite store: what it promises as it is configured, and what can be put right."""
+
+from __future__ import annotations
+
+import apsw
+
+from dibs.core.findings import Finding, Level
+from dibs.engines.sqlite_errors import translate
+from dibs.engines.sqlite_open import Options, open_store
+
+_DURABLE = {
+    "full": Finding(Level.OK, "durability", "a change that was answered survives a loss of power"),
+    "normal": Finding(
+        Level.WARN,
+        "durability",
+        "survives every crash of a process; a loss of power can undo the newest changes"
+        " (store.synchronous = full prevents that)",
+    ),
+}
+
+
+def inspect(options: Options) -> list[Finding]:
+    """Say what the store promises."""
+    opened = open_store(options)
+    try:
+        db = opened.db
+        findings = [
+            Finding(Level.OK, "store", f"{options.path}, SQLite {apsw.sqlite_lib_version()}"),
+            Finding(Level.OK, "reach", "all processes of this machine; no other machine"),
+            Finding(Level.OK, "clock", "this machine's clock since boot: deaf to clock changes"),
+            _DURABLE[options.synchronous],
+            _integrity(db),
+        ]
+        if opened.gate is None:
+            findings.append(Finding(Level.BAD, "access", f"{options.path} can only be read"))
+        return findings
+    finally:
+        opened.db.close(True)
+        if opened.gate is not None:
+            opened.gate.close()
+
+
+def repair(options: Options) -> list[str]:
+    """Fold the write-ahead log back into the file; change nothing in one that is damaged."""
+    opened = open_store(options)
+    try:
+        if opened.gate is None or _integrity(opened.db).level != Level.OK:
+            return []
+        _, moved = opened.db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    except apsw.Error as error:
+        raise translate(error, options.path) from error
+    else:
+        return [f"folded {moved} pages of the log back into {options.path}"] if moved > 0 else []
+    finally:
+        opened.db.close(True)
+        if opened.gate is not None:
+            opened.gate.close()
+
+
+def _integrity(db: apsw.Connection) -> Finding:
+    try:
+        found = [str(row[0]) for row in db.execute("PRAGMA quick_check(5)")]
+    except apsw.Error as error:
+        found = [str(error)]
+    if found == ["ok"]:
+        return Finding(Level.OK, "integrity", "the file is sound")
+    return Finding(Level.BAD, "integrity", "; ".join(found)[:300])

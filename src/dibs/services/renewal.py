@@ -1,0 +1,37 @@
+"""A new life of a store: what is left of the one before, and who is told.
+
+A store can lose its newest writes: a server that failed over, was emptied, or whose clock was moved. Then
+nobody knows which grants were lost with them. So none of the claims that are left holds any longer: their
+tokens are fenced, and their holders are told to claim again. Everything else stays.
+"""
+
+from __future__ import annotations
+
+from dibs.core.claims import Lost
+from dibs.core.ledger import Kind
+from dibs.services.book import Book
+from dibs.services.presence import lose
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.engines.base import Txn
+
+#: Who speaks in the ledger where no agent acts.
+STORE = "dibs"
+
+
+def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
+    """Void every claim of the earlier life, and say so; runs in the transaction that begins the new one."""
+    book = Book(txn, fold_case=fold_case)
+    claims = list(book.claims())
+    for key, claim in claims:
+        lose(book, key, claim, Lost(claim.pattern, claim.token, "void", book.now, "", why))
+    book.emit(
+        STORE,
+        "store",
+        Kind.LEDGER_RESTARTED,
+        f"the store began a new life: {why}; {len(claims)} claims are void",
+        why=why,
+        claims=len(claims),
+    )
+    book.flush()

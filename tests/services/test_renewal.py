@@ -1,0 +1,52 @@
+"""A new life of a store: its claims are void, and their holders are told."""
+
+import pytest
+from tests.services.crew import caller
+
+from dibs.core.claims import Granted
+from dibs.core.ledger import Kind
+from dibs.errors import Fenced
+from dibs.services.renewal import begin_life
+
+
+def test_a_new_life_voids_every_claim_and_fences_its_token(crew):
+    token = crew.claim("alice", "src/**").token
+
+    crew.engine.transact(lambda txn: begin_life(txn, "the server lost its newest writes"))
+
+    assert crew.held() == set()
+    with pytest.raises(Fenced, match="void"):
+        crew.release("alice", "src/**", token=token)
+    assert isinstance(crew.claim("bob", "src/a.py"), Granted)
+
+
+def test_a_holder_is_told_why_its_claim_is_void(crew):
+    crew.claim("alice", "src/a.py")
+
+    crew.engine.transact(lambda txn: begin_life(txn, "the server lost its newest writes"))
+
+    (lost,) = crew.agents.show("alice")[1]
+    assert str(lost) == "your claim on src/a.py is void: the server lost its newest writes"
+
+
+def test_the_ledger_says_that_a_new_life_began(crew):
+    crew.claim("alice", "a", "b")
+
+    crew.engine.transact(lambda txn: begin_life(txn, "it was emptied"))
+
+    entry = crew.engine.view(lambda txn: next(txn.events(newest_first=True)))
+    assert (entry.kind, entry.details) == (
+        Kind.LEDGER_RESTARTED, {"why": "it was emptied", "claims": 2},
+    )  # fmt: skip
+
+
+def test_the_queue_outlives_a_new_life(crew):
+    crew.claim("alice", "a")
+    crew.claim("bob", "a", queue=True)
+
+    crew.engine.transact(lambda txn: begin_life(txn, "it was emptied"))
+
+    assert crew.waiting() == ["bob"]
+    assert not isinstance(crew.claim("carol", "a"), Granted)
+    assert isinstance(crew.claim("bob", "a"), Granted)
+    assert crew.agents.show(caller("bob").id)[0].agent.id == "bob"
