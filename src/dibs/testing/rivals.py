@@ -136,7 +136,7 @@ class Failures:
             txn.delete("also")
             txn.put("added", "new")
             txn.emit(event("never"))
-            txn.trim(10**9)
+            txn.trim(10**15)
             raise Broken
 
         refused(Broken, lambda: engine.transact(step))

@@ -1,0 +1,225 @@
+"""State in Redis: the engine for several machines that share a server.
+
+A step runs on what this handle knows of the store. One script then checks, at one moment, that all of it is
+still so, and writes. If not, the server says what changed, and the step runs again. So a claim is one round
+trip, and no rule stands in the script.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import allocate_lock
+from functools import partial
+
+from dibs.engines import clock as clocks
+from dibs.engines.redis_errors import busy, unavailable, unknown
+from dibs.engines.redis_session import Session
+from dibs.engines.redis_txn import RedisTxn, RedisView
+from dibs.engines.redis_url import parse
+from dibs.engines.redis_wire import Cut, NotSent
+from dibs.errors import Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from dibs.core.findings import Finding
+    from dibs.engines.base import Txn
+    from dibs.engines.redis_link import Link
+    from dibs.engines.redis_wait import Waiter
+
+    T = TypeVar("T")
+
+_monotonic = time.monotonic
+#: After how many refusals in one call a writer asks to be let through before others.
+_PATIENCE = 4
+#: Seconds that a writer rests while another one has the turn.
+_REST = 0.002
+
+
+class RedisEngine:
+    """Keep the state of ``project`` on the server that ``url`` names.
+
+    No call takes much longer than ``timeout`` seconds beyond the step itself. With ``replicas`` a change is
+    answered only when so many replicas have it. ``memory`` is a file in which this machine keeps what it saw
+    of the store. ``renew`` is the step with which a new life of the store begins.
+    """
+
+    as_of: float | None = None
+    shortest_ttl = 5.0
+
+    def __init__(
+        self,
+        url: str,
+        project: str,
+        *,
+        timeout: float = 5.0,
+        replicas: int = 0,
+        memory: str = "",
+        renew: Callable[[Txn, str], None] | None = None,
+        sources: clocks.Sources | None = None,
+    ) -> None:
+        self._target = parse(url)
+        self._session = Session(
+            self._target, project, memory, renew, sources or clocks.system_sources()
+        )
+        self._timeout = timeout
+        self._replicas = replicas
+        self._lock = allocate_lock()
+        self._waiters: list[Waiter] = []
+        self._closed = False
+        self._session.link(_monotonic() + timeout)
+
+    def transact(self, step: Callable[[Txn], T]) -> T:
+        """Apply ``step`` as if alone, make it durable, and return its answer."""
+        until = self._enter()
+        try:
+            return self._run(step, RedisTxn, until)
+        finally:
+            self._lock.release()
+
+    def view(self, step: Callable[[Txn], T]) -> T:
+        """Run ``step`` on a consistent snapshot; refuse it if it writes."""
+        until = self._enter()
+        try:
+            return self._run(step, RedisView, until)
+        finally:
+            self._lock.release()
+
+    def wait(self, after: int, timeout: float) -> int:
+        """Block until the ledger has moved past ``after``; return its newest number."""
+        from dibs.engines.redis_wait import Waiter
+
+        if self._closed:
+            raise RuntimeError("the engine is closed")
+        waiter = self._waiters.pop() if self._waiters else Waiter(self._session, self._timeout)
+        try:
+            return waiter.wait(after, timeout)
+        finally:
+            self._waiters.append(waiter)
+
+    def close(self) -> None:
+        """Give back the connection; a closed engine is not used again."""
+        self._closed = True
+        self._session.close()
+        while self._waiters:
+            self._waiters.pop().close()
+
+    def inspect(self) -> list[Finding]:
+        """Say what this store promises as it is configured."""
+        from dibs.engines.redis_check import inspect
+
+        until = self._enter()
+        try:
+            return inspect(self._session.link(until), self._replicas, until)
+        except (NotSent, Cut) as problem:
+            raise unavailable(self._target, problem) from problem
+        finally:
+            self._lock.release()
+
+    def repair(self) -> list[str]:
+        """Look at the store anew, which begins a new life where the old one cannot be trusted."""
+        until = self._enter()
+        try:
+            before = self._session.link(until).life
+            self._session.drop()
+            after = self._session.link(until).life
+        finally:
+            self._lock.release()
+        return [] if after == before else ["the store began a new life; all claims are void"]
+
+    def _enter(self) -> float:
+        """Keep other threads out, and return the moment at which the call gives up."""
+        if self._closed:
+            raise RuntimeError("the engine is closed")
+        until = _monotonic() + self._timeout
+        if not self._lock.acquire(False) and not self._lock.acquire(timeout=self._timeout):
+            raise busy(self._target)
+        return until
+
+    def _run(self, step: Callable[[Txn], T], kind: type[RedisTxn], until: float) -> T:
+        tries = 0
+        while True:
+            link = self._session.link(until)
+            read = partial(link.entries, until=until)
+            txn = kind(link.replica, link.now(), (link.newest, link.base), read)
+            started = _monotonic()
+            try:
+                answer = step(txn)
+            except (NotSent, Cut) as problem:
+                self._session.failed(problem, until)
+                continue
+            except Exception:
+                # It counts only if what the step saw was so.
+                until += _monotonic() - started
+                if self._confirmed(link, txn, until):
+                    raise
+                continue
+            until += _monotonic() - started
+            if not txn.writes:
+                done = self._confirmed(link, txn, until)
+            else:
+                turn = "" if tries < _PATIENCE else f"{os.getpid()}-{id(self):x}"
+                done = self._written(link, txn, turn, until)
+            if done:
+                return answer
+            tries += 1
+            if _monotonic() >= until:
+                raise busy(self._target)
+
+    def _confirmed(self, link: Link, txn: RedisTxn, until: float) -> bool:
+        """Ask the server whether all that a step saw is so; take in what is not."""
+        points, ranges = list(txn.guessed_points), list(txn.guessed_ranges)
+        version = link.replica.version
+        try:
+            header = link.look(points, ranges, until)
+        except (NotSent, Cut) as problem:
+            self._session.failed(problem, until)
+            return False
+        if not self._session.in_order(link, header, until):
+            return False
+        link.learn(header, points, ranges)
+        wrong = any(value is not None for value in header.points) or any(header.ranges)
+        return header.version == version and not wrong and int(txn.now * 1e6) >= header.latest
+
+    def _written(self, link: Link, txn: RedisTxn, turn: str, until: float) -> bool:
+        """Send a step's writes; tell whether they happened, else take in what stood against them."""
+        nonce = os.urandom(9).hex()
+        try:
+            header = link.write(txn, nonce, turn, (), until, self._replicas)
+        except NotSent as problem:
+            self._session.failed(problem, until)
+            return False
+        except Cut as problem:
+            return self._settled(nonce, link, problem, until)
+        if header.status == "ok":
+            link.keep(txn, header)
+            if link.acknowledged < self._replicas:
+                have = f"{link.acknowledged} of {self._replicas} replicas have it"
+                raise unknown(self._target, have)
+            return True
+        if self._session.in_order(link, header, until):
+            link.learn(header, list(txn.guessed_points), list(txn.guessed_ranges))
+            if header.status == "turn":
+                time.sleep(_REST)
+        return False
+
+    def _settled(self, nonce: str, link: Link, problem: Cut, until: float) -> bool:
+        """Find out what became of a write whose reply did not come."""
+        life, version = link.life, link.replica.version
+        self._session.drop()
+        while True:
+            try:
+                status = self._session.link(until).settle(nonce, life, version, until)
+            except (NotSent, Cut):
+                self._session.drop()
+            except Unavailable as error:
+                raise unknown(self._target, str(problem)) from error
+            else:
+                if status in {"ok", "again"}:
+                    return status == "again"
+                raise unknown(self._target, str(problem))
+            if _monotonic() >= until:
+                raise unknown(self._target, str(problem))

@@ -1,0 +1,92 @@
+"""The lives of a Redis store: when one begins, and why the one before cannot be trusted to the end.
+
+A life ends when the server may have lost writes that were answered: it was emptied, set back, restarted
+without having everything on disk, or another server took over; and when its clock jumped, because then claims
+may have ended early. The new life counts above all numbers of the old one.
+"""
+
+from __future__ import annotations
+
+import time
+
+from dibs.engines import redis_server as servers
+from dibs.engines.redis_link import RATE, STEP
+from dibs.engines.redis_memory import Memory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.engines.clock import Sources
+    from dibs.engines.redis_link import Header, Link
+    from dibs.engines.redis_server import Facts
+
+
+class Verdict:
+    """What to do about the life that was found."""
+
+    __slots__ = ("adopt", "jump", "why")
+
+    def __init__(self, why: str = "", *, jump: float = 0.0, adopt: bool = False) -> None:
+        #: Why a new life begins; empty if the present one goes on.
+        self.why = why
+        #: How far the server's clock jumped, in seconds.
+        self.jump = jump
+        #: Whether only the server's run is to be noted: it was restarted and lost nothing.
+        self.adopt = adopt
+
+
+FRESH = "this is its first"
+
+
+def judge(
+    link: Link, header: Header, found: Facts, memory: Memory, sources: Sources, until: float
+) -> Verdict:
+    """Decide whether the life of the store goes on."""
+    why = _loss(header, memory)
+    if not why and header.run != found.run_id:
+        if servers.forgets_nothing(link.wire, found, until):
+            return Verdict(adopt=True)
+        why = "the server was restarted, and may have lost its newest writes"
+        if not found.never_a_replica:
+            why = "another server took over, which may lack the newest writes"
+    if why:
+        return Verdict(why)
+    jump = _jump(header, memory, sources)
+    return Verdict(f"the server's clock jumped by {jump:+.1f} s", jump=jump) if jump else Verdict()
+
+
+def _loss(header: Header, memory: Memory) -> str:
+    """Say what is lost for sure."""
+    if header.life is None:
+        return "the server was emptied" if memory.life else FRESH
+    if header.status == "damaged":
+        return "some of its keys were deleted"
+    if memory.life == header.life and memory.version > header.version:
+        return "its newest writes are gone"
+    return ""
+
+
+def _jump(header: Header, memory: Memory, sources: Sources) -> float:
+    """Return how far the clock jumped since this machine, or anybody, last saw it."""
+    now = header.now / 1e6
+    back = now - header.latest / 1e6
+    if header.latest and back < -STEP:
+        return back
+    if memory.life != header.life or memory.boot != sources.boot():
+        return 0.0
+    passed = sources.since_boot() - memory.since_boot
+    off = now - (memory.now + passed)
+    # What was remembered is a little older than the moment at which it was written down.
+    return off if passed >= 0 and abs(off) > max(2 * STEP, RATE * passed) else 0.0
+
+
+def seen(link: Link, sources: Sources) -> Memory:
+    """Return what is worth remembering of a store."""
+    return Memory(
+        link.life, max(0, link.replica.version), max(link.newest, link.base), link.now(),
+        sources.boot(), sources.since_boot(),
+    )  # fmt: skip
+
+
+def wall() -> float:
+    """Return the wall clock, which only anchors numbers."""
+    return time.time()

@@ -1,0 +1,212 @@
+"""A connection to a Redis store and what it knows: the script, the server's clock, rows that were read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+
+from dibs.core.values import Record
+from dibs.engines.redis_replica import Replica
+from dibs.engines.redis_txn import entry_of
+from dibs.engines.redis_wire import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from dibs.core.ledger import Entry
+    from dibs.engines.redis_txn import RedisTxn
+    from dibs.engines.redis_wire import Wire
+
+#: Keys of a project, in the order of the script; they share one hash tag, so a cluster keeps them together.
+NAMES = ("meta", "values", "keys", "changes", "ledger")
+#: Entries of the ledger that are read at once.
+PAGE = 500
+#: How far the server's clock may be off what ours expects: seconds, and share of the time between.
+STEP, RATE = 0.25, 0.05
+
+with open(os.path.join(os.path.dirname(__file__), "redis_script.lua"), encoding="utf-8") as _file:
+    SCRIPT = _file.read()
+_SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
+
+_monotonic = time.monotonic
+
+
+def key_of(project: str, name: str) -> str:
+    """Return the name of one of a project's keys."""
+    return f"dibs:{{{project}}}:{name}"
+
+
+class Header(Record):
+    """What the script answers."""
+
+    status: str
+    #: The store's present life; None if there is no store.
+    life: str | None
+    version: int
+    #: Microseconds on the engine's clock.
+    now: int
+    newest: int
+    base: int
+    latest: int
+    #: What is added to the server's clock, in microseconds.
+    offset: int
+    run: str
+    changed: list[str]
+    points: list[str | None]
+    ranges: list[list[str]]
+
+
+class Link:
+    """One connection's knowledge of the store. One thread uses it at a time."""
+
+    __slots__ = ("_asked", "_at", "_base_now", "_keys", "_since_boot", "_slack", "acknowledged", "base",
+                 "jump", "life", "newest", "replica", "wire")  # fmt: skip
+
+    def __init__(self, wire: Wire, project: str, since_boot: Callable[[], float]) -> None:
+        self.wire = wire
+        self._keys = tuple(key_of(project, name) for name in NAMES)
+        self._since_boot = since_boot
+        self.replica = Replica()
+        self.life = ""
+        self.newest = self.base = 0
+        self._base_now = self._at = self._slack = self._asked = 0.0
+        #: How far the server's clock has jumped, in seconds, as far as this link can tell.
+        self.jump = 0.0
+        #: How many replicas have the newest write, where that was asked for.
+        self.acknowledged = 0
+
+    def key(self, name: str) -> str:
+        """Return the name of one of the project's keys."""
+        return self._keys[NAMES.index(name)]
+
+    def now(self) -> float:
+        """Return the moment on the engine's clock: never ahead of the server's."""
+        return self._base_now + (self._since_boot() - self._at)
+
+    def shift(self, seconds: float) -> None:
+        """Move our reading of the engine's clock: the store is about to do the same."""
+        self._base_now += seconds
+        self.jump = 0.0
+
+    def begin(self, until: float) -> Header:
+        """Forget what was known, and ask what life the store has."""
+        self.life = ""
+        self.replica.forget()
+        header = self.look((), (), until)
+        self.life = header.life or ""
+        self.jump = 0.0
+        if header.life is not None:
+            self.learn(header, (), ())
+        return header
+
+    def look(
+        self, points: Sequence[str], ranges: Sequence[tuple[str, str]], until: float
+    ) -> Header:
+        """Ask what is there, and what changed."""
+        known = self.replica.version if self.replica.version >= 0 else ""
+        return self._run(("look", self.life, known, "", "", ""), points, ranges, (), until)
+
+    def write(
+        self, txn: RedisTxn, nonce: str, turn: str, meta: Sequence[str | int], until: float,
+        replicas: int,
+    ) -> Header:  # fmt: skip
+        """Write what a step wants, if all that it saw is still so."""
+        known = self.replica.version if self.replica.version >= 0 else ""
+        head = ("write", self.life, known, int(txn.now * 1e6), nonce, turn)
+        tail = [*txn.words(), len(meta) // 2, *meta, txn.dropped_below]
+        left = max(1, int((until - _monotonic()) * 800))
+        then = (("WAIT", replicas, left),) if replicas else ()
+        return self._run(
+            head, list(txn.guessed_points), list(txn.guessed_ranges), tail, until, then
+        )
+
+    def settle(self, nonce: str, life: str, version: int, until: float) -> str:
+        """Find out what became of a write on top of ``version``: if it has not happened, it never will."""
+        known = version if version >= 0 else ""
+        return self._run(("settle", life, known, "", nonce, ""), (), (), (), until).status
+
+    def _run(
+        self,
+        head: tuple[str | int, ...],
+        points: Sequence[str],
+        ranges: Sequence[tuple[str, str]],
+        tail: Sequence[str | int],
+        until: float,
+        then: Sequence[tuple[str | int, ...]] = (),
+    ) -> Header:
+        words: list[Any] = [*self._keys, *head, len(points), *points, len(ranges)]
+        for pair in ranges:
+            words += pair
+        words += tail
+        self._asked = self._since_boot()
+        try:
+            replies = self.wire.calls((("EVALSHA", _SHA, len(NAMES), *words), *then), until)
+        except Refused as error:
+            if not str(error).startswith("NOSCRIPT"):
+                raise
+            replies = self.wire.calls((("EVAL", SCRIPT, len(NAMES), *words), *then), until)
+        header = Header(*replies[0])
+        self._note_time(header)
+        if then:
+            self.acknowledged = replies[1]
+        return header
+
+    def _note_time(self, header: Header) -> None:
+        """Set our clock by the server's, and notice if that has jumped."""
+        read, now = self._since_boot(), header.now / 1e6
+        if self._at:
+            expected, passed = self.now(), read - self._at
+            early = now - (expected - (read - self._asked))
+            late = now - expected - self._slack
+            allowed = max(STEP, RATE * passed)
+            self.jump = early if early < -allowed else late if late > allowed else 0.0
+        self._base_now, self._at, self._slack = now, read, read - self._asked
+
+    def learn(
+        self, header: Header, points: Sequence[str], ranges: Sequence[tuple[str, str]]
+    ) -> None:
+        """Take in what the server said."""
+        replica = self.replica
+        if header.status == "reset":
+            replica.forget()
+            return
+        replica.version = header.version
+        self.newest, self.base = header.newest, header.base
+        for key, value in zip(header.changed[::2], header.changed[1::2], strict=True):
+            replica.change(key, value)
+        replica.points.update(zip(points, header.points, strict=False))
+        for pair, rows in zip(ranges, header.ranges, strict=False):
+            replica.learn_range(pair, rows)
+
+    def keep(self, txn: RedisTxn, header: Header) -> None:
+        """Take in what a step wrote, and that its guesses were right."""
+        replica = self.replica
+        replica.version = header.version
+        for key in txn.guessed_points:
+            replica.points[key] = None
+        for pair in txn.guessed_ranges:
+            replica.learn_range(pair, ())
+        for key, value in txn.pending.items():
+            replica.change(key, value)
+        if txn.entries_out:
+            self.newest = txn.entries_out[-1][0]
+        replica.bound()
+
+    def entries(self, after: int, upto: int, newest_first: bool, until: float) -> Iterator[Entry]:
+        """Yield the ledger's entries above ``after`` and up to ``upto``, page by page."""
+        ledger = self.key("ledger")
+        while after < upto:
+            low, high = f"{after + 1}-0", f"{upto}-0"
+            command = (
+                ("XREVRANGE", ledger, high, low) if newest_first else ("XRANGE", ledger, low, high)
+            )
+            page = self.wire.call(*command, "COUNT", PAGE, until=until)
+            for identifier, flat in page:
+                yield entry_of(identifier, flat)
+            if len(page) < PAGE:
+                return
+            last = int(page[-1][0].partition("-")[0])
+            after, upto = (after, last - 1) if newest_first else (last, upto)

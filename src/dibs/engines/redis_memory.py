@@ -1,0 +1,71 @@
+"""What a machine remembers of a Redis store between calls, outside of Redis: the anchor of its lives.
+
+A server that lost its newest writes cannot say so. The machine that saw a later version, a higher number or
+an earlier clock can. One small file in the project's state folder holds that.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from dibs.core.values import Record
+
+#: 2026-01-01 in seconds: lives are counted in minutes from here.
+_FIRST_MINUTE = 1_767_225_600
+#: How many numbers there are for each minute; a store does not write that many on average.
+_PER_MINUTE = 10_000
+
+
+class Memory(Record):
+    """The newest that this machine saw of one store."""
+
+    life: str = ""
+    version: int = 0
+    newest: int = 0
+    #: The engine's clock, in seconds, when this machine's clock since boot showed ``since_boot``.
+    now: float = 0.0
+    boot: str = ""
+    since_boot: float = 0.0
+
+
+def recall(path: str) -> Memory:
+    """Return what was remembered; nothing if there is nothing, or nothing that can be read."""
+    if not path:
+        return Memory()
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Memory(**json.load(file))
+    except (OSError, ValueError, TypeError):
+        return Memory()
+
+
+def remember(path: str, memory: Memory, *, firmly: bool) -> None:
+    """Write down what was seen; ``firmly`` where a loss of power must not undo it.
+
+    Where nothing can be written, the store still works; this machine only notices less.
+    """
+    if not path:
+        return
+    temporary = f"{path}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            json.dump(memory._asdict(), file)
+            if firmly:
+                file.flush()
+                os.fsync(handle)
+        os.replace(temporary, path)
+    except OSError:
+        return
+
+
+def base_of_life(wall: float, newest: int, memory: Memory) -> int:
+    """Return the number above which a new life counts: above all that anybody can have seen.
+
+    Time itself is the anchor that all machines share; what was seen stands in where a clock is wrong. The
+    numbers of writes that were lost without anybody here having seen them are left out.
+    """
+    minutes = max(0, int(wall - _FIRST_MINUTE) // 60)
+    return max(minutes * _PER_MINUTE, newest + _PER_MINUTE, memory.newest + _PER_MINUTE)

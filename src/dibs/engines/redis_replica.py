@@ -1,0 +1,87 @@
+"""What a handle knows of a Redis store: rows as of one version, kept true by what the server says changed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    Key = tuple[str, str]
+
+#: Ranges and points that are kept; beyond them everything is forgotten and read anew.
+MOST = 4096
+
+
+class Rows:
+    """The rows of one range, in order."""
+
+    __slots__ = ("keys", "values")
+
+    def __init__(self, flat: Sequence[str] = ()) -> None:
+        #: Sorted by code points, as the server sorts their bytes.
+        self.keys = list(flat[::2])
+        self.values = dict(zip(self.keys, flat[1::2], strict=True))
+
+    def set(self, key: str, value: str | None) -> None:
+        """Note what became of one key."""
+        if value is None:
+            if self.values.pop(key, None) is not None:
+                del self.keys[bisect_left(self.keys, key)]
+            return
+        if key not in self.values:
+            insort(self.keys, key)
+        self.values[key] = value
+
+
+class Replica:
+    """Points and ranges that were read, all as of ``version``; nothing else is known."""
+
+    __slots__ = ("_by_prefix", "_lengths", "points", "ranges", "version")
+
+    def __init__(self) -> None:
+        self.version = -1
+        self.points: dict[str, str | None] = {}
+        self.ranges: dict[Key, Rows] = {}
+        #: The ranges again, by their prefix, and how long prefixes are: to find those that a key is in.
+        self._by_prefix: dict[str, list[Key]] = {}
+        self._lengths: list[int] = []
+
+    def forget(self) -> None:
+        """Know nothing."""
+        self.__init__()  # type: ignore[misc]
+
+    def bound(self) -> None:
+        """Forget everything if it has become much."""
+        if len(self.ranges) > MOST or len(self.points) > MOST:
+            version = self.version
+            self.forget()
+            self.version = version
+
+    def learn_range(self, key: Key, flat: Sequence[str]) -> None:
+        """Note the rows of a range."""
+        if key not in self.ranges:
+            prefix = key[0]
+            if prefix not in self._by_prefix:
+                self._by_prefix[prefix] = []
+                if len(prefix) not in self._lengths:
+                    insort(self._lengths, len(prefix))
+            self._by_prefix[prefix].append(key)
+        self.ranges[key] = Rows(flat)
+
+    def change(self, key: str, value: str | None) -> None:
+        """Note what became of one key, wherever it is known."""
+        if key in self.points:
+            self.points[key] = value
+        for range_key in self._around(key):
+            self.ranges[range_key].set(key, value)
+
+    def _around(self, key: str) -> Iterator[Key]:
+        by_prefix = self._by_prefix
+        for length in self._lengths:
+            found = by_prefix.get(key[:length])
+            if found is not None and length <= len(key):
+                for range_key in found:
+                    if range_key[1] in key:
+                        yield range_key

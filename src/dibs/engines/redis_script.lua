@@ -1,0 +1,196 @@
+-- One step of the Redis engine: look, or check and write, at one moment. It knows keys, values and numbers,
+-- and no rule of ours.
+--
+-- KEYS  1 meta     hash: life, version, rows, newest, base, latest, offset, turn, turn_ends, run
+--       2 values   hash: key -> value
+--       3 keys     sorted set of all keys, in the order of their bytes
+--       4 changes  hash, a ring: version modulo RING -> version, nonce, "all" or "", changed keys; SEAM between
+--       5 ledger   stream, the id of an entry is its number
+--
+-- ARGV  1 "look", "write" or "settle"
+--       2 the life that the caller knows, "" for none
+--       3 the version that it knows, "" for none
+--       4 the moment that its step worked with, in microseconds ("write")
+--       5 nonce ("write", "settle")
+--       6 a name if the caller takes the turn when it is refused; "life" if this write begins a new life, which
+--         neither waits for a turn nor goes by the clock of the old one ("write")
+--       then, each list with its length before it: points to look at; ranges to look at, two words each.
+--       For "write" all of these must turn out empty: the step guessed so. Then again lists with their lengths:
+--       keys and values to put; keys to delete; entries to append, seven words each; fields of meta to set,
+--       two words each; and the number below which entries are dropped, "0" for none.
+--
+-- Reply {status, life, version, now, newest, base, latest, offset, run, changed, points, ranges}: changed are keys and
+-- values since the version that the caller knows. Status: ok; stale (changed says what moved); guess (points
+-- and ranges say what is there); clock; turn (another caller has it); reset (the version that the caller knows is
+-- too old to tell what changed); life (another life, or none); damaged. For "settle": ok (the write with this nonce on
+-- top of the known version never happened, and never will), again (it happened), reset (nobody can tell).
+
+local meta, values, keys, changes, ledger = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local call, verb = redis.call, ARGV[1]
+local MOST = 4000          -- words in one command: Lua's stack is small
+local RING = 2048          -- versions for which changes are kept
+local FAR = 1000           -- versions behind which it is better to read anew
+local MANY = 250           -- keys of one write that are not listed any more
+local SEAM = '\255'        -- a byte that no text has
+local LATE = 100000        -- how old the moment of a step may be
+local TURN = 250000        -- how long a turn lasts
+local BACK = 250000        -- a clock that goes back by more is not the clock it was
+
+local m = call('HMGET', meta, 'life', 'version', 'rows', 'newest', 'base', 'latest', 'offset', 'turn_ends', 'turn', 'run')
+local life, version, rows, latest = m[1], tonumber(m[2]), tonumber(m[3]), tonumber(m[6]) or 0
+local t = call('TIME')
+local now = t[1] * 1000000 + t[2] + (tonumber(m[7]) or 0)
+if now < latest and latest - now <= BACK then now = latest end
+
+local points, ranges, changed, empty = {}, {}, {}, true
+
+local function text(number) return string.format('%.0f', number) end
+
+local function reply(status)
+  return {status, life, version or -1, now, tonumber(m[4]) or 0, tonumber(m[5]) or 0, latest, tonumber(m[7]) or 0,
+    m[10] or '', changed, points, ranges}
+end
+
+local function fetch(found)
+  local flat = {}
+  for first = 1, #found, MOST do
+    local last = math.min(first + MOST - 1, #found)
+    local got = call('HMGET', values, unpack(found, first, last))
+    for i = first, last do
+      flat[#flat + 1] = found[i]
+      flat[#flat + 1] = got[i - first + 1]
+    end
+  end
+  return flat
+end
+
+local function members(prefix, containing)
+  local low, high = '-', '+'
+  if prefix ~= '' then low, high = '[' .. prefix, '(' .. prefix .. '\255' end
+  local found = call('ZRANGEBYLEX', keys, low, high)
+  if containing == '' then return found end
+  local some = {}
+  for _, key in ipairs(found) do
+    if string.find(key, containing, 1, true) then some[#some + 1] = key end
+  end
+  return some
+end
+
+-- Look at the points and ranges that are asked for; return where the words go on.
+local at = 7
+local function look()
+  local count = tonumber(ARGV[at])
+  for first = at + 1, at + count, MOST do
+    local got = call('HMGET', values, unpack(ARGV, first, math.min(first + MOST - 1, at + count)))
+    for _, value in ipairs(got) do
+      points[#points + 1] = value
+      if value then empty = false end
+    end
+  end
+  at = at + count + 1
+  count = tonumber(ARGV[at])
+  for i = at + 1, at + 2 * count, 2 do
+    local flat = fetch(members(ARGV[i], ARGV[i + 1]))
+    ranges[#ranges + 1] = flat
+    if #flat > 0 then empty = false end
+  end
+  at = at + 2 * count + 1
+end
+
+if (life or '') ~= ARGV[2] and not (verb == 'look' and ARGV[2] == '') then return reply('life') end
+local known = tonumber(ARGV[3])
+
+if verb == 'settle' then
+  local slot = (known or 0) + 1
+  if (version or 0) >= slot then
+    local line = call('HGET', changes, slot % RING) or ''
+    local number, nonce = string.match(line, '^(%d+)\255(%x*)')
+    if number ~= text(slot) then return reply('reset') end
+    return reply(nonce == ARGV[5] and 'again' or 'ok')
+  end
+  -- An empty version in its place: if the write still comes, it comes too late.
+  call('HSET', changes, slot % RING, text(slot) .. SEAM .. SEAM)
+  call('HSET', meta, 'version', text(slot))
+  return reply('ok')
+end
+
+if life and call('HLEN', values) ~= rows then return reply('damaged') end
+if known and known ~= version then
+  if not version or known > version or version - known > FAR then return reply('reset') end
+  local slots, seen = {}, {}
+  for v = known + 1, version do slots[#slots + 1] = v % RING end
+  for i, line in ipairs(call('HMGET', changes, unpack(slots))) do
+    local number, all, listed = string.match(line or '', '^(%d+)\255%x*\255(%a*)(.*)$')
+    if number ~= text(known + i) or all ~= '' then changed = {} return reply('reset') end
+    for key in string.gmatch(listed, '\255([^\255]*)') do
+      if not seen[key] then
+        seen[key] = true
+        changed[#changed + 1] = key
+      end
+    end
+  end
+  changed = fetch(changed)
+end
+look()
+if verb == 'look' then return reply('ok') end
+
+local turn, begins, turn_ends = ARGV[6], ARGV[6] == 'life', tonumber(m[8]) or 0
+local has_turn = turn ~= '' and m[9] == turn
+local function refuse(status)
+  if turn ~= '' and not begins and (turn_ends < now or has_turn) then
+    call('HSET', meta, 'turn', turn, 'turn_ends', text(now + TURN))
+  end
+  return reply(status)
+end
+if turn_ends >= now and not has_turn and not begins then return reply('turn') end
+if known ~= version then return refuse('stale') end
+if not empty then return refuse('guess') end
+local moment = tonumber(ARGV[4])
+if not begins and (moment > now or now - moment > LATE or moment < latest) then return refuse('clock') end
+
+-- From here on everything is written.
+
+version = (version or 0) + 1
+local touched = {text(version), ARGV[5], ''}
+rows = rows or 0
+local puts = tonumber(ARGV[at])
+for first = at + 1, at + 2 * puts, MOST do
+  local last, scored = math.min(first + MOST - 1, at + 2 * puts), {}
+  local added = call('HSET', values, unpack(ARGV, first, last))
+  for i = first, last, 2 do
+    touched[#touched + 1] = ARGV[i]
+    scored[#scored + 1] = '0'
+    scored[#scored + 1] = ARGV[i]
+  end
+  if added > 0 then
+    call('ZADD', keys, unpack(scored))
+    rows = rows + added
+  end
+end
+at = at + 2 * puts + 1
+local gone = tonumber(ARGV[at])
+for first = at + 1, at + gone, MOST do
+  local last = math.min(first + MOST - 1, at + gone)
+  rows = rows - call('HDEL', values, unpack(ARGV, first, last))
+  call('ZREM', keys, unpack(ARGV, first, last))
+  for i = first, last do touched[#touched + 1] = ARGV[i] end
+end
+at = at + gone + 1
+if #touched > MANY then touched = {touched[1], ARGV[5], 'all'} end
+call('HSET', changes, version % RING, table.concat(touched, SEAM))
+
+local set = {'version', touched[1], 'rows', text(rows), 'latest', ARGV[4]}
+local entries = tonumber(ARGV[at])
+for i = at + 1, at + 7 * entries, 7 do
+  call('XADD', ledger, ARGV[i] .. '-0', 'at', ARGV[i + 1], 'agent', ARGV[i + 2], 'role', ARGV[i + 3],
+    'kind', ARGV[i + 4], 'summary', ARGV[i + 5], 'details', ARGV[i + 6])
+  set[7], set[8] = 'newest', ARGV[i]
+end
+at = at + 7 * entries + 1
+if has_turn then set[#set + 1] = 'turn_ends' set[#set + 1] = '0' end
+local fields = tonumber(ARGV[at])
+for i = at + 1, at + 2 * fields do set[#set + 1] = ARGV[i] end
+at = at + 2 * fields + 1
+if ARGV[at] ~= '0' then call('XTRIM', ledger, 'MINID', ARGV[at] .. '-0') end
+call('HSET', meta, unpack(set))
+return {'ok', life, version, now, 0, 0, 0, 0, '', {}, {}, {}}

@@ -1,0 +1,134 @@
+"""Finding the server of a Redis store, and refusing one on which claims cannot be safe."""
+
+from __future__ import annotations
+
+from dibs.core.values import Record
+from dibs.engines.redis_url import Node
+from dibs.engines.redis_wire import Cut, NotSent, Refused, connect, refusal
+from dibs.errors import Misconfigured
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.engines.redis_url import Target
+    from dibs.engines.redis_wire import Wire
+
+OLDEST = (6, 2)
+_NEVER_A_REPLICA = "0" * 40
+
+
+class Facts(Record):
+    """What a server says about itself."""
+
+    values: dict[str, str]
+
+    def __getattr__(self, name: str) -> str:
+        """Return one value, empty if the server does not tell it."""
+        return self.values.get(name, "")
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The version of the server, as far as it is made of numbers."""
+        parts = self.values.get("redis_version", "0").split(".")[:2]
+        return tuple(int(part) if part.isdigit() else 0 for part in parts)
+
+    @property
+    def never_a_replica(self) -> bool:
+        """Whether this server did not take over from another one."""
+        return self.values.get("master_replid2", "") == _NEVER_A_REPLICA
+
+
+def find(target: Target, moved: Node | None, until: float) -> Wire:
+    """Connect to the server that has the project; raises ``NotSent`` if none can be reached."""
+    if moved is not None:
+        return connect(target, moved, until)
+    if target.kind == "sentinel":
+        return connect(target, _primary(target, until), until)
+    problem: NotSent | None = None
+    for node in target.nodes:
+        try:
+            return connect(target, node, until)
+        except NotSent as error:
+            problem = error
+    assert problem is not None
+    raise problem
+
+
+def _primary(target: Target, until: float) -> Node:
+    """Ask the sentinels, one after the other, who the primary is."""
+    problem: Exception = NotSent("no sentinel was asked")
+    options = target.options
+    for node in target.nodes:
+        try:
+            wire = connect(target, node, until, login=False)
+        except NotSent as error:
+            problem = error
+            continue
+        try:
+            if options.get("sentinel_password"):
+                user = (options["sentinel_user"],) if options.get("sentinel_user") else ()
+                wire.call("AUTH", *user, options["sentinel_password"], until=until)
+            found = wire.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", target.service, until=until)
+        except (Refused, Cut) as error:
+            problem = error
+            continue
+        finally:
+            wire.close()
+        if found:
+            return Node(str(found[0]), int(found[1]))
+        problem = NotSent(f"{node} knows no service {target.service}")
+    raise NotSent(str(problem)) from problem
+
+
+def facts(wire: Wire, until: float) -> Facts:
+    """Ask the server about itself."""
+    try:
+        text: str = wire.call("INFO", until=until)
+    except Refused as error:
+        raise refusal(str(error), str(wire.node)) from None
+    except Cut as error:
+        raise NotSent(str(error)) from error
+    pairs = (line.partition(":") for line in text.splitlines() if line and line[0] != "#")
+    return Facts({name: value for name, _, value in pairs})
+
+
+def check(found: Facts, node: Node, *, by_sentinel: bool) -> None:
+    """Refuse what cannot be safe, with the cause; ``NotSent`` for what may pass."""
+    if found.version < OLDEST:
+        needed = ".".join(map(str, OLDEST))
+        raise Misconfigured(
+            f"Redis at {node} is version {found.redis_version or 'unknown'}: {needed} or newer is needed",
+            code="REDIS_VERSION",
+            field="engine",
+        )
+    if found.role != "master":
+        if by_sentinel:
+            raise NotSent(f"{node} is not the primary any more")
+        raise Misconfigured(
+            f"Redis at {node} is a replica, which can only be read",
+            code="REDIS_REPLICA",
+            field="engine",
+            hint="name the primary, or its sentinels: redis+sentinel://host:26379/service/0",
+        )
+    if found.maxmemory_policy not in {"", "noeviction"}:
+        raise Misconfigured(
+            f"Redis at {node} may throw keys away when memory is short (maxmemory-policy is"
+            f" {found.maxmemory_policy}): claims would vanish",
+            code="REDIS_EVICTION",
+            field="engine",
+            hint="run: redis-cli CONFIG SET maxmemory-policy noeviction, and put it into redis.conf",
+        )
+    if found.loading == "1":
+        raise NotSent(f"{node} is still reading its data")
+
+
+def forgets_nothing(wire: Wire, found: Facts, until: float) -> bool:
+    """Tell whether this server cannot have lost a write by being restarted."""
+    if found.aof_enabled != "1" or not found.never_a_replica:
+        return False
+    try:
+        reply = wire.call("CONFIG", "GET", "appendfsync", until=until)
+    except Refused:
+        return False
+    except Cut as error:
+        raise NotSent(str(error)) from error
+    return list(reply[1:2]) == ["always"]

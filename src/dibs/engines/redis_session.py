@@ -1,0 +1,187 @@
+"""Staying in touch with a Redis store: connect, find out whether its life goes on, come back when cut off."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+
+from dibs.engines import redis_life as lives
+from dibs.engines import redis_server as servers
+from dibs.engines.redis_errors import passes, unavailable
+from dibs.engines.redis_link import Link
+from dibs.engines.redis_memory import base_of_life, recall, remember
+from dibs.engines.redis_txn import RedisTxn
+from dibs.engines.redis_url import Node
+from dibs.engines.redis_wire import Cut, NotSent, Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.engines.base import Txn
+    from dibs.engines.clock import Sources
+    from dibs.engines.redis_life import Verdict
+    from dibs.engines.redis_link import Header
+    from dibs.engines.redis_server import Facts
+    from dibs.engines.redis_url import Target
+    from dibs.engines.redis_wire import Wire
+
+_monotonic = time.monotonic
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
+
+
+class Session:
+    """The connection of one handle; its owner sees to it that one thread uses it at a time."""
+
+    def __init__(
+        self,
+        target: Target,
+        project: str,
+        memory: str,
+        renew: Callable[[Txn, str], None] | None,
+        sources: Sources,
+    ) -> None:
+        self.target = target
+        self.project = project
+        self.sources = sources
+        self._memory_path = memory
+        self._memory = recall(memory)
+        self._renew = renew
+        self._moved: Node | None = None
+        self._link: Link | None = None
+        self._pid = os.getpid()
+
+    def link(self, until: float) -> Link:
+        """Return the connection, a new one if need be."""
+        link = self._link
+        if link is not None and link.wire.usable and self._pid == os.getpid():
+            return link
+        self.drop()
+        return self._connect(until)
+
+    def wire(self, until: float) -> Wire:
+        """Open a connection of its own, for a call that blocks."""
+        return servers.find(self.target, self._moved, until)
+
+    def drop(self) -> None:
+        """Leave the connection; the next use opens another."""
+        link, self._link = self._link, None
+        if link is not None:
+            if link.life:
+                self._memory = lives.seen(link, self.sources)
+            link.wire.close()
+        self._pid = os.getpid()
+
+    def close(self) -> None:
+        """Leave for good, and remember what was seen."""
+        inherited = self._pid != os.getpid()
+        self.drop()
+        if self._memory.life and not inherited:
+            remember(self._memory_path, self._memory, firmly=False)
+
+    def failed(self, problem: NotSent | Cut, until: float) -> None:
+        """Take note of a call without effect; raises if trying again is of no use."""
+        self.drop()
+        self._follow(problem)
+        if not passes(problem) or _monotonic() >= until:
+            raise unavailable(self.target, problem)
+
+    def in_order(self, link: Link, header: Header, until: float) -> bool:
+        """Tell whether an answer can be used; if the life of the store is over, begin another."""
+        if link.jump:
+            why = f"the server's clock jumped by {link.jump:+.1f} s"
+            self._begin_life(link, lives.Verdict(why, jump=link.jump), header.run, until)
+            return False
+        if header.status in {"life", "damaged"} or header.version < link.replica.version:
+            self.drop()
+            return False
+        return True
+
+    def _connect(self, until: float) -> Link:
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                self._link = self._open(until)
+            except (NotSent, Cut) as problem:
+                self._follow(problem)
+                if not passes(problem) or _monotonic() + pause >= until:
+                    raise unavailable(self.target, problem) from problem
+            else:
+                return self._link
+            time.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _open(self, until: float) -> Link:
+        wire = self.wire(until)
+        try:
+            found = servers.facts(wire, until)
+            servers.check(found, wire.node, by_sentinel=self.target.kind == "sentinel")
+            link = Link(wire, self.project, self.sources.since_boot)
+            self._judge(link, found, until)
+        except BaseException:
+            wire.close()
+            raise
+        return link
+
+    def _judge(self, link: Link, found: Facts, until: float) -> None:
+        header = link.begin(until)
+        verdict = lives.judge(link, header, found, self._memory, self.sources, until)
+        if verdict.adopt:
+            link.wire.call("HSET", link.key("meta"), "run", found.run_id, until=until)
+        elif verdict.why:
+            if header.status == "damaged":
+                self._sort_keys(link, until)
+            self._begin_life(link, verdict, found.run_id, until)
+
+    def _begin_life(self, link: Link, verdict: Verdict, run: str, until: float) -> None:
+        """Write a new life into the store, unless somebody else does it first."""
+        over = link.life
+        while True:
+            header = link.begin(until)
+            if link.life != over:
+                return
+            base = base_of_life(lives.wall(), max(header.newest, header.base), self._memory)
+            read = partial(link.entries, until=until)
+            link.shift(-verdict.jump)
+            done = False
+            while not done and link.life == over:
+                txn = RedisTxn(link.replica, link.now(), (header.newest, base), read)
+                if verdict.why != lives.FRESH and self._renew is not None:
+                    self._renew(txn, verdict.why)
+                offset = header.offset - int(verdict.jump * 1e6)
+                name = os.urandom(8).hex()
+                meta = ("life", name, "base", base, "run", run, "offset", offset)
+                answer = link.write(txn, os.urandom(9).hex(), "life", meta, until, 0)
+                done = answer.status == "ok"
+                if done:
+                    link.keep(txn, answer)
+                    link.life, link.base = name, base
+                elif answer.status in {"stale", "guess"}:
+                    link.learn(answer, list(txn.guessed_points), list(txn.guessed_ranges))
+                    link.shift(-verdict.jump)
+                else:
+                    break
+            if done:
+                self._memory = lives.seen(link, self.sources)
+                remember(self._memory_path, self._memory, firmly=True)
+                return
+
+    def _sort_keys(self, link: Link, until: float) -> None:
+        """Make the sorted keys match the values again, and keep everybody out until a new life begins."""
+        wire, keys = link.wire, link.key("keys")
+        names: list[str] = wire.call("HKEYS", link.key("values"), until=until)
+        commands: list[tuple[str | int, ...]] = [("MULTI",), ("DEL", keys)]
+        commands += [("ZADD", keys, 0, name) for name in names]
+        torn = f"torn-{os.urandom(6).hex()}"
+        commands += [("HSET", link.key("meta"), "life", torn, "rows", len(names)), ("EXEC",)]
+        wire.calls(commands, until)
+        link.begin(until)
+
+    def _follow(self, problem: Exception) -> None:
+        """Go where a cluster says that the project's slot is, or ask anew."""
+        words = str(problem).split()
+        self._moved = None
+        if isinstance(problem, Refused) and words[:1] == ["MOVED"]:
+            host, _, port = words[2].rpartition(":")
+            self._moved = Node(host or self.target.nodes[0].host, int(port))

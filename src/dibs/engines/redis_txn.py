@@ -1,0 +1,165 @@
+"""A step's view of a Redis store: what the handle knows, guesses where it knows nothing, and own writes."""
+
+from __future__ import annotations
+
+import json
+
+from dibs.core.ledger import Entry
+from dibs.engines.readonly import RefusesWrites
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from dibs.core.ledger import Event
+    from dibs.engines.redis_replica import Replica, Rows
+
+    Read = Callable[[int, int, bool], Iterator[Entry]]
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
+class RedisTxn:
+    """One step's view of the state. It sees its own writes.
+
+    What the handle does not know is taken to be empty, and noted: the engine asks the server whether it is so
+    before anything counts.
+    """
+
+    __slots__ = (
+        "_newest", "_read", "_replica", "dropped_below", "entries_out", "guessed_points", "guessed_ranges",
+        "now", "pending",
+    )  # fmt: skip
+
+    def __init__(self, replica: Replica, now: float, newest: tuple[int, int], read: Read) -> None:
+        self._replica = replica
+        self._read = read
+        self.now = now
+        #: The newest number in the ledger, and the number from which the next one counts.
+        self._newest, base = newest
+        #: What the step appends, as the script wants it: seven words each, the number first.
+        self.entries_out: list[tuple[Any, ...]] = []
+        self.pending: dict[str, str | None] = {}
+        self.guessed_points: dict[str, None] = {}
+        self.guessed_ranges: dict[tuple[str, str], None] = {}
+        self.dropped_below = 0
+        self._newest = max(self._newest, base)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the step changes anything."""
+        return bool(self.pending or self.entries_out or self.dropped_below)
+
+    def get(self, key: str) -> str | None:
+        """Return the value of ``key``."""
+        if key in self.pending:
+            return self.pending[key]
+        try:
+            return self._replica.points[key]
+        except KeyError:
+            self.guessed_points[key] = None
+            return None
+
+    def scan(self, *ranges: tuple[str, str]) -> Iterator[tuple[str, str]]:
+        """Yield the keys and values of each range in turn, in key order."""
+        known = self._replica.ranges
+        found: list[tuple[str, str]] = []
+        for prefix, containing in ranges:
+            rows = known.get((prefix, containing))
+            if rows is None:
+                self.guessed_ranges[prefix, containing] = None
+            if self.pending:
+                found += self._merged(prefix, containing, rows)
+            elif rows is not None and rows.keys:
+                found += [(key, rows.values[key]) for key in rows.keys]
+        return iter(found)
+
+    def put(self, key: str, value: str) -> None:
+        """Set ``key`` to ``value``."""
+        self.pending[key] = value
+
+    def delete(self, key: str) -> None:
+        """Remove ``key``; do nothing if it is not there."""
+        self.pending[key] = None
+
+    def emit(self, event: Event) -> int:
+        """Append ``event`` to the ledger and return its sequence number."""
+        self._newest = number = self._newest + 1
+        agent, role, kind, summary, details = event
+        text = _encode(details) if details else "{}"
+        self.entries_out.append((number, repr(self.now), agent, role, str(kind), summary, text))
+        return number
+
+    def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
+        """Yield the ledger's entries with a sequence number above ``after``."""
+        after = max(after, self.dropped_below - 1)
+        own = [_entry(*words) for words in self.entries_out if words[0] > after]
+        upto = self.entries_out[0][0] - 1 if self.entries_out else self._newest
+        stored = self._read(after, upto, newest_first)
+        return _chain(reversed(own), stored) if newest_first else _chain(stored, own)
+
+    def trim(self, upto: int) -> int:
+        """Drop the entries up to and including ``upto``, never the newest; return how many went."""
+        newest = next((entry.seq for entry in self.events(newest_first=True)), 0)
+        bound = min(upto, newest - 1)
+        going = 0
+        for entry in self.events():
+            if entry.seq > bound:
+                break
+            going += 1
+        if going:
+            self.dropped_below = bound + 1
+            self.entries_out = [words for words in self.entries_out if words[0] > bound]
+        return going
+
+    def _merged(self, prefix: str, containing: str, rows: Rows | None) -> list[tuple[str, str]]:
+        merged: dict[str, str | None] = dict(rows.values) if rows is not None else {}
+        own = self.pending.items()
+        merged.update((k, v) for k, v in own if k.startswith(prefix) and containing in k)
+        return [(key, value) for key in sorted(merged) if (value := merged[key]) is not None]
+
+    def words(self) -> list[str | int]:
+        """Return the writes as the script wants them."""
+        puts: list[str | int] = []
+        gone: list[str | int] = []
+        for key, value in self.pending.items():
+            if value is None:
+                gone.append(key)
+            else:
+                puts += (key, value)
+        out: list[str | int] = [len(puts) // 2, *puts, len(gone), *gone, len(self.entries_out)]
+        for words in self.entries_out:
+            out += words
+        return out
+
+
+class RedisView(RefusesWrites, RedisTxn):
+    """A step's view that refuses to write."""
+
+    __slots__ = ()
+
+
+def entry_of(identifier: str, flat: list[str]) -> Entry:
+    """Read an entry of the stream."""
+    fields = dict(zip(flat[::2], flat[1::2], strict=True))
+    named = (fields.get(name, "") for name in ("agent", "role", "kind", "summary"))
+    number = int(identifier.partition("-")[0])
+    return _entry(number, fields.get("at", "0"), *named, fields.get("details", "{}"))
+
+
+def _entry(number: int, at: str, *words: str) -> Entry:
+    """Make an entry of its words; details that are damaged are shown as they are."""
+    agent, role, kind, summary, text = words
+    try:
+        details: Any = json.loads(text)
+    except ValueError:
+        details = None
+    if not isinstance(details, dict):
+        details = {"unreadable": text}
+    return Entry(number, float(at), agent, role, kind, summary, details)
+
+
+def _chain(first: Any, then: Any) -> Iterator[Entry]:
+    yield from first
+    yield from then

@@ -1,0 +1,138 @@
+"""Where a Redis store is: what its URL says.
+
+- ``redis://user:password@host:6379/0``, ``rediss://…`` with TLS
+- ``unix:///run/redis.sock?db=0``
+- ``redis+sentinel://host:26379,host:26379/service/0``: the primary that the sentinels name
+- ``redis+cluster://host:7000,host:7001``: the node that has the project's slot
+
+``rediss+sentinel`` and ``rediss+cluster`` are the same with TLS. Options behind ``?``: ``db``; ``ca``,
+``cert`` and ``key`` (files, for TLS); ``sentinel_user`` and ``sentinel_password``.
+"""
+
+from __future__ import annotations
+
+from dibs.core.values import Record
+from dibs.errors import Misconfigured
+
+KINDS = (
+    "redis",
+    "rediss",
+    "unix",
+    *(f"redis{s}+{k}" for s in ("", "s") for k in ("sentinel", "cluster")),
+)
+OPTIONS = ("db", "ca", "cert", "key", "sentinel_user", "sentinel_password")
+_PORTS = {"sentinel": 26379}
+_MOST_PORTS = 65_535
+
+
+class Node(Record):
+    """One address: host and port, or the path of a socket."""
+
+    host: str
+    port: int = 0
+    path: str = ""
+
+    def __str__(self) -> str:
+        """Say it as people write it."""
+        return self.path or (f"[{self.host}]" if ":" in self.host else self.host) + f":{self.port}"
+
+
+class Target(Record):
+    """Where the store is, and how to get in."""
+
+    nodes: tuple[Node, ...]
+    #: ``""`` for one server, ``sentinel`` or ``cluster``.
+    kind: str
+    tls: bool
+    user: str
+    password: str
+    db: int
+    service: str
+    options: dict[str, str]
+
+    def __str__(self) -> str:
+        """Say where it is, without a password."""
+        nodes = ",".join(map(str, self.nodes))
+        service = f" ({self.kind} {self.service})".replace("  ", " ") if self.kind else ""
+        return f"{nodes}{service}, db {self.db}" if self.db else f"{nodes}{service}"
+
+
+def parse(url: str) -> Target:
+    """Read a URL; say what is wrong with one that cannot be."""
+    scheme, mark, rest = url.partition("://")
+    if not mark or scheme not in KINDS:
+        raise _wrong(f"{scheme or 'it'} is no scheme of a Redis URL", "use redis://host:6379/0")
+    rest, _, query = rest.partition("?")
+    options = _options(query)
+    base, _, kind = scheme.partition("+")
+    login, at, place = rest.rpartition("@")
+    user, _, password = login.partition(":")
+    if scheme == "unix":
+        path = _plain(place if at else rest)
+        if not path.startswith("/"):
+            raise _wrong("the path of its socket is not absolute", "use unix:///run/redis.sock")
+        nodes: tuple[Node, ...] = (Node("", 0, path),)
+        parts: list[str] = []
+    else:
+        hosts, _, path = place.partition("/")
+        nodes = tuple(_node(text, _PORTS.get(kind, 6379)) for text in hosts.split(","))
+        parts = [_plain(part) for part in path.split("/") if part]
+    service = ""
+    if kind == "sentinel":
+        if not parts:
+            raise _wrong("it names no service", "use redis+sentinel://host:26379/service/0")
+        service = parts.pop(0)
+    if len(parts) > 1:
+        raise _wrong("there is more behind its database", "use redis://host:6379/0")
+    db = _number(options.pop("db", parts[0] if parts else "0"), 1_000_000, "database")
+    if db and kind == "cluster":
+        raise _wrong("a cluster has only database 0", "leave the database out")
+    return Target(
+        nodes, kind, base == "rediss", _plain(user), _plain(password), db, service, options
+    )
+
+
+def _options(query: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for pair in filter(None, query.split("&")):
+        name, _, value = pair.partition("=")
+        if name not in OPTIONS:
+            known = ", ".join(OPTIONS)
+            raise _wrong(f"it has an unknown option {name[:40]!r}", f"options are {known}")
+        options[name] = _plain(value)
+    return options
+
+
+def _node(text: str, port: int) -> Node:
+    if text.startswith("["):
+        host, closed, rest = text[1:].partition("]")
+        if not closed or (rest and not rest.startswith(":")):
+            raise _wrong("the brackets of its address do not match", "use redis://[::1]:6379")
+        digits = rest[1:]
+    else:
+        host, _, digits = text.partition(":")
+    if host.startswith("-") or any(c.isspace() for c in host):
+        raise _wrong(f"{host[:40]!r} is no name of a host", "use redis://host:6379/0")
+    found = _number(digits, _MOST_PORTS, "port") if digits else port
+    return Node(_plain(host) or "127.0.0.1", found)
+
+
+def _number(text: str, most: int, what: str) -> int:
+    if text.isascii() and text.isdigit() and int(text[:10]) <= most:
+        return int(text)
+    raise _wrong(f"{text[:40]!r} is no {what}", f"a {what} is a number up to {most}")
+
+
+def _plain(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text)
+
+
+def _wrong(why: str, hint: str) -> Misconfigured:
+    # The URL itself is not repeated: it may hold a password.
+    return Misconfigured(
+        f"the URL of the Redis engine is wrong: {why}", code="REDIS_URL", field="engine", hint=hint
+    )

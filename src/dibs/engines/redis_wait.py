@@ -1,0 +1,71 @@
+"""Waiting for the ledger of a Redis store to move: the server wakes us, nobody polls."""
+
+from __future__ import annotations
+
+import time
+
+from dibs.engines.redis_errors import passes, unavailable
+from dibs.engines.redis_link import key_of
+from dibs.engines.redis_wire import Cut, NotSent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.engines.redis_session import Session
+    from dibs.engines.redis_wire import Wire
+
+#: The longest that one command blocks, so that a connection that died unnoticed is found out.
+_LONGEST = 10.0
+#: How much longer than the block itself the reply may take.
+_GRACE = 2.0
+
+
+class Waiter:
+    """A connection of its own, because it blocks. One thread uses it at a time."""
+
+    __slots__ = ("_session", "_timeout", "_wire")
+
+    def __init__(self, session: Session, timeout: float) -> None:
+        self._session = session
+        self._timeout = timeout
+        self._wire: Wire | None = None
+
+    def wait(self, after: int, timeout: float) -> int:
+        """Return the newest number when it is above ``after``, or ``timeout`` seconds went by."""
+        ends = time.monotonic() + timeout
+        give_up = time.monotonic() + self._timeout
+        while True:
+            try:
+                newest = self._look(give_up)
+                left = ends - time.monotonic()
+                if newest > after or left <= 0:
+                    return newest
+                self._block(after, min(left, _LONGEST))
+            except (NotSent, Cut) as problem:
+                self.close()
+                if not passes(problem) or time.monotonic() >= min(ends, give_up):
+                    raise unavailable(self._session.target, problem) from problem
+                time.sleep(0.02)
+            else:
+                give_up = time.monotonic() + self._timeout
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+
+    def _look(self, until: float) -> int:
+        if self._wire is None or not self._wire.usable:
+            self._wire = self._session.wire(until)
+        newest = self._wire.call(
+            "HGET", key_of(self._session.project, "meta"), "newest", until=until
+        )
+        return int(newest or 0)
+
+    def _block(self, after: int, seconds: float) -> None:
+        assert self._wire is not None
+        self._wire.call(
+            "XREAD", "COUNT", 1, "BLOCK", max(1, int(seconds * 1000)), "STREAMS",
+            key_of(self._session.project, "ledger"), f"{after}-18446744073709551615",
+            until=time.monotonic() + seconds + _GRACE,
+        )  # fmt: skip

@@ -1,0 +1,206 @@
+"""One connection to a Redis server: words go out, replies come back, and it is known what was sent.
+
+hiredis packs and parses; the sockets are ours. The client library for Python costs more time to import than
+a whole command of Dibs takes, and does not tell whether a command that failed had left.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+
+import hiredis
+
+from dibs.errors import Misconfigured
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.engines.redis_url import Node, Target
+
+    Word = str | int | bytes
+
+_monotonic = time.monotonic
+
+
+class NotSent(Exception):
+    """Nothing of a command can have had an effect: it never left, or the server refused it as a whole."""
+
+
+class Cut(Exception):
+    """The connection ended between a command and its reply."""
+
+
+class Refused(NotSent):
+    """The server answered with an error; what it says is the first argument."""
+
+
+class Wire:
+    """An open connection. Its owner sees to it that one thread uses it at a time."""
+
+    __slots__ = ("_patience", "_plain", "_reader", "_sock", "_waiting", "node")
+
+    def __init__(self, node: Node, sock: socket.socket, *, plain: bool) -> None:
+        self.node = node
+        self._sock = sock
+        self._reader = hiredis.Reader(encoding="utf-8", errors="surrogateescape")
+        self._waiting = 0
+        #: Whether the system itself ends a read that takes too long: Python's own way costs two calls more.
+        self._plain = plain and os.name == "posix"
+        self._patience = -1.0
+        if self._plain:
+            sock.settimeout(None)
+
+    @property
+    def usable(self) -> bool:
+        """Whether every reply was read: else the next one would answer an earlier command."""
+        return not self._waiting
+
+    def call(self, *words: Word, until: float) -> Any:
+        """Send one command and return its reply."""
+        return self.calls((words,), until)[0]
+
+    def calls(self, commands: Sequence[tuple[Any, ...]], until: float) -> list[Any]:
+        """Send commands together and return their replies; a reply may be an error.
+
+        ``until`` is on the monotonic clock. If the first command's reply is an error, it is raised.
+        """
+        self._waiting = len(commands)
+        sent = False
+        try:
+            self._be_patient(until)
+            packed = [hiredis.pack_command(words) for words in commands]
+            # From the first byte on the server may have it all.
+            sent = True
+            self._sock.sendall(packed[0] if len(packed) == 1 else b"".join(packed))
+            replies = [self._read(until) for _ in commands]
+        except OSError as error:
+            why = "timed out" if isinstance(error, BlockingIOError) else str(error)
+            raise (Cut if sent else NotSent)(why or type(error).__name__) from error
+        except hiredis.ProtocolError as error:
+            raise Cut(f"no Redis server answers there: {error}") from error
+        self._waiting = 0
+        if isinstance(replies[0], hiredis.ReplyError):
+            raise Refused(str(replies[0]))
+        return replies
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._sock.close()
+
+    def _read(self, until: float) -> Any:
+        reader = self._reader
+        while (reply := reader.gets()) is False:
+            self._be_patient(until)
+            data = self._sock.recv(65_536)
+            if not data:
+                raise ConnectionResetError("the server closed the connection")
+            reader.feed(data)
+        return reply
+
+    def _be_patient(self, until: float) -> None:
+        """Let the next reads and writes end about at ``until``."""
+        left = until - _monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        if not self._plain:
+            self._sock.settimeout(left)
+        elif not 0.9 * self._patience <= left <= self._patience:
+            self._patience = left
+            span = struct.pack("ll", int(left), max(1, int(left % 1 * 1e6)))
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, span)
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, span)
+
+
+def connect(target: Target, node: Node, until: float, *, login: bool = True) -> Wire:
+    """Open a connection to ``node`` and get in; raises ``NotSent`` where that fails."""
+    try:
+        wire = Wire(node, _open_socket(target, node, until), plain=not target.tls)
+    except (OSError, UnicodeError) as error:
+        raise NotSent(f"{node}: {_why(error)}") from error
+    commands: list[tuple[Word, ...]] = []
+    if login and target.password:
+        user = (target.user,) if target.user else ()
+        commands.append(("AUTH", *user, target.password))
+    if login and target.db:
+        commands.append(("SELECT", target.db))
+    try:
+        for command in commands:
+            wire.call(*command, until=until)
+    except Refused as error:
+        wire.close()
+        raise refusal(str(error), str(node)) from None
+    except Cut as error:
+        wire.close()
+        raise NotSent(f"{node}: {error}") from error
+    return wire
+
+
+def _open_socket(target: Target, node: Node, until: float) -> socket.socket:
+    if node.path:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            sock.settimeout(_left(until))
+            sock.connect(node.path)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+    sock = socket.create_connection((node.host, node.port), _left(until))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return _wrapped(target, node, sock) if target.tls else sock
+
+
+def _wrapped(target: Target, node: Node, sock: socket.socket) -> socket.socket:
+    import ssl
+
+    options = target.options
+    try:
+        context = ssl.create_default_context(cafile=options.get("ca") or None)
+        if options.get("cert"):
+            context.load_cert_chain(options["cert"], options.get("key") or None)
+        return context.wrap_socket(sock, server_hostname=node.host)
+    except ssl.SSLCertVerificationError as error:
+        sock.close()
+        raise Misconfigured(
+            f"{node} has a certificate that is not trusted: {error.verify_message}",
+            code="REDIS_TLS",
+            hint="name the file of its authority: rediss://host:6379/0?ca=/path/ca.pem",
+        ) from error
+    except FileNotFoundError as error:
+        sock.close()
+        raise Misconfigured(
+            f"a file for TLS is not there: {error.filename or 'ca, cert or key'}", code="REDIS_TLS"
+        ) from error
+    except BaseException:
+        sock.close()
+        raise
+
+
+def refusal(text: str, place: str) -> Misconfigured | NotSent:
+    """Return what a server's refusal means: a wrong setting, or a state that may pass."""
+    kind = text.partition(" ")[0]
+    if kind in {"NOAUTH", "WRONGPASS", "NOPERM"} or "invalid password" in text:
+        return Misconfigured(
+            f"Redis at {place} refuses us: {text}", code="REDIS_AUTH", field="engine",
+            hint="check user, password and rights in the URL of the engine",
+        )  # fmt: skip
+    if "DB index is out of range" in text:
+        return Misconfigured(f"Redis at {place}: {text}", code="REDIS_URL", field="engine")
+    return Refused(text)
+
+
+def _left(until: float) -> float:
+    left = until - _monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    return left
+
+
+def _why(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
