@@ -1,0 +1,35 @@
+"""Real servers for all tests; see ``tests.servers``. A server that cannot start fails its tests."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory):
+    """A redis-server for the whole run; a test that harms it starts one of its own."""
+    from tests.servers import RedisServer
+
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        server.fresh = itertools.cycle(range(1, 1024))
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_server):
+    """The address of an empty database of the common redis-server."""
+    url = redis_server.url_of(next(redis_server.fresh))
+    yield url
+    with redis_server.client(url) as client:
+        client.flushdb()
+
+
+@pytest.fixture
+def git_remote(tmp_path):
+    """A bare repository; its servers start when their address is asked for."""
+    from tests.servers import GitRemote
+
+    with GitRemote(tmp_path / "remote") as remote:
+        yield remote

@@ -1,0 +1,26 @@
+"""Real servers for tests, and faults between them and their clients; all on loopback, all short-lived.
+
+``RedisServer``, ``Sentinel`` and ``Cluster`` run redis-server; ``GitRemote`` serves a bare repository as a
+path, by ``git daemon`` and by smart HTTP; ``FaultProxy`` stands in front of any of them. Each is a context
+manager, and whatever a test leaves behind is killed with the test process, however that one ends.
+"""
+
+from __future__ import annotations
+
+from tests.servers.git import GitRemote
+from tests.servers.processes import free_port
+from tests.servers.proxy import BOTH, REPLIES, REQUESTS, FaultProxy
+from tests.servers.redis import RedisServer
+from tests.servers.redis_groups import Cluster, Sentinel
+
+__all__ = [
+    "BOTH",
+    "REPLIES",
+    "REQUESTS",
+    "Cluster",
+    "FaultProxy",
+    "GitRemote",
+    "RedisServer",
+    "Sentinel",
+    "free_port",
+]

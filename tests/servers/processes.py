@@ -1,0 +1,232 @@
+"""Server processes that never outlive the tests, and ports for them."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+
+#: Below the ports that the kernel gives to clients, so that a stopped server finds its port free again;
+#: 10,000 more, where a cluster's nodes talk to each other, is below them too.
+PORTS = range(11_000, 22_000)
+#: Seconds after which a server that does not answer counts as failed.
+READY = 20.0
+
+# pytest-randomly seeds `random` alike in all workers, which would make them all try the same ports.
+_CHANCE = random.SystemRandom()
+
+#: Outlives this process by a moment: when its standard input ends, it kills the groups that are left.
+_KEEPER = """
+import os, signal, sys
+groups = set()
+for line in sys.stdin:
+    (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+for group in groups:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except OSError:
+        pass
+"""
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nobody listens on; the next moment it may be taken."""
+    while True:
+        port = _CHANCE.choice(PORTS)
+        with suppress(OSError), closing(listener(port)):
+            return port
+
+
+def listener(port: int = 0) -> socket.socket:
+    """Return a socket that listens on ``port``, or on a free one."""
+    while True:
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(("127.0.0.1", port or _CHANCE.choice(PORTS)))
+            sock.listen(128)
+        except OSError:
+            sock.close()
+            if port:
+                raise
+        else:
+            return sock
+
+
+class ServerError(Exception):
+    """A server did not start or did not answer."""
+
+
+class ServerProcess:
+    """One server, in a process group of its own."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = os.fspath(folder)
+        os.makedirs(self.folder, exist_ok=True)
+        #: 0 until the first start; kept over restarts.
+        self.port = 0
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def command(self) -> list[str]:
+        """Return the command that serves on ``port``."""
+        raise NotImplementedError
+
+    def answers(self) -> bool:
+        """Tell whether the server is ready."""
+        raise NotImplementedError
+
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        assert self.process is not None
+        return self.process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process lives, stopped or not."""
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def log(self) -> str:
+        """What the server said."""
+        with open(os.path.join(self.folder, "log"), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def start(self) -> ServerProcess:
+        """Start on the port of the last start, the first time on a free one, and wait until it answers."""
+        if self.port:
+            self._begin()
+            return self
+        for attempt in range(5):
+            self.port = free_port()
+            try:
+                self._begin()
+            except ServerError:  # most likely somebody was faster at the port
+                self.port = 0
+                if attempt == 4:
+                    raise
+            else:
+                break
+        return self
+
+    def _begin(self) -> None:
+        assert not self.running
+        with open(os.path.join(self.folder, "log"), "ab") as log:
+            try:
+                self.process = subprocess.Popen(
+                    self.command(),
+                    cwd=self.folder,
+                    env=clean_environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            except FileNotFoundError as error:
+                raise ServerError(f"{error.filename} is missing; `make test` installs it") from None
+        _keep(self.process.pid)
+        deadline = time.monotonic() + READY
+        while not self.answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise ServerError(f"{self.command()[0]} does not answer: {self.log[-2000:]}")
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """Ask it to end, as an operator does; kill it if it does not."""
+        if self.running:
+            self.resume()
+            self.process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(10)
+        self.kill()
+
+    def kill(self) -> None:
+        """Kill the process and its children."""
+        if self.process is None:
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        _let_go(self.process.pid)
+        self.process = None
+
+    def restart(self) -> None:
+        """Stop it if it runs, and start it on the same port and folder."""
+        self.stop()
+        self.start()
+
+    def pause(self) -> None:
+        """Stop it in its tracks: the kernel still takes connections, nobody answers."""
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        os.killpg(self.pid, signal.SIGCONT)
+
+    def close(self) -> None:
+        """End it for good."""
+        self.kill()
+
+    def __enter__(self):
+        """Start, unless it runs already."""
+        return self if self.running else self.start()
+
+    def __exit__(self, *_: object) -> None:
+        """End it for good."""
+        self.close()
+
+
+def clean_environment() -> dict[str, str]:
+    """Return the environment without what would steer git from outside."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return {**kept, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+
+
+def until(condition, what: str, seconds: float = READY) -> None:
+    """Wait until ``condition()`` is true; fail with ``what`` if it never is."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise ServerError(f"waited {seconds:.0f} s in vain: {what}")
+        time.sleep(0.02)
+
+
+_running: set[int] = set()
+_keeper: list[subprocess.Popen[str]] = []
+
+
+def _keep(group: int) -> None:
+    if not _keeper:
+        _keeper.append(
+            subprocess.Popen(
+                [sys.executable, "-S", "-c", _KEEPER],
+                stdin=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+        )
+        atexit.register(_end)
+    _running.add(group)
+    _tell(f"+{group}\n")
+
+
+def _let_go(group: int) -> None:
+    _running.discard(group)
+    _tell(f"-{group}\n")
+
+
+def _tell(line: str) -> None:
+    _keeper[0].stdin.write(line)
+    _keeper[0].stdin.flush()
+
+
+def _end() -> None:
+    _keeper[0].stdin.close()  # it kills what is left
+    _keeper[0].wait(10)

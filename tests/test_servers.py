@@ -1,0 +1,519 @@
+"""The servers and faults that other tests rely on do what they say."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+
+import pytest
+import redis
+from tests.servers import (
+    REPLIES,
+    REQUESTS,
+    Cluster,
+    FaultProxy,
+    RedisServer,
+    Sentinel,
+)
+from tests.servers.processes import ServerError, clean_environment, listener
+
+
+class TestRedis:
+    def test_a_server_is_ready_when_start_returns_and_gone_after_close(self, tmp_path):
+        with RedisServer(tmp_path) as server:
+            assert server.call("PING") is True
+            assert server.port < 32_768
+            pid = server.pid
+
+        assert not server.running
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+    def test_a_restart_keeps_the_port_and_what_was_in_the_file(self, tmp_path):
+        with RedisServer(tmp_path, aof="always") as server:
+            port = server.port
+            server.call("SET", "k", "v")
+
+            server.kill()
+            assert not server.running
+            server.start()
+
+            assert (server.port, server.call("GET", "k")) == (port, "v")
+            server.restart()
+            assert server.call("GET", "k") == "v"
+
+    def test_without_a_file_a_kill_loses_all(self, tmp_path):
+        with RedisServer(tmp_path) as server:
+            server.call("SET", "k", "v")
+
+            server.kill()
+            server.start()
+
+            assert server.call("GET", "k") is None
+
+    def test_a_paused_server_answers_when_it_goes_on(self, tmp_path):
+        with RedisServer(tmp_path) as server, closing(server.client()) as client:
+            client.ping()
+
+            server.pause()
+            with pytest.raises(redis.TimeoutError), server.client(timeout=0.2) as other:
+                other.ping()
+            server.resume()
+
+            assert client.ping()
+
+    def test_a_paused_server_can_be_stopped(self, tmp_path):
+        with RedisServer(tmp_path) as server:
+            server.pause()
+
+            server.stop()
+
+            assert not server.running
+
+    def test_a_user_with_a_password_is_asked_for_both(self, tmp_path):
+        with RedisServer(tmp_path, user="dibs", password="s3cret") as server:
+            assert server.call("ACL", "WHOAMI") == "dibs"
+
+            stranger = server.client(f"redis://127.0.0.1:{server.port}")
+            with pytest.raises(redis.AuthenticationError), stranger:
+                stranger.ping()
+
+    def test_a_password_alone_is_that_of_everybody(self, tmp_path):
+        with RedisServer(tmp_path, password="s3cret") as server:
+            assert "://:s3cret@" in server.url
+            stranger = server.client(f"redis://127.0.0.1:{server.port}")
+            with pytest.raises(redis.AuthenticationError), stranger:
+                stranger.ping()
+
+    def test_a_socket_leads_to_the_same_server(self, tmp_path):
+        with RedisServer(tmp_path, unix=True) as server:
+            server.call("SET", "k", "v")
+
+            with server.client(server.unix_url) as client:
+                assert client.get("k") == "v"
+        assert not os.path.exists(os.path.dirname(server.socket))
+
+    def test_tls_is_spoken_to_whoever_trusts_the_certificate(self, tmp_path):
+        with RedisServer(tmp_path, tls=True) as server:
+            assert server.url.startswith("rediss://")
+            assert server.call("PING") is True
+
+            stranger = server.client(server.url.split("?")[0])
+            with pytest.raises(redis.ConnectionError), stranger:
+                stranger.ping()
+
+    def test_options_are_those_of_the_file(self, tmp_path):
+        with RedisServer(tmp_path, "maxmemory 50mb", "maxmemory-policy allkeys-lru") as server:
+            assert server.call("CONFIG", "GET", "maxmemory-policy") == {
+                "maxmemory-policy": "allkeys-lru"
+            }
+
+    def test_a_server_that_cannot_start_says_why(self, tmp_path):
+        with pytest.raises(ServerError, match="no-such-option"):
+            RedisServer(tmp_path, "no-such-option yes").start()
+
+    def test_a_replica_lags_behind_a_cut_wire_and_can_be_promoted(self, tmp_path):
+        with (
+            RedisServer(tmp_path / "a") as primary,
+            RedisServer(tmp_path / "b") as replica,
+            FaultProxy(primary) as wire,
+        ):
+            primary.call("SET", "k", "old")
+            replica.replica_of(wire)
+            assert replica.call("GET", "k") == "old"
+
+            wire.swallow()
+            primary.call("SET", "k", "new")
+            replica.promote()
+
+            assert replica.call("GET", "k") == "old"
+            assert replica.info("replication")["role"] == "master"
+
+    @pytest.mark.slow
+    def test_a_sentinel_makes_the_replica_the_primary(self, tmp_path):
+        with (
+            RedisServer(tmp_path / "a") as primary,
+            RedisServer(tmp_path / "b") as replica,
+        ):
+            replica.replica_of(primary)
+            with Sentinel(tmp_path / "s", primary) as sentinel:
+                assert sentinel.primary_port() == primary.port
+
+                primary.kill()
+
+                assert sentinel.await_failover() == replica.port
+                assert replica.call("SET", "k", "v")
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("nodes", [1, 3])
+    def test_a_cluster_shares_out_all_slots(self, tmp_path, nodes):
+        with Cluster(tmp_path, nodes) as cluster:
+            client = redis.RedisCluster("127.0.0.1", cluster.ports[0])
+
+            for number in range(50):
+                client.set(f"k{number}", number)
+
+            assert [client.get(f"k{number}") for number in range(50)] == [
+                str(number).encode() for number in range(50)
+            ]
+            assert all(node.call("DBSIZE") for node in cluster.nodes)
+            client.close()
+
+    def test_each_test_has_an_empty_database(self, redis_url, redis_server):
+        with closing(redis.Redis.from_url(redis_url)) as client:
+            assert client.dbsize() == 0
+            client.set("left", "behind")
+        assert redis_url != redis_server.url
+
+    def test_no_server_outlives_a_killed_test_process(self, tmp_path):
+        program = (
+            "import os, signal, sys; from tests.servers import RedisServer;"
+            "server = RedisServer(sys.argv[1]).start(); print(server.pid, flush=True);"
+            "os.kill(os.getpid(), signal.SIGKILL)"
+        )
+
+        done = subprocess.run(
+            [sys.executable, "-c", program, tmp_path],
+            check=False,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+
+        assert done.returncode == -9
+        eventually(lambda: not alive(int(done.stdout)))
+
+
+class TestGit:
+    @pytest.fixture
+    def clone(self, tmp_path):
+        clone = tmp_path / "clone"
+        git("init", "--quiet", "--initial-branch=main", clone)
+        (clone / "file").write_text("x" * 3_000_000 + "\n".join(map(str, range(300_000))))
+        git("-C", clone, "add", "file")
+        git("-C", clone, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one")
+        return clone
+
+    @pytest.mark.parametrize("way", ["path", "file_url", "git_url", "http_url"])
+    def test_each_address_takes_a_push_and_gives_it_back(self, git_remote, clone, tmp_path, way):
+        address = getattr(git_remote, way)
+        address = address() if callable(address) else address
+
+        # No buffer: over HTTP the pack goes in chunks, as a large one does.
+        git("-C", clone, "-c", "http.postBuffer=1", "push", "-q", address, "main:dibs")
+        git("clone", "-q", "--branch=dibs", address, tmp_path / "other")
+
+        head = git("-C", clone, "rev-parse", "main")
+        assert git_remote.refs() == {"refs/heads/dibs": head}
+        assert git("-C", tmp_path / "other", "rev-parse", "HEAD") == head
+
+    def test_http_can_ask_for_a_password(self, tmp_path, clone):
+        from tests.servers import GitRemote
+
+        with GitRemote(tmp_path / "remote", user="me", password="s3cret") as remote:
+            address = remote.http_url().replace("http://", "http://me:s3cret@")
+
+            git("-C", clone, "push", "-q", address, "main")
+
+            assert set(remote.refs()) == {"refs/heads/main"}
+            with pytest.raises(subprocess.CalledProcessError):
+                git("-C", clone, "push", "-q", remote.http_url(), "main:other")
+
+    @pytest.mark.parametrize("way", ["git_url", "http_url"])
+    def test_a_push_can_take_effect_and_its_answer_be_lost(self, git_remote, clone, way):
+        getattr(git_remote, way)()
+        server = git_remote.daemon if way == "git_url" else git_remote.http
+        with FaultProxy(server) as wire:
+            wire.drop_reply(after=b"PACK", quiet=5)
+
+            with pytest.raises(subprocess.CalledProcessError):
+                git("-C", clone, "push", "-q", getattr(git_remote, way)(wire.port), "main")
+
+            assert wire.cuts == 1
+            assert git_remote.refs() == {"refs/heads/main": git("-C", clone, "rev-parse", "main")}
+
+    def test_a_stopped_daemon_is_gone_with_its_children(self, git_remote):
+        git_remote.git_url()
+        port = git_remote.daemon.port
+
+        git_remote.daemon.stop()
+
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+class TestProxy:
+    """Between a client's socket and a server that sends back what it gets, in capitals."""
+
+    @pytest.fixture
+    def server(self):
+        with Shouter() as server:
+            yield server
+
+    @pytest.fixture
+    def wire(self, server):
+        with FaultProxy(server) as wire:
+            yield wire
+
+    @pytest.fixture
+    def client(self, wire):
+        with connect(wire) as client:
+            assert ask(client, b"hello") == b"HELLO"
+            yield client
+
+    def test_an_honest_wire_carries_everything_and_the_end(self, wire, client):
+        sent = os.urandom(3_000_000).lower()
+        threading.Thread(target=client.sendall, args=(sent,)).start()
+
+        assert receive(client, len(sent)) == sent.upper()
+
+        client.shutdown(socket.SHUT_WR)
+        assert client.recv(1) == b""
+        eventually(lambda: wire.alive == 0)
+        assert wire.passed(REQUESTS) == wire.passed(REPLIES) == len(sent) + 5
+
+    def test_latency_counts_for_each_direction(self, wire, client):
+        wire.delay(0.1)
+        started = time.monotonic()
+
+        assert ask(client, b"a") == b"A"
+        assert time.monotonic() - started >= 0.2
+
+        wire.heal()
+        wire.delay(0.1, REPLIES)
+        started = time.monotonic()
+        assert ask(client, b"a") == b"A"
+        assert time.monotonic() - started >= 0.1
+
+    def test_what_is_held_arrives_after_heal(self, wire, client, server):
+        wire.hold()
+
+        client.sendall(b"late")
+        assert silent(client)
+        assert server.heard == b"hello"
+
+        wire.heal()
+        assert receive(client, 4) == b"LATE"
+
+    def test_a_black_hole_takes_all_and_gives_nothing(self, wire, client, server):
+        wire.swallow()
+
+        client.sendall(b"lost")
+
+        assert silent(client)
+        assert server.heard == b"hello"
+        with connect(wire) as other:  # a new connection opens, and is as silent
+            other.sendall(b"lost")
+            assert silent(other)
+        wire.heal()
+        assert was_reset(client)
+
+    def test_a_one_way_cut_lets_the_request_through_and_no_reply(self, wire, client, server):
+        wire.swallow(REPLIES)
+
+        client.sendall(b"done")
+
+        eventually(lambda: server.heard == b"hellodone")
+        assert silent(client)
+
+    def test_the_other_one_way_cut_keeps_the_server_speaking(self, wire, client, server):
+        wire.swallow(REQUESTS)
+        client.sendall(b"lost")
+
+        server.say(b"still here")
+
+        assert receive(client, 10) == b"still here"
+        assert server.heard == b"hello"
+
+    def test_a_reset_is_seen_on_both_sides(self, wire, client, server):
+        wire.reset()
+
+        assert was_reset(client)
+        eventually(lambda: server.resets == 1)
+        assert wire.alive == 0
+
+    def test_a_half_closed_connection_ends_one_stream_only(self, wire, client, server):
+        wire.half_close(REPLIES)
+
+        assert client.recv(1) == b""
+        client.sendall(b"more")
+        eventually(lambda: server.heard == b"hellomore")
+
+    @pytest.mark.parametrize("count", [0, 3])
+    def test_a_cut_lets_exactly_so_many_bytes_through(self, wire, client, server, count):
+        wire.cut_after(count, REQUESTS)
+
+        client.sendall(b"abcdef")
+
+        wire.await_cut()
+        assert was_reset(client)
+        eventually(lambda: server.resets == 1)
+        assert server.heard == b"hello" + b"abcdef"[:count]
+        with connect(wire) as other:  # it strikes once
+            assert ask(other, b"again") == b"AGAIN"
+
+    def test_a_cut_of_replies_leaves_half_an_answer(self, wire, client, server):
+        wire.cut_after(2, REPLIES)
+
+        client.sendall(b"abcd")
+
+        wire.await_cut()
+        assert server.heard == b"helloabcd"
+        assert was_reset(client)
+
+    def test_a_dropped_reply_comes_after_the_effect(self, wire, client, server):
+        wire.drop_reply(after=b"commit")
+        assert ask(client, b"read") == b"READ"
+
+        client.sendall(b"comm")
+        client.sendall(b"it")
+
+        wire.await_cut()
+        assert server.heard.endswith(b"commit")
+        assert was_reset(client, allowed=b"COMM")
+        with connect(wire) as other:
+            assert ask(other, b"commit") == b"COMMIT"
+
+    def test_refused_is_refused_and_those_who_are_in_go_on(self, wire, client):
+        wire.refuse()
+
+        with pytest.raises(ConnectionRefusedError):
+            connect(wire)
+        assert ask(client, b"still") == b"STILL"
+
+        wire.heal()
+        with connect(wire) as other:
+            assert ask(other, b"back") == b"BACK"
+
+    def test_a_server_that_is_gone_looks_gone(self, wire, server):
+        server.close()
+
+        with connect(wire) as client:
+            assert was_reset(client)
+
+    def test_close_leaves_nobody_connected(self, wire, client):
+        wire.hold()
+        client.sendall(b"x")
+
+        wire.close()
+
+        assert was_reset(client)
+        with pytest.raises(ConnectionRefusedError):
+            connect(wire)
+
+
+class Shouter:
+    """A server that sends back in capitals what it gets, and remembers it."""
+
+    def __init__(self):
+        self._listener = listener()
+        self.port = self._listener.getsockname()[1]
+        self.heard = b""
+        self.resets = 0
+        self._open = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            self._open.append(sock)
+            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+
+    def _serve(self, sock):
+        with sock:
+            try:
+                while data := sock.recv(65536):
+                    self.heard += data
+                    sock.sendall(data.upper())
+            except ConnectionResetError:
+                self.resets += 1
+            except OSError:
+                pass
+
+    def say(self, data):
+        self._open[0].sendall(data)
+
+    def close(self):
+        # Closing alone would not wake the thread that accepts, and so would not end the listening.
+        if self._listener.fileno() >= 0:
+            self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def connect(wire):
+    return socket.create_connection(("127.0.0.1", wire.port), timeout=10)
+
+
+def ask(client, data):
+    client.sendall(data)
+    return receive(client, len(data))
+
+
+def receive(client, count):
+    data = b""
+    while len(data) < count and (more := client.recv(count - len(data))):
+        data += more
+    return data
+
+
+def silent(client):
+    client.settimeout(0.1)
+    try:
+        client.recv(1)
+    except TimeoutError:
+        return True
+    finally:
+        client.settimeout(10)
+    return False
+
+
+def was_reset(client, allowed=None):
+    """Tell whether the stream ends with a reset; bytes before it are those ``allowed``, or any."""
+    data = b""
+    try:
+        while more := client.recv(100):
+            data += more
+    except ConnectionResetError:
+        return allowed is None or data in {b"", allowed}
+    return False
+
+
+def eventually(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:  # nobody may be there to reap it
+        return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def git(*words):
+    done = subprocess.run(
+        ["git", *map(str, words)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**clean_environment(), "GIT_TERMINAL_PROMPT": "0"},
+    )
+    return done.stdout.strip()
