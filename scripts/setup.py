@@ -23,8 +23,28 @@ STAMPS = VENV / "dibs-setup"
 #: Programs that a group needs and pip does not have, and who has them under which name.
 PROGRAMS = {
     "": {"git": {"apt-get": "git", "dnf": "git", "apk": "git", "brew": "git"}},
-    "test": {},
+    "test": {
+        "redis-server": {
+            "apt-get": "redis-server",
+            "dnf": "redis",
+            "apk": "redis",
+            "brew": "redis",
+        },
+        "git-daemon": {"apt-get": "git", "dnf": "git-daemon", "apk": "git-daemon", "brew": "git"},
+        "git-http-backend": {
+            "apt-get": "git",
+            "dnf": "git-core",
+            "apk": "git-daemon",
+            "brew": "git",
+        },
+        "openssl": {"apt-get": "openssl", "dnf": "openssl", "apk": "openssl", "brew": "openssl"},
+    },
 }
+#: Extras of the package that a group needs beside its own requirements. A group cannot name them itself:
+#: pip would look for a package of our name in its index.
+EXTRAS = {"test": "all"}
+#: Services that a package brings along. Tests start servers of their own, so they are not wanted.
+SERVICES = {"redis-server": "redis-server.service"}
 INSTALL = {
     "apt-get": ["apt-get", "install", "-y", "-qq"],
     "dnf": ["dnf", "install", "-y", "-q"],
@@ -53,21 +73,52 @@ def main(groups: list[str]) -> int:
 
 
 def _need_programs(programs: dict[str, dict[str, str]]) -> None:
-    missing = [name for name in programs if shutil.which(name) is None]
+    missing = [name for name in programs if not _found(name)]
     if not missing:
         return
+    lack = f"{' and '.join(missing)} {'are' if missing[1:] else 'is'} missing"
     manager = next((name for name in INSTALL if shutil.which(name)), "")
     if not manager:
-        raise SetupError(f"{' and '.join(missing)} is missing; install it, then try again")
-    command = [*INSTALL[manager], *(programs[name][manager] for name in missing)]
+        raise SetupError(f"{lack}; install what is missing, then try again")
+    packages = dict.fromkeys(programs[name][manager] for name in missing)
+    command = [*INSTALL[manager], *packages]
     if manager != "brew" and os.geteuid() != 0:
-        rights = f"needs rights; run: sudo {' '.join(command)}"
-        raise SetupError(f"{' and '.join(missing)} is missing, and installing it {rights}")
-    print(f"setup: {' '.join(command)}", flush=True)
+        raise SetupError(f"{lack}, and installing needs rights; run: sudo {' '.join(command)}")
+    _install(command)
     if manager == "apt-get":
-        subprocess.run(["apt-get", "update", "-qq"], check=False)
-    if subprocess.run(command, check=False).returncode:
+        _leave_off([SERVICES[name] for name in missing if name in SERVICES])
+    if still := [name for name in missing if not _found(name)]:
+        raise SetupError(f"{' and '.join(still)} cannot be found after: {' '.join(command)}")
+
+
+def _install(command: list[str]) -> None:
+    print(f"setup: {' '.join(command)}", flush=True)
+    if command[0] == "apt-get":
+        subprocess.run(["apt-get", "update", "-qq"], check=False, env=_quietly())
+    if subprocess.run(command, check=False, env=_quietly()).returncode:
         raise SetupError(f"{' '.join(command)} failed; see above")
+
+
+def _leave_off(services: list[str]) -> None:
+    """Undo that Debian lets each service that it installs start with the machine."""
+    if services and shutil.which("systemctl"):
+        disable = ["systemctl", "--quiet", "disable", *services]
+        subprocess.run(disable, check=False, env=_quietly())
+
+
+def _quietly() -> dict[str, str]:
+    """Return variables that keep a package from asking questions and from starting its service."""
+    return {**os.environ, "SYSTEMD_OFFLINE": "1", "DEBIAN_FRONTEND": "noninteractive"}
+
+
+def _found(program: str) -> bool:
+    """Tell whether ``program`` is on the PATH or, as some of git's own are, where git keeps them."""
+    if shutil.which(program):
+        return True
+    if not program.startswith("git-") or not shutil.which("git"):
+        return False
+    asked = subprocess.run(["git", "--exec-path"], check=False, capture_output=True, text=True)
+    return shutil.which(program, path=asked.stdout.strip()) is not None
 
 
 def _need_venv() -> None:
@@ -90,7 +141,9 @@ def _need_group(group: str) -> None:
     if _stamped(name, digest):
         return
     print(f"setup: installing {'dibs' if not group else f'what {group} needs'}", flush=True)
-    what = ["--editable", str(ROOT)] if not group else _requirements(group)
+    what = [] if not group else _requirements(group)
+    if not group or group in EXTRAS:
+        what += ["--editable", f"{ROOT}[{EXTRAS[group]}]" if group else str(ROOT)]
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     _run([*pip, *what], f"pip cannot install {name}")
     _stamp(name, digest)
