@@ -123,14 +123,33 @@ def test_each_field_has_a_variable(place):
         "DIBS_LEDGER_LIMIT": "200",
         "DIBS_SYNCHRONOUS": "full",
         "DIBS_TIMEOUT": "1",
+        "DIBS_PROJECT": "shop",
+        "DIBS_REDIS_REPLICAS": "2",
+        "DIBS_GIT_BRANCH": "agents/state",
+        "DIBS_GIT_POLL": "2s",
+        "DIBS_GIT_LOCK_AGE": "1h",
     }
 
     loaded = read(place, environ)
 
     assert set(loaded.origins.values()) == set(environ)
     assert loaded.config == Config(
-        *("memory:", 3600.0, 10.0, 86400.0, 5.0, "allow", "fast", "sensitive", 200, "full", 1.0)
+        *("memory:", 3600.0, 10.0, 86400.0, 5.0, "allow", "fast", "sensitive", 200, "full", 1.0),
+        *("shop", 2, "agents/state", 2.0, 3600.0),
     )
+
+
+@pytest.mark.parametrize("name", ["a b", "ü", "a/b", "x" * 65, "a\n", "{a}"])
+def test_a_project_that_no_machine_could_spell_is_refused(place, name):
+    assert "project is wrong" in refusal(place, {"DIBS_PROJECT": name})
+
+
+@pytest.mark.parametrize(
+    "branch",
+    ["-x", "a..b", "a.lock", "@{u}", "a b", "refs/heads/x", "HEAD", "/a", "a/", "a//b", "~"],
+)
+def test_a_branch_that_git_would_not_take_is_refused(place, branch):
+    assert "branch is wrong" in refusal(place, {"DIBS_GIT_BRANCH": branch})
 
 
 def test_other_and_empty_variables_are_ignored(place):
@@ -159,7 +178,10 @@ def test_a_preset_yields_to_a_value_by_name_from_any_source(place):
     [
         ("\n[claims]\ntll = 5\n", ("dibs.toml:3: there is no key tll in [claims]", "mean ttl?")),
         ("[clams]\nttl = 5\n", ("dibs.toml:1: there is no section [clams]", "mean [claims]?")),
-        ("[zzz]\n", ("dibs.toml:1: there is no section [zzz]", "claims, ledger, paths, store")),
+        (
+            "[zzz]\n",
+            ("dibs.toml:1: there is no section [zzz]", "claims, git, ledger, paths, redis, store"),
+        ),
         ("# x\nttl = 5\n", ("dibs.toml:2: there is no key ttl at the top", "belongs in [claims]")),
         ("[store]\nengine = ''\n", ("dibs.toml:2: there is no key engine", "belongs at the top")),
         ("[ledger]\nqqq = 1\n", ("dibs.toml:2: there is no key qqq", "one of: limit")),

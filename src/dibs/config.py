@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEFAULT = "default"
+NAME_MAX = 64
 
 
 class Config(Record):
@@ -44,6 +45,11 @@ class Config(Record):
     ledger_limit: int = 10_000
     synchronous: str = "normal"
     timeout: float = 5.0
+    project: str = ""
+    redis_replicas: int = 0
+    git_branch: str = "dibs"
+    git_poll: float = 5.0
+    git_lock_age: float = 7_200.0
 
 
 class Loaded(Record):
@@ -131,6 +137,28 @@ def _text(value: object) -> str:
     raise BadInput(f"It is a text on one line, not {quote(value)}.")
 
 
+def _name(value: object) -> str:
+    allowed = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+    if isinstance(value, str) and len(value) <= NAME_MAX and allowed.issuperset(value):
+        return value
+    raise BadInput(f"It is a name of letters, digits, . _ and -, not {quote(value)}.")
+
+
+def _branch(value: object) -> str:
+    wrong = ("..", "@{", "//", ".lock", " ", "~", "^", ":", "?", "*", "[", "\\")
+    if (
+        isinstance(value, str)
+        and value.isprintable()
+        and 0 < len(value) <= NAME_MAX * 2
+        and not value.startswith(("-", "/", ".", "refs/"))
+        and not value.endswith(("/", "."))
+        and value not in {"HEAD", "@"}
+        and not any(part in value for part in wrong)
+    ):
+        return value
+    raise BadInput(f"It is the name of a branch, not {quote(value)}.")
+
+
 FIELDS = (
     Field(
         "engine",
@@ -138,7 +166,7 @@ FIELDS = (
         "engine",
         "a URL",
         _text,
-        "Where the state lives: sqlite:///path or memory:; empty for SQLite in the git directory.",
+        "Where the state lives: redis://host:6379/0, git:origin, sqlite:///path; empty for SQLite here.",
     ),
     Field(
         "ttl",
@@ -210,7 +238,44 @@ FIELDS = (
         "store",
         "timeout",
         *_span("timeout", 0.1, 600.0),
-        "How long a call waits for a busy engine before it gives up.",
+        "How long a call waits for a busy engine before it gives up; 30s with git where it is not set.",
+    ),
+    Field(
+        "project",
+        "",
+        "project",
+        "letters, digits, . _ - (up to 64)",
+        _name,
+        "What clones on other machines know this project by in Redis; empty for what origin says.",
+    ),
+    Field(
+        "redis_replicas",
+        "redis",
+        "replicas",
+        *_count(0, 10),
+        "How many replicas of a Redis server must have a change before it is answered.",
+    ),
+    Field(
+        "git_branch",
+        "git",
+        "branch",
+        "a branch of the remote",
+        _branch,
+        "Which branch of the git remote holds the state.",
+    ),
+    Field(
+        "git_poll",
+        "git",
+        "poll",
+        *_span("git_poll", 1.0, 3_600.0),
+        "How often a waiter looks at the git remote.",
+    ),
+    Field(
+        "git_lock_age",
+        "git",
+        "lock_age",
+        *_span("git_lock_age", 60.0, 2_592_000.0),
+        "How long a lock file that a script wrote holds, from when it was first seen.",
     ),
 )
 

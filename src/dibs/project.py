@@ -1,24 +1,20 @@
-"""Open a project: find the repository, read the configuration, choose the engine, hand out services.
-
-The only module that names engines.
-"""
+"""Open a project: find the repository, read the configuration, open the engine, hand out services."""
 
 from __future__ import annotations
 
-import json
 import os
 
 from dibs import config as configuration
-from dibs.core.values import Record
 from dibs.errors import Misconfigured, NotFound
-from dibs.repository import STATE_OUTSIDE_GIT, Repository, find
+from dibs.opening import Place, is_there, open_engine
+from dibs.repository import STATE_OUTSIDE_GIT, find
 from dibs.services.desk import Desk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dibs.config import Config, Loaded
+    from dibs.config import Config
     from dibs.core.patterns import Pattern
     from dibs.engines.base import Engine
     from dibs.services.agents import Agents
@@ -26,26 +22,6 @@ if TYPE_CHECKING:
     from dibs.services.holdings import Holdings
     from dibs.services.ledger import Ledger
     from dibs.services.overview import Overview
-    from dibs.services.paths import Tree
-
-#: Says that state was made in this folder once, and how often it was made anew.
-MARKER = "project.json"
-DATABASE = "dibs.db"
-
-
-class Place(Record):
-    """A project's repository and settings, before its state is opened."""
-
-    repository: Repository
-    loaded: Loaded
-
-    @property
-    def tree(self) -> Tree:
-        """What resolves the spellings of paths in this repository."""
-        from dibs.services.paths import Tree
-
-        config = self.loaded.config
-        return Tree(self.repository, fold_case=config.case != "sensitive")
 
 
 class Project:
@@ -122,7 +98,7 @@ def open_project(
 ) -> Project:
     """Open the project of a folder; in a git repository its state is made on first use."""
     place = locate(start, environ, flags)
-    return Project(place, _open_engine(place, anew=False))
+    return Project(place, open_engine(place, anew=False))
 
 
 def create(
@@ -138,8 +114,8 @@ def create(
         place = locate(start, environ, flags)
     except NotFound as missing:
         place = _place_outside_git(start, environ, flags, missing)
-    made = not _there(_database(place))
-    return Project(place, _open_engine(place, anew=True)), made
+    made = not is_there(place)
+    return Project(place, open_engine(place, anew=True)), made
 
 
 def _place_outside_git(
@@ -164,100 +140,3 @@ def _place_outside_git(
     except NotFound:
         os.rmdir(state)
         raise
-
-
-def _there(path: str) -> bool:
-    """Tell whether a store is at ``path``: SQLite would take an empty file for a new one."""
-    try:
-        return os.stat(path).st_size > 0
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True  # what it is, the engine says
-
-
-def _database(place: Place) -> str:
-    url = place.loaded.config.engine
-    scheme, _, rest = url.partition(":")
-    if scheme == "sqlite":
-        return rest.removeprefix("//")
-    return os.path.join(place.repository.state, DATABASE)
-
-
-def _open_engine(place: Place, *, anew: bool) -> Engine:
-    url = place.loaded.config.engine
-    scheme = url.partition(":")[0]
-    if scheme == "memory":
-        from dibs.engines.memory import MemoryEngine
-
-        return MemoryEngine()
-    if scheme not in {"", "sqlite"} or (scheme == "sqlite" and not url.startswith("sqlite:///")):
-        raise Misconfigured(
-            f"no engine for {_masked(url)}",
-            code="ENGINE",
-            field="engine",
-            hint="use sqlite:///absolute/path, or leave it empty for the embedded store",
-        )
-    return _open_sqlite(place, anew=anew)
-
-
-def _open_sqlite(place: Place, *, anew: bool) -> Engine:
-    from dibs.engines.sqlite import SqliteEngine
-
-    path = _database(place)
-    config = place.loaded.config
-    # In this order: the marker comes after the store, so one that is seen has its store beside it.
-    made = _times_made(path)
-    there = _there(path)
-    if not there and not anew and (made or config.engine):
-        raise Misconfigured(
-            f"the state of this project is gone: there is no {path}",
-            code="STORE_MISSING",
-            hint="restore the file, or start anew with `dibs init`; nothing else was touched",
-        )
-    engine = SqliteEngine(
-        path,
-        synchronous=config.synchronous,
-        timeout=config.timeout,
-        first_seq=1 if there else made * STRIDE + 1,
-    )
-    if not there or not made:
-        _mark(path, 1 if there else made + 1)
-    return engine
-
-
-#: How far apart the numbers of a lost ledger and of the one made in its place begin.
-STRIDE = 1_000_000_000
-
-
-def _times_made(path: str) -> int:
-    """Return how often a store was made at ``path``: its marker outlives the file."""
-    try:
-        with open(os.path.join(os.path.dirname(path), MARKER), encoding="utf-8") as file:
-            times: int = json.load(file)["made"]
-            return times
-    except FileNotFoundError:
-        return 0
-    except (OSError, ValueError, KeyError, TypeError):
-        return 1
-
-
-def _mark(path: str, times: int) -> None:
-    """Write the marker; where nothing can be written, somebody else does it later."""
-    marker = os.path.join(os.path.dirname(path), MARKER)
-    temporary = f"{marker}.{os.getpid()}"
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump({"made": times}, file)
-            file.flush()
-            os.fsync(handle)
-        os.replace(temporary, marker)
-    except OSError:
-        return
-
-
-def _masked(url: str) -> str:
-    from dibs.core.secrets import mask
-
-    return mask(url)[:100]

@@ -66,8 +66,11 @@ class Killed(BaseException):
 class Mortal:
     """An engine whose caller can be killed while it waits."""
 
+    as_of: float | None = None
+
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.shortest_ttl = engine.shortest_ttl
         self.dies = self.dead = False
 
     def transact(self, step: Any) -> Any:

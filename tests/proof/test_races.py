@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from proof_crew import Repo, nursery
 
-from dibs import project
+from dibs import opening, project
 from dibs.core.agents import Caller
 from dibs.core.claims import Granted
 from dibs.core.patterns import parse
@@ -72,15 +72,15 @@ def test_a_first_user_that_is_overtaken_by_another_opens_the_same_store(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ):
     """The rival makes the store while this process looks whether there is one."""
-    look = project._there
+    look = opening._there
 
     def overtaken(path: str) -> bool:
-        monkeypatch.setattr(project, "_there", look)
+        monkeypatch.setattr(opening, "_there", look)
         before = look(path)
         assert repo.dibs("claim", "docs/", agent="rival").returncode == 0
         return before
 
-    monkeypatch.setattr(project, "_there", overtaken)
+    monkeypatch.setattr(opening, "_there", overtaken)
 
     opened = project.open_project(str(repo.path), {})
 

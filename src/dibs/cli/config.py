@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dibs.config import Field, Loaded
 
 #: Settings that are spans of time, shown with units.
-SPANS = frozenset({"ttl", "waiter_ttl", "max_hold", "wait", "timeout"})
+SPANS = frozenset({"ttl", "waiter_ttl", "max_hold", "wait", "timeout", "git_poll", "git_lock_age"})
 
 
 def configure(parser: ArgumentParser) -> None:

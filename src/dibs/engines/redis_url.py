@@ -20,6 +20,8 @@ KINDS = (
     "unix",
     *(f"redis{s}+{k}" for s in ("", "s") for k in ("sentinel", "cluster")),
 )
+#: Other names that clients of Redis give to the same options.
+ALIASES = {"ssl_ca_certs": "ca", "ssl_certfile": "cert", "ssl_keyfile": "key"}
 OPTIONS = ("db", "ca", "cert", "key", "sentinel_user", "sentinel_password")
 _PORTS = {"sentinel": 26379}
 _MOST_PORTS = 65_535
@@ -96,6 +98,7 @@ def _options(query: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for pair in filter(None, query.split("&")):
         name, _, value = pair.partition("=")
+        name = ALIASES.get(name, name)
         if name not in OPTIONS:
             known = ", ".join(OPTIONS)
             raise _wrong(f"it has an unknown option {name[:40]!r}", f"options are {known}")

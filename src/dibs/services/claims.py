@@ -23,7 +23,7 @@ from dibs.core.claims import (
     live,
     ticket_deadline,
 )
-from dibs.core.durations import check_ttl, check_wait
+from dibs.core.durations import check_wait
 from dibs.core.values import Record
 from dibs.services.acquire import SHOWN, Waiting, attempt, circle_of, survey
 from dibs.services.presence import arrive, withdraw
@@ -85,12 +85,11 @@ class Claims:
         With ``wait`` the call blocks for up to so many seconds in a fair queue; with ``queue`` it
         takes a place in the queue and returns, and a later call collects the grant.
         """
-        config = self._desk.config
         request = Request(
             caller.id,
             fold_duplicates(patterns),
             mode,
-            config.ttl if ttl is None else check_ttl(ttl),
+            self._desk.ttl(ttl),
             check_text(reason, "reason") if reason else "",
             check_text(task, "task") if task else "",
         )
@@ -130,9 +129,9 @@ class Claims:
         check_request(request, held=beat.claims, human=caller.human, allow_broad=allow_broad)
         waiting = None
         if queue:
-            waiting = Waiting(book.now + config.max_hold, config.ttl, standing=True)
+            waiting = Waiting(book.now + config.max_hold, self._desk.ttl(), standing=True)
         elif patience:
-            waiting = Waiting(book.now + patience, config.waiter_ttl, standing=False)
+            waiting = Waiting(book.now + patience, self._desk.waiter_ttl, standing=False)
         return attempt(book, request, beat, max_hold=config.max_hold, waiting=waiting)
 
     def _wait(self, request: Request, queued: Queued, patience: float, step: Step) -> Outcome:
@@ -166,7 +165,7 @@ class Claims:
         """Return how often a waiter shows up: its ticket and its claims must outlast the pause."""
         beat = book.beat(agent)
         shortest = beat.ttl if beat is not None else self._desk.config.ttl
-        return min(self._desk.config.waiter_ttl, shortest) / 3
+        return min(self._desk.waiter_ttl, shortest) / 3
 
     def check(
         self, caller: Caller, patterns: Sequence[Pattern], mode: str = EXCLUSIVE

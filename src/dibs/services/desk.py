@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.errors import Unavailable, Unknown
+from dibs.core.durations import check_ttl, show_span
+from dibs.errors import BadInput, Unavailable, Unknown
 from dibs.services.book import Book
 
 TYPE_CHECKING = False
@@ -31,6 +32,23 @@ class Desk:
         self.fold_case = config.case != "sensitive"
         #: After how many entries the ledger's bound is looked at.
         self.trim_every = max(1, config.ledger_limit // 20)
+
+    def ttl(self, given: object = None) -> float:
+        """Return the ttl of a claim: what the call says, else the setting; refuse what cannot be kept."""
+        ttl = self.config.ttl if given is None else check_ttl(given)
+        if ttl < self.engine.shortest_ttl:
+            shortest = show_span(self.engine.shortest_ttl)
+            raise BadInput(
+                f"a ttl of {show_span(ttl)} is too short for this engine: at least {shortest}",
+                code="TTL_RANGE",
+                field="ttl",
+            )
+        return ttl
+
+    @property
+    def waiter_ttl(self) -> float:
+        """How long a sign of life of a waiter counts."""
+        return max(self.config.waiter_ttl, self.engine.shortest_ttl)
 
     def apply(self, step: Callable[[Book], T]) -> T:
         """Run ``step`` as one transaction."""

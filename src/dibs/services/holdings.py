@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.core.agents import Beat, Caller
 from dibs.core.claims import Ask, Claim, Lost, check_text, deadline
-from dibs.core.durations import WAIT_MAX, WAIT_MIN, check_span, check_ttl
+from dibs.core.durations import WAIT_MAX, WAIT_MIN, check_span
 from dibs.core.ledger import Kind
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed
@@ -60,7 +60,7 @@ class Holdings:
 
         Without patterns every claim of the caller is meant. A named claim that is lost fences the whole call.
         """
-        span = None if ttl is None else check_ttl(ttl)
+        span = None if ttl is None else self._desk.ttl(ttl)
         hold = self._desk.config.max_hold
 
         def step(book: Book) -> Renewed:

@@ -1,0 +1,210 @@
+"""Open the engine that a project's settings name. The only module that names engines."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from dibs.config import DEFAULT
+from dibs.core.values import Record
+from dibs.errors import Misconfigured
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.config import Loaded
+    from dibs.engines.base import Engine, Txn
+    from dibs.repository import Repository
+    from dibs.services.paths import Tree
+
+#: Says that state was made in this folder once, and how often it was made anew.
+MARKER = "project.json"
+DATABASE = "dibs.db"
+#: How far apart the numbers of a lost ledger and of the one made in its place begin.
+STRIDE = 1_000_000_000
+#: How long a call to a git remote may take where nobody says otherwise.
+GIT_TIMEOUT = 30.0
+
+_REDIS = ("redis", "rediss", "unix")
+HINT = "use redis://host:6379/0, git:origin, sqlite:///absolute/path, or leave it empty"
+
+
+class Place(Record):
+    """A project's repository and settings, before its state is opened."""
+
+    repository: Repository
+    loaded: Loaded
+
+    @property
+    def tree(self) -> Tree:
+        """What resolves the spellings of paths in this repository."""
+        from dibs.services.paths import Tree
+
+        config = self.loaded.config
+        return Tree(self.repository, fold_case=config.case != "sensitive")
+
+
+def open_engine(place: Place, *, anew: bool, url: str | None = None) -> Engine:
+    """Open a project's engine, or the one that ``url`` names; ``anew`` where lost state is made again."""
+    url = place.loaded.config.engine if url is None else url
+    scheme = url.partition(":")[0]
+    if scheme == "memory":
+        from dibs.engines.memory import MemoryEngine
+
+        return MemoryEngine()
+    if scheme.partition("+")[0] in _REDIS:
+        return _open_redis(place, url)
+    if scheme == "git":
+        return _open_git(place, url)
+    if scheme not in {"", "sqlite"} or (scheme == "sqlite" and not url.startswith("sqlite:///")):
+        raise Misconfigured(
+            f"no engine for {_masked(url)}", code="ENGINE", field="engine", hint=HINT
+        )
+    return _open_sqlite(place, url, anew=anew)
+
+
+def is_there(place: Place) -> bool:
+    """Tell whether the state of a project was made already, as far as this machine can tell."""
+    url = place.loaded.config.engine
+    if url.partition(":")[0] in {"", "sqlite"}:
+        return _there(_database(place, url))
+    return os.path.exists(_elsewhere(place, url))
+
+
+def _open_redis(place: Place, url: str) -> Engine:
+    try:
+        from dibs.engines.redis import RedisEngine
+    except ImportError as error:
+        raise Misconfigured(
+            "the Redis engine needs a package that is not there: hiredis",
+            code="ENGINE",
+            field="engine",
+            hint="run: pip install 'dibs[redis]'",
+        ) from error
+    from dibs.remotes import project_name
+
+    config = place.loaded.config
+    return RedisEngine(
+        url,
+        config.project or project_name(place.repository),
+        timeout=config.timeout,
+        replicas=config.redis_replicas,
+        memory=_elsewhere(place, url),
+        renew=_renewal(place),
+    )
+
+
+def _open_git(place: Place, url: str) -> Engine:
+    from dibs.engines.git import GitEngine
+    from dibs.remotes import resolve
+    from dibs.services.lockfiles import LockFiles
+
+    config, origins = place.loaded
+    return GitEngine(
+        resolve(place.repository, url),
+        state=_elsewhere(place, url),
+        branch=config.git_branch,
+        timeout=GIT_TIMEOUT if origins["timeout"] == DEFAULT else config.timeout,
+        poll=config.git_poll,
+        codec=LockFiles(lock_age=config.git_lock_age),
+        renew=_renewal(place),
+        config_from=place.repository.common,
+    )
+
+
+def _renewal(place: Place) -> Callable[[Txn, str], None]:
+    def renew(txn: Txn, why: str) -> None:
+        from dibs.services.renewal import begin_life
+
+        begin_life(txn, why, fold_case=place.loaded.config.case != "sensitive")
+
+    return renew
+
+
+def _elsewhere(place: Place, url: str) -> str:
+    """Return where this machine keeps what it knows of a store that lies elsewhere."""
+    from hashlib import sha256
+
+    config = place.loaded.config
+    what = "\n".join((url.rpartition("@")[2], config.project, config.git_branch))
+    digest = sha256(what.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    kind = "git" if url.startswith("git:") else "redis"
+    return os.path.join(
+        place.repository.state, f"{kind}-{digest}{'' if kind == 'git' else '.json'}"
+    )
+
+
+def _open_sqlite(place: Place, url: str, *, anew: bool) -> Engine:
+    from dibs.engines.sqlite import SqliteEngine
+
+    path = _database(place, url)
+    config = place.loaded.config
+    # In this order: the marker comes after the store, so one that is seen has its store beside it.
+    made = _times_made(path)
+    there = _there(path)
+    if not there and not anew and (made or url):
+        raise Misconfigured(
+            f"the state of this project is gone: there is no {path}",
+            code="STORE_MISSING",
+            hint="restore the file, or start anew with `dibs init`; nothing else was touched",
+        )
+    engine = SqliteEngine(
+        path,
+        synchronous=config.synchronous,
+        timeout=config.timeout,
+        first_seq=1 if there else made * STRIDE + 1,
+    )
+    if not there or not made:
+        _mark(path, 1 if there else made + 1)
+    return engine
+
+
+def _there(path: str) -> bool:
+    """Tell whether a store is at ``path``: SQLite would take an empty file for a new one."""
+    try:
+        return os.stat(path).st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True  # what it is, the engine says
+
+
+def _database(place: Place, url: str) -> str:
+    scheme, _, rest = url.partition(":")
+    if scheme == "sqlite":
+        return rest.removeprefix("//")
+    return os.path.join(place.repository.state, DATABASE)
+
+
+def _times_made(path: str) -> int:
+    """Return how often a store was made at ``path``: its marker outlives the file."""
+    try:
+        with open(os.path.join(os.path.dirname(path), MARKER), encoding="utf-8") as file:
+            times: int = json.load(file)["made"]
+            return times
+    except FileNotFoundError:
+        return 0
+    except (OSError, ValueError, KeyError, TypeError):
+        return 1
+
+
+def _mark(path: str, times: int) -> None:
+    """Write the marker; where nothing can be written, somebody else does it later."""
+    marker = os.path.join(os.path.dirname(path), MARKER)
+    temporary = f"{marker}.{os.getpid()}"
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            json.dump({"made": times}, file)
+            file.flush()
+            os.fsync(handle)
+        os.replace(temporary, marker)
+    except OSError:
+        return
+
+
+def _masked(url: str) -> str:
+    from dibs.core.secrets import mask
+
+    return mask(url)[:100]

@@ -1,0 +1,109 @@
+"""The remotes of a repository: where the git engine goes, and what clones have in common."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import Misconfigured
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.repository import Repository
+
+ORIGIN = "origin"
+
+
+def resolve(repository: Repository, url: str) -> str:
+    """Return the address behind ``git:NAME``, ``git:URL``, ``git:PATH`` or ``git://host/path``."""
+    if url.startswith("git://"):
+        return url
+    rest = url.removeprefix("git:") or ORIGIN
+    if ":" in rest:
+        return rest
+    if "/" in rest:
+        return os.path.join(repository.root, rest)
+    if not repository.common:
+        raise Misconfigured(
+            "the git engine needs a git repository, or an address: git:URL",
+            code="ENGINE",
+            field="engine",
+        )
+    from dibs.engines.git_remote import remote_url
+
+    found = remote_url(repository.common, rest)
+    return os.path.join(repository.root, found) if _is_path(found) else found
+
+
+def project_name(repository: Repository) -> str:
+    """Return the name that all clones of a repository share: where they come from, and a digest of it."""
+    address = _origin(repository)
+    if not address:
+        raise Misconfigured(
+            "clones on other machines cannot know this project: it has neither a name nor a remote origin",
+            code="PROJECT_NAME",
+            field="project",
+            hint='write project = "name" into dibs.toml, the same in every clone',
+        )
+    from hashlib import sha256
+
+    plain = _plain(address, repository.root)
+    digest = sha256(plain.encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    last = plain.rpartition("/")[2]
+    readable = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in last)
+    return f"{readable[:40]}-{digest}"
+
+
+def _origin(repository: Repository) -> str:
+    """Read the address of origin; the common case takes no process."""
+    section = f'[remote "{ORIGIN}"]'
+    inside, found, includes = False, "", False
+    try:
+        with open(
+            os.path.join(repository.common, "config"), encoding="utf-8", errors="replace"
+        ) as file:
+            for raw in file:
+                line = raw.strip()
+                if line.startswith("["):
+                    inside = line == section
+                    includes = includes or line.lower().startswith("[include")
+                elif inside:
+                    key, _, value = line.partition("=")
+                    if key.strip().lower() == "url":
+                        found = value.strip().strip('"')
+    except OSError:
+        return ""
+    if found or not includes:
+        return found
+    from dibs.engines.git_remote import remote_url
+
+    return remote_url(repository.common, ORIGIN)
+
+
+def _plain(address: str, root: str) -> str:
+    """Return the same text for the ways in which people write one address."""
+    if _is_path(address):
+        path = os.path.realpath(os.path.join(root, address.removeprefix("file://")))
+        return path.removesuffix("/").removesuffix(".git").removesuffix("/")
+    scheme, mark, rest = address.partition("://")
+    if not mark:
+        host, _, path = address.partition(":")
+    else:
+        host, _, path = rest.partition("/")
+        host = _without_port(host, scheme)
+    host = host.rpartition("@")[2].lower()
+    return f"{host}/{path.strip('/').removesuffix('.git')}"
+
+
+def _without_port(host: str, scheme: str) -> str:
+    usual = {"ssh": ":22", "https": ":443", "http": ":80", "git": ":9418"}.get(scheme, "")
+    return host.removesuffix(usual) if usual else host
+
+
+def _is_path(address: str) -> bool:
+    """Tell a path from ``host:path``, as git does: by a slash before the first colon."""
+    if address.startswith("file://"):
+        return True
+    if "://" in address:
+        return False
+    colon, slash = address.find(":"), address.find("/")
+    return colon < 0 or 0 <= slash < colon
