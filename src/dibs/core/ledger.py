@@ -5,6 +5,7 @@ Pure. The first fourteen kinds are those of the crew document; the others are ou
 
 from __future__ import annotations
 
+from dibs.core.names import printable
 from dibs.core.values import Record, Words
 
 TYPE_CHECKING = False
@@ -65,3 +66,41 @@ class Entry(Record):
     kind: str
     summary: str
     details: dict[str, Any]
+
+
+#: How long a headline may be.
+HEADLINE = 100
+
+_VERBS = {
+    Kind.LOCK_ACQUIRED: "claim",
+    Kind.LOCK_RELEASED: "release",
+    Kind.LOCK_RENEWED: "renew",
+    Kind.LOCK_EXPIRED: "expire",
+    Kind.LOCK_REVOKED: "revoke",
+    Kind.LOCK_TRANSFERRED: "transfer",
+    Kind.LOCK_DENIED: "deny",
+    Kind.LOCK_QUEUED: "queue",
+    Kind.RELEASE_REQUESTED: "ask",
+    Kind.TASK_STARTED: "start",
+    Kind.TASK_COMPLETED: "done",
+}
+
+
+def headline(event: Event) -> str:
+    """Return an event in one short line: what was done, to what, by whom."""
+    verb = _VERBS.get(event.kind, "")
+    things = _things(event.details) if verb else ""
+    if things:
+        line = f"{verb}: {things} by {event.agent}"
+    else:
+        line = f"{verb or event.kind.replace('_', ' ')}: {event.summary or event.agent}"
+    line = printable(" ".join(line.split()))
+    return line if len(line) <= HEADLINE else line[: HEADLINE - 1] + "…"
+
+
+def _things(details: dict[str, Any]) -> str:
+    """Return what an event is about: tasks by their id, else paths and patterns."""
+    found = details.get("patterns") or details.get("pattern") or details.get("task") or ""
+    names = found if isinstance(found, list) else [found]
+    shown = [str(name).removeprefix("task:") for name in names[:3]]
+    return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # noqa: PLR2004

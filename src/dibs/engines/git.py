@@ -1,0 +1,223 @@
+"""State on one branch of a git remote: the engine for several machines without a server of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import weakref
+from threading import Lock
+
+from dibs.engines import git_push as pushing
+from dibs.engines.clock import system_sources
+from dibs.engines.git_cache import pause
+from dibs.engines.git_files import RowFiles
+from dibs.engines.git_link import Link, Parts
+from dibs.engines.git_remote import Remote, passed_on, place_of, remote_url
+from dibs.engines.git_run import Git
+from dibs.engines.sqlite_gate import jitter
+from dibs.errors import DibsError, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeVar
+
+    from dibs.core.findings import Finding
+    from dibs.engines.base import Txn
+    from dibs.engines.clock import Sources
+    from dibs.engines.git_files import Codec
+    from dibs.engines.git_link import Renew
+
+    T = TypeVar("T")
+
+__all__ = ["GitEngine", "remote_url"]
+
+#: How much of the timeout a view may spend on a remote that does not answer.
+_VIEW_SHARE = 1 / 3
+#: Seconds between looks at what other processes of this machine have done.
+_LOOK = 0.03
+
+
+class GitEngine:
+    """Keep the state as files on ``branch`` of ``remote``.
+
+    ``state`` is a private folder of this machine for this project; all its processes share it. No call takes
+    much longer than ``timeout`` seconds beyond the step itself. ``wait`` asks the remote every ``poll``
+    seconds. From the git directory ``config_from`` only settings on how to reach remotes are taken.
+    """
+
+    shortest_ttl = 60.0
+
+    def __init__(
+        self,
+        remote: str,
+        *,
+        state: str | os.PathLike[str],
+        branch: str = "dibs",
+        timeout: float = 30.0,
+        poll: float = 5.0,
+        codec: Codec | None = None,
+        sources: Sources | None = None,
+        renew: Renew | None = None,
+        config_from: str = "",
+    ) -> None:
+        place = place_of(remote, branch)
+        folder = os.path.abspath(os.fspath(state))
+        git = Git(f"{folder}/repo", passed_on(config_from), wait=timeout / 3)
+        self.as_of: float | None = None
+        self._timeout = timeout
+        self._poll = poll
+        self._parts = Parts(
+            folder, Remote(git, place), git, codec or RowFiles(), sources or system_sources(),
+            renew, timeout,
+        )  # fmt: skip
+        self._links: list[Link] = []
+        self._lock = Lock()
+        self._closed = False
+        _engines.add(self)
+
+    def transact(self, step: Callable[[Txn], T]) -> T:
+        """Apply ``step`` as if alone, on the newest state, and return once the remote has it."""
+        deadline = time.monotonic() + self._timeout
+        with self._link() as link:
+            started = link.now_reading()
+            self._meet(link, deadline)
+            while True:
+                attempt = link.attempt(step, deadline)
+                if pushing.settle(link, attempt, started, deadline):
+                    break
+        if attempt.error is not None:
+            raise attempt.error
+        answer: T = attempt.answer
+        return answer
+
+    def view(self, step: Callable[[Txn], T]) -> T:
+        """Run ``step`` on the remote's state; on the last one known if it cannot be reached."""
+        limit = time.monotonic() + self._timeout
+        deadline = time.monotonic() + self._timeout * _VIEW_SHARE
+        offline: DibsError | None = None
+        with self._link() as link:
+            started = link.now_reading()
+            self._meet(link, deadline)
+            while True:
+                if offline is None:
+                    offline = self._follow(link, started, deadline)
+                attempt = link.look_at(step)
+                if attempt.error is None and attempt.number == 0 and offline is not None:
+                    break
+                try:
+                    if pushing.settle(link, attempt, started, deadline):
+                        break
+                except Unavailable as error:
+                    offline = error
+                    deadline = limit
+            head = link.head()
+            self.as_of = head.known_at if offline is not None else None
+        if attempt.error is not None:
+            raise attempt.error
+        answer: T = attempt.answer
+        return answer
+
+    def wait(self, after: int, timeout: float) -> int:
+        """Block until the ledger on the remote has moved past ``after``; return its newest number."""
+        deadline = time.monotonic() + timeout
+        with self._link() as link:
+            self._meet(link, time.monotonic() + self._timeout)
+            due = self._poll
+            while (newest := (head := link.head()).landed) <= after:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                if link.now_reading() - head.asked >= due:
+                    self._poll_remote(link, head.asked, max(deadline, time.monotonic() + 1.0))
+                    due = jitter(self._poll)
+                    continue
+                pause(_LOOK, deadline)
+        return newest
+
+    def close(self) -> None:
+        """Give back what this handle holds."""
+        self._closed = True
+        self._shut()
+
+    def inspect(self) -> list[Finding]:
+        """Say what the remote promises as it is configured."""
+        from dibs.engines.git_care import inspect
+
+        with self._link() as link:
+            return inspect(link, self._timeout)
+
+    def repair(self) -> list[str]:
+        """Remove what dead processes left behind, and build what is kept here anew."""
+        from dibs.engines.git_care import repair
+
+        with self._link() as link:
+            return repair(link, self._timeout)
+
+    def _meet(self, link: Link, deadline: float) -> None:
+        """See the remote once before the first step of this machine."""
+        if not link.cache.head().met:
+            pushing.is_current(link, "", link.now_reading(), deadline)
+
+    def _follow(self, link: Link, started: float, deadline: float) -> DibsError | None:
+        """Follow the remote; return why it cannot be reached."""
+        try:
+            head = link.head()
+            if not head.pending:
+                pushing.is_current(link, head.remote, started, deadline)
+            if (head := link.head()).broken and not head.pending:
+                self.transact(lambda _: None)  # a new life has to begin before anything is shown
+        except Unavailable as error:
+            return error
+        return None
+
+    def _poll_remote(self, link: Link, asked: float, deadline: float) -> None:
+        """Ask the remote, unless another process of this machine does."""
+        if not link.cache.claim_remote(0.0):
+            pause(_LOOK, deadline)
+            return
+        try:
+            if link.head().asked <= asked:
+                link.ask(deadline)
+        except Unavailable:
+            pause(self._poll, deadline)
+        finally:
+            link.cache.leave_remote()
+
+    @contextlib.contextmanager
+    def _link(self) -> Iterator[Link]:
+        """Lend a link of this handle; threads that call at once get one each."""
+        if self._closed:
+            raise RuntimeError("the engine is closed")
+        with self._lock:
+            link = self._links.pop() if self._links else None
+        if link is None:
+            link = Link(self._parts)
+        try:
+            yield link
+        finally:
+            link.rest()
+            if self._closed:
+                link.close()
+            else:
+                self._links.append(link)
+
+    def _shut(self) -> None:
+        with self._lock:
+            links, self._links = self._links, []
+        for link in links:
+            link.close()
+
+
+# SQLite must not see a fork: see dibs.engines.sqlite. Links at rest are closed before one.
+_engines: weakref.WeakSet[GitEngine] = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    for engine in list(_engines):
+        engine._shut()  # noqa: SLF001
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork)

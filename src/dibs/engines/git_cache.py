@@ -1,0 +1,263 @@
+"""What this machine knows of the branch, in a SQLite file that its processes share.
+
+It holds the rows and the ledger of one commit, the tip; which commits of this machine wait to be pushed,
+and what became of them; and what must be remembered between calls. All but that can be built
+anew from the repository.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+
+import apsw
+
+from dibs.core.values import Record, Words
+from dibs.engines import sqlite_errors as failures
+from dibs.engines.sqlite_gate import Gate, jitter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS kv(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS place(key TEXT PRIMARY KEY, path TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_path ON place(path);
+CREATE TABLE IF NOT EXISTS ledger(seq INTEGER PRIMARY KEY, at REAL NOT NULL, agent TEXT NOT NULL,
+    role TEXT NOT NULL, kind TEXT NOT NULL, summary TEXT NOT NULL, details TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS fate(n INTEGER PRIMARY KEY AUTOINCREMENT, oid TEXT NOT NULL,
+    verdict TEXT NOT NULL, why TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+PRAGMA user_version = 1;
+"""
+#: Fates that are kept, so that a slow process still finds its own.
+_FATES = 10_000
+
+
+class Head(Record):
+    """Where this machine stands. Readings are of its clock since boot, times are the engine's."""
+
+    #: The commit that the rows are of, and its tree; empty where there is no branch.
+    tip: str = ""
+    root: str = ""
+    #: The number of the tip among this machine's commits, 0 if the tip is on the remote.
+    pending: int = 0
+    newest: int = 0
+    life: int = 0
+    time: float = 0.0
+    #: The commit that the remote was last seen at, and the newest number in it.
+    remote: str = ""
+    landed: int = 0
+    #: Reading before the newest question that the remote answered, and the time then; -1: none yet.
+    asked: float = -1.0
+    known_at: float = 0.0
+    #: Engine time is ``reading + offset``; None until there was any.
+    offset: float | None = None
+    #: Whether that rests on a commit of the remote; else it is only this machine's wall clock.
+    anchored: bool = False
+    boot: str = ""
+    reading: float = 0.0
+    #: The latest time that was told to anybody.
+    latest: float = 0.0
+    #: The highest number and life that were ever seen on the remote.
+    seen: int = 0
+    seen_life: int = 0
+    #: Why a new life has to begin; empty if none has to.
+    broken: str = ""
+    #: Readings: when another machine's commit was last seen, and when a push of ours last landed.
+    rival: float = -1e9
+    won: float = -1e9
+    #: Commits made since the repository was last packed.
+    loose: int = 0
+
+    @property
+    def met(self) -> bool:
+        """Whether this machine has ever seen the remote."""
+        return self.asked >= 0 or bool(self.remote)
+
+
+class Verdict(metaclass=Words):
+    """What became of a commit of this machine."""
+
+    PENDING = "pending"
+    LANDED = "landed"
+    #: Another machine was first: the step runs again.
+    DROPPED = "dropped"
+    #: The remote could not be reached, or refused: it never happened.
+    REFUSED = "refused"
+    #: It may have landed; the next contact tells.
+    UNKNOWN = "unknown"
+
+
+class Cache:
+    """One connection to the shared file, with the locks of its user."""
+
+    __slots__ = ("_gate", "_path", "_remote_lock", "db", "run")
+
+    def __init__(self, folder: str, timeout: float) -> None:
+        self._path = path = f"{folder}/cache.db"
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.close(handle)
+        self.db = apsw.Connection(path)
+        self.db.set_busy_timeout(int(timeout * 1000))
+        self.db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        self.run = self.db.cursor().execute
+        self._gate = Gate(path)
+        self._remote_lock = Gate(f"{folder}/remote")
+        if not self.db.pragma("user_version"):
+            self._create()
+        self.db.pragma("synchronous", "normal")
+
+    def _create(self) -> None:
+        with self._translated():
+            if not self._gate.enter(time.monotonic(), 5.0):
+                raise failures.busy(self._path)
+            try:
+                self.db.pragma("journal_mode", "wal")
+                self.db.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
+            finally:
+                self._gate.leave()
+
+    # -- transactions
+
+    @contextlib.contextmanager
+    def writing(self, deadline: float) -> Iterator[Head]:
+        """Be the only writer of this machine; what was written is kept unless the block raises."""
+        started = time.monotonic()
+        with self._translated():
+            if not self._gate.enter(started, max(0.01, deadline - started)):
+                raise failures.busy(self._path)
+            try:
+                self.run("BEGIN IMMEDIATE")
+                yield self.head()
+                if self.db.in_transaction:
+                    self.run("COMMIT")
+            finally:
+                if self.db.in_transaction:
+                    self.run("ROLLBACK")
+                self._gate.leave()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Head]:
+        """See one moment, whatever is written meanwhile."""
+        with self._translated():
+            try:
+                self.run("BEGIN")
+                yield self.head()
+            finally:
+                if self.db.in_transaction:
+                    self.run("ROLLBACK")
+
+    def undo(self) -> None:
+        """Forget what was written in this block."""
+        self.run("ROLLBACK")
+
+    def claim_remote(self, patience: float) -> bool:
+        """Become the one process of this machine that talks to the remote; tell if it worked."""
+        return self._remote_lock.enter(time.monotonic(), patience)
+
+    def leave_remote(self) -> None:
+        """Let another one talk to the remote."""
+        self._remote_lock.leave()
+
+    def close(self) -> None:
+        """Close the file and the locks."""
+        self.db.close(True)
+        self._gate.close()
+        self._remote_lock.close()
+
+    # -- what is remembered
+
+    def head(self) -> Head:
+        """Return where this machine stands."""
+        for (text,) in self.run("SELECT value FROM meta WHERE name = 'head'").fetchall():
+            return Head(**json.loads(text))
+        return Head()
+
+    def set_head(self, head: Head) -> None:
+        """Remember where this machine stands."""
+        text = json.dumps(head._asdict())
+        self.run("INSERT OR REPLACE INTO meta VALUES ('head', ?)", (text,))
+
+    # -- the fates of this machine's commits
+
+    def add_fate(self, oid: str) -> int:
+        """Note a commit that waits to be pushed; return its number."""
+        self.run("INSERT INTO fate(oid, verdict, why) VALUES (?, 'pending', '')", (oid,))
+        number = self.db.last_insert_rowid()
+        if number % 1000 == 0:
+            self.run("DELETE FROM fate WHERE n <= ? AND verdict != 'pending'", (number - _FATES,))
+        return number
+
+    def fate(self, number: int) -> tuple[str, str]:
+        """Return the verdict on a commit, and why."""
+        for verdict, why in self.run("SELECT verdict, why FROM fate WHERE n = ?", (number,)):
+            return verdict, why
+        return Verdict.UNKNOWN, ""
+
+    def open_fates(self) -> list[tuple[int, str]]:
+        """Return the commits of which it is not known whether they landed, the oldest first."""
+        return self.run(
+            "SELECT n, oid FROM fate WHERE verdict IN ('pending', 'unknown') ORDER BY n"
+        ).fetchall()
+
+    def decide(self, verdict: str, why: str = "", *, upto: int = 1 << 62) -> None:
+        """Tell those who wait what became of their commits."""
+        self.run(
+            "UPDATE fate SET verdict = ?, why = ? WHERE n <= ? AND verdict = 'pending'",
+            (verdict, why, upto),
+        )
+
+    def decide_one(self, number: int, verdict: str) -> None:
+        """Tell what became of one commit, even if that was not known before."""
+        self.run("UPDATE fate SET verdict = ? WHERE n = ?", (verdict, number))
+
+    # -- rows of files
+
+    def set_rows(self, path: str, rows: dict[str, str]) -> None:
+        """Replace the rows of a file."""
+        old = self.run("SELECT key FROM place WHERE path = ?", (path,)).fetchall()
+        for (key,) in old:
+            if key not in rows:
+                self.run("DELETE FROM kv WHERE key = ?", (key,))
+                self.run("DELETE FROM place WHERE key = ?", (key,))
+        for key, value in rows.items():
+            self.run("INSERT OR REPLACE INTO kv VALUES (?, ?)", (key, value))
+            self.run("INSERT OR REPLACE INTO place VALUES (?, ?)", (key, path))
+
+    def rows_of(self, path: str) -> dict[str, str]:
+        """Return the rows of a file, in the order of their keys."""
+        return dict(
+            self.run(
+                "SELECT key, value FROM place JOIN kv USING (key) WHERE path = ? ORDER BY key",
+                (path,),
+            )
+        )
+
+    def set_entries(self, first: int, upto: int, rows: list[tuple[Any, ...]]) -> None:
+        """Replace a part of the ledger."""
+        self.run("DELETE FROM ledger WHERE seq >= ? AND seq < ?", (first, upto))
+        for row in rows:
+            self.run("INSERT OR REPLACE INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def clear(self) -> None:
+        """Forget all rows and entries."""
+        for table in ("kv", "place", "ledger"):
+            self.run(f"DELETE FROM {table}")  # noqa: S608 - one of three words
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except apsw.Error as error:
+            raise failures.translate(error, self._path) from error
+
+
+def pause(seconds: float, deadline: float) -> None:
+    """Sleep about so long, but not beyond ``deadline``."""
+    time.sleep(max(0.0, min(jitter(seconds), deadline - time.monotonic())))

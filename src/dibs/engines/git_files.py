@@ -1,0 +1,207 @@
+"""The state as files on a branch: which file a row lies in, and what stands in it. Pure.
+
+Everything of ours lies under ``dibs/``. ``meta.json`` says where the state stands, ``ledger/`` holds the
+ledger in files of 64 entries, and all else is rows, which a ``Codec`` lays out. Files that neither
+we nor the codec know are left as they are, so that a branch may hold other things too.
+"""
+
+from __future__ import annotations
+
+import json
+
+from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Protocol
+
+    class Codec(Protocol):
+        """Lays rows out in files.
+
+        A codec may have an attribute ``folders``: the names at the top of the branch in which its files
+        lie. Without it, every file of the branch is read and shown to it.
+        """
+
+        def path_of(self, key: str) -> str:
+            """Return the file in which the row ``key`` lies."""
+            ...
+
+        def parse(self, path: str, content: bytes, now: float) -> dict[str, str] | None:
+            """Return the rows of a file that is new or changed; None if it is not ours.
+
+            ``now`` is when this machine saw the file, on the engine's clock.
+            """
+            ...
+
+        def render(self, path: str, rows: Mapping[str, str]) -> bytes:
+            """Return the content of a file from the rows in it, which are sorted by key."""
+            ...
+
+
+FOLDER = "dibs"
+META = "dibs/meta.json"
+LEDGER = "dibs/ledger/"
+#: The version of this layout.
+FORMAT = 1
+#: Entries in one file of the ledger.
+CHUNK = 64
+#: What the name of a row's file ends in, so that ``a`` and ``a/b`` can both be rows.
+ROW = ".row"
+
+_EMPTY = "-"
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+class RowFiles:
+    """The plain layout: each row is a file, and the key is its path.
+
+    An empty segment is ``-``. What git or a file system could stumble over is escaped as in a URL.
+    """
+
+    folders = (FOLDER,)
+
+    def path_of(self, key: str) -> str:
+        """Return the file in which the row ``key`` lies."""
+        *folders, name = key.split("/")
+        parts = [_folder(part) for part in folders]
+        if parts and parts[0] in ("ledger", "meta.json"):
+            parts[0] = f"%{ord(parts[0][0]):02X}{parts[0][1:]}"  # those names are taken
+        return "/".join([FOLDER, *parts, _escape(name) + ROW])
+
+    def parse(self, path: str, content: bytes, now: float) -> dict[str, str] | None:  # noqa: ARG002
+        """Return the row of a file; None for a name or content that we would not write."""
+        if not path.endswith(ROW) or not path.startswith(FOLDER + "/"):
+            return None
+        *folders, name = path[len(FOLDER) + 1 : -len(ROW)].split("/")
+        try:
+            key = "/".join([*map(_unescape, folders), _unescape(name)])
+            value = content.decode()
+        except ValueError:
+            return None
+        if not value.endswith("\n") or self.path_of(key) != path:
+            return None
+        return {key: value[:-1]}
+
+    def render(self, path: str, rows: Mapping[str, str]) -> bytes:  # noqa: ARG002
+        """Return the value of the one row."""
+        (value,) = rows.values()
+        return value.encode() + b"\n"
+
+
+class Standing(Record):
+    """What ``meta.json`` says of the commit that it is in."""
+
+    #: The newest number of the ledger.
+    newest: int = 0
+    #: Which life of the store it is of.
+    life: int = 0
+    #: The engine's time at its writer; 0 if nobody wrote any.
+    time: float = 0.0
+    format: int = FORMAT
+
+
+def render_standing(standing: Standing) -> bytes:
+    """Return the content of ``meta.json``."""
+    return (json.dumps(standing._asdict(), indent=1) + "\n").encode()
+
+
+def parse_standing(content: bytes) -> Standing:
+    """Read ``meta.json``; what is not as we write it counts as not there."""
+    try:
+        found = json.loads(content)
+    except ValueError:
+        return Standing()
+    if not isinstance(found, dict):
+        return Standing()
+    newest, life, time = found.get("newest"), found.get("life"), found.get("time")
+    version = found.get("format")
+    return Standing(
+        newest if _is_count(newest) else 0,
+        life if _is_count(life) else 0,
+        float(time) if isinstance(time, int | float) and 0 < time < 1e12 else 0.0,  # noqa: PLR2004
+        version if _is_count(version) else FORMAT,
+    )
+
+
+def chunk_of(seq: int) -> str:
+    """Return the file in which the entry ``seq`` lies."""
+    return f"{LEDGER}{seq - seq % CHUNK:012}.jsonl"
+
+
+def first_of(path: str) -> int | None:
+    """Return the lowest number that the file ``path`` of the ledger may hold; None for another's file."""
+    digits = path[len(LEDGER) : -len(".jsonl")]
+    if not digits.isascii() or not digits.isdigit() or chunk_of(int(digits)) != path:
+        return None
+    return int(digits)
+
+
+def render_entry(row: tuple[Any, ...]) -> str:
+    """Return the line of an entry; the last of its fields is JSON text already."""
+    seq, at, agent, role, kind, summary, details = row
+    record = {"seq": seq, "at": at, "agent": agent, "role": role, "kind": kind, "summary": summary}
+    return f'{_encode(record)[:-1]},"details":{details}}}\n'
+
+
+def parse_entries(path: str, content: bytes) -> Iterator[tuple[Any, ...]]:
+    """Yield the entries of a file of the ledger; a line that is not as we write it is passed over."""
+    first = first_of(path)
+    for line in content.split(b"\n"):
+        try:
+            found = json.loads(line)
+            row = (
+                found["seq"], float(found["at"]), str(found["agent"]), str(found["role"]),
+                str(found["kind"]), str(found["summary"]), _encode(found["details"]),
+            )  # fmt: skip
+        except (ValueError, KeyError, TypeError):
+            continue
+        if first is not None and _is_count(row[0]) and first <= row[0] < first + CHUNK:
+            yield row
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
+
+
+def _folder(segment: str) -> str:
+    escaped = _escape(segment)
+    return f"{escaped[:-1]}%77" if escaped.endswith(ROW) else escaped
+
+
+def _escape(segment: str) -> str:
+    if not segment:
+        return _EMPTY
+    if segment == _EMPTY:
+        return "%2D"
+    escaped = "".join(_hex(char) if _is_unsafe(char) else char for char in segment)
+    # git refuses .git in every spelling that some file system takes for it; only ASCII is simple
+    if escaped[0] == "." and (
+        not escaped.isascii() or escaped[1:4].lower() == "git" or not escaped.strip(".")
+    ):
+        return f"%2E{escaped[1:]}"
+    return escaped
+
+
+def _is_unsafe(char: str) -> bool:
+    return char < " " or char in '%\\:*?"<>|~\x7f' or "\x80" <= char <= "\x9f" or _is_lone(char)
+
+
+def _is_lone(char: str) -> bool:
+    return "\ud800" <= char <= "\udfff"
+
+
+def _hex(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+
+
+def _unescape(segment: str) -> str:
+    if segment == _EMPTY:
+        return ""
+    if "%" not in segment:
+        return segment
+    head, *rest = segment.split("%")
+    raw = head.encode()
+    for part in rest:
+        raw += bytes.fromhex(part[:2]) + part[2:].encode()
+    return raw.decode("utf-8", "surrogatepass")

@@ -1,0 +1,133 @@
+"""Getting commits of this machine onto the remote, for all of its processes at once.
+
+Whoever holds the remote's lock pushes the tip, with everything below it that waits. The branch moves
+only from where this machine last saw it. If another machine was first, what waits is dropped, and
+every process runs its step again on the new state.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+from dibs.engines import git_errors as failures
+from dibs.engines.git_cache import Verdict, pause
+from dibs.engines.git_remote import Outcome
+from dibs.engines.sqlite_errors import busy
+from dibs.errors import DibsError, Misconfigured, Unavailable, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.engines.git_cache import Head
+    from dibs.engines.git_link import Attempt, Link
+
+#: Seconds to look for a verdict between tries to become the one who pushes.
+_PATIENCE = 0.02
+#: How much of the time that is left a push may take; the rest is for finding out what became of it.
+_SHARE = 0.6
+#: For so long after a commit of another machine was seen, a winner lets others go first.
+_RIVALRY = 3.0
+_YIELD = 0.05
+
+
+def settle(link: Link, attempt: Attempt, started: float, deadline: float) -> bool:
+    """Tell whether what ``attempt`` rests on is on the remote; if not, the step has to run again."""
+    if not attempt.number:
+        if attempt.asked >= started:
+            return True
+        return is_current(link, attempt.base, started, deadline)
+    while True:
+        verdict, why = link.cache.fate(attempt.number)
+        if verdict == Verdict.LANDED:
+            return True
+        if verdict == Verdict.DROPPED or (verdict != Verdict.PENDING and not attempt.wrote):
+            return False
+        if verdict != Verdict.PENDING:
+            raise _error(why)
+        if time.monotonic() >= deadline:
+            raise _undecided() if attempt.wrote else busy(link.repo)
+        if link.cache.claim_remote(_PATIENCE):
+            try:
+                if link.cache.fate(attempt.number)[0] == Verdict.PENDING:
+                    push(link, deadline)
+            finally:
+                link.cache.leave_remote()
+
+
+def is_current(link: Link, base: str, started: float, deadline: float) -> bool:
+    """Tell whether the remote is at ``base``, as asked after the reading ``started``."""
+    while (head := link.head()).asked < started:
+        if time.monotonic() >= deadline:
+            raise busy(link.repo)
+        if link.cache.claim_remote(_PATIENCE):
+            try:
+                if link.head().asked < started:
+                    link.ask(deadline)
+            finally:
+                link.cache.leave_remote()
+    return head.remote == base
+
+
+def push(link: Link, deadline: float) -> None:
+    """Push what waits, and tell its writers; the caller has claimed the remote."""
+    head = link.head()
+    _let_others_go_first(link, head, deadline)
+    sent = False
+    while True:
+        head = link.head()
+        if not head.pending:
+            return
+        left = deadline - time.monotonic()
+        if left <= 0:
+            break
+        reading = link.now_reading()
+        try:
+            outcome = link.remote.push(head.tip, head.remote, time.monotonic() + left * _SHARE)
+        except DibsError as error:
+            if not sent:
+                link.give_up(Verdict.REFUSED, error, deadline)
+                return
+            outcome = Outcome.UNCLEAR
+        if outcome == Outcome.LANDED:
+            link.landed(head, reading, deadline)
+            return
+        sent = sent or outcome == Outcome.UNCLEAR
+        if outcome == Outcome.LOCKED:
+            if not link.remote.remove_stale_lock():
+                pause(0.02, deadline)
+            continue
+        try:
+            link.fetch(deadline)
+        except DibsError as error:
+            _give_up(link, error, deadline, sent=sent)
+            return
+        pause(0.005, deadline)
+    _give_up(link, failures.too_slow(link.remote.place.url), deadline, sent=sent)
+
+
+def _give_up(link: Link, error: DibsError, deadline: float, *, sent: bool) -> None:
+    verdict, told = (Verdict.UNKNOWN, _undecided(error)) if sent else (Verdict.REFUSED, error)
+    link.give_up(verdict, told, max(deadline, time.monotonic() + 1.0))
+
+
+def _let_others_go_first(link: Link, head: Head, deadline: float) -> None:
+    """Wait a moment after a push that landed, while other machines compete.
+
+    The winner has the newest state and would win again; meanwhile more of this machine's commits gather.
+    """
+    reading = link.now_reading()
+    if reading - head.rival < _RIVALRY and reading - head.won < _YIELD:
+        pause(_YIELD, deadline)
+
+
+def _undecided(cause: DibsError | None = None) -> Unknown:
+    told = f": {cause.message}" if cause else ""
+    return Unknown(f"the remote did not say whether the change was made{told}")
+
+
+def _error(why: str) -> DibsError:
+    if not why:
+        return _undecided()
+    name, message, code, hint = json.loads(why)
+    kind = {"Misconfigured": Misconfigured, "Unknown": Unknown}.get(name, Unavailable)
+    return kind(message, code=code, hint=hint)

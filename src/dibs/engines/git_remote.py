@@ -1,0 +1,228 @@
+"""The remote: one branch of it, asked, fetched, and moved by compare-and-swap."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+from dibs.core.names import quote
+from dibs.core.values import Record, Words
+from dibs.engines import git_errors as failures
+from dibs.engines.git_run import Git, TimedOut
+from dibs.errors import BadInput, Misconfigured
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.engines.git_run import Result
+
+_SCHEMES = ("file", "git", "http", "https", "ssh")
+_ABSENT = "couldn't find remote ref"
+#: Seconds after which a lock file on a remote of ours counts as left behind.
+STALE = 60.0
+
+
+class Outcome(metaclass=Words):
+    """How a push went."""
+
+    LANDED = "landed"
+    #: Somebody else moved the branch.
+    LOST = "lost"
+    #: A lock file is in the way; somebody else pushes, or died doing so.
+    LOCKED = "locked"
+    #: It may have landed, or may still land.
+    UNCLEAR = "unclear"
+
+
+class Place(Record):
+    """Which branch of which repository."""
+
+    url: str
+    branch: str
+
+    @property
+    def ref(self) -> str:
+        """The full name of the branch."""
+        return f"refs/heads/{self.branch}"
+
+    @property
+    def folder(self) -> str:
+        """The repository's folder if it lies on this machine, else an empty text."""
+        if self.url.startswith("file://"):
+            return self.url.removeprefix("file://")
+        return self.url if self.url.startswith("/") else ""
+
+
+def place_of(url: str, branch: str) -> Place:
+    """Check an address and a branch; a path becomes absolute."""
+    return Place(_checked(url), check_branch(branch))
+
+
+def check_branch(name: str) -> str:
+    """Return ``name`` if it can be a branch, else raise ``BadInput`` (``REF_NAME``)."""
+    parts = name.split("/")
+    if (
+        re.fullmatch(r"[^\s\x00-\x20\x7f~^:?*\[\\]{1,200}", name)
+        and not name.startswith(("-", "refs/"))
+        and name not in ("HEAD", "@")
+        and ".." not in name
+        and "@{" not in name
+        and not name.endswith(".")
+        and all(part and part[0] != "." and not part.endswith(".lock") for part in parts)
+    ):
+        return name
+    raise BadInput(f"{quote(name)} cannot be the name of a branch.", code="REF_NAME")
+
+
+def _checked(url: str) -> str:
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", url)
+    where = url[scheme.end() :] if scheme else url
+    host = where.split("/", 1)[0].rpartition("@")[2]
+    if (
+        not url
+        or not url.isprintable()
+        or url.startswith("-")
+        or re.match(r"[A-Za-z0-9_+.-]*::", url)
+        or (scheme and scheme[1] not in _SCHEMES)
+        or (host.startswith("-") and (scheme or ":" in host))
+    ):
+        raise Misconfigured(
+            f"{quote(failures.shown(url))} is not the address of a git remote",
+            code="REMOTE_URL",
+            hint="use a path, or a file, ssh, https or git URL",
+        )
+    if scheme or ":" in host:
+        return url
+    return os.path.abspath(os.path.expanduser(url))
+
+
+class Remote:
+    """One branch of a remote repository."""
+
+    __slots__ = ("_git", "place")
+
+    def __init__(self, git: Git, place: Place) -> None:
+        self._git = git
+        self.place = place
+
+    def look(self, deadline: float) -> str:
+        """Return the commit of the branch, empty if there is no such branch."""
+        found = self.refs(self.place.ref, deadline=deadline)
+        return found.get(self.place.ref, "")
+
+    def refs(self, *names: str, deadline: float) -> dict[str, str]:
+        """Return the commits of the refs ``names``, of those that are there."""
+        argv = ("ls-remote", "--quiet", "--end-of-options", self.place.url, *names)
+        result = self._ask(*argv, deadline=deadline)
+        rows = [line.split("\t", 1) for line in result.out.decode("utf-8", "replace").splitlines()]
+        return {row[1]: row[0] for row in rows if len(row) == 2}  # noqa: PLR2004
+
+    def fetch(self, into: str, deadline: float) -> bool:
+        """Bring the branch into our ref ``into``; tell whether there is such a branch."""
+        refspec = f"+{self.place.ref}:{into}"
+        argv = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+                "--recurse-submodules=no", "--end-of-options", self.place.url, refspec)  # fmt: skip
+        result = self._ask(*argv, deadline=deadline, allowed=_ABSENT)
+        return result.code == 0
+
+    def push(self, commit: str, expected: str, deadline: float, *, trial: bool = False) -> str:
+        """Move the branch from ``expected`` (empty: it is not there) to ``commit``."""
+        argv = ["push", "--porcelain", "--no-verify", "--no-follow-tags"]
+        argv += ["--dry-run"] if trial else []
+        argv += [f"--force-with-lease={self.place.ref}:{expected}", "--end-of-options"]
+        argv += [self.place.url, f"{commit}:{self.place.ref}"]
+        try:
+            result = self._git.run(*argv, deadline=deadline)
+        except TimedOut:
+            return Outcome.UNCLEAR
+        return self._outcome(result)
+
+    def _outcome(self, result: Result) -> str:
+        if result.code == 0:
+            return Outcome.LANDED
+        told = re.search(rb"^!\t[^\t]*\t\[([^\]]*)\] ?\(?(.*?)\)?$", result.out, re.MULTILINE)
+        if told is None:
+            error = failures.refused(result.err, self.place.url)
+            if error is not None:
+                raise error
+            return Outcome.UNCLEAR
+        kind, reason = (part.decode("utf-8", "replace") for part in told.groups())
+        said = f"{reason}\n{result.err}".lower()
+        if kind == "rejected":
+            return Outcome.LOST
+        if ".lock': file exists" in said:
+            return Outcome.LOCKED
+        if "hook declined" in said or "protected" in said or "prohibited" in said:
+            raise failures.declined(reason, result.err, self.place.url)
+        if (
+            "but expected" in said
+            or "already exists" in said
+            or "incorrect old value" in said
+            or "failed to update ref" in said
+            or "unable to resolve reference" in said
+        ):
+            return Outcome.LOST
+        if "remote failure" in said or "unpack" in said or "atomic" in said:
+            return Outcome.UNCLEAR
+        raise failures.declined(reason, result.err, self.place.url)
+
+    def remove_stale_lock(self) -> str:
+        """Remove a lock file that was left behind on a remote of this machine; return its name."""
+        folder = self.place.folder
+        for name in (f"{self.place.ref}.lock", "packed-refs.lock") if folder else ():
+            path = os.path.join(folder, name)
+            if _age(path) > STALE:
+                os.unlink(path)
+                return path
+        return ""
+
+    def _ask(self, *argv: str, deadline: float, allowed: str = "") -> Result:
+        try:
+            result = self._git.run(*argv, deadline=deadline)
+        except TimedOut:
+            raise failures.too_slow(self.place.url) from None
+        if result.code == 0 or (allowed and allowed in result.err.lower()):
+            return result
+        error = failures.refused(result.err, self.place.url)
+        raise error or failures.unclear(result.err, self.place.url)
+
+
+def remote_url(git_dir: str, name: str, timeout: float = 5.0) -> str:
+    """Return the address that the repository ``git_dir`` has for its remote ``name``."""
+    git = Git(os.path.abspath(git_dir))
+    check_branch(name)
+    deadline = time.monotonic() + timeout
+    try:
+        result = git.run("remote", "get-url", "--push", "--end-of-options", name, deadline=deadline)
+    except TimedOut:
+        raise failures.too_slow(git_dir) from None
+    url = result.out.decode("utf-8", "surrogateescape").strip("\n")
+    if result.code or not url:
+        raise Misconfigured(
+            f"this repository has no remote {quote(name)}",
+            code="REMOTE_NAME",
+            hint="git remote -v lists those that it has",
+        )
+    return url
+
+
+def passed_on(git_dir: str, timeout: float = 5.0) -> list[tuple[str, str]]:
+    """Return the settings of a user's repository that say how to reach remotes, and nothing else."""
+    if not git_dir:
+        return []
+    git = Git(os.path.abspath(git_dir))
+    argv = ("config", "--local", "--no-includes", "-z", "--get-regexp", r"^(http|url)\.")
+    try:
+        result = git.run(*argv, deadline=time.monotonic() + timeout)
+    except TimedOut:
+        return []
+    text = result.out.decode("utf-8", "surrogateescape")
+    pairs = [row.partition("\n") for row in text.split("\0") if row]
+    return [(name, value) for name, _, value in pairs]
+
+
+def _age(path: str) -> float:
+    try:
+        return time.time() - os.stat(path).st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,57 @@
+"""The private repository: a bare one, made and kept by us alone. The user's own is never touched."""
+
+from __future__ import annotations
+
+import os
+
+REMOTE_REF = "refs/dibs/remote"
+LOST_REFS = "refs/dibs/lost"
+
+_CONFIG = {
+    "sha1": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n",
+    "sha256": (
+        "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[gc]\n\tauto = 0\n"
+        "[extensions]\n\tobjectformat = sha256\n"
+    ),
+}
+
+
+def open_repo(repo: str, algorithm: str = "sha1") -> str:
+    """Return the hash of the repository's objects; make the repository if it is not there."""
+    try:
+        with open(f"{repo}/config", encoding="utf-8") as file:
+            return "sha256" if "sha256" in file.read() else "sha1"
+    except FileNotFoundError:
+        pass
+    for folder in ("objects/info", "objects/pack", "refs/heads", "refs/dibs"):
+        os.makedirs(f"{repo}/{folder}", mode=0o700, exist_ok=True)
+    _write(f"{repo}/HEAD", "ref: refs/heads/none\n")
+    _write(f"{repo}/config", _CONFIG[algorithm])
+    return algorithm
+
+
+def read_ref(repo: str, name: str) -> str:
+    """Return the commit of a ref of ours, empty if it is not there."""
+    try:
+        with open(f"{repo}/{name}", encoding="ascii") as file:
+            return file.read().strip()
+    except FileNotFoundError:
+        return ""
+
+
+def write_ref(repo: str, name: str, commit: str) -> None:
+    """Set a ref of ours."""
+    os.makedirs(os.path.dirname(f"{repo}/{name}"), exist_ok=True)
+    _write(f"{repo}/{name}", commit + "\n")
+
+
+def keep_lost(repo: str, commit: str, at: int) -> None:
+    """Keep the commit of a branch that was deleted or forced back."""
+    write_ref(repo, f"{LOST_REFS}/{at}-{commit[:12]}", commit)
+
+
+def _write(path: str, text: str) -> None:
+    temporary = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(temporary, path)
