@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dibs.services.holdings import Holdings
     from dibs.services.ledger import Ledger
     from dibs.services.overview import Overview
+    from dibs.services.queue import Queue
 
 
 class Project:
@@ -54,6 +55,13 @@ class Project:
         from dibs.services.agents import Agents
 
         return Agents(self.desk)
+
+    @property
+    def queue(self) -> Queue:
+        """Taking, finishing, giving back and listing tasks."""
+        from dibs.services.queue import Queue
+
+        return Queue(self.desk)
 
     @property
     def ledger(self) -> Ledger:

@@ -38,6 +38,7 @@ COMMANDS = {
     "revoke": "take a claim from its holder (humans)",
     "transfer": "hand your claims to another agent",
     "run": "hold claims while a command runs",
+    "task": "take the next task, finish it, list the queue",
     "agent": "list, join, report, leave, stop agents",
     "log": "show what happened",
     "explain": "do two patterns overlap, and on which path?",

@@ -39,6 +39,7 @@ class Kind(metaclass=Words):
     LOCK_QUEUED = "lock_queued"
     LOCK_UNQUEUED = "lock_unqueued"
     RELEASE_REQUESTED = "release_requested"
+    TASK_ADDED = "task_added"
     AGENT_JOINED = "agent_joined"
     AGENT_EXITED = "agent_exited"
     STATUS_CHANGE = "status_change"

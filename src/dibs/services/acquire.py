@@ -89,11 +89,13 @@ def survey(book: Book, request: Request) -> Survey:
 
 
 def _note_own(book: Book, asked: Pattern, found: Found, result: Survey) -> None:
-    """Note a claim of the requester on just what it asks for, unless it ran out unnoticed."""
+    """Note a claim of the requester on just what it asks for; one may have run out unnoticed."""
     if book.pattern(found.record["pattern"]).key == asked.key:
         claim = claim_of(found)
         if live(claim, book.seen(claim.agent), book.now):
             result.own[asked.key] = (found.key, claim)
+        else:
+            result.dead[found.key] = claim
 
 
 def _weigh_tickets(
@@ -159,6 +161,7 @@ def attempt(
     result = survey(book, request)
     for key, claim in result.dead.items():
         expire(book, key, claim)
+        beat = book.beat(request.agent) or beat
     for ticket in result.dead_tickets:
         withdraw(book, ticket, "its waiter was not heard of")
     if not result.conflicts:
@@ -173,7 +176,7 @@ def attempt(
             withdraw(book, result.own_ticket, "it would wait in a circle")
         _tell_denied(book, request, beat, conflicts[0])
         return Denied(conflicts, "deadlock", cycle)
-    ticket = _queue(book, request, beat, result.own_ticket, waiting)
+    ticket = queue_up(book, request, beat, result.own_ticket, waiting)
     ahead = len({conflict.ticket for conflict in result.conflicts if conflict.ticket})
     return Queued(ticket, conflicts, ahead)
 
@@ -227,7 +230,7 @@ def _waits_of(book: Book, agent: str) -> Iterator[Wait]:
                 yield Wait(agent, conflict.pattern, conflict.holder)
 
 
-def _queue(
+def queue_up(
     book: Book, request: Request, beat: Beat, own: Ticket | None, waiting: Waiting
 ) -> Ticket:
     if waiting.standing:
@@ -288,8 +291,8 @@ def _refresh(
 ) -> int:
     """Give what the requester holds already a new life; the tokens stay good. Return the newest."""
     for pattern in request.patterns:
-        if _holds(around, pattern, request.mode):
-            own = around.own[pattern.key][1]
+        own = around.own[pattern.key][1] if _holds(around, pattern, request.mode) else None
+        if own is not None and own.token:  # what a script took has no token yet
             claims[pattern.key] = own._replace(
                 ttl=request.ttl,
                 hard=hard,
@@ -333,8 +336,9 @@ def _replace_earlier(
     """Take off what a new claim replaces: a weaker one on the same pattern, word of a lost one."""
     for pattern in fresh:
         if pattern.key in around.own:
-            book.txn.delete(around.own[pattern.key][0])
-            beat = beat._replace(claims=beat.claims - 1)
+            key, own = around.own[pattern.key]
+            book.txn.delete(key)
+            beat = beat._replace(claims=beat.claims - (1 if own.token else 0))
         if beat.lost and book.lost_at(agent, pattern) is not None:
             book.drop_lost(agent, pattern)
             beat = beat._replace(lost=beat.lost - 1)

@@ -3,12 +3,14 @@
 A ``Book`` is one transaction's view. It decides nothing; it knows where things lie:
 
 - ``at/<path>//<agent>/<id>`` and ``in/<folder>//<tail>//<agent>/<id>``: a claim, or a ticket's entry
+- ``at/:task/<task>//<agent>/<spelling>/<id>``: a claim on a task whose name folds to another
 - ``wait/<number>``: a ticket
 - ``beat/<agent>``: an agent's liveness; gone when the agent has ended
 - ``agent/<agent>``: an agent
 - ``lost/<agent>/<pattern>``: a claim that its holder did not give back
 - ``ask/<holder>/<pattern>//<asker>``: a release request
 - ``req/<agent>/<request id>``: the outcome of a request, for its repeats
+- ``queue/<file>``, ``finished/<file>``: the text of a task that waits to be done, or is done
 """
 
 from __future__ import annotations
@@ -128,6 +130,10 @@ class Book:
     def put_claim(self, claim: Claim, pattern: Pattern) -> None:
         """File ``claim`` under ``pattern``, which is its own."""
         key = f"{entry_prefix(pattern)}{claim.agent}/{claim.id}"
+        if pattern.scheme == "task" and pattern.literal:
+            from dibs.core.taskfiles import claim_key, name_of
+
+            key = claim_key(pattern, name_of(self.pattern(claim.pattern)), claim.agent, claim.id)
         self.txn.put(key, claim_record(claim))
 
     # -- tickets

@@ -33,16 +33,20 @@ def claims_of(book: Book, agent: str) -> list[Filed]:
 def own(book: Book, agent: str, patterns: Sequence[Pattern], token: int) -> list[Filed]:
     """Return the caller's claims that are meant; raise if one that is named is not its own.
 
-    The caller has arrived, so what is left of its claims is live.
+    The caller has arrived, so what is left of its claims is live, but for what a script took in its name.
     """
     if not patterns:
-        filed = [f for f in claims_of(book, agent) if token in {0, f[1].token}]
+        filed = [
+            (key, claim)
+            for key, claim in claims_of(book, agent)
+            if token in {0, claim.token} and book.now < claim.hard
+        ]
         if token and not filed:
             raise _stale(token, "")
         return filed
     chosen: dict[str, Claim] = {}
     for pattern in patterns:
-        mine = own_at(book, agent, pattern)
+        mine = [filed for filed in own_at(book, agent, pattern) if book.now < filed[1].hard]
         if not mine:
             _refuse(book, agent, pattern, token)
         meant = {key: claim for key, claim in mine if token in {0, claim.token}}

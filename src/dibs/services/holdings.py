@@ -178,7 +178,8 @@ def give_back(book: Book, agent: str, beat: Beat, filed: Sequence[Filed]) -> Non
     askers = drop_asks(book, agent, map(book.pattern, texts))
     for key, _ in filed:
         book.txn.delete(key)
-    book.put_beat(agent, beat._replace(claims=max(0, beat.claims - len(filed))))
+    counted = sum(1 for _, claim in filed if claim.token)
+    book.put_beat(agent, beat._replace(claims=max(0, beat.claims - counted)))
     details: dict[str, object] = {"patterns": texts[:SHOWN], "tokens": _tokens(filed)}
     if askers:
         details["asked_by"] = askers

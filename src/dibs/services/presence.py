@@ -111,7 +111,8 @@ def lose(book: Book, key: str, claim: Claim, lost: Lost) -> None:
     beat = book.beat(claim.agent)
     if beat is not None:
         book.put_lost(claim.agent, pattern, lost)
-        beat = beat._replace(claims=max(0, beat.claims - 1), lost=beat.lost + 1)
+        counted = 1 if claim.token else 0  # what a script took was never counted
+        beat = beat._replace(claims=max(0, beat.claims - counted), lost=beat.lost + 1)
         book.put_beat(claim.agent, beat)
     drop_asks(book, claim.agent, [pattern])
 

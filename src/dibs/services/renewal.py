@@ -2,7 +2,8 @@
 
 A store can lose its newest writes: a server that failed over, was emptied, or whose clock was moved. Then
 nobody knows which grants were lost with them. So none of the claims that are left holds any longer: their
-tokens are fenced, and their holders are told to claim again. Everything else stays.
+tokens are fenced, and their holders are told to claim again. Everything else stays, also what a script took
+without a token: nobody could tell the script, and its lock ends by age.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ STORE = "dibs"
 def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
     """Void every claim of the earlier life, and say so; runs in the transaction that begins the new one."""
     book = Book(txn, fold_case=fold_case)
-    claims = list(book.claims())
+    claims = [(key, claim) for key, claim in book.claims() if claim.token]
     for key, claim in claims:
         lose(book, key, claim, Lost(claim.pattern, claim.token, "void", book.now, "", why))
     book.emit(

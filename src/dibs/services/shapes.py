@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dibs.services.claims import Held, Waiter
     from dibs.services.holdings import Renewed
     from dibs.services.ledger import Summary
+    from dibs.services.shelf import Task
 
     Shape = dict[str, Any]
 
@@ -150,6 +151,15 @@ def agent(value: Seen) -> Shape:
         "silent_for": round(value.silent_for, 3), "status": a.status, "model": a.model,
         "task": a.task, "context": a.context if a.context >= 0 else None,
         "claims": value.claims, "ended": a.ended,
+    }  # fmt: skip
+
+
+def task(value: Task) -> Shape:
+    """Shape a task of the queue."""
+    return {
+        "id": value.name, "file": value.file, "state": value.state, "holder": value.holder or None,
+        "reason": value.reason, "since": value.since or None,
+        "expires_in": round(value.expires_in, 3) if value.holder else None,
     }  # fmt: skip
 
 

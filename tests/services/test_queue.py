@@ -1,0 +1,367 @@
+"""The queue of tasks: who gets which, who is told what, and what becomes of a task."""
+
+import threading
+
+import pytest
+from tests.services.crew import Crew, caller
+
+from dibs.core.claims import Granted
+from dibs.core.ledger import Kind
+from dibs.errors import BadInput, DibsError, Fenced, NotFound
+from dibs.services.queue import MAX_FILE, Busy, Queue, Taken
+from dibs.services.shelf import DONE, FREE, HELD
+
+
+@pytest.fixture
+def queue(crew):
+    return Queue(crew.desk)
+
+
+def put(crew, *files):
+    """Put files where the git engine would have them from ``tasks/pending``."""
+
+    def step(txn):
+        for file in files:
+            txn.put(f"queue/{file}", f"title: {file}\n")
+
+    crew.engine.transact(step)
+
+
+def names(tasks, state=None):
+    return [task.name for task in tasks if state in {None, task.state}]
+
+
+def test_tasks_are_taken_in_the_order_of_their_files(crew, queue):
+    put(crew, "b.yml", "a-1.yml", "a.yaml", "c.yml")
+
+    taken = [queue.take(caller(f"agent-{n}")) for n in range(4)]
+
+    assert [t.task.name for t in taken] == ["a-1", "a", "b", "c"]
+    assert taken[0].text == "title: a-1.yml\n"
+    assert crew.held() >= {("agent-0", "task:a-1"), ("agent-3", "task:c")}
+
+
+def test_a_task_that_another_holds_is_skipped(crew, queue):
+    put(crew, "a.yml", "b.yml")
+    crew.claim("bob", "task:a")
+
+    assert queue.take(caller("carol")).task.name == "b"
+
+
+def test_a_task_that_the_caller_holds_already_is_not_handed_out_again(crew, queue):
+    put(crew, "a.yml", "b.yml")
+
+    assert queue.take(caller("bob")).task.name == "a"
+    assert queue.take(caller("bob")).task.name == "b"
+    busy = queue.take(caller("bob"))
+    assert isinstance(busy, Busy)
+    assert [task.holder for task in busy.tasks] == ["bob", "bob"]
+
+
+def test_where_nothing_is_free_the_caller_learns_who_holds_what_and_until_when(crew, queue):
+    put(crew, "a.yml", "b.yml")
+    queue.take(caller("bob"), ttl=60, reason="first")
+    queue.take(caller("carol"), ttl=90)
+
+    busy = queue.take(caller("dave"))
+
+    assert isinstance(busy, Busy)
+    assert [(t.name, t.state, t.holder, t.reason, t.expires_in) for t in busy.tasks] == [
+        ("a", HELD, "bob", "first", 60),
+        ("b", HELD, "carol", "", 90),
+    ]
+
+
+def test_an_empty_queue_gives_no_task_and_says_so(crew, queue):
+    with pytest.raises(NotFound) as caught:
+        queue.take(caller("bob"))
+
+    assert caught.value.code == "QUEUE_EMPTY"
+    assert crew.held() == set()
+
+
+def test_a_task_whose_claim_ran_out_is_taken_and_the_lock_of_another_goes_too(crew, queue):
+    put(crew, "a.yml", "b.yml")
+    for agent in ("bob", "carol"):
+        queue.take(caller(agent), ttl=30)
+    crew.clock.advance(30)
+
+    assert queue.take(caller("dave")).task.name == "a"
+    assert queue.take(caller("erin")).task.name == "b"
+    assert crew.kinds().count(Kind.LOCK_EXPIRED) == 2
+
+
+def test_a_task_that_is_done_leaves_the_queue_in_the_same_step(crew, queue):
+    put(crew, "a.yml", "b.yml")
+    queue.take(caller("bob"))
+
+    task = queue.done(caller("bob"), "a", note="easy")
+
+    assert (task.name, task.state) == ("a", DONE)
+    rows = dict(crew.rows())
+    assert rows["finished/a.yml"] == "title: a.yml\n"
+    assert "queue/a.yml" not in rows
+    assert crew.held() == set()
+    assert crew.kinds()[-2:] == [Kind.TASK_COMPLETED, Kind.LOCK_RELEASED]
+
+
+def test_a_task_that_is_done_cannot_be_taken_again_even_if_its_file_comes_back(crew, queue):
+    put(crew, "a.yml")
+    queue.take(caller("bob"))
+    queue.done(caller("bob"), "a")
+    put(crew, "a.yml", "A.yaml")
+
+    with pytest.raises(NotFound) as caught:
+        queue.take(caller("carol"))
+
+    assert caught.value.code == "QUEUE_EMPTY"
+
+
+def test_only_the_holder_finishes_a_task(crew, queue):
+    put(crew, "a.yml")
+    queue.take(caller("bob"))
+    before = dict(crew.rows())
+
+    with pytest.raises(Fenced):
+        queue.done(caller("carol"), "a")
+
+    after = dict(crew.rows())
+    assert {k: v for k, v in after.items() if "carol" not in k} == before
+
+
+def test_a_late_holder_cannot_finish_what_another_has_taken(crew, queue):
+    put(crew, "a.yml")
+    queue.take(caller("bob"), ttl=30)
+    crew.clock.advance(31)
+    queue.take(caller("carol"))
+
+    with pytest.raises(Fenced, match="carol"):
+        queue.done(caller("bob"), "a")
+
+    assert "queue/a.yml" in dict(crew.rows())
+
+
+def test_done_with_the_token_of_an_earlier_grant_is_fenced(crew, queue):
+    put(crew, "a.yml")
+    first = queue.take(caller("bob"))
+    queue.release(caller("bob"), "a")
+    second = queue.take(caller("bob"))
+
+    with pytest.raises(Fenced):
+        queue.done(caller("bob"), "a", token=first.granted.token)
+    assert queue.done(caller("bob"), "a", token=second.granted.token).state == DONE
+
+
+def test_done_without_a_file_says_so_and_keeps_the_claim(crew, queue):
+    crew.claim("bob", "task:a")
+
+    with pytest.raises(NotFound) as caught:
+        queue.done(caller("bob"), "a")
+
+    assert caught.value.code == "NO_TASK"
+    assert crew.held() == {("bob", "task:a")}
+
+
+def test_done_repeated_with_its_request_id_gets_the_same_answer(crew, queue):
+    put(crew, "a.yml")
+    queue.take(caller("bob"))
+
+    first = queue.done(caller("bob"), "a", request_id="r1")
+
+    assert queue.done(caller("bob"), "a", request_id="r1") == first
+    assert crew.kinds().count(Kind.TASK_COMPLETED) == 1
+
+
+def test_take_repeated_with_its_request_id_takes_one_task(crew, queue):
+    put(crew, "a.yml", "b.yml")
+
+    first = queue.take(caller("bob"), request_id="r1")
+    again = queue.take(caller("bob"), request_id="r1")
+
+    assert again.granted == first.granted
+    assert again.text == "title: a.yml\n"
+    assert crew.held() == {("bob", "task:a")}
+
+
+def test_a_task_given_back_is_the_next_one(crew, queue):
+    put(crew, "a.yml", "b.yml")
+    queue.take(caller("bob"))
+    queue.release(caller("bob"), "a")
+
+    assert queue.take(caller("carol")).task.name == "a"
+
+
+def test_the_list_shows_what_is_free_held_and_done(crew, queue):
+    put(crew, "a.yml", "b.yml", "c.yml")
+    queue.take(caller("bob"))
+    queue.done(caller("bob"), "a")
+    queue.take(caller("bob"))
+
+    tasks = queue.all()
+
+    assert [(t.name, t.state) for t in tasks] == [("b", HELD), ("c", FREE), ("a", DONE)]
+
+
+def test_rows_that_are_no_tasks_are_left_alone(crew, queue):
+    put(crew, ".hidden.yml", "notes.txt", "a\x07.yml", "..yml", "good.yml")
+
+    assert names(queue.all()) == ["good"]
+    assert queue.take(caller("bob")).task.name == "good"
+
+
+def test_a_task_named_by_a_wildcard_is_that_task_alone(crew, queue):
+    put(crew, "*.yml", "a.yml")
+
+    assert queue.take(caller("bob")).task.name == "*"
+    assert queue.take(caller("carol")).task.name == "a"
+    assert queue.done(caller("bob"), "*").name == "*"
+
+
+def test_files_are_added_all_or_none_and_read_as_data(crew, queue):
+    added = queue.add(caller("bob"), {"a.yml": b"a: &x [*x]\n", "b.yaml": b"\xff\x00"})
+
+    assert names(added) == ["a", "b"]
+    assert queue.take(caller("carol")).text == "a: &x [*x]\n"
+    with pytest.raises(BadInput) as caught:
+        queue.add(caller("bob"), {"c.yml": b"", "A.yaml": b""})
+    assert caught.value.code == "TASK_EXISTS"
+    assert names(queue.all()) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "file", ["a.txt", ".yml", "..yml", ".a.yml", "a\n.yml", "x" * 251 + ".yml", "a/b.yml"]
+)
+def test_a_file_that_cannot_be_a_task_is_refused(crew, queue, file):
+    with pytest.raises(BadInput) as caught:
+        queue.add(caller("bob"), {file: b""})
+
+    assert caught.value.code == "TASK_FILE"
+    assert dict(crew.rows()) == {}
+
+
+def test_a_file_beyond_the_limit_is_refused(crew, queue):
+    queue.add(caller("bob"), {"a.yml": b"x" * MAX_FILE})
+
+    with pytest.raises(BadInput, match="at most"):
+        queue.add(caller("bob"), {"b.yml": b"x" * (MAX_FILE + 1)})
+
+
+# -- waiting
+
+
+def waiter(queue, agent, got):
+    def run():
+        try:
+            got[agent] = queue.take(caller(agent), wait=20)
+        except DibsError as error:
+            got[agent] = error
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def until(condition):
+    limit = threading.Event()
+    for _ in range(2000):
+        if condition():
+            return
+        limit.wait(0.005)
+    raise AssertionError("it never came to that")
+
+
+def test_those_who_wait_get_tasks_in_the_order_in_which_they_came(crew, queue):
+    put(crew, "a.yml")
+    queue.take(caller("bob"))
+    got = {}
+    threads = []
+    for place, agent in enumerate(("carol", "dave"), 1):
+        threads.append(waiter(queue, agent, got))
+        until(lambda place=place: len(crew.waiting()) == place)
+
+    queue.release(caller("bob"), "a")
+    threads[0].join(10)
+    assert isinstance(got["carol"], Taken)
+    assert "dave" not in got
+    queue.add(caller("bob"), {"z.yml": b""})
+    threads[1].join(10)
+
+    assert got["dave"].task.name == "z"
+    assert crew.waiting() == []
+
+
+def test_a_later_caller_does_not_overtake_a_waiter_but_takes_what_is_left_over(crew, queue):
+    put(crew, "a.yml", "b.yml")
+    crew.claim("bob", "task:a", "task:b")
+    queue._desk.apply(lambda book: _stand_in_line(queue, book, "carol"))
+    crew.release("bob", "task:a")
+
+    busy = queue.take(caller("dave"))
+
+    assert isinstance(busy, Busy)
+    assert busy.ahead == 1
+    crew.release("bob", "task:b")
+    assert queue.take(caller("dave")).task.name == "b"
+    assert queue.take(caller("carol")).task.name == "a"
+    assert crew.waiting() == []
+
+
+def _stand_in_line(queue, book, agent):
+    from dibs.core.claims import EXCLUSIVE, Request
+    from dibs.services.acquire import Waiting, queue_up
+    from dibs.services.presence import arrive
+
+    beat = arrive(book, caller(agent))
+    wish = Request(agent, (queue._turn,), EXCLUSIVE, 60.0)
+    queue_up(book, wish, beat, None, Waiting(book.now + 100, 30.0, standing=False))
+
+
+def test_a_waiter_that_is_not_heard_of_holds_nobody_back(crew, queue):
+    put(crew, "a.yml")
+    queue._desk.apply(lambda book: _stand_in_line(queue, book, "carol"))
+
+    assert isinstance(queue.take(caller("dave")), Busy)
+    crew.clock.advance(30)
+    assert queue.take(caller("dave")).task.name == "a"
+    assert crew.waiting() == []
+
+
+def test_a_wait_that_is_over_leaves_no_ticket_and_says_what_is_held(crew, queue):
+    put(crew, "a.yml")
+    queue.take(caller("bob"))
+
+    busy = queue.take(caller("carol"), wait=0.05)
+
+    assert isinstance(busy, Busy)
+    assert busy.waited
+    assert crew.waiting() == []
+
+
+def test_a_wait_at_an_empty_queue_ends_by_saying_that_it_is_empty(crew, queue):
+    with pytest.raises(NotFound) as caught:
+        queue.take(caller("carol"), wait=0.05)
+
+    assert caught.value.code == "QUEUE_EMPTY"
+    assert crew.waiting() == []
+
+
+def test_threads_that_take_at_once_never_get_one_task_twice():
+    crew = Crew()
+    put(crew, *[f"t{n}.yml" for n in range(20)])
+    got = []
+    start = threading.Barrier(8)
+
+    def work(agent):
+        queue = Queue(crew.desk)
+        start.wait()
+        while isinstance(answer := queue.take(caller(agent)), Taken):
+            assert isinstance(answer.granted, Granted)
+            got.append(answer.task.name)
+
+    threads = [threading.Thread(target=work, args=(f"agent-{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(got) == sorted(f"t{n}" for n in range(20))
