@@ -97,6 +97,7 @@ def _open_redis(place: Place, url: str) -> Engine:
 
 def _open_git(place: Place, url: str) -> Engine:
     from dibs.engines.git import GitEngine
+    from dibs.engines.git_files import RowFiles
     from dibs.remotes import resolve
     from dibs.services.lockfiles import LockFiles
 
@@ -107,7 +108,9 @@ def _open_git(place: Place, url: str) -> Engine:
         branch=config.git_branch,
         timeout=GIT_TIMEOUT if origins["timeout"] == DEFAULT else config.timeout,
         poll=config.git_poll,
-        codec=LockFiles(lock_age=config.git_lock_age),
+        codec=LockFiles(
+            RowFiles(), lock_age=config.git_lock_age, fold_case=config.case != "sensitive"
+        ),
         renew=_renewal(place),
         config_from=place.repository.common,
     )
