@@ -60,7 +60,7 @@ def _loss(header: Header, memory: Memory) -> str:
         return "the server was emptied" if memory.life else FRESH
     if header.status == "damaged":
         return "some of its keys were deleted"
-    if memory.life == header.life and memory.version > header.version:
+    if header.status == "astray":
         return "its newest writes are gone"
     return ""
 
@@ -82,8 +82,8 @@ def _jump(header: Header, memory: Memory, sources: Sources) -> float:
 def seen(link: Link, sources: Sources) -> Memory:
     """Return what is worth remembering of a store."""
     return Memory(
-        link.life, max(0, link.replica.version), max(link.newest, link.base), link.now(),
-        sources.boot(), sources.since_boot(),
+        link.life, max(0, link.replica.version), link.replica.nonce, max(link.newest, link.base),
+        link.now(), sources.boot(), sources.since_boot(),
     )  # fmt: skip
 
 

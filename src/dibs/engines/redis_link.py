@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.ledger import Entry
+    from dibs.engines.redis_memory import Memory
     from dibs.engines.redis_txn import RedisTxn
     from dibs.engines.redis_wire import Wire
 
@@ -46,6 +47,8 @@ class Header(Record):
     #: The store's present life; None if there is no store.
     life: str | None
     version: int
+    #: What tells this version from another with the same number.
+    nonce: str
     #: Microseconds on the engine's clock.
     now: int
     newest: int
@@ -91,14 +94,23 @@ class Link:
         self._base_now += seconds
         self.jump = 0.0
 
-    def begin(self, until: float) -> Header:
-        """Forget what was known, and ask what life the store has."""
+    def begin(self, until: float, memory: Memory | None = None) -> Header:
+        """Forget what was known, and ask what life the store has.
+
+        With ``memory`` the server is asked whether it still has the version that was seen last.
+        """
         self.life = ""
         self.replica.forget()
+        if memory is not None and memory.life:
+            self.replica.version, self.replica.nonce = memory.version, memory.nonce
         header = self.look((), (), until)
+        if header.life != (memory.life if memory is not None else header.life):
+            self.replica.forget()
+            header = self.look((), (), until)
         self.life = header.life or ""
         self.jump = 0.0
-        if header.life is not None:
+        self.replica.forget()
+        if header.life is not None and header.status == "ok":
             self.learn(header, (), ())
         return header
 
@@ -107,7 +119,8 @@ class Link:
     ) -> Header:
         """Ask what is there, and what changed."""
         known = self.replica.version if self.replica.version >= 0 else ""
-        return self._run(("look", self.life, known, "", "", ""), points, ranges, (), until)
+        head = ("look", self.life, known, "", "", "", self.replica.nonce)
+        return self._run(head, points, ranges, (), until)
 
     def write(
         self, txn: RedisTxn, nonce: str, turn: str, meta: Sequence[str | int], until: float,
@@ -115,7 +128,8 @@ class Link:
     ) -> Header:  # fmt: skip
         """Write what a step wants, if all that it saw is still so."""
         known = self.replica.version if self.replica.version >= 0 else ""
-        head = ("write", self.life, known, int(txn.now * 1e6), nonce, turn)
+        moment = int(txn.now * 1e6)
+        head = ("write", self.life, known, moment, nonce, turn, self.replica.nonce)
         tail = [*txn.words(), len(meta) // 2, *meta, txn.dropped_below]
         left = max(1, int((until - _monotonic()) * 800))
         then = (("WAIT", replicas, left),) if replicas else ()
@@ -126,7 +140,7 @@ class Link:
     def settle(self, nonce: str, life: str, version: int, until: float) -> str:
         """Find out what became of a write on top of ``version``: if it has not happened, it never will."""
         known = version if version >= 0 else ""
-        return self._run(("settle", life, known, "", nonce, ""), (), (), (), until).status
+        return self._run(("settle", life, known, "", nonce, "", ""), (), (), (), until).status
 
     def _run(
         self,
@@ -173,7 +187,7 @@ class Link:
         if header.status == "reset":
             replica.forget()
             return
-        replica.version = header.version
+        replica.version, replica.nonce = header.version, header.nonce
         self.newest, self.base = header.newest, header.base
         for key, value in zip(header.changed[::2], header.changed[1::2], strict=True):
             replica.change(key, value)
@@ -184,7 +198,7 @@ class Link:
     def keep(self, txn: RedisTxn, header: Header) -> None:
         """Take in what a step wrote, and that its guesses were right."""
         replica = self.replica
-        replica.version = header.version
+        replica.version, replica.nonce = header.version, header.nonce
         for key in txn.guessed_points:
             replica.points[key] = None
         for pair in txn.guessed_ranges:

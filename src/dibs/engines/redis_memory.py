@@ -22,6 +22,7 @@ class Memory(Record):
 
     life: str = ""
     version: int = 0
+    nonce: str = ""
     newest: int = 0
     #: The engine's clock, in seconds, when this machine's clock since boot showed ``since_boot``.
     now: float = 0.0

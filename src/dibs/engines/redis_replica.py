@@ -38,10 +38,10 @@ class Rows:
 class Replica:
     """Points and ranges that were read, all as of ``version``; nothing else is known."""
 
-    __slots__ = ("_by_prefix", "_lengths", "points", "ranges", "version")
+    __slots__ = ("_by_prefix", "_lengths", "nonce", "points", "ranges", "version")
 
     def __init__(self) -> None:
-        self.version = -1
+        self.version, self.nonce = -1, ""
         self.points: dict[str, str | None] = {}
         self.ranges: dict[Key, Rows] = {}
         #: The ranges again, by their prefix, and how long prefixes are: to find those that a key is in.
@@ -55,9 +55,9 @@ class Replica:
     def bound(self) -> None:
         """Forget everything if it has become much."""
         if len(self.ranges) > MOST or len(self.points) > MOST:
-            version = self.version
+            at = self.version, self.nonce
             self.forget()
-            self.version = version
+            self.version, self.nonce = at
 
     def learn_range(self, key: Key, flat: Sequence[str]) -> None:
         """Note the rows of a range."""

@@ -1,7 +1,7 @@
 -- One step of the Redis engine: look, or check and write, at one moment. It knows keys, values and numbers,
 -- and no rule of ours.
 --
--- KEYS  1 meta     hash: life, version, rows, newest, base, latest, offset, turn, turn_ends, run
+-- KEYS  1 meta     hash: life, version, nonce, rows, newest, base, latest, offset, turn, turn_ends, run
 --       2 values   hash: key -> value
 --       3 keys     sorted set of all keys, in the order of their bytes
 --       4 changes  hash, a ring: version modulo RING -> version, nonce, "all" or "", changed keys; SEAM between
@@ -9,7 +9,7 @@
 --
 -- ARGV  1 "look", "write" or "settle"
 --       2 the life that the caller knows, "" for none
---       3 the version that it knows, "" for none
+--       3 the version that it knows, "" for none; 7 the nonce of that version
 --       4 the moment that its step worked with, in microseconds ("write")
 --       5 nonce ("write", "settle")
 --       6 a name if the caller takes the turn when it is refused; "life" if this write begins a new life, which
@@ -19,11 +19,19 @@
 --       keys and values to put; keys to delete; entries to append, seven words each; fields of meta to set,
 --       two words each; and the number below which entries are dropped, "0" for none.
 --
--- Reply {status, life, version, now, newest, base, latest, offset, run, changed, points, ranges}: changed are keys and
--- values since the version that the caller knows. Status: ok; stale (changed says what moved); guess (points
--- and ranges say what is there); clock; turn (another caller has it); reset (the version that the caller knows is
--- too old to tell what changed); life (another life, or none); damaged. For "settle": ok (the write with this nonce on
--- top of the known version never happened, and never will), again (it happened), reset (nobody can tell).
+-- Reply {status, life, version, nonce, now, newest, base, latest, offset, run, changed, points, ranges}: changed are
+-- keys and values since the version that the caller knows. Status:
+--   ok
+--   stale    changed says what moved
+--   guess    points and ranges say what is there
+--   clock    the step's moment is not now
+--   turn     another caller has it
+--   reset    the version that the caller knows is too old to tell what changed
+--   astray   the store was never at that version with that nonce: it was set back
+--   life     another life, or none
+--   damaged  keys and values do not match
+-- For "settle": ok (the write with this nonce on top of the known version never happened, and never will), again (it
+-- happened), reset (nobody can tell).
 
 local meta, values, keys, changes, ledger = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local call, verb = redis.call, ARGV[1]
@@ -36,7 +44,7 @@ local LATE = 100000        -- how old the moment of a step may be
 local TURN = 250000        -- how long a turn lasts
 local BACK = 250000        -- a clock that goes back by more is not the clock it was
 
-local m = call('HMGET', meta, 'life', 'version', 'rows', 'newest', 'base', 'latest', 'offset', 'turn_ends', 'turn', 'run')
+local m = call('HMGET', meta, 'life', 'version', 'rows', 'newest', 'base', 'latest', 'offset', 'turn_ends', 'turn', 'run', 'nonce')
 local life, version, rows, latest = m[1], tonumber(m[2]), tonumber(m[3]), tonumber(m[6]) or 0
 local t = call('TIME')
 local now = t[1] * 1000000 + t[2] + (tonumber(m[7]) or 0)
@@ -47,7 +55,7 @@ local points, ranges, changed, empty = {}, {}, {}, true
 local function text(number) return string.format('%.0f', number) end
 
 local function reply(status)
-  return {status, life, version or -1, now, tonumber(m[4]) or 0, tonumber(m[5]) or 0, latest, tonumber(m[7]) or 0,
+  return {status, life, version or -1, m[11] or '', now, tonumber(m[4]) or 0, tonumber(m[5]) or 0, latest, tonumber(m[7]) or 0,
     m[10] or '', changed, points, ranges}
 end
 
@@ -77,7 +85,7 @@ local function members(prefix, containing)
 end
 
 -- Look at the points and ranges that are asked for; return where the words go on.
-local at = 7
+local at = 8
 local function look()
   local count = tonumber(ARGV[at])
   for first = at + 1, at + count, MOST do
@@ -110,13 +118,16 @@ if verb == 'settle' then
   end
   -- An empty version in its place: if the write still comes, it comes too late.
   call('HSET', changes, slot % RING, text(slot) .. SEAM .. SEAM)
-  call('HSET', meta, 'version', text(slot))
+  call('HSET', meta, 'version', text(slot), 'nonce', '')
   return reply('ok')
 end
 
-if life and call('HLEN', values) ~= rows then return reply('damaged') end
+if life and (call('HLEN', values) ~= rows or call('ZCARD', keys) ~= rows) then return reply('damaged') end
+if known and (not version or known > version or (known == version and ARGV[7] ~= m[11])) then return reply('astray') end
 if known and known ~= version then
-  if not version or known > version or version - known > FAR then return reply('reset') end
+  if version - known > FAR then return reply('reset') end
+  local line = call('HGET', changes, known % RING) or ''
+  if string.match(line, '^%d+\255(%x*)') ~= ARGV[7] then return reply('astray') end
   local slots, seen = {}, {}
   for v = known + 1, version do slots[#slots + 1] = v % RING end
   for i, line in ipairs(call('HMGET', changes, unpack(slots))) do
@@ -179,12 +190,12 @@ at = at + gone + 1
 if #touched > MANY then touched = {touched[1], ARGV[5], 'all'} end
 call('HSET', changes, version % RING, table.concat(touched, SEAM))
 
-local set = {'version', touched[1], 'rows', text(rows), 'latest', ARGV[4]}
+local set = {'version', touched[1], 'nonce', ARGV[5], 'rows', text(rows), 'latest', ARGV[4]}
 local entries = tonumber(ARGV[at])
 for i = at + 1, at + 7 * entries, 7 do
   call('XADD', ledger, ARGV[i] .. '-0', 'at', ARGV[i + 1], 'agent', ARGV[i + 2], 'role', ARGV[i + 3],
     'kind', ARGV[i + 4], 'summary', ARGV[i + 5], 'details', ARGV[i + 6])
-  set[7], set[8] = 'newest', ARGV[i]
+  set[9], set[10] = 'newest', ARGV[i]
 end
 at = at + 7 * entries + 1
 if has_turn then set[#set + 1] = 'turn_ends' set[#set + 1] = '0' end
@@ -193,4 +204,4 @@ for i = at + 1, at + 2 * fields do set[#set + 1] = ARGV[i] end
 at = at + 2 * fields + 1
 if ARGV[at] ~= '0' then call('XTRIM', ledger, 'MINID', ARGV[at] .. '-0') end
 call('HSET', meta, unpack(set))
-return {'ok', life, version, now, 0, 0, 0, 0, '', {}, {}, {}}
+return {'ok', life, version, ARGV[5], now, 0, 0, 0, 0, '', {}, {}, {}}

@@ -93,7 +93,7 @@ class Session:
             why = f"the server's clock jumped by {link.jump:+.1f} s"
             self._begin_life(link, lives.Verdict(why, jump=link.jump), header.run, until)
             return False
-        if header.status in {"life", "damaged"} or header.version < link.replica.version:
+        if header.status in {"life", "damaged", "astray"}:
             self.drop()
             return False
         return True
@@ -125,7 +125,7 @@ class Session:
         return link
 
     def _judge(self, link: Link, found: Facts, until: float) -> None:
-        header = link.begin(until)
+        header = link.begin(until, self._memory)
         verdict = lives.judge(link, header, found, self._memory, self.sources, until)
         if verdict.adopt:
             link.wire.call("HSET", link.key("meta"), "run", found.run_id, until=until)
@@ -137,35 +137,31 @@ class Session:
     def _begin_life(self, link: Link, verdict: Verdict, run: str, until: float) -> None:
         """Write a new life into the store, unless somebody else does it first."""
         over = link.life
-        while True:
-            header = link.begin(until)
-            if link.life != over:
-                return
-            base = base_of_life(lives.wall(), max(header.newest, header.base), self._memory)
-            read = partial(link.entries, until=until)
+        header = link.begin(until)
+        read = partial(link.entries, until=until)
+        name = os.urandom(8).hex()
+        while link.life == over:
+            # Each answer goes by the old life's clock.
             link.shift(-verdict.jump)
-            done = False
-            while not done and link.life == over:
-                txn = RedisTxn(link.replica, link.now(), (header.newest, base), read)
-                if verdict.why != lives.FRESH and self._renew is not None:
-                    self._renew(txn, verdict.why)
-                offset = header.offset - int(verdict.jump * 1e6)
-                name = os.urandom(8).hex()
-                meta = ("life", name, "base", base, "run", run, "offset", offset)
-                answer = link.write(txn, os.urandom(9).hex(), "life", meta, until, 0)
-                done = answer.status == "ok"
-                if done:
-                    link.keep(txn, answer)
-                    link.life, link.base = name, base
-                elif answer.status in {"stale", "guess"}:
-                    link.learn(answer, list(txn.guessed_points), list(txn.guessed_ranges))
-                    link.shift(-verdict.jump)
-                else:
-                    break
-            if done:
+            newest = max(header.newest, header.base)
+            base = base_of_life(lives.wall(), newest, self._memory)
+            txn = RedisTxn(link.replica, link.now(), (header.newest, base), read)
+            if verdict.why != lives.FRESH and self._renew is not None:
+                self._renew(txn, verdict.why)
+            offset = header.offset - int(verdict.jump * 1e6)
+            meta = ("life", name, "base", base, "run", run, "offset", offset)
+            answer = link.write(txn, os.urandom(9).hex(), "life", meta, until, 0)
+            if answer.status == "ok":
+                link.shift(-verdict.jump)
+                link.keep(txn, answer)
+                link.life, link.base = name, base
                 self._memory = lives.seen(link, self.sources)
                 remember(self._memory_path, self._memory, firmly=True)
-                return
+            elif answer.status in {"stale", "guess"}:
+                link.learn(answer, list(txn.guessed_points), list(txn.guessed_ranges))
+                header = answer
+            else:
+                header = link.begin(until)
 
     def _sort_keys(self, link: Link, until: float) -> None:
         """Make the sorted keys match the values again, and keep everybody out until a new life begins."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     Word = str | int | bytes
 
 _monotonic = time.monotonic
+#: Seconds after which it is worth a look whether the server is still there.
+_IDLE = 0.01
 
 
 class NotSent(Exception):
@@ -42,7 +44,7 @@ class Refused(NotSent):
 class Wire:
     """An open connection. Its owner sees to it that one thread uses it at a time."""
 
-    __slots__ = ("_patience", "_plain", "_reader", "_sock", "_waiting", "node")
+    __slots__ = ("_idle_since", "_patience", "_plain", "_reader", "_sock", "_waiting", "node")
 
     def __init__(self, node: Node, sock: socket.socket, *, plain: bool) -> None:
         self.node = node
@@ -52,6 +54,7 @@ class Wire:
         #: Whether the system itself ends a read that takes too long: Python's own way costs two calls more.
         self._plain = plain and os.name == "posix"
         self._patience = -1.0
+        self._idle_since = _monotonic()
         if self._plain:
             sock.settimeout(None)
 
@@ -73,6 +76,8 @@ class Wire:
         sent = False
         try:
             self._be_patient(until)
+            if _monotonic() - self._idle_since > _IDLE:
+                self._check_open()
             packed = [hiredis.pack_command(words) for words in commands]
             # From the first byte on the server may have it all.
             sent = True
@@ -84,6 +89,7 @@ class Wire:
         except hiredis.ProtocolError as error:
             raise Cut(f"no Redis server answers there: {error}") from error
         self._waiting = 0
+        self._idle_since = _monotonic()
         if isinstance(replies[0], hiredis.ReplyError):
             raise Refused(str(replies[0]))
         return replies
@@ -101,6 +107,17 @@ class Wire:
                 raise ConnectionResetError("the server closed the connection")
             reader.feed(data)
         return reply
+
+    def _check_open(self) -> None:
+        """Notice that the server closed an idle connection while it is certain that nothing was sent."""
+        if not self._plain:
+            return
+        try:
+            gone = self._sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return
+        if gone:
+            raise ConnectionResetError("the server closed the connection")
 
     def _be_patient(self, until: float) -> None:
         """Let the next reads and writes end about at ``until``."""
