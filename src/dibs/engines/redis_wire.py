@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _monotonic = time.monotonic
 #: Seconds after which it is worth a look whether the server is still there.
-_IDLE = 0.01
+_IDLE = 0.001
 
 
 class NotSent(Exception):
@@ -78,10 +78,12 @@ class Wire:
             self._be_patient(until)
             if _monotonic() - self._idle_since > _IDLE:
                 self._check_open()
-            packed = [hiredis.pack_command(words) for words in commands]
+            packed = b"".join([hiredis.pack_command(words) for words in commands])
+            count = self._sock.send(packed)
             # From the first byte on the server may have it all.
             sent = True
-            self._sock.sendall(packed[0] if len(packed) == 1 else b"".join(packed))
+            if count < len(packed):
+                self._sock.sendall(memoryview(packed)[count:])
             replies = [self._read(until) for _ in commands]
         except OSError as error:
             why = "timed out" if isinstance(error, BlockingIOError) else str(error)
