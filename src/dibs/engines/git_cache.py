@@ -31,6 +31,9 @@ CREATE TABLE IF NOT EXISTS ledger(seq INTEGER PRIMARY KEY, at REAL NOT NULL, age
     role TEXT NOT NULL, kind TEXT NOT NULL, summary TEXT NOT NULL, details TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS fate(n INTEGER PRIMARY KEY AUTOINCREMENT, oid TEXT NOT NULL,
     verdict TEXT NOT NULL, why TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS object(oid TEXT PRIMARY KEY, kind TEXT NOT NULL, size INTEGER NOT NULL,
+    content BLOB NOT NULL, n INTEGER NOT NULL, packed INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_commit ON object(n);
 CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 PRAGMA user_version = 1;
 """
@@ -176,7 +179,7 @@ class Cache:
     def head(self) -> Head:
         """Return where this machine stands."""
         for (text,) in self.run("SELECT value FROM meta WHERE name = 'head'").fetchall():
-            return Head(**json.loads(text))
+            return Head(**json.loads(str(text)))
         return Head()
 
     def set_head(self, head: Head) -> None:
@@ -186,25 +189,33 @@ class Cache:
 
     # -- the fates of this machine's commits
 
-    def add_fate(self, oid: str) -> int:
-        """Note a commit that waits to be pushed; return its number."""
-        self.run("INSERT INTO fate(oid, verdict, why) VALUES (?, 'pending', '')", (oid,))
-        number = self.db.last_insert_rowid()
+    def next_fate(self) -> int:
+        """Return the number of the next commit of this machine."""
+        for (number,) in self.run("SELECT seq FROM sqlite_sequence WHERE name = 'fate'"):
+            return _int(number) + 1
+        return 1
+
+    def add_fate(self, number: int, oid: str) -> None:
+        """Note a commit that waits to be pushed."""
+        self.run("INSERT INTO fate VALUES (?, ?, 'pending', '')", (number, oid))
         if number % 1000 == 0:
             self.run("DELETE FROM fate WHERE n <= ? AND verdict != 'pending'", (number - _FATES,))
-        return number
+
+    def first_pending(self) -> int:
+        """Return the number of the oldest commit that waits to be pushed."""
+        ((number,),) = self.run("SELECT min(n) FROM fate WHERE verdict = 'pending'").fetchall()
+        return _int(number)
 
     def fate(self, number: int) -> tuple[str, str]:
         """Return the verdict on a commit, and why."""
         for verdict, why in self.run("SELECT verdict, why FROM fate WHERE n = ?", (number,)):
-            return verdict, why
+            return str(verdict), str(why)
         return Verdict.UNKNOWN, ""
 
     def open_fates(self) -> list[tuple[int, str]]:
         """Return the commits of which it is not known whether they landed, the oldest first."""
-        return self.run(
-            "SELECT n, oid FROM fate WHERE verdict IN ('pending', 'unknown') ORDER BY n"
-        ).fetchall()
+        rows = self.run("SELECT n, oid FROM fate WHERE verdict IN ('pending', 'unknown')")
+        return sorted((_int(number), str(oid)) for number, oid in rows.fetchall())
 
     def decide(self, verdict: str, why: str = "", *, upto: int = 1 << 62) -> None:
         """Tell those who wait what became of their commits."""
@@ -261,3 +272,8 @@ class Cache:
 def pause(seconds: float, deadline: float) -> None:
     """Sleep about so long, but not beyond ``deadline``."""
     time.sleep(max(0.0, min(jitter(seconds), deadline - time.monotonic())))
+
+
+def _int(value: object) -> int:
+    assert isinstance(value, int)
+    return value

@@ -50,24 +50,30 @@ CHUNK = 64
 ROW = ".row"
 
 _EMPTY = "-"
+_MARK = ","
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 class RowFiles:
     """The plain layout: each row is a file, and the key is its path.
 
-    An empty segment is ``-``. What git or a file system could stumble over is escaped as in a URL.
+    What follows the first ``//`` of a key is part of the file's name, with commas for slashes, because every
+    folder costs an object in every commit: ``at/src/a.py//bob/c12`` lies in ``dibs/at/src/a.py,,bob,c12.row``.
+    An empty segment before that is ``-``. What git or a file system could stumble over is escaped as in
+    a URL.
     """
 
     folders = (FOLDER,)
 
     def path_of(self, key: str) -> str:
         """Return the file in which the row ``key`` lies."""
-        *folders, name = key.split("/")
+        place, mark, tail = key.partition("//")
+        *folders, name = place.split("/")
         parts = [_folder(part) for part in folders]
         if parts and parts[0] in ("ledger", "meta.json"):
             parts[0] = f"%{ord(parts[0][0]):02X}{parts[0][1:]}"  # those names are taken
-        return "/".join([FOLDER, *parts, _escape(name) + ROW])
+        names = [name, "", *tail.split("/")] if mark else [name]
+        return "/".join([FOLDER, *parts, _MARK.join(map(_name, names)) + ROW])
 
     def parse(self, path: str, content: bytes, now: float) -> dict[str, str] | None:  # noqa: ARG002
         """Return the row of a file; None for a name or content that we would not write."""
@@ -75,7 +81,7 @@ class RowFiles:
             return None
         *folders, name = path[len(FOLDER) + 1 : -len(ROW)].split("/")
         try:
-            key = "/".join([*map(_unescape, folders), _unescape(name)])
+            key = "/".join([*map(_unescape, folders), *map(_unescape_name, name.split(_MARK))])
             value = content.decode()
         except ValueError:
             return None
@@ -114,13 +120,12 @@ def parse_standing(content: bytes) -> Standing:
         return Standing()
     if not isinstance(found, dict):
         return Standing()
-    newest, life, time = found.get("newest"), found.get("life"), found.get("time")
-    version = found.get("format")
+    time = found.get("time")
     return Standing(
-        newest if _is_count(newest) else 0,
-        life if _is_count(life) else 0,
+        _count(found.get("newest")),
+        _count(found.get("life")),
         float(time) if isinstance(time, int | float) and 0 < time < 1e12 else 0.0,  # noqa: PLR2004
-        version if _is_count(version) else FORMAT,
+        _count(found.get("format")) or FORMAT,
     )
 
 
@@ -164,9 +169,21 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
 
 
+def _count(value: Any) -> int:
+    return int(value) if _is_count(value) else 0
+
+
 def _folder(segment: str) -> str:
     escaped = _escape(segment)
     return f"{escaped[:-1]}%77" if escaped.endswith(ROW) else escaped
+
+
+def _name(segment: str) -> str:
+    return _escape(segment).replace(_MARK, "%2C") if segment else ""
+
+
+def _unescape_name(segment: str) -> str:
+    return _unescape(segment) if segment else ""
 
 
 def _escape(segment: str) -> str:

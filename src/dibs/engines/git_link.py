@@ -10,6 +10,7 @@ from dibs.engines.git_cache import Cache, Head, Verdict
 from dibs.engines.git_clock import observe, tick
 from dibs.engines.git_commit import render_commit
 from dibs.engines.git_objects import Objects
+from dibs.engines.git_remote import Outcome
 from dibs.engines.git_repo import REMOTE_REF, keep_lost, open_repo, read_ref, write_ref
 from dibs.engines.git_txn import GitTxn, GitView
 from dibs.errors import DibsError, Misconfigured
@@ -69,7 +70,7 @@ class Link:
         self.cache = Cache(parts.state, parts.timeout)
         self.repo = f"{parts.state}/repo"
         algorithm = open_repo(self.repo)
-        self.objects = Objects(self.repo, algorithm, self._packed)
+        self.objects = Objects(self.cache, self.repo, algorithm, self._packed)
 
     def close(self) -> None:
         """Give back everything."""
@@ -129,10 +130,11 @@ class Link:
     def _commit(self, head: Head, txn: GitTxn, changed: dict[str, bytes | None]) -> int:
         standing = files.Standing(txn.newest, head.life, txn.now)
         changed[files.META] = files.render_standing(standing)
-        root = self.objects.edit(head.root, changed)
+        number = self.cache.next_fate()
+        root = self.objects.edit(head.root, changed, number)
         content = render_commit(root, head.tip, txn.told, self._parts.sources.wall())
-        tip = self.objects.write("commit", content)
-        number = self.cache.add_fate(tip)
+        tip = self.objects.write("commit", content, number)
+        self.cache.add_fate(number, tip)
         head = head._replace(tip=tip, root=root, pending=number, loose=head.loose + 1)
         self.cache.set_head(head._replace(newest=txn.newest, time=txn.now))
         return number
@@ -163,9 +165,30 @@ class Link:
         else:
             self.fetch(deadline)
 
+    def show_git(self, deadline: float) -> None:
+        """Let git see what this machine has made."""
+        with self.cache.writing(deadline) as head:
+            self.objects.flush()
+            if head.remote:
+                write_ref(self.repo, REMOTE_REF, head.remote)
+
+    def push(self, deadline: float) -> tuple[Head, str]:
+        """Push the tip; return what was pushed, and how it went."""
+        with self.cache.reading() as head:
+            if not head.pending:
+                return head, Outcome.LANDED
+            pack = b""
+            if self.remote.place.folder:
+                pack = self.objects.pack_from(self.cache.first_pending())
+        if pack:
+            return head, self.remote.send(pack, head.tip, head.remote, deadline)
+        self.show_git(deadline)
+        return head, self.remote.push(head.tip, head.remote, deadline)
+
     def fetch(self, deadline: float) -> None:
         """Bring in what the remote has, and follow it; the caller has claimed the remote."""
         reading = self.now_reading()
+        self.show_git(deadline)
         there = self.remote.fetch(REMOTE_REF, deadline)
         self.adopt(read_ref(self.repo, REMOTE_REF) if there else "", reading, deadline)
 
@@ -260,18 +283,18 @@ class Link:
                 rows = list(files.parse_entries(path, content or b""))
                 self.cache.set_entries(first, first + files.CHUNK, rows)
             return
-        rows = None if content is None else self._parts.codec.parse(path, content, now)
-        self.cache.set_rows(path, rows or {})
+        found = None if content is None else self._parts.codec.parse(path, content, now)
+        self.cache.set_rows(path, found or {})
 
     def _highest(self) -> int:
         ((seq,),) = self.cache.run("SELECT coalesce(max(seq), 0) FROM ledger").fetchall()
-        return int(seq)
+        assert isinstance(seq, int)
+        return seq
 
     # -- what became of a push
 
     def landed(self, head_then: Head, reading: float, deadline: float) -> None:
         """Note that the tip of ``head_then`` is what the remote has."""
-        write_ref(self.repo, REMOTE_REF, head_then.tip)
         with self.cache.writing(deadline) as found:
             head, now = tick(found, self._parts.sources)
             self.cache.decide(Verdict.LANDED, upto=head_then.pending)

@@ -1,7 +1,9 @@
-"""Git objects without git: reading and writing them in our private repository.
+"""Git objects without git: reading and writing them.
 
-A transaction writes a handful of small objects. Starting a git process costs more than all of them, so they
-are written here, as loose objects. What is packed is read through one ``git cat-file``.
+A transaction makes a dozen small objects. Starting a git process costs more than all of them, and so does
+making a dozen files, so new objects go into the shared SQLite file, in the transaction that needs them.
+They go on into our private repository, in one pack, when git itself has to see them. What came
+with a fetch is read from loose files, or from packs through one ``git cat-file``.
 """
 
 from __future__ import annotations
@@ -11,12 +13,17 @@ import os
 import zlib
 
 from dibs.core.values import Record
+from dibs.engines import git_pack as packing
 from dibs.errors import Misconfigured, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from dibs.engines.git_cache import Cache
+
+    #: What becomes of the names in a folder: a blob, nothing, or a plan for what is below.
+    Plan = dict[str, "str | Plan | None"]
     #: Reads an object that is packed: its kind and content; None if it is not there.
     Packed = Callable[[str], tuple[str, bytes] | None]
 
@@ -25,6 +32,10 @@ FILE = "100644"
 _FILES = (FILE, "100755")
 #: Commits to walk through, looking for an ancestor.
 _FAR = 200
+
+_ADD = "INSERT INTO object(oid, kind, size, content, n, packed) VALUES (?, ?, ?, ?, ?, ?)"
+_READ = "SELECT kind, content FROM object WHERE oid = ?"
+_PACKED = "SELECT oid, kind, size, content FROM object"
 
 
 class Member(Record):
@@ -42,27 +53,31 @@ class Change(Record):
 
 
 class Objects:
-    """The objects of one repository."""
+    """The objects that this machine has."""
 
-    __slots__ = ("_folder", "_hash", "_packed", "_trees")
+    __slots__ = ("_cache", "_folder", "_hash", "_packed", "_trees")
 
-    def __init__(self, repo: str, algorithm: str, packed: Packed) -> None:
+    def __init__(self, cache: Cache, repo: str, algorithm: str, packed: Packed) -> None:
+        self._cache = cache
         self._folder = f"{repo}/objects"
         self._hash = getattr(hashlib, algorithm)
         self._packed = packed
         self._trees: dict[str, dict[str, Member]] = {}
 
-    def write(self, kind: str, content: bytes) -> str:
-        """Write an object, unless it is there, and return its name."""
+    def write(self, kind: str, content: bytes, number: int) -> str:
+        """Write an object of the commit with this number, and return its name."""
         data = b"%s %d\0%s" % (kind.encode(), len(content), content)
         oid = str(self._hash(data).hexdigest())
-        path = f"{self._folder}/{oid[:2]}/{oid[2:]}"
-        if not os.path.exists(path):
-            _write_new(path, zlib.compress(data, 1))
+        row = (oid, kind, len(content), zlib.compress(content, 1), number, 0)
+        # What was written before may have been dropped since, so it has to go with this commit as well.
+        self._cache.run(f"{_ADD} ON CONFLICT(oid) DO UPDATE SET n = excluded.n", row)
         return oid
 
     def read(self, oid: str) -> tuple[str, bytes]:
         """Return the kind and the content of an object."""
+        for kind, content in self._cache.run(_READ, (oid,)).fetchall():
+            assert isinstance(content, bytes)
+            return str(kind), zlib.decompress(content)
         try:
             with open(f"{self._folder}/{oid[:2]}/{oid[2:]}", "rb") as file:
                 data = zlib.decompress(file.read())
@@ -75,6 +90,35 @@ class Objects:
             raise damaged(self._folder, oid) from error
         head, _, content = data.partition(b"\0")
         return head.split(b" ", 1)[0].decode(), content
+
+    def pack_from(self, number: int) -> bytes:
+        """Return a pack of what was written for the commits from ``number`` on."""
+        rows = self._cache.run(f"{_PACKED} WHERE n >= ?", (number,)).fetchall()
+        return packing.pack(rows, self._hash)[0]
+
+    def flush(self) -> None:
+        """Let git see what was written; the caller is the machine's only writer."""
+        rows = self._cache.run(f"{_PACKED} WHERE NOT packed").fetchall()
+        if rows:
+            packing.write(f"{self._folder}/pack", rows, self._hash)
+            self._cache.run("UPDATE object SET packed = 1 WHERE NOT packed")
+
+    def forget(self, root: str, before: int) -> None:
+        """Drop what is in the repository too, but for the trees that the next commit will ask for."""
+        wanted = self._trees_in(root)
+        rows = self._cache.run(
+            "SELECT oid FROM object WHERE packed AND n < ?", (before,)
+        ).fetchall()
+        for (oid,) in rows:
+            if oid not in wanted:
+                self._cache.run("DELETE FROM object WHERE oid = ?", (oid,))
+
+    def _trees_in(self, oid: str) -> set[str]:
+        found = {oid}
+        for member in self.tree(oid).values():
+            if member.mode == TREE:
+                found |= self._trees_in(member.oid)
+        return found
 
     # -- commits
 
@@ -104,45 +148,42 @@ class Objects:
             return {}
         found = self._trees.get(oid)
         if found is None:
-            found = dict(_members(self.read(oid)[1], self._hash().digest_size))
+            content = self.read(oid)[1]
+            found = dict(_members(content, self._hash().digest_size))
+            if self._cache.db.in_transaction:  # the next process shall find it without git
+                row = (oid, "tree", len(content), zlib.compress(content, 1), 0, 1)
+                self._cache.run(f"{_ADD} ON CONFLICT(oid) DO NOTHING", row)
             if len(self._trees) > 4096:  # noqa: PLR2004 - a bound, no more
                 self._trees.clear()
             self._trees[oid] = found
         return found
 
-    def edit(self, root: str, changes: Mapping[str, bytes | None]) -> str:
+    def edit(self, root: str, changes: Mapping[str, bytes | None], number: int) -> str:
         """Return a tree like ``root`` with files set to new contents, or removed."""
-        plan: dict[str, object] = {}
+        plan: Plan = {}
         for path, content in changes.items():
             at = plan
             *folders, name = path.split("/")
             for folder in folders:
                 at = at.setdefault(folder, {})  # type: ignore[assignment]
-            at[name] = None if content is None else self.write("blob", content)
-        return self._edit(root, plan, "") or self.write("tree", b"")
+            at[name] = None if content is None else self.write("blob", content, number)
+        return self._edit(root, plan, number, "") or self.write("tree", b"", number)
 
-    def _edit(self, oid: str, plan: dict[str, object], where: str) -> str:
+    def _edit(self, oid: str, plan: Plan, number: int, where: str) -> str:
         members = dict(self.tree(oid))
         for name, wanted in plan.items():
-            before = members.get(name)
-            if isinstance(wanted, dict):
+            before = members.pop(name, None)
+            if isinstance(wanted, str):
+                members[name] = Member(FILE, wanted)
+            elif wanted is not None:
                 if before is not None and before.mode != TREE:
-                    raise Misconfigured(
-                        f"{where}{name} is a file on the branch, where a folder of ours has to be",
-                        code="REMOTE_TREE",
-                        hint="remove it from the branch, or name another branch",
-                    )
-                below = self._edit(before.oid if before else "", wanted, f"{where}{name}/")
-                wanted = Member(TREE, below) if below else None
-            elif isinstance(wanted, str):
-                wanted = Member(FILE, wanted)
-            if wanted is None:
-                members.pop(name, None)
-            else:
-                members[name] = wanted
+                    raise _in_the_way(where + name)
+                below = self._edit(before.oid if before else "", wanted, number, f"{where}{name}/")
+                if below:
+                    members[name] = Member(TREE, below)
         if not members:
             return ""
-        written = self.write("tree", _content(members))
+        written = self.write("tree", _content(members), number)
         self._trees[written] = members
         return written
 
@@ -177,16 +218,12 @@ def damaged(where: str, oid: str) -> Unavailable:
     )
 
 
-def _write_new(path: str, data: bytes) -> None:
-    temporary = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o444)
-    with open(handle, "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)
+def _in_the_way(path: str) -> Misconfigured:
+    return Misconfigured(
+        f"{path} is a file on the branch, where a folder of ours has to be",
+        code="REMOTE_TREE",
+        hint="remove it from the branch, or name another branch",
+    )
 
 
 def _headers(commit: bytes, name: str) -> list[str]:

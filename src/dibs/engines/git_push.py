@@ -74,22 +74,20 @@ def push(link: Link, deadline: float) -> None:
     _let_others_go_first(link, head, deadline)
     sent = False
     while True:
-        head = link.head()
-        if not head.pending:
-            return
         left = deadline - time.monotonic()
         if left <= 0:
             break
         reading = link.now_reading()
         try:
-            outcome = link.remote.push(head.tip, head.remote, time.monotonic() + left * _SHARE)
+            head, outcome = link.push(time.monotonic() + left * _SHARE)
         except DibsError as error:
             if not sent:
                 link.give_up(Verdict.REFUSED, error, deadline)
                 return
             outcome = Outcome.UNCLEAR
         if outcome == Outcome.LANDED:
-            link.landed(head, reading, deadline)
+            if head.pending:
+                link.landed(head, reading, deadline)
             return
         sent = sent or outcome == Outcome.UNCLEAR
         if outcome == Outcome.LOCKED:

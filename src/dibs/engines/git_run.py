@@ -5,12 +5,14 @@ Every call has a deadline, at which the whole group of processes is killed. Noth
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import time
 
 from dibs.core.values import Record
+from dibs.engines import git_wire as wire
 from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
@@ -21,10 +23,27 @@ PROTOCOLS = "file:git:http:https:ssh"
 
 # Of the variables that git reads, these only say how to reach a remote.
 _KEPT = frozenset(
-    """GIT_SSH GIT_SSH_COMMAND GIT_SSH_VARIANT GIT_ASKPASS GIT_PROXY_COMMAND GIT_EXEC_PATH
-    GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM GIT_SSL_CAINFO GIT_SSL_CAPATH GIT_SSL_CERT
-    GIT_SSL_KEY GIT_SSL_NO_VERIFY GIT_SSL_VERSION GIT_HTTP_USER_AGENT GIT_HTTP_PROXY_AUTHMETHOD
-    GIT_HTTP_LOW_SPEED_LIMIT GIT_HTTP_LOW_SPEED_TIME""".split()
+    (
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "GIT_SSH_VARIANT",
+        "GIT_ASKPASS",
+        "GIT_PROXY_COMMAND",
+        "GIT_EXEC_PATH",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_SSL_CAINFO",
+        "GIT_SSL_CAPATH",
+        "GIT_SSL_CERT",
+        "GIT_SSL_KEY",
+        "GIT_SSL_NO_VERIFY",
+        "GIT_SSL_VERSION",
+        "GIT_HTTP_USER_AGENT",
+        "GIT_HTTP_PROXY_AUTHMETHOD",
+        "GIT_HTTP_LOW_SPEED_LIMIT",
+        "GIT_HTTP_LOW_SPEED_TIME",
+    )
 )
 _SETTINGS = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0",
@@ -41,7 +60,7 @@ class Result(Record):
     err: str
 
 
-class TimedOut(Exception):  # noqa: N818 - a state, as all our errors
+class TimedOut(Exception):
     """The process did not end in time and was killed; what it did meanwhile is not known."""
 
 
@@ -67,20 +86,46 @@ class Git:
             _end(process)
         return Result(process.returncode, out, err.decode("utf-8", "replace"))
 
+    def receive(
+        self, folder: str, ref: str, move: tuple[str, str], pack: bytes, *, deadline: float
+    ) -> Result:
+        """Hand a pack to ``git receive-pack`` of a repository of this machine, as ``git push`` would.
+
+        The answer is put in the words of ``git push --porcelain``, or starts with ``ok``.
+        """
+        process = self._spawn(["git", "receive-pack", "--", folder], subprocess.PIPE, folder="/")
+        old, new = move
+        try:
+            found = wire.advertised(process, ref, deadline)
+            if found is not None and (found or "0" * len(old)) != old:
+                return Result(1, b"!\t\t[rejected] (stale info)", "")
+            order = b"" if found is None else wire.order(old, new, ref) + pack
+            left = max(0.05, deadline - time.monotonic())
+            out, err = process.communicate(order, timeout=left)
+        except subprocess.TimeoutExpired:
+            raise TimedOut from None
+        finally:
+            _end(process)
+        told = err.decode("utf-8", "replace")
+        return Result(1, wire.report(out, ref), told) if found is not None else Result(1, b"", told)
+
     def start_reader(self) -> Reader:
         """Start a process that reads packed objects."""
         return Reader(self._start(("cat-file", "--batch"), subprocess.PIPE))
 
     def _start(self, arguments: tuple[str, ...], stdin: int) -> subprocess.Popen[bytes]:
         argv = ["git", *_SETTINGS, f"--git-dir={self._repo}", *arguments]
+        return self._spawn(argv, stdin, folder=self._repo)
+
+    def _spawn(self, argv: list[str], stdin: int, *, folder: str) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(  # noqa: S603 - an argument list, never a shell
                 argv,
                 stdin=stdin,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE if stdin == subprocess.DEVNULL else subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 env=self._environ,
-                cwd=self._repo,
+                cwd=folder,
                 start_new_session=True,
             )
         except FileNotFoundError as error:
@@ -150,16 +195,11 @@ def environment(
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Leave nothing of a process behind: neither its children nor its pipes."""
     if process.poll() is None:
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        except PermissionError:  # macOS says so of a group that has just ended
-            process.kill()
+        process.kill()  # macOS refuses to signal a group that is just ending
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 pipe.close()
-            except BrokenPipeError:
-                pass
     process.wait()

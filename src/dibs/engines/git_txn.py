@@ -45,7 +45,7 @@ class GitTxn(SqliteTxn):
     def trim(self, upto: int) -> int:
         """Drop the entries up to and including ``upto``, never the newest; return how many went."""
         going = "SELECT DISTINCT seq / ? FROM ledger WHERE seq <= ?"
-        chunks = [chunk for (chunk,) in self._run(going, (CHUNK, upto)).fetchall()]
+        chunks = [int(str(chunk)) for (chunk,) in self._run(going, (CHUNK, upto)).fetchall()]
         gone = super().trim(upto)
         if gone:
             self._touched.update(chunks)
@@ -74,7 +74,7 @@ class GitTxn(SqliteTxn):
         """Note in which file each changed row lies now; yield all files that this touches."""
         for key, value in self._pending.items():
             for (path,) in self._run("SELECT path FROM place WHERE key = ?", (key,)).fetchall():
-                yield path
+                yield str(path)
             if value is None:
                 self._run("DELETE FROM place WHERE key = ?", (key,))
             else:
