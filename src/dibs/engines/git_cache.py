@@ -74,6 +74,8 @@ class Head(Record):
     #: Readings: when another machine's commit was last seen, and when a push of ours last landed.
     rival: float = -1e9
     won: float = -1e9
+    #: How the repository's objects are named.
+    algorithm: str = "sha1"
     #: Commits made since the repository was last packed.
     loose: int = 0
 
@@ -202,8 +204,9 @@ class Cache:
             self.run("DELETE FROM fate WHERE n <= ? AND verdict != 'pending'", (number - _FATES,))
 
     def first_pending(self) -> int:
-        """Return the number of the oldest commit that waits to be pushed."""
-        ((number,),) = self.run("SELECT min(n) FROM fate WHERE verdict = 'pending'").fetchall()
+        """Return the number of the oldest commit that waits to be pushed, 0 if none does."""
+        waiting = "SELECT coalesce(min(n), 0) FROM fate WHERE verdict = 'pending'"
+        ((number,),) = self.run(waiting).fetchall()
         return _int(number)
 
     def fate(self, number: int) -> tuple[str, str]:
@@ -260,6 +263,11 @@ class Cache:
         """Forget all rows and entries."""
         for table in ("kv", "place", "ledger"):
             self.run(f"DELETE FROM {table}")  # noqa: S608 - one of three words
+
+    def content(self) -> list[list[tuple[Any, ...]]]:
+        """Return all rows, files and entries."""
+        tables = ("kv", "place", "ledger")
+        return [self.run(f"SELECT * FROM {table} ORDER BY 1").fetchall() for table in tables]  # noqa: S608
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:

@@ -57,8 +57,9 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 class RowFiles:
     """The plain layout: each row is a file, and the key is its path.
 
-    What follows the first ``//`` of a key is part of the file's name, with commas for slashes, because every
-    folder costs an object in every commit: ``at/src/a.py//bob/c12`` lies in ``dibs/at/src/a.py,,bob,c12.row``.
+    What follows the first ``//`` of a key is part of the file's name, with commas for slashes, because
+    every folder costs an object in every commit: ``at/src/a.py//bob/c12`` lies in
+    ``dibs/at/src/a.py,,bob,c12.row``.
     An empty segment before that is ``-``. What git or a file system could stumble over is escaped as in
     a URL.
     """

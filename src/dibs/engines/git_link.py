@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 from dibs.core.values import Record
@@ -12,6 +13,7 @@ from dibs.engines.git_commit import render_commit
 from dibs.engines.git_objects import Objects
 from dibs.engines.git_remote import Outcome
 from dibs.engines.git_repo import REMOTE_REF, keep_lost, open_repo, read_ref, write_ref
+from dibs.engines.git_run import TimedOut
 from dibs.engines.git_txn import GitTxn, GitView
 from dibs.errors import DibsError, Misconfigured
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Numbers of a new life start above the next multiple of this.
 LIFE = 1_000_000_000
+#: Commits of this machine after which its repository is packed.
+TIDY = 512
 
 
 class Attempt(Record):
@@ -69,8 +73,8 @@ class Link:
         self.remote = parts.remote
         self.cache = Cache(parts.state, parts.timeout)
         self.repo = f"{parts.state}/repo"
-        algorithm = open_repo(self.repo)
-        self.objects = Objects(self.cache, self.repo, algorithm, self._packed)
+        open_repo(self.repo, self.cache.head().algorithm)
+        self.objects = Objects(self.cache, self.repo, self._packed)
 
     def close(self) -> None:
         """Give back everything."""
@@ -102,6 +106,7 @@ class Link:
         """Run ``step`` on the tip; if it writes, make the commit that is the tip from then on."""
         with self.cache.writing(deadline) as found:
             head, now = tick(found, self._parts.sources)
+            self.objects.name_by(head.algorithm)
             base = Attempt(None, None, head.tip, head.pending, head.asked)
             txn = GitTxn(self.cache, now, head.newest)
             try:
@@ -158,16 +163,26 @@ class Link:
         """See where the remote is, and follow it; the caller has claimed the remote."""
         reading = self.now_reading()
         head = self.cache.head()
-        if not head.met:  # the first time ever: the branch is probably there
+        if not head.met:
+            self._agree(deadline)
             self.fetch(deadline)
         elif self.remote.look(deadline) == head.remote:
             self.adopt(head.remote, reading, deadline)
         else:
             self.fetch(deadline)
 
+    def _agree(self, deadline: float) -> None:
+        """Name objects as the remote does."""
+        algorithm = self.remote.algorithm(deadline)
+        with self.cache.writing(deadline) as head:
+            if head.algorithm != algorithm:
+                self.cache.set_head(head._replace(algorithm=algorithm))
+                open_repo(self.repo, algorithm)
+
     def show_git(self, deadline: float) -> None:
         """Let git see what this machine has made."""
         with self.cache.writing(deadline) as head:
+            self.objects.name_by(head.algorithm)
             self.objects.flush()
             if head.remote:
                 write_ref(self.repo, REMOTE_REF, head.remote)
@@ -178,6 +193,7 @@ class Link:
             if not head.pending:
                 return head, Outcome.LANDED
             pack = b""
+            self.objects.name_by(head.algorithm)
             if self.remote.place.folder:
                 pack = self.objects.pack_from(self.cache.first_pending())
         if pack:
@@ -195,6 +211,7 @@ class Link:
     def adopt(self, commit: str, reading: float, deadline: float) -> None:
         """Take ``commit`` for what the remote has, as asked at ``reading``."""
         head = self.cache.head()
+        self.objects.name_by(head.algorithm)
         if commit != head.remote:
             passed, grown = self._since(head.remote, commit, deadline)
         with self.cache.writing(deadline) as found:
@@ -251,6 +268,18 @@ class Link:
             broken="", seen=max(head.seen, head.newest), seen_life=max(head.seen_life, head.life)
         )
 
+    def rebuild(self, deadline: float) -> bool:
+        """Build rows and ledger anew from the repository; tell whether they had been wrong."""
+        with self.cache.writing(deadline) as head:
+            if head.pending:
+                return False
+            self.objects.name_by(head.algorithm)
+            before = self.cache.content()
+            self.cache.clear()
+            found = self.move(head._replace(root="", newest=0, life=0, time=0.0), head.remote)
+            self.cache.set_head(found)
+            return before != self.cache.content()
+
     def move(self, head: Head, commit: str) -> Head:
         """Bring rows and ledger to the state of ``commit``."""
         root = self.objects.root_of(commit)
@@ -290,6 +319,20 @@ class Link:
         ((seq,),) = self.cache.run("SELECT coalesce(max(seq), 0) FROM ledger").fetchall()
         assert isinstance(seq, int)
         return seq
+
+    def tidy(self, deadline: float) -> None:
+        """Pack the repository now and then; the caller has claimed the remote."""
+        with self.cache.writing(deadline) as head:
+            if head.loose < TIDY:
+                return
+            self.objects.name_by(head.algorithm)
+            self.objects.flush()
+            self.objects.forget(head.root, self.cache.first_pending() or head.pending or 1 << 62)
+            self.cache.set_head(head._replace(loose=0))
+        with contextlib.suppress(TimedOut):
+            self._parts.git.run(
+                "-c", "gc.packRefs=false", "gc", "--quiet", "--prune=1.hour.ago", deadline=deadline
+            )
 
     # -- what became of a push
 

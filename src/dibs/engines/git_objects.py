@@ -19,6 +19,7 @@ from dibs.errors import Misconfigured, Unavailable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
 
     from dibs.engines.git_cache import Cache
 
@@ -57,12 +58,16 @@ class Objects:
 
     __slots__ = ("_cache", "_folder", "_hash", "_packed", "_trees")
 
-    def __init__(self, cache: Cache, repo: str, algorithm: str, packed: Packed) -> None:
+    def __init__(self, cache: Cache, repo: str, packed: Packed) -> None:
         self._cache = cache
         self._folder = f"{repo}/objects"
-        self._hash = getattr(hashlib, algorithm)
+        self._hash: Callable[..., Any] = hashlib.sha1
         self._packed = packed
         self._trees: dict[str, dict[str, Member]] = {}
+
+    def name_by(self, algorithm: str) -> None:
+        """Name objects as the remote does."""
+        self._hash = hashlib.sha256 if algorithm == "sha256" else hashlib.sha1
 
     def write(self, kind: str, content: bytes, number: int) -> str:
         """Write an object of the commit with this number, and return its name."""

@@ -88,6 +88,7 @@ def push(link: Link, deadline: float) -> None:
         if outcome == Outcome.LANDED:
             if head.pending:
                 link.landed(head, reading, deadline)
+                link.tidy(max(deadline, time.monotonic() + 10.0))
             return
         sent = sent or outcome == Outcome.UNCLEAR
         if outcome == Outcome.LOCKED:

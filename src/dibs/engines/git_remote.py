@@ -117,6 +117,15 @@ class Remote:
         rows = [line.split("\t", 1) for line in result.out.decode("utf-8", "replace").splitlines()]
         return {row[1]: row[0] for row in rows if len(row) == 2}  # noqa: PLR2004
 
+    def algorithm(self, deadline: float) -> str:
+        """Return how the remote names its objects."""
+        found = self.refs("HEAD", self.place.ref, deadline=deadline)
+        if not found and self.place.folder:  # an empty repository shows nothing, but its settings
+            argv = ("config", "--file", f"{self.place.folder}/config", "extensions.objectformat")
+            told = self._git.run(*argv, deadline=deadline).out.strip()
+            return told.decode("ascii", "replace") or "sha1"
+        return "sha256" if any(len(oid) == 64 for oid in found.values()) else "sha1"  # noqa: PLR2004
+
     def fetch(self, into: str, deadline: float) -> bool:
         """Bring the branch into our ref ``into``; tell whether there is such a branch."""
         refspec = f"+{self.place.ref}:{into}"

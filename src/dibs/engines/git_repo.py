@@ -16,18 +16,18 @@ _CONFIG = {
 }
 
 
-def open_repo(repo: str, algorithm: str = "sha1") -> str:
-    """Return the hash of the repository's objects; make the repository if it is not there."""
+def open_repo(repo: str, algorithm: str = "sha1") -> None:
+    """Make the repository if it is not there; its objects are named by ``algorithm``."""
     try:
         with open(f"{repo}/config", encoding="utf-8") as file:
-            return "sha256" if "sha256" in file.read() else "sha1"
+            if file.read() == _CONFIG[algorithm]:
+                return
     except FileNotFoundError:
         pass
     for folder in ("objects/info", "objects/pack", "refs/heads", "refs/dibs"):
         os.makedirs(f"{repo}/{folder}", mode=0o700, exist_ok=True)
     _write(f"{repo}/HEAD", "ref: refs/heads/none\n")
     _write(f"{repo}/config", _CONFIG[algorithm])
-    return algorithm
 
 
 def read_ref(repo: str, name: str) -> str:

@@ -1,0 +1,143 @@
+"""Looking after a git engine: what its remote promises as it is configured, and what can be put right."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+
+from dibs.core.findings import Finding, Level
+from dibs.engines.git_errors import shown
+from dibs.engines.git_repo import open_repo
+from dibs.engines.git_run import Git
+from dibs.errors import DibsError, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.engines.git_link import Link
+
+#: Seconds after which what a killed push left behind is removed.
+_LEFT_BEHIND = 3600.0
+
+_DURABLE = Finding(Level.OK, "durability", "a change that was answered survives a loss of power")
+_FRAGILE = Finding(
+    Level.WARN,
+    "durability",
+    "survives every crash of a process; a loss of power can undo the newest changes"
+    " (git config core.fsync all, in the remote, prevents that)",
+)
+_OPEN = Finding(
+    Level.WARN,
+    "writers",
+    "whoever may push can change the branch without Dibs; that is seen, but not stopped",
+)
+
+
+def inspect(link: Link, timeout: float) -> list[Finding]:
+    """Say what the remote promises."""
+    place = link.remote.place
+    return [
+        Finding(Level.OK, "store", f"branch {place.branch} of {shown(place.url)}"),
+        Finding(Level.OK, "reach", "all machines that can push to that branch"),
+        Finding(Level.OK, "clock", "no shared clock: a machine counts time from what it has seen"),
+        *_access(link, timeout),
+        *_folder(link, timeout),
+    ]
+
+
+def _access(link: Link, timeout: float) -> Iterator[Finding]:
+    started = time.monotonic()
+    try:
+        commit = link.remote.look(started + timeout)
+        took = (time.monotonic() - started) * 1000
+        yield Finding(Level.OK, "round trip", f"{took:.0f} ms to ask where the branch is")
+        if not commit:
+            yield Finding(
+                Level.OK, "push", "the branch is not there yet; the first change makes it"
+            )
+        elif commit == link.cache.head().remote:
+            link.show_git(started + timeout)
+            link.remote.push(commit, commit, started + timeout, trial=True)
+            yield Finding(Level.OK, "push", "this account can push")
+    except DibsError as error:
+        yield Finding(Level.BAD, "access", error.message)
+
+
+def _folder(link: Link, timeout: float) -> Iterator[Finding]:
+    folder = link.remote.place.folder
+    if not folder:
+        yield _OPEN
+        return
+    try:
+        mode = os.stat(folder).st_mode
+    except OSError:
+        return
+    others = mode & (stat.S_IWGRP | stat.S_IWOTH)
+    text = "others can write to its folder" if others else "only its owner can write to its folder"
+    yield Finding(Level.WARN if others else Level.OK, "writers", text)
+    durable = _setting(folder, "core.fsync", timeout) in ("all", "added,reference", "reference")
+    yield _DURABLE if durable else _FRAGILE
+    if _setting(folder, "receive.autogc", timeout) != "false":
+        text = "every push looks whether to collect garbage (receive.autogc false is faster)"
+        yield Finding(Level.OK, "speed", text)
+
+
+def _setting(folder: str, name: str, timeout: float) -> str:
+    argv = ("config", "--get", name)
+    return Git(folder).run(*argv, deadline=time.monotonic() + timeout).out.decode().strip()
+
+
+def repair(link: Link, timeout: float) -> list[str]:
+    """Put right what can be put right without losing anything."""
+    deadline = time.monotonic() + timeout
+    done = [f"removed {path}, which a dead push had left" for path in _remains(link)]
+    if not link.cache.claim_remote(timeout):
+        raise Unavailable(
+            "another process talks to the remote", code="STORE_BUSY", hint="try again"
+        )
+    try:
+        done += _rebuild(link, deadline)
+    finally:
+        link.cache.leave_remote()
+    return done
+
+
+def _rebuild(link: Link, deadline: float) -> list[str]:
+    try:
+        link.fetch(deadline)
+        if link.rebuild(deadline):
+            return ["built the local copy of the state anew"]
+    except Unavailable as error:
+        if error.code != "STORE_DAMAGED":
+            raise
+    else:
+        return []
+    kept = f"{link.repo}.damaged-{int(time.time())}"
+    link.rest()
+    with link.cache.writing(deadline) as head:
+        os.rename(link.repo, kept)
+        link.cache.run("DELETE FROM object")
+        link.cache.clear()
+        link.cache.set_head(head._replace(tip="", root="", pending=0))
+        open_repo(link.repo, head.algorithm)
+    link.remote.fetch("refs/dibs/remote", deadline)
+    link.rebuild(deadline)
+    return [f"moved the damaged repository to {kept}, and fetched everything anew"]
+
+
+def _remains(link: Link) -> Iterator[str]:
+    """Remove what killed pushes left on a remote of this machine; yield the names."""
+    folder = link.remote.place.folder
+    if not folder:
+        return
+    while path := link.remote.remove_stale_lock():
+        yield path
+    objects = os.path.join(folder, "objects")
+    for name in sorted(os.listdir(objects)):
+        path = os.path.join(objects, name)
+        if name.startswith("tmp_objdir-") and time.time() - os.stat(path).st_mtime > _LEFT_BEHIND:
+            shutil.rmtree(path)
+            yield path
