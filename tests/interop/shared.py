@@ -1,0 +1,155 @@
+"""A bare repository that shell agents and Dibs agents share, and what each of them does with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from dibs.config import Config
+from dibs.engines.git import GitEngine
+from dibs.engines.git_files import RowFiles
+from dibs.services.desk import Desk
+from dibs.services.lockfiles import LockFiles
+from dibs.services.queue import Queue
+
+SCRIPT = Path(__file__).parent.parent / "data" / "claim-task.sh"
+
+#: What a Dibs agent does as a process of its own: take tasks until nothing is free, a line for each.
+AGENT = """
+import sys
+from tests.interop.shared import dibs_queue
+from dibs.core.agents import Caller
+from dibs.services.queue import Taken
+
+bare, state, agent = sys.argv[1:]
+queue = dibs_queue(bare, state)
+sys.stdin.readline()
+while isinstance(answer := queue.take(Caller(agent)), Taken):
+    print(answer.task.name, flush=True)
+"""
+
+
+class Ran(NamedTuple):
+    """How a script ended."""
+
+    status: int
+    out: str
+    claimed: str
+
+
+def dibs_queue(bare, state, *, codec=None, **options):
+    """Open the queue of the branch that shell agents use."""
+    layout = codec or LockFiles(RowFiles())
+    engine = GitEngine(str(bare), state=state, branch="main", codec=layout, poll=0.2, **options)
+    return Queue(Desk(engine, Config()))
+
+
+class Shared:
+    """One bare repository; every machine is a folder beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bare = folder / "shared.git"
+        self.queues = []
+        self.environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            **{
+                f"GIT_{who}_{what}": value
+                for who in ("AUTHOR", "COMMITTER")
+                for what, value in (("NAME", "shell"), ("EMAIL", "shell@example.org"))
+            },
+        }
+        self.git("init", "-q", "--bare", "-b", "main", str(self.bare), at=folder)
+        first = self.clone("first")
+        self.git("switch", "-q", "-c", "main", at=first, check=False)
+        self.commit(first, {"current_tasks/.gitkeep": "", "README.md": "code\n"})
+
+    def git(self, *words, at, check=True):
+        done = subprocess.run(
+            ["git", *words], cwd=at, env=self.environ, check=check, capture_output=True, text=True
+        )
+        return done.stdout
+
+    def clone(self, name):
+        place = self.folder / name
+        self.git("clone", "-q", str(self.bare), str(place), at=self.folder)
+        return place
+
+    def commit(self, clone, files):
+        """Land a commit with ``files`` on the branch, whatever else lands meanwhile."""
+        self.git("pull", "-q", "--rebase", at=clone, check=False)
+        for path, text in files.items():
+            (clone / path).parent.mkdir(parents=True, exist_ok=True)
+            (clone / path).write_text(text)
+        self.git("add", "-A", at=clone)
+        self.git("commit", "-q", "-m", "some work", at=clone)
+        for _ in range(50):
+            if self.git(
+                "push", "--porcelain", "origin", "HEAD:main", at=clone, check=False
+            ).endswith("Done\n"):
+                return
+            self.git("pull", "-q", "--rebase", "origin", "main", at=clone)
+        raise AssertionError("others were always faster")
+
+    def put_tasks(self, *names):
+        self.commit(
+            self.folder / "first", {f"tasks/pending/{n}.yml": f"title: {n}\n" for n in names}
+        )
+
+    def script(self, clone, agent):
+        """Run the document's script to its end."""
+        process = self.start_script(clone, agent)
+        return self.ended(process)
+
+    def start_script(self, clone, agent):
+        environ = {**self.environ, "AGENT_ID": agent, "REPO": str(clone)}
+        return subprocess.Popen(
+            ["bash", str(SCRIPT)], env=environ, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+
+    def ended(self, process):
+        out = process.communicate(timeout=120)[0]
+        said = [line.removeprefix("Claimed ") for line in out.splitlines() if "Claimed " in line]
+        return Ran(process.returncode, out, said[-1] if said else "")
+
+    def clean(self, clone):
+        """Bring a clone back that the script left in the middle of something."""
+        self.git("rebase", "--abort", at=clone, check=False)
+        self.git("fetch", "-q", at=clone)
+        self.git("reset", "-q", "--hard", "origin/main", at=clone)
+
+    def start_dibs(self, machine, agent):
+        argv = [sys.executable, "-c", AGENT, str(self.bare), str(self.folder / machine), agent]
+        return subprocess.Popen(
+            argv, env=self.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def queue(self, machine, **options):
+        """Open the queue in this process, as a machine of its own."""
+        queue = dibs_queue(self.bare, self.folder / machine, **options)
+        self.queues.append(queue)
+        return queue
+
+    def files(self):
+        """Return what is on the branch, by path."""
+        listed = self.git("ls-tree", "-r", "-z", "--name-only", "main", at=self.bare)
+        return [path for path in listed.split("\0") if path]
+
+    def show(self, path):
+        return self.git("cat-file", "blob", f"main:{path}", at=self.bare)
+
+    def subjects(self):
+        return self.git("log", "--format=%B", "main", at=self.bare)
+
+    def close(self):
+        for queue in self.queues:
+            queue._desk.engine.close()
+        shutil.rmtree(self.folder / "first", ignore_errors=True)

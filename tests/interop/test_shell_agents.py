@@ -1,0 +1,417 @@
+"""Agents that run the seed document's own script, and agents that run Dibs, on one branch."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+
+import pytest
+
+pytest.importorskip("dibs.engines.git")
+
+from tests.interop.shared import SCRIPT, Shared, dibs_queue
+from tests.services.crew import caller
+
+from dibs.cli import main
+from dibs.core.claims import Denied, Granted
+from dibs.core.patterns import parse
+from dibs.engines.clock import Sources
+from dibs.engines.git_files import RowFiles
+from dibs.errors import NotFound
+from dibs.services.claims import Claims
+from dibs.services.lockfiles import LockFiles
+from dibs.services.queue import Busy, Taken
+
+
+@pytest.fixture
+def shared(tmp_path):
+    shared = Shared(tmp_path)
+    yield shared
+    shared.close()
+
+
+def locks(shared):
+    return [p for p in shared.files() if p.startswith("current_tasks/") and p.endswith(".lock")]
+
+
+def holder(shared, lock):
+    return shared.show(lock).splitlines()[0].removeprefix("agent: ")
+
+
+# -- never both
+
+
+#: The digest of the script as the document has it.
+PUBLISHED = "03100188924de05618550f5ee018915d9a071f94ada0b03edf409158a104381b"
+
+ROUNDS, TASKS, SCRIPTS, MACHINES = 4, 8, 3, 2
+
+
+@pytest.mark.slow
+def test_scripts_and_dibs_agents_never_both_get_a_task(shared):
+    clones = [shared.clone(f"clone-{n}") for n in range(SCRIPTS)]
+    owners = {}
+    for round_ in range(ROUNDS):
+        shared.put_tasks(*[f"r{round_}-{n}" for n in range(TASKS)])
+        agents = [
+            shared.start_dibs(f"machine-{n}", f"dibs-{n}{twin}-{round_}")
+            for n in range(MACHINES)
+            for twin in "ab"
+        ]
+        with ThreadPoolExecutor(SCRIPTS) as pool:
+            ran = [
+                pool.submit(_script_agent, shared, clone, f"script-{n}-{round_}")
+                for n, clone in enumerate(clones)
+            ]
+            for agent in agents:
+                agent.stdin.write("go\n")
+                agent.stdin.flush()
+            for agent, claimed in (job.result() for job in ran):
+                for task in claimed:
+                    owners.setdefault(task, []).append(agent)
+        for n, process in enumerate(agents):
+            out = process.communicate(timeout=120)[0]
+            assert process.returncode == 0
+            for task in out.split():
+                owners.setdefault(task, []).append(f"dibs-{n // 2}{'ab'[n % 2]}-{round_}")
+
+    assert {task: who for task, who in owners.items() if len(who) > 1} == {}
+    assert set(owners) == {f"r{r}-{n}" for r in range(ROUNDS) for n in range(TASKS)}
+    on_branch = {lock[len("current_tasks/") : -5]: holder(shared, lock) for lock in locks(shared)}
+    assert on_branch == {task: who for task, (who,) in owners.items()}
+    kinds = {who.partition("-")[0] for (who,) in owners.values()}
+    assert kinds == {"script", "dibs"}, "both kinds of agents had a part in it"
+
+
+def _script_agent(shared, clone, agent):
+    """Run the script until it has claimed a few tasks, or tried often enough; mend its clone."""
+    claimed = []
+    for _ in range(4):
+        shared.clean(clone)
+        ran = shared.script(clone, agent)
+        if ran.claimed:
+            claimed.append(ran.claimed)
+    return agent, claimed
+
+
+def test_a_task_that_dibs_holds_is_skipped_by_the_script(shared):
+    shared.put_tasks("a", "b")
+    assert shared.queue("machine").take(caller("bob")).task.name == "a"
+
+    assert shared.script(shared.clone("clone"), "agent-02").claimed == "b"
+
+
+def test_a_name_with_capitals_excludes_scripts_too(shared):
+    shared.put_tasks("Fix-Header")
+    assert shared.queue("machine").take(caller("bob")).task.name == "Fix-Header"
+
+    ran = shared.script(shared.clone("clone"), "agent-02")
+
+    assert ran.claimed == ""
+    assert locks(shared) == ["current_tasks/Fix-Header.lock"]
+
+
+def test_a_script_that_is_overtaken_between_its_look_and_its_push_loses(shared):
+    shared.put_tasks("a")
+    clone = shared.clone("clone")
+    queue = shared.queue("machine")
+    taken = []
+    with _before_push(shared, clone) as gate:
+        process = shared.start_script(clone, "agent-02")
+        gate.reached()
+        taken.append(queue.take(caller("bob")))
+        gate.open()
+        ran = shared.ended(process)
+
+    assert taken[0].task.name == "a"
+    assert ran.claimed == ""
+    assert holder(shared, "current_tasks/a.lock") == "bob"
+
+
+def test_dibs_that_is_overtaken_between_its_look_and_its_push_gets_the_next_task(shared):
+    shared.put_tasks("a", "b")
+    clone = shared.clone("clone")
+    ran = []
+    rival = Meddling(lambda: ran.append(shared.script(clone, "agent-02")))
+
+    answer = shared.queue("machine", codec=rival).take(caller("bob"))
+
+    assert ran[0].claimed == "a"
+    assert answer.task.name == "b"
+
+
+# -- what the script gets wrong, and ours does not
+
+
+def test_any_commit_makes_the_script_lose_a_task_that_is_free(shared):
+    shared.put_tasks("a")
+    clone, other = shared.clone("clone"), shared.clone("other")
+    with _before_push(shared, clone) as gate:
+        process = shared.start_script(clone, "agent-02")
+        gate.reached()
+        shared.commit(other, {"src.c": "int x;\n"})
+        gate.open()
+        ran = shared.ended(process)
+
+    assert (ran.status, ran.claimed) == (0, "")
+    assert locks(shared) == []
+
+
+def test_no_other_commit_makes_dibs_lose_a_task_that_is_free(shared):
+    shared.put_tasks("a")
+    other = shared.clone("other")
+    rival = Meddling(lambda: shared.commit(other, {"src.c": "int x;\n"}))
+
+    answer = shared.queue("machine", codec=rival).take(caller("bob"))
+
+    assert rival.times > 1, "the commit did land in between"
+    assert answer.task.name == "a"
+    assert "src.c" in shared.files()
+
+
+def test_on_an_empty_queue_the_script_claims_a_task_named_by_a_star(shared):
+    ran = shared.script(shared.clone("clone"), "agent-02")
+
+    assert (ran.status, ran.claimed) == (0, "*")
+    assert locks(shared) == ["current_tasks/*.lock"]
+
+
+def test_on_an_empty_queue_dibs_says_so_and_writes_no_lock(shared):
+    with pytest.raises(NotFound) as caught:
+        shared.queue("machine").take(caller("bob"))
+
+    assert caught.value.code == "QUEUE_EMPTY"
+    assert locks(shared) == []
+
+
+def test_the_scripts_lock_on_a_star_is_listed_and_holds_nothing_else_back(shared):
+    shared.script(shared.clone("clone"), "agent-02")
+    shared.put_tasks("a")
+    queue = shared.queue("machine")
+
+    assert queue.take(caller("bob")).task.name == "a"
+    held, _ = Claims(queue._desk).all()
+    assert {h.claim.pattern for h in held} == {r"task:\*", "task:a"}
+
+
+def test_where_nothing_is_free_the_script_is_silent_and_ends_well(shared):
+    shared.put_tasks("a")
+    shared.queue("machine").take(caller("bob"))
+
+    ran = shared.script(shared.clone("clone"), "agent-02")
+
+    assert (ran.status, ran.out) == (0, "")
+
+
+def test_where_nothing_is_free_dibs_says_who_holds_what(shared):
+    shared.put_tasks("a")
+    shared.script(shared.clone("clone"), "agent-02")
+
+    answer = shared.queue("machine").take(caller("bob"))
+
+    assert isinstance(answer, Busy)
+    (task,) = answer.tasks
+    assert (task.name, task.holder) == ("a", "agent-02")
+    assert 7100 < task.expires_in <= 7200
+
+
+# -- lock files of scripts
+
+
+def test_a_lock_of_a_script_is_honoured_listed_and_ends_by_its_age(shared):
+    reading = [1000.0]
+    sources = Sources(lambda: reading[0], lambda: 1_800_000_000.0 + reading[0], lambda: "boot")
+    codec = LockFiles(RowFiles(), lock_age=3600.0)
+    queue = shared.queue("machine", codec=codec, sources=sources)
+    claims = Claims(queue._desk)
+    shared.put_tasks("a")
+    shared.script(shared.clone("clone"), "agent-02")
+
+    (held,), _ = claims.all()
+    assert (held.claim.agent, held.claim.pattern) == ("agent-02", "task:a")
+    assert held.claim.reason == "lock file of a script"
+    reading[0] += 3599
+    assert isinstance(claims.claim(caller("bob"), [parse("task:a")]), Denied)
+    reading[0] += 1
+    assert claims.all()[0] == []
+    assert isinstance(claims.claim(caller("bob"), [parse("task:a")]), Granted)
+    assert holder(shared, "current_tasks/a.lock") == "bob"
+
+
+def test_a_machine_that_comes_later_counts_the_age_from_its_own_first_look(shared):
+    reading = [1000.0]
+    sources = Sources(lambda: reading[0], lambda: 1_800_000_000.0 + reading[0], lambda: "boot")
+    shared.put_tasks("a")
+    shared.script(shared.clone("clone"), "agent-02")
+    codec = LockFiles(RowFiles(), lock_age=3600.0)
+    shared.queue("first-machine", codec=codec, sources=sources).all()
+    reading[0] += 3000
+
+    later = shared.queue("later-machine", codec=codec, sources=sources)
+
+    (task,) = later.all()
+    assert 3500 < task.expires_in <= 3600
+
+
+def test_a_script_that_deletes_its_lock_gives_the_task_back(shared):
+    shared.put_tasks("a")
+    clone = shared.clone("clone")
+    shared.script(clone, "agent-02")
+    queue = shared.queue("machine")
+    assert isinstance(queue.take(caller("bob")), Busy)
+
+    shared.clean(clone)
+    (clone / "current_tasks" / "a.lock").unlink()
+    shared.commit(clone, {})
+
+    assert isinstance(queue.take(caller("bob")), Taken)
+
+
+def test_a_waiter_of_dibs_notices_a_task_that_a_script_put_there(shared):
+    queue = shared.queue("machine")
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(queue.take, caller("bob"), wait=60)
+        shared.put_tasks("a")
+        answer = waiting.result(90)
+
+    assert answer.task.name == "a"
+
+
+# -- on the command line
+
+
+@pytest.fixture
+def dibs(shared, monkeypatch, capsys):
+    """Call a command in this process, in a repository whose state is on the shared branch."""
+    place = shared.clone("worktree")
+    monkeypatch.chdir(place)
+    for name in [name for name in os.environ if name.startswith(("DIBS_", "GIT_"))]:
+        monkeypatch.delenv(name)
+
+    def open_engine(*_, **__):
+        return dibs_queue(shared.bare, shared.folder / "machine")._desk.engine
+
+    monkeypatch.setattr("dibs.project._open_engine", open_engine)
+
+    def call(*words, agent="bob"):
+        capsys.readouterr()
+        status = main([*words, "--agent", agent])
+        return status, *capsys.readouterr()
+
+    return call
+
+
+def test_status_and_the_list_of_tasks_show_the_lock_of_a_script(shared, dibs):
+    shared.put_tasks("fix-header-lint")
+    shared.script(shared.clone("clone"), "agent-02")
+
+    for words in (("status",), ("task", "ls"), ("who", "task:fix-header-lint")):
+        status, out, _ = dibs(*words)
+        assert status == 0
+        assert "fix-header-lint" in out
+        assert "agent-02" in out
+        assert "lock file of a script" in out
+
+
+def test_each_end_of_taking_has_its_own_exit_status(shared, dibs):
+    assert dibs("task", "take")[0] == 6
+    shared.put_tasks("a", "b")
+    shared.script(shared.clone("clone"), "agent-02")
+
+    status, out, _ = dibs("task", "take")
+    assert status == 0
+    assert out.startswith("took b ")
+    status, out, _ = dibs("task", "take", agent="carol")
+    assert status == 3
+    assert "agent-02" in out
+    assert "bob" in out
+    assert dibs("task", "done", "a")[0] == 4
+    assert dibs("task", "done", "b")[0] == 0
+    assert dibs("task", "release", "b")[0] == 6
+
+
+# -- what a shell agent sees
+
+
+def test_the_branch_reads_as_the_document_says(shared):
+    shared.put_tasks("fix-header-lint")
+    queue = shared.queue("machine")
+    queue.take(caller("agent-02"))
+    lock = shared.show("current_tasks/fix-header-lint.lock").splitlines()
+    queue.done(caller("agent-02"), "fix-header-lint")
+
+    assert lock[0] == "agent: agent-02"
+    assert lock[1].startswith("claimed: 20")
+    assert lock[1].endswith("Z")
+    assert lock[2] == "task: fix-header-lint"
+    assert "claim: fix-header-lint by agent-02" in shared.subjects()
+    assert "done: fix-header-lint by agent-02" in shared.subjects()
+    assert shared.show("tasks/done/fix-header-lint.yml") == "title: fix-header-lint\n"
+    assert "tasks/pending/fix-header-lint.yml" not in shared.files()
+    assert locks(shared) == []
+    assert shared.show("README.md") == "code\n"
+
+
+def test_a_task_that_is_done_is_not_offered_to_scripts_again(shared):
+    shared.put_tasks("a", "b")
+    queue = shared.queue("machine")
+    queue.take(caller("bob"))
+    queue.done(caller("bob"), "a")
+    clone = shared.clone("clone")
+
+    assert shared.script(clone, "agent-02").claimed == "b"
+    assert shared.script(clone, "agent-03").claimed == ""
+
+
+# -- tools of the races
+
+
+class Meddling(LockFiles):
+    """The layout, which lets something happen once while Dibs writes a lock file: before it pushes."""
+
+    def __init__(self, rival):
+        super().__init__(RowFiles())
+        self.rival = rival
+        self.times = 0
+
+    def render(self, path, rows):
+        if path.startswith("current_tasks/"):
+            self.times += 1
+            if self.times == 1:
+                self.rival()
+        return super().render(path, rows)
+
+
+class _before_push:  # noqa: N801 - reads as a sentence
+    """Stop a clone's push at its hook: after the script's look, before its commit reaches anybody."""
+
+    def __init__(self, shared, clone):
+        self.here, self.go = clone / ".git" / "here", clone / ".git" / "go"
+        self.hook = clone / ".git" / "hooks" / "pre-push"
+
+    def __enter__(self):
+        os.mkfifo(self.here)
+        os.mkfifo(self.go)
+        self.hook.parent.mkdir(exist_ok=True)
+        self.hook.write_text(f"#!/bin/sh\necho x > '{self.here}'\ncat '{self.go}' > /dev/null\n")
+        self.hook.chmod(0o755)
+        return self
+
+    def reached(self):
+        self.here.read_text()
+
+    def open(self):
+        self.hook.unlink()
+        self.go.write_text("x")
+
+    def __exit__(self, *_):
+        self.hook.unlink(missing_ok=True)
+
+
+def test_the_script_is_the_documents_but_for_where_the_repository_is():
+    """Guard against repairs: what is wrong in it must stay wrong."""
+    text = SCRIPT.read_text("utf-8")
+
+    published = text.replace('"${REPO:-/workspace/shared-repo}"', '"/workspace/shared-repo"')
+
+    assert published != text
+    assert sha256(published.encode()).hexdigest() == PUBLISHED
