@@ -6,7 +6,7 @@ import pytest
 
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite import SqliteEngine
-from dibs.testing import EngineContract, ManualClock
+from dibs.testing import EngineContract, ManualClock, SharedEngineContract
 
 
 class TestMemory(EngineContract):
@@ -15,7 +15,7 @@ class TestMemory(EngineContract):
         return MemoryEngine().connect
 
 
-class TestSqlite(EngineContract):
+class TestSqlite(SharedEngineContract):
     synchronous = "normal"
 
     @pytest.fixture

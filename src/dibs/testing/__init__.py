@@ -6,17 +6,25 @@ fixture ``connect``, which returns a function that opens a fresh handle on one s
     class TestMyEngine(EngineContract):
         @pytest.fixture
         def connect(self, tmp_path):
-            self.elsewhere = f"engine = MyEngine({str(tmp_path / 'state')!r})"  # with its import
             return partial(MyEngine, tmp_path / "state")
+
+Two more parts are for engines that they fit. ``SharedEngineContract`` is the contract of an engine whose
+state other processes share: the fixture also says how they open it::
+
+            self.elsewhere = f"engine = MyEngine({str(tmp_path / 'state')!r})"  # with its import
+
+``NewLifeContract`` goes beside either, for an engine whose store can lose its state; see its docstring.
 """
 
 from __future__ import annotations
 
 from dibs.testing.keys import Keys
 from dibs.testing.ledger import Ledger, Views, Waiting
-from dibs.testing.rivals import Failures, Rivals
+from dibs.testing.lives import NewLifeContract
+from dibs.testing.races import Races
+from dibs.testing.rivals import Failures, Processes, Rivals
 
-__all__ = ["EngineContract", "ManualClock"]
+__all__ = ["EngineContract", "ManualClock", "NewLifeContract", "SharedEngineContract"]
 
 
 class ManualClock:
@@ -34,5 +42,9 @@ class ManualClock:
         self.now += seconds
 
 
-class EngineContract(Keys, Rivals, Failures, Ledger, Waiting, Views):
+class EngineContract(Keys, Rivals, Races, Failures, Ledger, Waiting, Views):
     """What every engine keeps; see the module's docstring for how to use it."""
+
+
+class SharedEngineContract(EngineContract, Processes):
+    """What an engine keeps whose state other processes share."""

@@ -12,12 +12,12 @@ from dibs.core.index import Range
 from dibs.testing.steps import (
     LONG,
     Broken,
+    Part,
     entries,
     event,
     everything,
     in_threads,
     increment,
-    meanwhile,
     put,
     refused,
 )
@@ -27,14 +27,11 @@ if TYPE_CHECKING:
     from dibs.testing.steps import Connect
 
 
-class Rivals:
+class Rivals(Part):
     """Steps take effect one after the other.
 
     A rival starts from inside a step, so that the race is forced, not hoped for.
     """
-
-    #: Python text that opens another handle, for a new process; None for an engine of one process.
-    elsewhere: str | None = None
 
     def test_a_rival_in_the_middle_of_a_step_is_not_lost(self, connect: Connect) -> None:
         ours, theirs = connect(), connect()
@@ -42,7 +39,7 @@ class Rivals:
 
         def step(txn: Txn) -> None:
             before = int(txn.get("count") or 0)
-            meanwhile(rival)
+            self.meanwhile(rival)
             txn.put("count", str(before + 1))
 
         ours.transact(step)
@@ -58,7 +55,7 @@ class Rivals:
         def take(txn: Txn, name: str) -> None:
             if not list(txn.scan(Range("taken/"))):
                 if name == "ours":
-                    meanwhile(rival)
+                    self.meanwhile(rival)
                 txn.put("taken/" + name, "")
 
         rival = Thread(target=lambda: theirs.transact(lambda txn: take(txn, "theirs")))
@@ -66,29 +63,6 @@ class Rivals:
         rival.join(LONG)
 
         assert len(everything(connect())) == 1
-
-    def test_a_range_that_was_empty_within_a_wider_key_space_is_guarded_too(
-        self, connect: Connect
-    ) -> None:
-        put(connect(), **dict.fromkeys(["a", "p/1", "z"], "x"))
-        ours, theirs = connect(), connect()
-        rival = Thread(target=lambda: put(theirs, **{"q/1//me/": "x"}))
-        seen: list[int] = []
-
-        def step(txn: Txn) -> None:
-            found = list(txn.scan(Range("p/", "//me/"), Range("q/", "//me/")))
-            meanwhile(rival)
-            seen.append(len(found))
-            txn.put("found", str(len(found)))
-            txn.emit(event("counted"))
-
-        ours.transact(step)
-        rival.join(LONG)
-
-        # Either the rival came after us, or the step ran again and saw it.
-        found = connect().transact(lambda txn: txn.get("found"))
-        assert found == str(seen[-1])
-        assert seen in ([0], [0, 1])
 
     def test_many_threads_with_a_handle_each_lose_nothing(self, connect: Connect) -> None:
         in_threads([connect() for _ in range(4)], times=25)
@@ -103,12 +77,15 @@ class Rivals:
 
         assert connect().transact(lambda txn: txn.get("count")) == "100"
 
+
+class Processes:
+    """What holds for an engine whose state other processes share."""
+
+    #: Python text that opens a handle and calls it ``engine``, for a new process.
+    elsewhere: str
+
     def test_many_processes_lose_nothing(self, connect: Connect) -> None:
         connect().transact(increment)
-        if self.elsewhere is None:
-            import pytest
-
-            pytest.skip("the engine lives in one process")
         program = (
             "from dibs.testing.steps import add_up\n"
             f"{self.elsewhere}\n"

@@ -15,16 +15,28 @@ if TYPE_CHECKING:
     from dibs.core.ledger import Entry
     from dibs.engines.base import Engine, Txn
 
-    Connect: TypeAlias = Callable[[], Engine]
+    Connect: TypeAlias = Callable[..., Engine]
 
-#: Seconds that a rival gets in the middle of a step; an engine that locks keeps it waiting longer.
-MEANWHILE = 0.2
 #: Seconds after which something that ought to happen counts as not happening.
 LONG = 20.0
 
 
 class Broken(Exception):
     """What a test's step raises."""
+
+
+class Part:
+    """A part of the contract."""
+
+    #: Seconds that a rival gets in the middle of a step. An engine that locks keeps it waiting longer; one
+    #: whose steps take long needs more, so that races are still forced.
+    patience = 0.2
+
+    def meanwhile(self, rival: Thread) -> None:
+        """Start ``rival``, unless an earlier run of the step did, and give it time to get through."""
+        if not rival.ident:
+            rival.start()
+            rival.join(self.patience)
 
 
 def event(summary: str, **details: Any) -> Event:
@@ -51,13 +63,6 @@ def in_threads(engines: list[Engine], *, times: int) -> None:
         thread.start()
     for thread in threads:
         thread.join(LONG)
-
-
-def meanwhile(rival: Thread) -> None:
-    """Start ``rival``, unless an earlier run of the step did, and give it time to get through."""
-    if not rival.ident:
-        rival.start()
-        rival.join(MEANWHILE)
 
 
 def put(engine: Engine, **values: str) -> None:

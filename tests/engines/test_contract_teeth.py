@@ -1,0 +1,313 @@
+"""The contract catches engines that are broken, each in the way that it is broken.
+
+A sound engine passes; one rule of it is broken at a time; and the tests named here must fail.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+
+import pytest
+from tests.engines.optimistic import Attempt, OptimisticEngine, View
+
+import dibs.testing
+from dibs.testing import EngineContract, NewLifeContract
+
+
+class TestSound(EngineContract, NewLifeContract):
+    """What is broken below is sound before: the contract does not fail everything."""
+
+    @pytest.fixture
+    def engine(self):
+        return OptimisticEngine()
+
+    @pytest.fixture
+    def connect(self, engine):
+        return engine.connect
+
+    @pytest.fixture
+    def forget(self, engine):
+        return engine.store.forget
+
+
+def attempts(**rules):
+    """Return an engine whose steps differ in ``rules``, methods of an attempt."""
+    attempt = type("BrokenAttempt", (Attempt,), rules)
+    view = type("BrokenView", (View, attempt), {})
+    return type("Broken", (OptimisticEngine,), {"attempt": attempt, "view_attempt": view})
+
+
+def engines(**rules):
+    """Return an engine that differs in ``rules``, methods of its own."""
+    return type("Broken", (OptimisticEngine,), rules)
+
+
+def always(*_):
+    return True
+
+
+def guarded_by_count(attempt):
+    return all(
+        len(attempt.read_range(*wanted)) == len(found) for wanted, found in attempt.ranges.items()
+    )
+
+
+def guarded_by_keys(attempt):
+    return all(
+        attempt.read_range(*wanted).keys() == found.keys()
+        for wanted, found in attempt.ranges.items()
+    )
+
+
+def won_if_it_looks_so(engine, attempt):
+    """Commit; or find, as a push without a nonce does, that what we want to write is there already."""
+    written = {key: engine.store.state.values.get(key) for key in attempt.pending}
+    ours = attempt.pending == written and not attempt.told
+    return ours or OptimisticEngine.commit(engine, attempt)
+
+
+def numbers_given_at_the_commit(attempt):
+    shift = attempt.state.newest - attempt.base
+    attempt.told = [entry._replace(seq=entry.seq + shift) for entry in attempt.told]
+    attempt.base += shift
+    Attempt.apply(attempt)
+
+
+def numbers_by_count(attempt, event):
+    attempt.base = len(attempt.state.ledger)
+    return Attempt.emit(attempt, event)
+
+
+def first_run_left_behind(engine, failed):
+    attempt = engine.new_attempt()
+    attempt.pending, attempt.told = failed.pending, failed.told
+    return attempt
+
+
+def half_applied(engine, attempt):
+    with engine.store.changed:
+        attempt.apply()
+    return True
+
+
+def nap_before_sleep(engine, after, timeout):
+    """Look, and only then get ready to be woken."""
+    if engine.store.state.newest > after:
+        return engine.store.state.newest
+    time.sleep(0.001)
+    with engine.store.changed:
+        engine.store.changed.wait(timeout)
+        return engine.store.state.newest
+
+
+def wait_for_ever(engine, after, timeout):
+    with engine.store.changed:
+        engine.store.changed.wait_for(lambda: engine.store.state.newest > after)
+        return engine.store.state.newest
+
+
+def live_state(engine):
+    return engine.store.state
+
+
+def in_utf_16_order(attempt, keys):
+    return sorted(keys, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+
+
+def only_what_is_stored(attempt, key):
+    return attempt.points.setdefault(key, attempt.state.values.get(key))
+
+
+def entries_stored(attempt):
+    attempt.ledger = list(attempt.state.ledger)
+    return attempt.ledger
+
+
+def trim_all(attempt, upto):
+    going = [entry.seq for entry in attempt.entries() if entry.seq <= upto]
+    attempt.trimmed = max([attempt.trimmed, *going])
+    return len(going)
+
+
+class LiveView(OptimisticEngine):
+    """A view that looks at the state again at each read."""
+
+    class view_attempt(View):  # noqa: N801
+        def get(self, key):
+            return self.state.values.get(key)
+
+    def snapshot(self):
+        return self.store.state
+
+
+class MovingNow(OptimisticEngine):
+    """A clock that is read again at each look."""
+
+    class attempt(Attempt):  # noqa: N801
+        now = property(lambda _: time.time(), lambda *_: None)
+
+
+class BackwardNow(OptimisticEngine):
+    """A wall clock that somebody sets back."""
+
+    _clock = count(10**9, -1)
+
+    def now(self):
+        return float(next(self._clock))
+
+
+GUARDED_POINTS = [
+    "test_a_rival_in_the_middle_of_a_step_is_not_lost",
+    "test_a_key_that_was_not_there_is_guarded",
+    "test_a_value_that_was_read_is_guarded",
+    "test_a_key_that_was_read_and_is_deleted_is_guarded",
+]
+NEW_KEYS = [
+    "test_a_key_that_a_rival_adds_to_a_scanned_range_does_not_go_unseen",
+    "test_a_range_that_was_empty_within_a_wider_key_space_is_guarded",
+    "test_a_key_before_the_place_where_a_scan_was_left_is_noticed",
+]
+LOST_KEYS = ["test_a_key_deleted_from_a_scanned_range_is_missed"]
+SWAPPED_KEYS = ["test_a_key_that_takes_the_place_of_another_is_noticed"]
+CHANGED_VALUES = ["test_a_value_in_a_scanned_range_is_guarded"]
+READ_LEDGER = [
+    "test_an_entry_added_to_a_ledger_that_was_read_is_noticed",
+    "test_an_entry_trimmed_from_a_ledger_that_was_read_is_noticed",
+]
+
+BROKEN = {
+    "reads outside the transaction": (
+        attempts(points_hold=always),
+        [*GUARDED_POINTS, "test_rivals_that_write_the_very_same_are_still_two"],
+    ),
+    "phantoms: ranges are not checked": (
+        attempts(ranges_hold=always),
+        [*NEW_KEYS, *LOST_KEYS, *SWAPPED_KEYS, *CHANGED_VALUES],
+    ),
+    "phantoms: ranges are checked by their count": (
+        attempts(ranges_hold=guarded_by_count),
+        [*SWAPPED_KEYS, *CHANGED_VALUES],
+    ),
+    "phantoms: ranges are checked by their keys": (
+        attempts(ranges_hold=guarded_by_keys),
+        CHANGED_VALUES,
+    ),
+    "a ledger read is not checked": (
+        attempts(ledger_holds=lambda _: not _.told or _.state.newest == _.base),
+        READ_LEDGER,
+    ),
+    "no nonce: who won is told by what is there": (
+        engines(commit=won_if_it_looks_so),
+        ["test_rivals_that_write_the_very_same_are_still_two"],
+    ),
+    "a number is told and another one given": (
+        attempts(ledger_holds=always, apply=numbers_given_at_the_commit),
+        ["test_the_number_that_emit_tells_is_that_of_the_entry"],
+    ),
+    "a step that runs again keeps its first run": (
+        engines(next_attempt=first_run_left_behind),
+        ["test_a_step_that_runs_again_leaves_nothing_of_its_first_run"],
+    ),
+    "a step that only reads is not checked": (
+        attempts(holds=lambda _: not (_.pending or _.told) or Attempt.holds(_)),
+        ["test_a_step_that_writes_nothing_sees_one_moment"],
+    ),
+    "a failure is believed although the reads were torn": (
+        engines(stands_after_failure=always),
+        ["test_a_step_does_not_fail_over_a_state_that_never_was"],
+    ),
+    "a step that fails is half applied": (
+        engines(stands_after_failure=half_applied),
+        ["test_a_step_that_fails_changes_nothing"],
+    ),
+    "a lost wake-up": (
+        engines(wait=nap_before_sleep),
+        ["test_no_write_comes_between_the_look_and_the_sleep"],
+    ),
+    "a wait without a bound": (
+        engines(wait=wait_for_ever),
+        ["test_waiting_ends_with_its_timeout"],
+    ),
+    "numbers that count entries": (
+        attempts(emit=numbers_by_count, ledger_holds=always),
+        ["test_trimming_keeps_the_newest_so_that_no_number_comes_twice"],
+    ),
+    "trimming drops the newest": (
+        attempts(trim=trim_all),
+        ["test_trimming_keeps_the_newest_so_that_no_number_comes_twice"],
+    ),
+    "no epoch: numbers restart with the state": (
+        engines(first_number=lambda *_: 0),
+        [
+            "test_numbers_of_a_new_life_are_above_all_of_the_last",
+            "test_a_handle_from_the_last_life_goes_on_in_the_new_one",
+            "test_numbers_grow_over_many_lives",
+        ],
+    ),
+    "a new life begins without a word": (
+        engines(connect=lambda engine, renew=None: type(engine)(engine.store)),
+        ["test_a_new_life_begins_once_and_with_the_step_that_was_given"],
+    ),
+    "a view is no snapshot": (
+        engines(snapshot=live_state),
+        ["test_a_view_sees_one_moment_even_of_what_it_has_not_yet_read"],
+    ),
+    "a view reads what is there now": (
+        LiveView,
+        [
+            "test_a_view_does_not_see_what_is_written_meanwhile",
+            "test_a_view_sees_one_moment_even_of_what_it_has_not_yet_read",
+        ],
+    ),
+    "a scan in the order of UTF-16": (
+        attempts(in_order=in_utf_16_order),
+        ["test_a_scan_is_in_the_order_of_code_points"],
+    ),
+    "own values are not seen": (
+        attempts(get=only_what_is_stored),
+        ["test_a_step_sees_its_own_writes"],
+    ),
+    "own keys are not scanned": (
+        attempts(scan=lambda _, *ranges: (p for r in ranges for p in sorted(_.read_range(*r).items()))),
+        ["test_a_step_sees_its_own_writes"],
+    ),
+    "own entries are not seen": (
+        attempts(entries=entries_stored),
+        ["test_a_step_sees_its_own_entries"],
+    ),
+    "now moves inside a step": (
+        MovingNow,
+        ["test_now_stands_still_in_a_step_and_never_goes_back"],
+    ),
+    "now goes back": (
+        BackwardNow,
+        ["test_now_stands_still_in_a_step_and_never_goes_back"],
+    ),
+}  # fmt: skip
+
+
+class Whole(EngineContract, NewLifeContract):
+    """The contract, to be called test by test."""
+
+    __test__ = False
+
+
+@pytest.mark.parametrize(
+    ("broken", "rule"),
+    [(broken, rule) for broken, (_, rules) in BROKEN.items() for rule in rules],
+)
+def test_the_contract_catches(broken, rule, monkeypatch):
+    monkeypatch.setattr(dibs.testing.ledger, "LONG", 2.0)  # who sleeps for ever is found out sooner
+    engine = BROKEN[broken][0]()
+    with_loss = [engine.store.forget] if rule in vars(NewLifeContract) else []
+
+    with pytest.raises((AssertionError, dibs.testing.steps.Broken)):
+        getattr(Whole(), rule)(engine.connect, *with_loss)
+
+
+def test_each_rule_about_races_has_caught_a_broken_engine():
+    named = {rule for _, rules in BROKEN.values() for rule in rules}
+
+    assert {name for name in vars(dibs.testing.races.Races) if name.startswith("test_")} <= named
+    assert {name for name in vars(NewLifeContract) if name.startswith("test_")} <= named
