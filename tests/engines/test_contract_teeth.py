@@ -256,7 +256,7 @@ BROKEN = {
     "a view reads what is there now": (
         LiveView,
         [
-            "test_a_view_does_not_see_what_is_written_meanwhile",
+            "test_a_view_sees_one_moment_whatever_is_written_meanwhile",
             "test_a_view_sees_one_moment_even_of_what_it_has_not_yet_read",
         ],
     ),

@@ -8,22 +8,24 @@ import pytest
 from tests.servers import Cluster, RedisServer, Sentinel
 
 from dibs.engines.redis import RedisEngine
-from dibs.testing import EngineContract
+from dibs.testing import NewLifeContract, SharedEngineContract
 
 projects = itertools.count()
 
 
-class RedisContract(EngineContract):
+class RedisContract(SharedEngineContract):
     @pytest.fixture
-    def connect(self, url):
+    def connect(self, url, tmp_path):
         arguments = (url, f"project-{next(projects)}")
+        self.project = arguments[1]
         self.elsewhere = (
             f"from dibs.engines.redis import RedisEngine\nengine = RedisEngine{arguments!r}"
         )
         opened = []
 
-        def connect():
-            opened.append(RedisEngine(*arguments))
+        def connect(**options):
+            memory = str(tmp_path / "state" / "redis.json")
+            opened.append(RedisEngine(*arguments, memory=memory, **options))
             return opened[-1]
 
         yield connect
@@ -31,10 +33,15 @@ class RedisContract(EngineContract):
             engine.close()
 
 
-class TestOneServer(RedisContract):
+class TestOneServer(RedisContract, NewLifeContract):
     @pytest.fixture
     def url(self, redis_url):
         return redis_url
+
+    @pytest.fixture
+    def forget(self, redis_server, redis_url):
+        with redis_server.client(redis_url) as client:
+            yield client.flushdb
 
 
 class TestUnixSocket(RedisContract):

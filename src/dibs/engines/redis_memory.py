@@ -11,10 +11,12 @@ import os
 
 from dibs.core.values import Record
 
-#: 2026-01-01 in seconds: lives are counted in minutes from here.
-_FIRST_MINUTE = 1_767_225_600
-#: How many numbers there are for each minute; a store does not write that many on average.
-_PER_MINUTE = 10_000
+#: 2026-01-01 in seconds: lives are counted from here.
+_FIRST_SECOND = 1_767_225_600
+#: How many numbers there are for each second; a store does not write that many on average.
+_PER_SECOND = 100
+#: How many numbers are left out for writes that were lost unseen.
+_MARGIN = 10_000
 
 
 class Memory(Record):
@@ -68,5 +70,5 @@ def base_of_life(wall: float, newest: int, memory: Memory) -> int:
     Time itself is the anchor that all machines share; what was seen stands in where a clock is wrong. The
     numbers of writes that were lost without anybody here having seen them are left out.
     """
-    minutes = max(0, int(wall - _FIRST_MINUTE) // 60)
-    return max(minutes * _PER_MINUTE, newest + _PER_MINUTE, memory.newest + _PER_MINUTE)
+    seconds = max(0, int(wall - _FIRST_SECOND))
+    return max(seconds * _PER_SECOND, newest + _MARGIN, memory.newest + _MARGIN)

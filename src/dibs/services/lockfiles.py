@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     class Codec(Protocol):
         """How rows lie in files; see engines/git_files.py."""
 
-        folders: tuple[str, ...]
+        @property
+        def folders(self) -> tuple[str, ...]: ...
 
         def path_of(self, key: str) -> str: ...
         def parse(self, path: str, content: bytes, now: float) -> dict[str, str] | None: ...
