@@ -110,6 +110,11 @@ class Book:
             mark = key.rindex("//") + 2
             yield Found(key, key[mark : key.index("/", mark)], decode(value))
 
+    def under(self, prefix: str) -> Iterator[Found]:
+        """Yield every row that one agent has under one pattern: ``prefix`` is both."""
+        for key, value in self.txn.scan((prefix, "")):
+            yield Found(key, prefix[prefix.rindex("/", 0, -1) + 1 : -1], decode(value))
+
     def of_agent(self, agent: str) -> Iterator[Found]:
         """Yield every claim and ticket entry of ``agent``."""
         mark = f"//{agent}/"

@@ -67,13 +67,15 @@ def _stale(token: int, where: str) -> Fenced:
 def own_at(book: Book, agent: str, pattern: Pattern) -> list[Filed]:
     """Return the claims of ``agent`` on ``pattern``; for a glob, else, on paths inside it."""
     prefix = f"{entry_prefix(pattern)}{agent}/"
+    if pattern.literal:
+        return [(found.key, claim_of(found)) for found in book.under(prefix) if not found.ticket]
     exact, inside = [], []
     for found in book.near(pattern):
         if found.agent == agent and not found.ticket:
             held = book.pattern(found.record["pattern"])
             if found.key.startswith(prefix) and held.key == pattern.key:
                 exact.append((found.key, claim_of(found)))
-            elif held.literal and not pattern.literal and overlap(pattern, held) is not None:
+            elif held.literal and overlap(pattern, held) is not None:
                 inside.append((found.key, claim_of(found)))
     return exact + inside
 
