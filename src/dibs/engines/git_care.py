@@ -9,7 +9,7 @@ import time
 
 from dibs.core.findings import Finding, Level
 from dibs.engines.git_errors import shown
-from dibs.engines.git_repo import open_repo
+from dibs.engines.git_repo import REMOTE_REF, open_repo
 from dibs.engines.git_run import Git
 from dibs.errors import DibsError, Unavailable
 
@@ -111,21 +111,32 @@ def _rebuild(link: Link, deadline: float) -> list[str]:
         if link.rebuild(deadline):
             return ["built the local copy of the state anew"]
     except Unavailable as error:
-        if error.code != "STORE_DAMAGED":
+        if error.code not in ("STORE_DAMAGED", "REMOTE_FAILED"):
             raise
     else:
         return []
-    kept = f"{link.repo}.damaged-{int(time.time())}"
-    link.rest()
+    kept = _renew_repo(link, deadline)
     with link.cache.writing(deadline) as head:
-        os.rename(link.repo, kept)
         link.cache.run("DELETE FROM object")
-        link.cache.clear()
-        link.cache.set_head(head._replace(tip="", root="", pending=0))
-        open_repo(link.repo, head.algorithm)
-    link.remote.fetch("refs/dibs/remote", deadline)
+        link.cache.set_head(head._replace(pending=0))
+    link.fetch(deadline)
     link.rebuild(deadline)
     return [f"moved the damaged repository to {kept}, and fetched everything anew"]
+
+
+def _renew_repo(link: Link, deadline: float) -> str:
+    """Fetch into a new repository; the old one is kept, and comes back if there is nothing to fetch."""
+    kept = f"{link.repo}.damaged-{time.time_ns()}"
+    link.rest()
+    os.rename(link.repo, kept)
+    try:
+        open_repo(link.repo, link.cache.head().algorithm)
+        link.remote.fetch(REMOTE_REF, deadline)
+    except DibsError:
+        shutil.rmtree(link.repo)
+        os.rename(kept, link.repo)
+        raise
+    return kept
 
 
 def _remains(link: Link) -> Iterator[str]:

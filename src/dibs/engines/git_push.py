@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _PATIENCE = 0.02
 #: How much of the time that is left a push may take; the rest is for finding out what became of it.
 _SHARE = 0.6
+#: Seconds without which a push is not tried again: one that has to be killed leaves a doubt.
+_LEAST = 0.5
 #: For so long after a commit of another machine was seen, a winner lets others go first.
 _RIVALRY = 3.0
 _YIELD = 0.05
@@ -33,7 +35,7 @@ _YIELD = 0.05
 def settle(link: Link, attempt: Attempt, started: float, deadline: float) -> bool:
     """Tell whether what ``attempt`` rests on is on the remote; if not, the step has to run again."""
     if not attempt.number:
-        if attempt.asked >= started:
+        if attempt.asked > started:
             return True
         return is_current(link, attempt.base, started, deadline)
     while True:
@@ -56,27 +58,26 @@ def settle(link: Link, attempt: Attempt, started: float, deadline: float) -> boo
 
 def is_current(link: Link, base: str, started: float, deadline: float) -> bool:
     """Tell whether the remote is at ``base``, as asked after the reading ``started``."""
-    while (head := link.head()).asked < started:
+    while link.head().asked <= started:
         if time.monotonic() >= deadline:
             raise busy(link.repo)
         if link.cache.claim_remote(_PATIENCE):
             try:
-                if link.head().asked < started:
+                if link.head().asked <= started:
                     link.ask(deadline)
+                    break
             finally:
                 link.cache.leave_remote()
-    return head.remote == base
+    return link.head().remote == base
 
 
 def push(link: Link, deadline: float) -> None:
     """Push what waits, and tell its writers; the caller has claimed the remote."""
     head = link.head()
     _let_others_go_first(link, head, deadline)
-    sent = False
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            break
+    sent = tried = False
+    while (left := deadline - time.monotonic()) > (_LEAST if tried else 0.0):
+        tried = True
         reading = link.now_reading()
         try:
             head, outcome = link.push(time.monotonic() + left * _SHARE)

@@ -1,0 +1,560 @@
+"""The git engine's own promises: files, messages, clock, lives, sharing, offline answers."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from threading import Barrier, Thread
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dibs.core.ledger import Event, Kind
+from dibs.engines.clock import Sources
+from dibs.engines.git import GitEngine, remote_url
+from dibs.engines.git_files import RowFiles
+from dibs.errors import BadInput, DibsError, Misconfigured, NotFound, Unavailable
+from dibs.testing.steps import entries, event, everything, increment, put
+
+
+def git(where, *argv, data=None):
+    done = subprocess.run(
+        ["git", "-C", str(where), *argv], check=True, capture_output=True, input=data
+    )
+    return done.stdout.decode().strip()
+
+
+@pytest.fixture
+def bare(tmp_path):
+    path = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", path], check=True)
+    return path
+
+
+@pytest.fixture
+def machine(tmp_path, bare):
+    """Return a function that opens a handle on a machine, by its name."""
+    opened = []
+
+    def connect(name="here", **options):
+        options = {"poll": 0.1, "timeout": 20.0, **options}
+        opened.append(GitEngine(str(bare), state=tmp_path / name, **options))
+        return opened[-1]
+
+    yield connect
+    for engine in opened:
+        engine.close()
+
+
+class Machine:
+    """The clocks of one machine, set by hand."""
+
+    def __init__(self, since_boot, wall, boot="first"):
+        self.since_boot, self.wall, self.boot = since_boot, wall, boot
+
+    def sources(self):
+        return Sources(lambda: self.since_boot, lambda: self.wall, lambda: self.boot)
+
+
+# -- files
+
+SEGMENTS = st.sampled_from(["", ".", "..", ".git", ".GIT", "-", "a", "b.row", "x,y", "%41", "ü"])
+KEYS = st.lists(SEGMENTS | st.text(max_size=4), max_size=5).map("/".join)
+
+
+@given(KEYS, KEYS)
+@example("a", "a/")
+@example("a", "a/.row")
+@example("a//b", "a/,b")
+@example("-", "")
+@example("ledger/x", "ledger//x")
+def test_every_key_has_a_file_of_its_own_that_tells_the_key(one, other):
+    codec = RowFiles()
+
+    paths = codec.path_of(one), codec.path_of(other)
+
+    assert codec.parse(paths[0], b"v\n", 0.0) == {one: "v"}
+    assert (paths[0] == paths[1]) == (one == other)
+    assert not paths[0].startswith(paths[1] + "/")
+    assert not paths[0].startswith(("dibs/ledger/", "dibs/meta.json"))
+
+
+def test_ordinary_keys_stay_readable():
+    codec = RowFiles()
+
+    assert codec.path_of("at/src/a.py//bob/c12") == "dibs/at/src/a.py,,bob,c12.row"
+    assert codec.path_of("beat/agent-02") == "dibs/beat/agent-02.row"
+
+
+@pytest.mark.parametrize("content", [b"", b"v", b"\xff\n"])
+def test_a_file_that_we_would_not_write_is_not_ours(content):
+    assert RowFiles().parse("dibs/a.row", content, 0.0) is None
+    assert RowFiles().parse("dibs/%61.row", b"v\n", 0.0) is None
+    assert RowFiles().parse("src/a.row", b"v\n", 0.0) is None
+
+
+def test_hostile_keys_pass_gits_own_check(machine, bare):
+    keys = [
+        ".git",
+        ".GIT/x",
+        ".g\u200cit/x",
+        "git~1/x",
+        "..",
+        "./x",
+        "a/../b",
+        ".gitmodules/x",
+        "\\",
+    ]
+    git(bare, "config", "receive.fsckObjects", "true")
+
+    put(machine(), **dict.fromkeys(keys, "v"))
+
+    git(bare, "fsck", "--strict")
+    assert [key for key, _ in everything(machine("other"))] == sorted(keys)
+
+
+def test_files_of_others_stay_as_they_are(machine, bare, tmp_path):
+    work = tmp_path / "work"
+    subprocess.run(["git", "clone", "-q", bare, work], check=True, capture_output=True)
+    (work / "dibs").mkdir()
+    (work / "src").mkdir()
+    (work / "dibs" / "notes.row").write_bytes(b"\xff no row\r\n")
+    (work / "src" / "main.c").write_bytes(b"int main;\r\n")
+    git(work, "checkout", "-q", "-b", "dibs")
+    git(work, "add", "-A")
+    git(work, "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "code")
+    git(work, "push", "-q", "origin", "dibs")
+    before = git(bare, "ls-tree", "-r", "dibs")
+
+    put(machine(), k="v")
+    machine("other").transact(lambda txn: txn.delete("k"))
+
+    after = git(bare, "ls-tree", "-r", "dibs").splitlines()
+    assert [line for line in after if "meta.json" not in line] == before.splitlines()
+    assert everything(machine()) == []
+
+
+def test_a_file_in_the_way_is_told_and_kept(machine, bare):
+    blob = git(bare, "hash-object", "-w", "--stdin", data=b"mine")
+    tree = git(bare, "mktree", data=f"100644 blob {blob}\tdibs\n".encode())
+    argv = ["-c", "user.name=x", "-c", "user.email=x@y", "commit-tree", "-m", "x", tree]
+    git(bare, "update-ref", "refs/heads/dibs", git(bare, *argv))
+
+    with pytest.raises(Misconfigured) as caught:
+        put(machine(), k="v")
+
+    assert caught.value.code == "REMOTE_TREE"
+    assert git(bare, "cat-file", "-p", "dibs:dibs") == "mine"
+
+
+def test_no_working_tree_index_or_ref_of_the_user_changes(machine, bare, tmp_path, monkeypatch):
+    user = tmp_path / "user"
+    subprocess.run(["git", "init", "-q", user], check=True)
+    monkeypatch.chdir(user)
+    monkeypatch.setenv("GIT_DIR", str(user / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(user / "index"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(user))
+    before = sorted(path for path in user.rglob("*"))
+
+    put(machine(), k="v")
+
+    assert everything(machine("other")) == [("k", "v")]
+    assert sorted(path for path in user.rglob("*")) == before
+
+
+# -- the log
+
+
+def told(kind, agent="agent-02", summary="words", **details):
+    return Event(agent, "coder", kind, summary, details)
+
+
+def test_the_log_of_the_branch_reads_as_the_audit_trail(machine, bare):
+    engine = machine()
+    for what in (
+        told(Kind.LOCK_ACQUIRED, patterns=["task:42"]),
+        told(Kind.LOCK_ACQUIRED, patterns=["src/a.py", "src/b.py"]),
+        told(Kind.TASK_COMPLETED, task="42"),
+        told(Kind.LOCK_RELEASED, patterns=["task:42"]),
+        told(Kind.DECISION_MADE, summary="use tabs"),
+    ):
+        engine.transact(lambda txn, what=what: txn.emit(what))
+
+    assert git(bare, "log", "--reverse", "--format=%s|%an", "dibs").splitlines() == [
+        "claim: 42 by agent-02|agent-02",
+        "claim: src/a.py, src/b.py by agent-02|agent-02",
+        "done: 42 by agent-02|agent-02",
+        "release: 42 by agent-02|agent-02",
+        "decision made: use tabs|agent-02",
+    ]
+
+
+def test_a_message_cannot_forge_trailers_or_headers(machine, bare):
+    bad = "x\n\nDibs-Nonce: 0\nSigned-off-by: boss\n\x1b[2J"
+    forged = [told(Kind.DECISION_MADE, f"a\n<{bad}>", bad), told(Kind.ERROR, "b", bad)]
+
+    machine().transact(lambda txn: [txn.emit(one) for one in forged])
+
+    assert git(bare, "log", "--format=%(trailers:key=Signed-off-by)", "dibs") == ""
+    assert git(bare, "log", "--format=%(trailers:key=Dibs-Nonce,valueonly)", "dibs") != "0"
+    assert "\x1b" not in git(bare, "cat-file", "-p", "dibs")
+    git(bare, "fsck", "--strict")
+
+
+# -- the clock
+
+
+def test_time_passes_only_from_a_machines_own_first_look(machine):
+    ours, theirs = Machine(100.0, 5_000.0), Machine(7.0, 9_999_999.0)
+    first = machine("ours", sources=ours.sources())
+    assert first.transact(lambda txn: (txn.put("k", "v"), txn.now)[1]) == 5_000.0
+
+    ours.since_boot += 60.0
+    second = machine("theirs", sources=theirs.sources())
+
+    assert first.view(lambda txn: txn.now) == 5_060.0
+    assert second.view(lambda txn: txn.now) == 5_000.0
+    theirs.since_boot += 30.0
+    assert second.view(lambda txn: txn.now) == 5_030.0
+
+
+def test_a_later_commit_moves_a_machine_on_that_lags_behind(machine):
+    ours, theirs = Machine(100.0, 5_000.0), Machine(7.0, 0.0)
+    first, second = machine("a", sources=ours.sources()), machine("b", sources=theirs.sources())
+    put(first, k="1")
+    second.view(lambda txn: txn.now)
+    ours.since_boot += 60.0
+    put(first, k="2")
+
+    assert second.view(lambda txn: txn.now) == 5_060.0
+    put(second, k="3")
+    assert first.view(lambda txn: txn.now) == 5_060.0
+
+
+def test_the_wall_clock_does_not_matter_once_there_is_a_time(machine):
+    ours = Machine(100.0, 5_000.0)
+    put(machine("a", sources=ours.sources()), k="1")
+
+    ours.wall += 86_400.0
+
+    assert machine("a", sources=ours.sources()).view(lambda txn: txn.now) == 5_000.0
+
+
+def test_after_a_reboot_time_goes_on_and_never_back(machine):
+    ours = Machine(100.0, 5_000.0)
+    put(machine("a", sources=ours.sources()), k="1")
+    ours.since_boot += 50.0
+    put(machine("a", sources=ours.sources()), k="2")
+
+    ours.since_boot, ours.boot = 1.0, "second"
+    again = machine("a", sources=ours.sources())
+
+    assert again.view(lambda txn: txn.now) == 5_050.0
+    ours.since_boot += 5.0
+    assert again.transact(lambda txn: (txn.put("k", "3"), txn.now)[1]) == 5_055.0
+
+
+def test_a_first_guess_by_the_wall_clock_gives_way_to_what_others_agreed_on(machine):
+    ahead, right = Machine(1.0, 9_000.0), Machine(1.0, 5_000.0)
+    fast, slow = machine("fast", sources=ahead.sources()), machine("slow", sources=right.sources())
+    assert fast.view(lambda txn: txn.now) == 9_000.0
+    put(slow, k="v")
+
+    assert fast.transact(lambda txn: (txn.put("k", "w"), txn.now)[1]) == 5_000.0
+
+
+# -- lives
+
+
+def lives(machine):
+    calls = []
+
+    def renew(txn, why):
+        calls.append(why)
+        txn.emit(event("a new life"))
+
+    return calls, lambda name: machine(name, renew=renew)
+
+
+def test_a_deleted_branch_begins_a_new_life_above_all_numbers(machine, bare, tmp_path):
+    calls, connect = lives(machine)
+    ours = connect("a")
+    last = [ours.transact(increment) for _ in range(3)][-1]
+    tip = git(bare, "rev-parse", "dibs")
+    git(bare, "update-ref", "-d", "refs/heads/dibs")
+
+    number = ours.transact(increment)
+
+    assert calls
+    assert set(calls) == {"the branch dibs was deleted"}
+    assert number == 1_000_000_002 > last
+    assert everything(ours) == [("count", "1")]
+    assert tip in git(tmp_path / "a" / "repo", "for-each-ref", "refs/dibs/lost")
+
+
+def test_a_branch_that_was_forced_back_begins_a_new_life(machine, bare):
+    calls, connect = lives(machine)
+    ours, theirs = connect("a"), connect("b")
+    ours.transact(increment)
+    old = git(bare, "rev-parse", "dibs")
+    ours.transact(increment)
+    theirs.transact(increment)
+    git(bare, "update-ref", "refs/heads/dibs", old)
+
+    seen = ours.view(lambda txn: [entry.seq for entry in txn.events()])
+
+    assert seen == [1, 1_000_000_001]
+    assert calls[-1] == "the branch dibs was forced back"
+    begun = len(calls)
+    assert theirs.transact(increment) == 1_000_000_002
+    assert len(calls) == begun  # the other machine follows; it does not begin a life of its own
+
+
+def test_a_branch_made_anew_by_a_machine_without_memory_does_not_repeat_numbers(machine, bare):
+    calls, connect = lives(machine)
+    ours, fresh = connect("a"), connect("fresh")
+    for _ in range(5):
+        ours.transact(increment)
+    git(bare, "update-ref", "-d", "refs/heads/dibs")
+    assert fresh.transact(increment) == 1
+
+    assert ours.transact(increment) == 1_000_000_002
+    assert fresh.transact(increment) == 1_000_000_003
+    assert calls[-1] == "the branch dibs was forced back"
+
+
+# -- sharing, waiting, reading
+
+
+def test_the_agents_of_one_machine_share_pushes(machine, bare, tmp_path):
+    log = tmp_path / "pushes"
+    hook = bare / "hooks" / "post-receive"
+    hook.write_text(f"#!/bin/sh\necho push >> {log}\n")
+    hook.chmod(0o755)
+    engines = [machine() for _ in range(8)]
+    start = Barrier(8)
+
+    def work(engine):
+        start.wait()
+        for _ in range(5):
+            engine.transact(increment)
+
+    threads = [Thread(target=work, args=(engine,)) for engine in engines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert machine("other").view(lambda txn: txn.get("count")) == "40"
+    assert int(git(bare, "rev-list", "--count", "dibs")) == 40
+    assert len(log.read_text().split()) < 30
+
+
+def test_waiting_sees_what_another_machine_writes(machine):
+    ours, theirs, found = machine("a"), machine("b"), []
+    before = ours.transact(increment)
+    watching = Thread(target=lambda: found.append(theirs.wait(before, 20.0)))
+    watching.start()
+
+    newest = ours.transact(increment)
+    watching.join(15)
+
+    assert found == [newest]
+
+
+def test_a_refusal_on_old_state_is_not_the_answer(machine):
+    ours, theirs = machine("a"), machine("b")
+    put(ours, other="x")
+    theirs.view(lambda txn: None)
+    put(ours, wanted="x")
+
+    def step(txn):
+        if txn.get("wanted") is None:
+            raise NotFound("not there")
+        return "found"
+
+    assert theirs.transact(step) == "found"
+
+
+def test_a_view_asks_the_remote_once_and_says_so_when_it_cannot(machine, bare, tmp_path):
+    ours = machine()
+    put(ours, k="v")
+    assert ours.view(lambda txn: txn.get("k")) == "v"
+    assert ours.as_of is None
+    bare.rename(tmp_path / "away")
+
+    assert ours.view(lambda txn: txn.get("k")) == "v"
+    assert ours.as_of is not None
+    with pytest.raises(Unavailable) as caught:
+        put(ours, k="w")
+    assert caught.value.code == "REMOTE_GONE"
+
+    (tmp_path / "away").rename(bare)
+    assert ours.view(lambda txn: txn.get("k")) == "v"
+    assert ours.as_of is None
+
+
+def test_a_machine_that_never_saw_the_remote_has_nothing_to_show(machine, bare, tmp_path):
+    bare.rename(tmp_path / "away")
+
+    with pytest.raises(Unavailable):
+        machine().view(lambda txn: txn.get("k"))
+
+
+# -- addresses and settings
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "-x", "--upload-pack=touch x", "ext::sh -c x", "EXT::x", "fd::3", "ssh://-oX/y", "a\nb",
+     "-oProxyCommand=x:y", "user@-oX:y", "gopher://x/y", "::x"],
+)  # fmt: skip
+def test_an_address_that_could_do_harm_is_refused(url, tmp_path):
+    with pytest.raises(Misconfigured) as caught:
+        GitEngine(url, state=tmp_path / "s")
+
+    assert caught.value.code == "REMOTE_URL"
+
+
+@pytest.mark.parametrize(
+    "branch",
+    [
+        "",
+        "-x",
+        "a..b",
+        "a.lock",
+        "@{",
+        "a b",
+        "refs/heads/x",
+        "HEAD",
+        "a\nb",
+        "/a",
+        "a/",
+        ".a",
+        "@",
+    ],
+)
+def test_a_name_that_is_no_branch_is_refused(branch, tmp_path):
+    with pytest.raises(BadInput) as caught:
+        GitEngine(str(tmp_path), state=tmp_path / "s", branch=branch)
+
+    assert caught.value.code == "REF_NAME"
+
+
+def test_credentials_in_an_address_are_never_shown(tmp_path):
+    url = "http://user:hunter2secret@127.0.0.1:1/x.git"
+
+    with pytest.raises(DibsError) as caught:
+        GitEngine(url, state=tmp_path / "s", timeout=5.0).view(lambda txn: None)
+
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.code == "REMOTE_DOWN"
+
+
+def test_of_a_users_settings_only_those_on_reaching_remotes_are_taken(tmp_path, bare):
+    user = tmp_path / "user"
+    subprocess.run(["git", "init", "-q", user], check=True)
+    git(user, "config", f"url.{bare}.insteadOf", "https://nowhere.invalid/x.git")
+    git(user, "config", "core.sshCommand", "touch harm")
+    git(user, "config", "credential.helper", "!touch harm")
+    config = str(user / ".git")
+    engine = GitEngine("https://nowhere.invalid/x.git", state=tmp_path / "s", config_from=config)
+
+    put(engine, k="v")
+
+    assert git(bare, "log", "--format=%an", "dibs") == "dibs"
+    assert not any(
+        "core" in value or "credential" in value for value in engine._parts.git._environ.values()
+    )
+    engine.close()
+
+
+def test_the_address_of_a_named_remote_comes_from_git(tmp_path, bare):
+    user = tmp_path / "user"
+    subprocess.run(["git", "init", "-q", user], check=True)
+    git(user, "remote", "add", "origin", str(bare))
+
+    assert remote_url(str(user / ".git"), "origin") == str(bare)
+    with pytest.raises(Misconfigured) as caught:
+        remote_url(str(user / ".git"), "nowhere")
+    assert caught.value.code == "REMOTE_NAME"
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_a_remote_with_sha256_names_works(tmp_path, filled):
+    bare = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", "--object-format=sha256", bare], check=True)
+    if filled:
+        put(GitEngine(str(bare), state=tmp_path / "a"), k="v")
+    engine = GitEngine(f"file://{bare}", state=tmp_path / "b")
+
+    put(engine, other="w")
+
+    assert len(everything(engine)) == 1 + filled
+    assert len(git(bare, "rev-parse", "dibs")) == 64
+    git(bare, "fsck", "--strict")
+
+
+def test_a_branch_of_a_newer_version_is_refused(machine, bare):
+    put(machine(), k="v")
+    blob = git(bare, "hash-object", "-w", "--stdin", data=b'{"format": 99}')
+    sub = git(bare, "mktree", data=f"100644 blob {blob}\tmeta.json\n".encode())
+    tree = git(bare, "mktree", data=f"040000 tree {sub}\tdibs\n".encode())
+    argv = [
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x@y",
+        "commit-tree",
+        "-p",
+        "dibs",
+        "-m",
+        "x",
+        tree,
+    ]
+    git(bare, "update-ref", "refs/heads/dibs", git(bare, *argv))
+
+    with pytest.raises(Misconfigured) as caught:
+        put(machine(), k="w")
+
+    assert caught.value.code == "VERSION"
+
+
+def test_the_repository_is_packed_now_and_then_and_all_stays_readable(
+    machine, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("dibs.engines.git_link.TIDY", 5)
+    ours = machine()
+
+    for _ in range(12):
+        ours.transact(increment)
+
+    assert len(entries(machine("other"))) == 12
+    assert machine().transact(increment) == 13
+    git(tmp_path / "here" / "repo", "fsck", "--connectivity-only")
+
+
+def test_an_inspection_tells_what_is_promised(machine):
+    engine = machine()
+    put(engine, k="v")
+
+    findings = {finding.what: finding.level for finding in engine.inspect()}
+
+    assert findings["push"] == "ok"
+    assert findings["durability"] == "warn"
+    assert {"round trip", "writers", "clock"} <= findings.keys()
+
+
+def test_each_call_ends_within_its_timeout(tmp_path, bare):
+    hook = bare / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\nsleep 60\n")
+    hook.chmod(0o755)
+    engine = GitEngine(str(bare), state=tmp_path / "s", timeout=2.0)
+    started = time.monotonic()
+
+    with pytest.raises(DibsError):
+        put(engine, k="v")
+
+    assert time.monotonic() - started < 10
+    engine.close()

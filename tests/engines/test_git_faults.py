@@ -1,0 +1,355 @@
+"""Faults of a git remote, with real git: what is promised holds, and unknown is never told as either."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dibs.engines.git import GitEngine
+from dibs.engines.git_remote import Outcome, Remote
+from dibs.errors import Misconfigured, Unavailable, Unknown
+from dibs.testing.steps import entries, increment, put
+
+
+def git(where, *argv):
+    done = subprocess.run(["git", "-C", str(where), *argv], check=True, capture_output=True)
+    return done.stdout.decode().strip()
+
+
+@pytest.fixture
+def bare(tmp_path):
+    path = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", path], check=True)
+    return path
+
+
+@pytest.fixture
+def machine(tmp_path, bare):
+    opened = []
+
+    def connect(name="here", url=None, **options):
+        options = {"poll": 0.1, "timeout": 20.0, **options}
+        opened.append(GitEngine(url or str(bare), state=tmp_path / name, **options))
+        return opened[-1]
+
+    yield connect
+    for engine in opened:
+        engine.close()
+
+
+def hook(bare, name, text):
+    path = bare / "hooks" / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+class StockPush:
+    """Makes a path look like a remote of another machine, so that ``git push`` is what pushes."""
+
+    @pytest.fixture(autouse=True, params=["own", "stock"])
+    def way(self, request, monkeypatch):
+        if request.param == "stock":
+            monkeypatch.setattr("dibs.engines.git_remote.Place.folder", "")
+
+
+class TestBothWaysOfPushing(StockPush):
+    def test_a_reply_lost_after_the_effect_is_found_out(self, machine, bare):
+        engine = machine()
+        engine.transact(increment)
+        lost = hook(bare, "reference-transaction", "[ $1 != committed ] || kill -9 $PPID")
+
+        number = engine.transact(increment)
+        lost.unlink()
+
+        assert engine.transact(increment) == number + 1
+        assert machine("other").view(lambda txn: txn.get("count")) == "3"
+
+    def test_a_push_that_the_remote_refuses_changes_nothing_and_says_why(self, machine, bare):
+        engine = machine()
+        engine.transact(increment)
+        refusing = hook(bare, "pre-receive", "echo no such luck >&2; exit 1")
+
+        with pytest.raises(Misconfigured) as caught:
+            engine.transact(increment)
+
+        assert caught.value.code == "REMOTE_REFUSED"
+        assert engine.view(lambda txn: txn.get("count")) == "1"
+        refusing.unlink()
+        assert engine.transact(increment) == 2
+
+    def test_a_remote_that_goes_away_after_the_effect_leaves_the_outcome_unknown(
+        self, machine, bare, tmp_path
+    ):
+        engine = machine(timeout=3.0)
+        engine.transact(increment)
+        away = tmp_path / "away.git"
+        text = f"[ $1 != committed ] || {{ mv {bare} {away}; kill -9 $PPID; }}"
+        going = hook(bare, "reference-transaction", text)
+
+        with pytest.raises(Unknown):
+            engine.transact(increment)
+
+        assert engine.view(lambda txn: txn.get("count")) == "1"  # as last known
+        assert engine.as_of is not None
+        os.rename(away, bare)
+        going.unlink()
+        assert engine.view(lambda txn: txn.get("count")) == "2"  # settled by the next contact
+        assert engine.as_of is None
+        assert engine.transact(increment) == 3
+
+    def test_a_remote_that_goes_away_before_the_effect_means_that_nothing_happened(
+        self, machine, bare, tmp_path
+    ):
+        engine = machine(timeout=3.0)
+        engine.transact(increment)
+        os.rename(bare, tmp_path / "away.git")
+
+        with pytest.raises(Unavailable):
+            engine.transact(increment)
+
+        os.rename(tmp_path / "away.git", bare)
+        assert engine.view(lambda txn: txn.get("count")) == "1"
+        assert engine.transact(increment) == 2
+
+    def test_two_machines_that_race_both_get_through(self, machine):
+        ours, theirs = machine("a"), machine("b")
+        ours.transact(increment)
+        theirs.view(lambda txn: None)
+        for _ in range(3):
+            ours.transact(increment)
+            theirs.transact(increment)
+
+        assert ours.view(lambda txn: txn.get("count")) == "7"
+
+
+def test_a_push_that_timed_out_but_lands_later_happens_once(machine, bare):
+    engine = machine(timeout=4.0)
+    engine.transact(increment)
+    slow = hook(bare, "pre-receive", "sleep 3.2")
+
+    try:
+        engine.transact(increment)
+        told = True
+    except Unknown:
+        told = False
+    slow.unlink()
+    time.sleep(4.0)
+
+    count = machine("other").view(lambda txn: txn.get("count"))
+    assert count == "2" if told else count in ("1", "2")
+    engine.transact(increment)
+    assert len(entries(machine("other"))) == int(count) + 1
+
+
+def test_a_stale_lock_file_is_removed_and_a_young_one_is_not(machine, bare):
+    engine = machine(timeout=2.0)
+    engine.transact(increment)
+    lock = bare / "refs" / "heads" / "dibs.lock"
+    lock.touch()
+
+    with pytest.raises(Unavailable):
+        engine.transact(increment)
+
+    assert lock.exists()
+    os.utime(lock, (time.time() - 61, time.time() - 61))
+    assert engine.transact(increment) == 2
+    assert not lock.exists()
+
+
+def test_a_repair_removes_what_killed_pushes_left(machine, bare):
+    engine = machine()
+    engine.transact(increment)
+    old, young = (
+        bare / "objects" / "tmp_objdir-incoming-1",
+        bare / "objects" / "tmp_objdir-incoming-2",
+    )
+    for folder in (old, young):
+        folder.mkdir()
+    os.utime(old, (time.time() - 4000, time.time() - 4000))
+
+    done = engine.repair()
+
+    assert len(done) == 1
+    assert str(old) in done[0]
+    assert young.exists()
+    assert engine.repair() == []
+
+
+def test_a_repair_rebuilds_a_wrong_copy(machine):
+    engine = machine()
+    put(engine, k="v")
+    with engine._link() as link:
+        link.cache.run("UPDATE kv SET value = 'wrong'")
+
+    assert engine.repair() == ["built the local copy of the state anew"]
+
+    assert engine.view(lambda txn: txn.get("k")) == "v"
+
+
+def test_a_repair_replaces_a_damaged_repository_and_keeps_it(machine, tmp_path):
+    for _ in range(3):
+        machine("other").transact(increment)
+    engine = machine()
+    engine.view(lambda txn: None)
+    with engine._link() as link:
+        link.cache.run("DELETE FROM object")
+    for found in (tmp_path / "here" / "repo" / "objects").glob("??/*"):
+        found.chmod(0o600)
+        found.write_bytes(b"garbage")
+
+    (done,) = engine.repair()
+
+    assert "fetched everything anew" in done
+    assert engine.view(lambda txn: txn.get("count")) == "3"
+    assert engine.transact(increment) == 4
+    assert list((tmp_path / "here").glob("repo.damaged-*"))
+
+
+WORKER = """
+import sys
+from dibs.engines.git import GitEngine
+from dibs.testing.steps import increment
+engine = GitEngine(sys.argv[1], state=sys.argv[2], timeout=60.0)
+for _ in range(int(sys.argv[3])):
+    print(engine.transact(increment), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_clients_killed_at_random_lose_nothing_that_was_answered(machine, bare, tmp_path):
+    chance = random.Random(7)
+    answered = []
+    for round_ in range(12):
+        argv = [sys.executable, "-c", WORKER, str(bare), str(tmp_path / f"m{round_ % 2}"), "1000"]
+        workers = [
+            subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) for _ in range(2)
+        ]
+        time.sleep(0.35 + chance.random() * 0.5)
+        for worker in workers:
+            os.killpg(worker.pid, signal.SIGKILL)
+            answered += worker.communicate()[0].split(b"\n")[:-1]
+
+    engine = machine("m0")
+    engine.transact(increment)
+
+    found = entries(machine("fresh"))
+    numbers = [entry.seq for entry in found]
+    assert answered
+    assert set(map(int, answered)) <= set(numbers)
+    assert len(set(answered)) == len(answered)
+    assert machine("m1").view(lambda txn: txn.get("count")) == str(len(numbers))
+    git(bare, "fsck", "--connectivity-only")
+
+
+@pytest.mark.slow
+def test_pushes_killed_at_random_are_settled(machine, bare, monkeypatch):
+    """The push itself is cut short; the call finds out what became of it."""
+    chance = random.Random(3)
+    send = Remote.send
+
+    def cut(self, pack, commit, expected, deadline):
+        if chance.random() < 0.5:
+            deadline = time.monotonic() + chance.random() * 0.04
+        return send(self, pack, commit, expected, deadline)
+
+    monkeypatch.setattr(Remote, "send", cut)
+    engine = machine()
+    for _ in range(40):
+        engine.transact(increment)
+
+    assert machine("other").view(lambda txn: txn.get("count")) == "40"
+    assert len(entries(machine("other"))) == 40
+
+
+@pytest.mark.slow
+def test_twelve_machines_race_for_one_key_and_one_wins_each_round(machine):
+    from threading import Barrier, Thread
+
+    engines = [machine(f"m{number}", timeout=60.0) for number in range(12)]
+    for round_ in range(2):
+        start, won = Barrier(12), []
+
+        def take(engine, name, round_=round_, start=start, won=won):
+            start.wait()
+
+            def step(txn):
+                if txn.get(f"taken/{round_}") is None:
+                    txn.put(f"taken/{round_}", "same bytes")
+                    return True
+                return False
+
+            if engine.transact(step):
+                won.append(name)
+
+        threads = [Thread(target=take, args=(one, name)) for name, one in enumerate(engines)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(90)
+        assert len(won) == 1
+
+
+def test_an_outcome_that_git_does_not_explain_is_unclear(machine, monkeypatch):
+    engine = machine()
+    engine.transact(increment)
+    calls = []
+
+    def vague(self, pack, commit, expected, deadline):
+        calls.append(commit)
+        if len(calls) == 1:
+            return Outcome.UNCLEAR
+        return send(self, pack, commit, expected, deadline)
+
+    send = Remote.send
+    monkeypatch.setattr(Remote, "send", vague)
+
+    assert engine.transact(increment) == 2
+    assert calls[0] == calls[1]  # the same commit is sent again: it cannot happen twice
+
+
+def test_machines_behind_git_daemon_work_together(machine, bare, tmp_path, free_port):
+    daemon = subprocess.Popen(
+        ["git", "daemon", "--reuseaddr", "--listen=127.0.0.1", f"--port={free_port}", "--export-all",
+         "--enable=receive-pack", f"--base-path={tmp_path}", str(tmp_path)],
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        url = f"git://127.0.0.1:{free_port}/remote.git"
+        for _ in range(100):
+            if (
+                subprocess.run(
+                    ["git", "ls-remote", url], capture_output=True, check=False
+                ).returncode
+                == 0
+            ):
+                break
+            time.sleep(0.05)
+        ours, theirs = machine("a", url), machine("b", url)
+        ours.transact(increment)
+        theirs.transact(increment)
+        assert ours.view(lambda txn: txn.get("count")) == "2"
+    finally:
+        os.killpg(daemon.pid, signal.SIGKILL)
+        daemon.wait()
+
+    with pytest.raises(Unavailable) as caught:
+        theirs.transact(increment)
+    assert caught.value.code == "REMOTE_DOWN"
+    assert theirs.view(lambda txn: txn.get("count")) in ("1", "2")
+    assert theirs.as_of is not None
+
+
+@pytest.fixture
+def free_port():
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
