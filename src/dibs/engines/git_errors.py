@@ -6,59 +6,77 @@ import re
 
 from dibs.core.names import printable
 from dibs.core.secrets import mask
+from dibs.core.values import Record
 from dibs.errors import DibsError, Misconfigured, Unavailable
 
 #: How much of git's own words a message repeats.
 _SHOWN = 200
 
-# Looked for in this order in what git writes. These all come before anything is sent.
-_KNOWN: tuple[tuple[str, type[DibsError], str, str, str], ...] = (
-    ("dubious ownership", Misconfigured, "REMOTE_OWNER", "git does not trust the owner of {}",
-     "git config --global --add safe.directory <that folder>, if you trust it"),
-    ("host key verification failed", Misconfigured, "REMOTE_HOST",
-     "the host key of {} is not known", "connect once with ssh, and check the key"),
-    ("could not resolve host", Unavailable, "REMOTE_HOST", "the host of {} is not known",
-     "check the name and the network"),
-    ("unable to look up", Unavailable, "REMOTE_HOST", "the host of {} is not known",
-     "check the name and the network"),
-    ("authentication failed", Misconfigured, "REMOTE_AUTH", "{} refused the credentials",
-     "check them with git fetch"),
-    ("could not read username", Misconfigured, "REMOTE_AUTH", "{} asks for credentials",
-     "store them in a git credential helper"),
-    ("could not read password", Misconfigured, "REMOTE_AUTH", "{} asks for credentials",
-     "store them in a git credential helper"),
-    ("permission denied", Misconfigured, "REMOTE_AUTH", "{} refused access",
-     "check keys and permissions with git fetch"),
-    ("returned error: 403", Misconfigured, "REMOTE_AUTH", "{} refused access",
-     "check the permissions of your account"),
-    ("access denied or repository not exported", Misconfigured, "REMOTE_AUTH",
-     "{} is not there, or refuses access", "check the address"),
-    ("service not enabled", Misconfigured, "REMOTE_AUTH", "{} takes no pushes",
-     "enable receive-pack there"),
-    ("does not appear to be a git repository", Unavailable, "REMOTE_GONE",
-     "there is no git repository at {}", "check the address"),
-    ("does not exist", Unavailable, "REMOTE_GONE", "there is no git repository at {}",
-     "check the address"),
-    ("not found", Unavailable, "REMOTE_GONE", "there is no git repository at {}",
-     "check the address"),
-    ("ssl", Unavailable, "REMOTE_TLS", "no safe connection to {}", "check its certificate"),
-    ("connection refused", Unavailable, "REMOTE_DOWN", "{} cannot be reached", "try again"),
-    ("failed to connect", Unavailable, "REMOTE_DOWN", "{} cannot be reached", "try again"),
-    ("couldn't connect", Unavailable, "REMOTE_DOWN", "{} cannot be reached", "try again"),
-    ("unable to connect", Unavailable, "REMOTE_DOWN", "{} cannot be reached", "try again"),
-    ("network is unreachable", Unavailable, "REMOTE_DOWN", "{} cannot be reached", "try again"),
-    ("connection timed out", Unavailable, "REMOTE_DOWN", "{} cannot be reached", "try again"),
-    ("not allowed", Misconfigured, "REMOTE_URL", "git does not use {}",
-     "use a file, ssh, https or git URL"),
+
+class Meaning(Record):
+    """What some words of git say."""
+
+    #: One of these is in what git writes; lower case.
+    words: tuple[str, ...]
+    error: type[DibsError]
+    code: str
+    message: str
+    hint: str
+
+
+# Looked for in this order. All of these come before anything is sent.
+_MEANINGS = (
+    Meaning(
+        ("dubious ownership",), Misconfigured, code="REMOTE_OWNER",
+        message="git does not trust the owner of {}",
+        hint="git config --global --add safe.directory <that folder>, if you trust it",
+    ),
+    Meaning(
+        ("host key verification failed",), Misconfigured, code="REMOTE_HOST",
+        message="the host key of {} is not known", hint="connect once with ssh, and check the key",
+    ),
+    Meaning(
+        ("could not resolve host", "unable to look up"), Unavailable, code="REMOTE_HOST",
+        message="the host of {} is not known", hint="check the name and the network",
+    ),
+    Meaning(
+        ("could not read username", "could not read password"), Misconfigured, code="REMOTE_AUTH",
+        message="{} asks for credentials", hint="store them in a git credential helper",
+    ),
+    Meaning(
+        ("authentication failed", "permission denied", "returned error: 403",
+         "access denied or repository not exported", "service not enabled"),
+        Misconfigured, code="REMOTE_AUTH",
+        message="{} refused access", hint="check keys and permissions with git fetch and git push",
+    ),
+    Meaning(
+        ("does not appear to be a git repository", "does not exist", "not found"),
+        Unavailable, code="REMOTE_GONE",
+        message="there is no git repository at {}", hint="check the address",
+    ),
+    Meaning(
+        ("ssl", "tls", "certificate"), Unavailable, code="REMOTE_TLS",
+        message="no safe connection to {}", hint="check its certificate",
+    ),
+    Meaning(
+        ("connection refused", "failed to connect", "couldn't connect", "unable to connect",
+         "network is unreachable", "connection timed out"),
+        Unavailable, code="REMOTE_DOWN", message="{} cannot be reached", hint="try again",
+    ),
+    Meaning(
+        ("not allowed",), Misconfigured, code="REMOTE_URL",
+        message="git does not use {}", hint="use a file, ssh, https or git URL",
+    ),
 )  # fmt: skip
 
 
 def refused(text: str, url: str) -> DibsError | None:
     """Return what ``text`` of git says, if it says that nothing can have been sent."""
     said = text.lower()
-    for words, error, code, message, hint in _KNOWN:
-        if words in said:
-            return error(f"{message.format(shown(url))}{_own_words(text)}", code=code, hint=hint)
+    for meaning in _MEANINGS:
+        if any(words in said for words in meaning.words):
+            message = f"{meaning.message.format(shown(url))}{_own_words(text)}"
+            return meaning.error(message, code=meaning.code, hint=meaning.hint)
     return None
 
 
