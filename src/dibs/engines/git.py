@@ -11,8 +11,9 @@ from threading import Lock
 from dibs.engines import git_push as pushing
 from dibs.engines.clock import system_sources
 from dibs.engines.git_cache import pause
+from dibs.engines.git_copy import Parts
 from dibs.engines.git_files import RowFiles
-from dibs.engines.git_link import Link, Parts
+from dibs.engines.git_link import Link
 from dibs.engines.git_remote import Remote, passed_on, place_of, remote_url
 from dibs.engines.git_run import Git
 from dibs.engines.sqlite_gate import jitter
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from dibs.core.findings import Finding
     from dibs.engines.base import Txn
     from dibs.engines.clock import Sources
+    from dibs.engines.git_copy import Renew
     from dibs.engines.git_files import Codec
-    from dibs.engines.git_link import Renew
 
     T = TypeVar("T")
 

@@ -74,6 +74,9 @@ class Head(Record):
     #: Readings: when another machine's commit was last seen, and when a push of ours last landed.
     rival: float = -1e9
     won: float = -1e9
+    #: Reading when this machine began to push without a pause, and seconds that a push takes.
+    burst: float = -1e9
+    cost: float = 0.02
     #: How the repository's objects are named.
     algorithm: str = "sha1"
     #: Commits made since the repository was last packed.

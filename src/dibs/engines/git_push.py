@@ -18,8 +18,8 @@ from dibs.errors import DibsError, Misconfigured, Unavailable, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.git_cache import Head
-    from dibs.engines.git_link import Attempt, Link
+    from dibs.engines.git_copy import Attempt
+    from dibs.engines.git_link import Link
 
 #: Seconds to look for a verdict between tries to become the one who pushes.
 _PATIENCE = 0.02
@@ -28,8 +28,10 @@ _SHARE = 0.6
 #: Seconds without which a push is not tried again: one that has to be killed leaves a doubt.
 _LEAST = 0.5
 #: For so long after a commit of another machine was seen, a winner lets others go first.
-_RIVALRY = 3.0
-_YIELD = 0.05
+_RIVALRY = 5.0
+#: How many times as long as a push takes that is, and how long a machine pushes without any such pause.
+_GAP = 3.0
+_BURST = 0.5
 
 
 def settle(link: Link, attempt: Attempt, started: float, deadline: float) -> bool:
@@ -73,8 +75,7 @@ def is_current(link: Link, base: str, started: float, deadline: float) -> bool:
 
 def push(link: Link, deadline: float) -> None:
     """Push what waits, and tell its writers; the caller has claimed the remote."""
-    head = link.head()
-    _let_others_go_first(link, head, deadline)
+    _let_others_go_first(link, deadline)
     sent = tried = False
     while (left := deadline - time.monotonic()) > (_LEAST if tried else 0.0):
         tried = True
@@ -110,14 +111,20 @@ def _give_up(link: Link, error: DibsError, deadline: float, *, sent: bool) -> No
     link.give_up(verdict, told, max(deadline, time.monotonic() + 1.0))
 
 
-def _let_others_go_first(link: Link, head: Head, deadline: float) -> None:
-    """Wait a moment after a push that landed, while other machines compete.
+def _let_others_go_first(link: Link, deadline: float) -> None:
+    """Wait a moment after pushes that landed, so that other machines get a chance.
 
-    The winner has the newest state and would win again; meanwhile more of this machine's commits gather.
+    The winner has the newest state and would win again and again; who lost has to fetch and to run
+    its steps first. Nobody sees that others lose, so a machine that pushes without a pause makes one now
+    and then. Meanwhile more of its commits gather, to go with the next push.
     """
-    reading = link.now_reading()
-    if reading - head.rival < _RIVALRY and reading - head.won < _YIELD:
-        pause(_YIELD, deadline)
+    head, reading = link.head(), link.now_reading()
+    compete = reading - head.rival < _RIVALRY
+    greedy = head.won - head.burst > _BURST
+    gap = _GAP * head.cost - (reading - head.won)
+    if gap > 0 and (compete or greedy):
+        pause(gap, deadline)
+        link.end_burst(deadline)
 
 
 def _undecided(cause: DibsError | None = None) -> Unknown:

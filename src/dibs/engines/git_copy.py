@@ -1,0 +1,204 @@
+"""This machine's own copy of the state: how a step becomes a commit of it, and how it is built."""
+
+from __future__ import annotations
+
+from dibs.core.values import Record
+from dibs.engines import git_files as files
+from dibs.engines.git_cache import Cache, Head
+from dibs.engines.git_clock import tick
+from dibs.engines.git_commit import render_commit
+from dibs.engines.git_objects import Objects
+from dibs.engines.git_repo import open_repo
+from dibs.engines.git_txn import GitTxn, GitView
+from dibs.errors import DibsError, Misconfigured
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.engines.base import Txn
+    from dibs.engines.clock import Sources
+    from dibs.engines.git_files import Codec
+    from dibs.engines.git_remote import Remote
+    from dibs.engines.git_run import Git, Reader
+
+    Renew = Callable[[Txn, str], None]
+
+#: Numbers of a new life start above the next multiple of this.
+LIFE = 1_000_000_000
+
+
+class Attempt(Record):
+    """What a step came to, on a state that has yet to be shown to be the remote's."""
+
+    answer: Any
+    error: DibsError | None
+    #: The commit that it was run on.
+    base: str
+    #: The commit that has to land for the answer to be true, as a number; 0: ``base`` is the remote's.
+    number: int
+    #: Reading before the newest answer of the remote that it was run after.
+    asked: float
+    wrote: bool = False
+
+
+class Parts(Record):
+    """What all links of one engine share."""
+
+    state: str
+    remote: Remote
+    git: Git
+    codec: Codec
+    sources: Sources
+    renew: Renew | None
+    timeout: float
+
+
+class Copy:
+    """A connection to what the processes of this machine share. One thread uses it at a time."""
+
+    __slots__ = ("_parts", "_reader", "cache", "objects", "repo")
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._reader: Reader | None = None
+        self.cache = Cache(parts.state, parts.timeout)
+        self.repo = f"{parts.state}/repo"
+        open_repo(self.repo, self.cache.head().algorithm)
+        self.objects = Objects(self.cache, self.repo, self._packed)
+
+    def close(self) -> None:
+        """Give back everything."""
+        self.rest()
+        self.cache.close()
+
+    def rest(self) -> None:
+        """End what is only needed during a call."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+
+    def _packed(self, oid: str) -> tuple[str, bytes] | None:
+        if self._reader is None:
+            self._reader = self._parts.git.start_reader()
+        return self._reader.read(oid)
+
+    def head(self) -> Head:
+        """Return where this machine stands, now."""
+        return tick(self.cache.head(), self._parts.sources)[0]
+
+    def now_reading(self) -> float:
+        """Return the machine's clock since boot."""
+        return self._parts.sources.since_boot()
+
+    # -- steps
+
+    def attempt(self, step: Callable[[Txn], Any], deadline: float) -> Attempt:
+        """Run ``step`` on the tip; if it writes, make the commit that is the tip from then on."""
+        with self.cache.writing(deadline) as found:
+            head, now = tick(found, self._parts.sources)
+            self.objects.name_by(head.algorithm)
+            base = Attempt(None, None, head.tip, head.pending, head.asked)
+            txn = GitTxn(self.cache, now, head.newest)
+            try:
+                if head.broken and not head.pending:
+                    head = self._begin_life(head, txn)
+                answer = step(txn)
+                changed = txn.files(self.cache, self._parts.codec)
+            except DibsError as error:
+                self.cache.undo()
+                return base._replace(error=error)
+            finally:
+                txn.end()
+            if not changed and head.life == found.life:
+                self.cache.undo()
+                return base._replace(answer=answer)
+            number = self._commit(head, txn, changed)
+            return base._replace(answer=answer, number=number, wrote=True)
+
+    def _begin_life(self, head: Head, txn: GitTxn) -> Head:
+        newest = max(head.newest, head.seen)
+        txn.newest = newest + -newest % LIFE
+        if self._parts.renew is not None:
+            self._parts.renew(txn, head.broken)
+        return head._replace(life=max(head.life, head.seen_life) + 1)
+
+    def _commit(self, head: Head, txn: GitTxn, changed: dict[str, bytes | None]) -> int:
+        standing = files.Standing(txn.newest, head.life, txn.now)
+        changed[files.META] = files.render_standing(standing)
+        number = self.cache.next_fate()
+        root = self.objects.edit(head.root, changed, number)
+        content = render_commit(root, head.tip, txn.told, self._parts.sources.wall())
+        tip = self.objects.write("commit", content, number)
+        self.cache.add_fate(number, tip)
+        head = head._replace(tip=tip, root=root, pending=number, loose=head.loose + 1)
+        self.cache.set_head(head._replace(newest=txn.newest, time=txn.now))
+        return number
+
+    def look_at(self, step: Callable[[Txn], Any]) -> Attempt:
+        """Run ``step`` on a snapshot of the tip, without any lock."""
+        with self.cache.reading() as found:
+            head, now = tick(found, self._parts.sources)
+            txn = GitView(self.cache, now, head.newest)
+            try:
+                answer, error = step(txn), None
+            except DibsError as refusal:
+                answer, error = None, refusal
+            finally:
+                txn.end()
+            return Attempt(answer, error, head.tip, head.pending, head.asked)
+
+    # -- the copy itself
+
+    def rebuild(self, deadline: float) -> bool:
+        """Build rows and ledger anew from the repository; tell whether they had been wrong."""
+        with self.cache.writing(deadline) as head:
+            if head.pending:
+                return False
+            self.objects.name_by(head.algorithm)
+            before = self.cache.content()
+            self.cache.clear()
+            found = self.move(head._replace(root="", newest=0, life=0, time=0.0), head.remote)
+            self.cache.set_head(found)
+            return before != self.cache.content()
+
+    def move(self, head: Head, commit: str) -> Head:
+        """Bring rows and ledger to the state of ``commit``."""
+        root = self.objects.root_of(commit)
+        folders = getattr(self._parts.codec, "folders", None)
+        if folders is not None:
+            folders = tuple({files.FOLDER, *folders})
+        _, now = tick(head, self._parts.sources)
+        standing = files.Standing(head.newest, head.life, head.time)
+        for change in self.objects.changes(head.root, root, folders):
+            content = self.objects.read(change.oid)[1] if change.oid else None
+            if change.path == files.META:
+                standing = files.parse_standing(content or b"")
+            else:
+                self._take_in(change.path, content, now)
+        if standing.format > files.FORMAT:
+            raise Misconfigured(
+                f"the branch has format {standing.format}, this program knows {files.FORMAT}",
+                code="VERSION",
+                hint="update this program",
+            )
+        newest = max(standing.newest, self._highest())
+        return head._replace(
+            tip=commit, root=root, pending=0, newest=newest, life=standing.life, time=standing.time
+        )
+
+    def _take_in(self, path: str, content: bytes | None, now: float) -> None:
+        if path.startswith(files.LEDGER):
+            first = files.first_of(path)
+            if first is not None:
+                rows = list(files.parse_entries(path, content or b""))
+                self.cache.set_entries(first, first + files.CHUNK, rows)
+            return
+        found = None if content is None else self._parts.codec.parse(path, content, now)
+        self.cache.set_rows(path, found or {})
+
+    def _highest(self) -> int:
+        ((seq,),) = self.cache.run("SELECT coalesce(max(seq), 0) FROM ledger").fetchall()
+        assert isinstance(seq, int)
+        return seq
