@@ -6,22 +6,18 @@ import os
 import socket
 import subprocess
 import sys
-import threading
-import time
 from contextlib import closing
 
 import psutil
 import pytest
 import redis
 from tests.servers import (
-    REPLIES,
-    REQUESTS,
     Cluster,
     FaultProxy,
     RedisServer,
     Sentinel,
 )
-from tests.servers.processes import ServerError, clean_environment, listener
+from tests.servers.processes import ServerError, clean_environment, until
 
 
 class TestRedis:
@@ -187,7 +183,7 @@ class TestRedis:
         )
 
         assert done.returncode == -9
-        eventually(lambda: not alive(int(done.stdout)))
+        until(lambda: not alive(int(done.stdout)), "the server is gone")
 
 
 class TestGit:
@@ -246,267 +242,6 @@ class TestGit:
 
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=5)
-
-
-class TestProxy:
-    """Between a client's socket and a server that sends back what it gets, in capitals."""
-
-    @pytest.fixture
-    def server(self):
-        with Shouter() as server:
-            yield server
-
-    @pytest.fixture
-    def wire(self, server):
-        with FaultProxy(server) as wire:
-            yield wire
-
-    @pytest.fixture
-    def client(self, wire):
-        with connect(wire) as client:
-            assert ask(client, b"hello") == b"HELLO"
-            yield client
-
-    def test_an_honest_wire_carries_everything_and_the_end(self, wire, client):
-        sent = os.urandom(3_000_000).lower()
-        threading.Thread(target=client.sendall, args=(sent,)).start()
-
-        assert receive(client, len(sent)) == sent.upper()
-
-        client.shutdown(socket.SHUT_WR)
-        assert client.recv(1) == b""
-        eventually(lambda: wire.alive == 0)
-        assert wire.passed(REQUESTS) == wire.passed(REPLIES) == len(sent) + 5
-
-    def test_latency_counts_for_each_direction(self, wire, client):
-        wire.delay(0.1)
-        started = time.monotonic()
-
-        assert ask(client, b"a") == b"A"
-        assert time.monotonic() - started >= 0.2
-
-        wire.heal()
-        wire.delay(0.1, REPLIES)
-        started = time.monotonic()
-        assert ask(client, b"a") == b"A"
-        assert time.monotonic() - started >= 0.1
-
-    def test_what_is_held_arrives_after_heal(self, wire, client, server):
-        wire.hold()
-
-        client.sendall(b"late")
-        assert silent(client)
-        assert server.heard == b"hello"
-
-        wire.heal()
-        assert receive(client, 4) == b"LATE"
-
-    def test_a_black_hole_takes_all_and_gives_nothing(self, wire, client, server):
-        wire.swallow()
-
-        client.sendall(b"lost")
-
-        assert silent(client)
-        assert server.heard == b"hello"
-        with connect(wire) as other:  # a new connection opens, and is as silent
-            other.sendall(b"lost")
-            assert silent(other)
-        wire.heal()
-        assert was_reset(client)
-
-    def test_a_one_way_cut_lets_the_request_through_and_no_reply(self, wire, client, server):
-        wire.swallow(REPLIES)
-
-        client.sendall(b"done")
-
-        eventually(lambda: server.heard == b"hellodone")
-        assert silent(client)
-
-    def test_the_other_one_way_cut_keeps_the_server_speaking(self, wire, client, server):
-        wire.swallow(REQUESTS)
-        client.sendall(b"lost")
-
-        server.say(b"still here")
-
-        assert receive(client, 10) == b"still here"
-        assert server.heard == b"hello"
-
-    def test_a_reset_is_seen_on_both_sides(self, wire, client, server):
-        wire.reset()
-
-        assert was_reset(client)
-        eventually(lambda: server.resets == 1)
-        assert wire.alive == 0
-
-    def test_a_half_closed_connection_ends_one_stream_only(self, wire, client, server):
-        wire.half_close(REPLIES)
-
-        assert client.recv(1) == b""
-        client.sendall(b"more")
-        eventually(lambda: server.heard == b"hellomore")
-
-    @pytest.mark.parametrize("count", [0, 3])
-    def test_a_cut_lets_exactly_so_many_bytes_through(self, wire, client, server, count):
-        wire.cut_after(count, REQUESTS)
-
-        client.sendall(b"abcdef")
-
-        wire.await_cut()
-        assert was_reset(client)
-        eventually(lambda: server.resets == 1)
-        assert server.heard == b"hello" + b"abcdef"[:count]
-        with connect(wire) as other:  # it strikes once
-            assert ask(other, b"again") == b"AGAIN"
-
-    def test_a_cut_waits_for_the_byte_that_is_one_too_many(self, wire, client):
-        wire.cut_after(3, REQUESTS)
-        assert ask(client, b"abc") == b"ABC"
-
-        client.sendall(b"d")
-
-        wire.await_cut()
-        assert was_reset(client)
-
-    def test_a_cut_of_replies_leaves_half_an_answer(self, wire, client, server):
-        wire.cut_after(2, REPLIES)
-
-        client.sendall(b"abcd")
-
-        wire.await_cut()
-        assert server.heard == b"helloabcd"
-        assert was_reset(client)
-
-    def test_a_dropped_reply_comes_after_the_effect(self, wire, client, server):
-        wire.drop_reply(after=b"commit")
-        assert ask(client, b"read") == b"READ"
-
-        client.sendall(b"comm")
-        client.sendall(b"it")
-
-        wire.await_cut()
-        assert server.heard.endswith(b"commit")
-        assert was_reset(client, allowed=b"COMM")
-        with connect(wire) as other:
-            assert ask(other, b"commit") == b"COMMIT"
-
-    def test_refused_is_refused_and_those_who_are_in_go_on(self, wire, client):
-        wire.refuse()
-
-        with pytest.raises(ConnectionRefusedError):
-            connect(wire)
-        assert ask(client, b"still") == b"STILL"
-
-        wire.heal()
-        with connect(wire) as other:
-            assert ask(other, b"back") == b"BACK"
-
-    def test_a_server_that_is_gone_looks_gone(self, wire, server):
-        server.close()
-
-        with pytest.raises(ConnectionResetError), connect(wire) as client:
-            client.recv(1)
-
-    def test_close_leaves_nobody_connected(self, wire, client):
-        wire.hold()
-        client.sendall(b"x")
-
-        wire.close()
-
-        assert was_reset(client)
-        with pytest.raises(ConnectionRefusedError):
-            connect(wire)
-
-
-class Shouter:
-    """A server that sends back in capitals what it gets, and remembers it."""
-
-    def __init__(self):
-        self._listener = listener()
-        self.port = self._listener.getsockname()[1]
-        self.heard = b""
-        self.resets = 0
-        self._open = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:
-                return
-            self._open.append(sock)
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
-
-    def _serve(self, sock):
-        with sock:
-            try:
-                while data := sock.recv(65536):
-                    self.heard += data
-                    sock.sendall(data.upper())
-            except ConnectionResetError:
-                self.resets += 1
-            except OSError:
-                pass
-
-    def say(self, data):
-        self._open[0].sendall(data)
-
-    def close(self):
-        # Closing alone would not wake the thread that accepts, and so would not end the listening.
-        if self._listener.fileno() >= 0:
-            self._listener.shutdown(socket.SHUT_RDWR)
-            self._listener.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-
-def connect(wire):
-    return socket.create_connection(("127.0.0.1", wire.port), timeout=10)
-
-
-def ask(client, data):
-    client.sendall(data)
-    return receive(client, len(data))
-
-
-def receive(client, count):
-    data = b""
-    while len(data) < count and (more := client.recv(count - len(data))):
-        data += more
-    return data
-
-
-def silent(client):
-    client.settimeout(0.1)
-    try:
-        client.recv(1)
-    except TimeoutError:
-        return True
-    finally:
-        client.settimeout(10)
-    return False
-
-
-def was_reset(client, allowed=None):
-    """Tell whether the stream ends with a reset; bytes before it are those ``allowed``, or any."""
-    data = b""
-    try:
-        while more := client.recv(100):
-            data += more
-    except ConnectionResetError:
-        return allowed is None or data in {b"", allowed}
-    return False
-
-
-def eventually(condition):
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def alive(pid):
