@@ -7,10 +7,12 @@ import subprocess
 import pytest
 
 from dibs.engines.git import GitEngine
-from dibs.testing import EngineContract
+from dibs.testing import SharedEngineContract
 
 
-class TestOneMachine(EngineContract):
+class TestOneMachine(SharedEngineContract):
+    times = 10
+
     @pytest.fixture
     def connect(self, tmp_path):
         bare = tmp_path / "remote.git"
@@ -28,7 +30,10 @@ class TestOneMachine(EngineContract):
             engine.close()
 
 
-class TestManyMachines(EngineContract):
+class TestManyMachines(SharedEngineContract):
+    times = 10
+    patience = 1.0
+
     @pytest.fixture
     def connect(self, tmp_path):
         bare = tmp_path / "remote.git"
