@@ -20,7 +20,7 @@ SCRIPT = Path(__file__).parent.parent / "data" / "claim-task.sh"
 
 #: What a Dibs agent does as a process of its own: take tasks until nothing is free, a line for each.
 AGENT = """
-import sys
+import sys, time
 from tests.interop.shared import dibs_queue
 from dibs.core.agents import Caller
 from dibs.services.queue import Taken
@@ -30,6 +30,7 @@ queue = dibs_queue(bare, state)
 sys.stdin.readline()
 while isinstance(answer := queue.take(Caller(agent)), Taken):
     print(answer.task.name, flush=True)
+    time.sleep(0.5)  # work on it; else no script is ever fast enough
 """
 
 
@@ -84,7 +85,7 @@ class Shared:
 
     def commit(self, clone, files):
         """Land a commit with ``files`` on the branch, whatever else lands meanwhile."""
-        self.git("pull", "-q", "--rebase", at=clone, check=False)
+        self.git("pull", "-q", "--rebase", "--autostash", at=clone, check=False)
         for path, text in files.items():
             (clone / path).parent.mkdir(parents=True, exist_ok=True)
             (clone / path).write_text(text)
@@ -102,6 +103,14 @@ class Shared:
         self.commit(
             self.folder / "first", {f"tasks/pending/{n}.yml": f"title: {n}\n" for n in names}
         )
+
+    def clear_tasks(self):
+        """Take all tasks and locks off the branch, as a person would between two runs."""
+        first = self.folder / "first"
+        self.git("pull", "-q", "--rebase", at=first)
+        for path in [*first.glob("tasks/pending/*"), *first.glob("current_tasks/*.lock")]:
+            path.unlink()
+        self.commit(first, {})
 
     def script(self, clone, agent):
         """Run the document's script to its end."""

@@ -420,6 +420,8 @@ def test_what_a_script_holds_does_not_change_the_count_of_an_agents_claims(branc
     branch.release("agent-02", "task:x")
     lock(branch, "y")
     branch.claim("agent-02", "task:y")
+    lock(branch, "z")
+    branch.revoke("human", "task:z")
 
     assert branch.desk.look(lambda book: book.beat("agent-02").claims) == 2
 

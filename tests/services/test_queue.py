@@ -80,15 +80,16 @@ def test_an_empty_queue_gives_no_task_and_says_so(crew, queue):
     assert crew.held() == set()
 
 
-def test_a_task_whose_claim_ran_out_is_taken_and_the_lock_of_another_goes_too(crew, queue):
+def test_take_takes_off_every_claim_of_the_queue_that_ran_out(crew, queue):
     put(crew, "a.yml", "b.yml")
     for agent in ("bob", "carol"):
         queue.take(caller(agent), ttl=30)
     crew.clock.advance(30)
 
     assert queue.take(caller("dave")).task.name == "a"
-    assert queue.take(caller("erin")).task.name == "b"
     assert crew.kinds().count(Kind.LOCK_EXPIRED) == 2
+    assert [key for key, _ in crew.rows() if key.startswith("at/:task/b//")] == []
+    assert queue.take(caller("erin")).task.name == "b"
 
 
 def test_a_task_that_is_done_leaves_the_queue_in_the_same_step(crew, queue):

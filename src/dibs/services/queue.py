@@ -182,22 +182,19 @@ class Queue:
         shelf = self._shelf(book)
         line = self._line(book, caller.id)
         ahead = _ahead(line)
-        tasks: list[Task] = []
-        for name, file in shelf.pending():
-            around = shelf.around(name, caller.id)
-            shelf.sweep(around)
-            tasks.append(shelf.state(name, file, around))
-            if sum(task.state == FREE for task in tasks) > ahead:
-                if line.own_ticket is not None:
-                    book.drop_ticket(line.own_ticket)  # the entry that grants says so
-                request = wish._replace(patterns=(shelf.pattern(name),))
-                beat = book.beat(caller.id) or beat
-                hold = self._desk.config.max_hold
-                outcome = attempt(book, request, beat, max_hold=hold, waiting=None)
-                assert isinstance(outcome, Granted)
-                return outcome
+        tasks = shelf.swept(caller.id)
+        free = [task for task in tasks if task.state == FREE]
+        beat = book.beat(caller.id) or beat
+        if len(free) > ahead:
+            if line.own_ticket is not None:
+                book.drop_ticket(line.own_ticket)  # the entry that grants says so
+            request = wish._replace(patterns=(shelf.pattern(free[ahead].name),))
+            hold = self._desk.config.max_hold
+            outcome = attempt(book, request, beat, max_hold=hold, waiting=None)
+            assert isinstance(outcome, Granted)
+            return outcome
         if turn is not None:
-            queue_up(book, wish, book.beat(caller.id) or beat, line.own_ticket, turn)
+            queue_up(book, wish, beat, line.own_ticket, turn)
         elif not tasks:
             raise _empty()
         return Busy(tuple(tasks), ahead)

@@ -71,18 +71,22 @@ class Shelf:
     def states(self, agent: str) -> Iterator[Task]:
         """Yield the tasks to be done as they stand for ``agent``."""
         for name, file in self.pending():
-            yield self.state(name, file, self.around(name, agent))
+            yield self._state(name, file, self._around(name, agent))
 
-    def around(self, name: str, agent: str) -> Survey:
-        """Return what stands around a task."""
+    def swept(self, agent: str) -> list[Task]:
+        """Return the same after taking off every claim on them that ran out.
+
+        A script does not look at deadlines, only whether there is a lock file.
+        """
+        for name, _ in self.pending():
+            for key, claim in self._around(name, agent).dead.items():
+                expire(self._book, key, claim)
+        return list(self.states(agent))
+
+    def _around(self, name: str, agent: str) -> Survey:
         return survey(self._book, Request(agent, (self.pattern(name),), EXCLUSIVE, 0.0))
 
-    def sweep(self, around: Survey) -> None:
-        """Take off what ran out: a script does not look at deadlines, only whether there is a lock file."""
-        for key, claim in around.dead.items():
-            expire(self._book, key, claim)
-
-    def state(self, name: str, file: str, around: Survey) -> Task:
+    def _state(self, name: str, file: str, around: Survey) -> Task:
         """Return a task with who is in the way of taking it, the caller itself included."""
         task = Task(name, file, FREE)
         for _, claim in around.own.values():
