@@ -42,6 +42,7 @@ COMMANDS = {
     "agent": "list, join, report, leave, stop agents",
     "log": "show what happened",
     "explain": "do two patterns overlap, and on which path?",
+    "engine": "check, repair or move the place of the state",
     "config": "show the settings and where each comes from",
     "completion": "print shell completion",
 }

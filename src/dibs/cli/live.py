@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from dibs.cli.session import print_json
+from dibs.cli.session import dated, how_old, print_json, warn_if_old
 from dibs.cli.status import lines, shape
 
 TYPE_CHECKING = False
@@ -34,7 +34,9 @@ def _redraw(session: Session, take: Callable[[], Overview], interval: float) -> 
     from dibs.cli.signals import leaving_on_end
 
     def view(taken: Overview) -> Text:
-        foot = "\n\nCtrl-C ends the view"
+        as_of = session.project.engine.as_of
+        old = "" if as_of is None else f"{how_old(as_of)}\n"
+        foot = f"\n\n{old}Ctrl-C ends the view"
         return Text.from_ansi("\n".join(lines(taken)) + foot)
 
     with (
@@ -49,12 +51,15 @@ def _print_changes(session: Session, take: Callable[[], Overview], interval: flo
     shown: object = None
     for taken, newest in _snapshots(session, take, interval):
         # A claim that runs out changes the view without any word in the ledger.
-        seen = (newest, [held.claim.id for held in taken.claims], [w.ticket for w in taken.queue])
+        as_of = session.project.engine.as_of
+        claims, tickets = [held.claim.id for held in taken.claims], [w.ticket for w in taken.queue]
+        seen = (newest, claims, tickets, as_of is None)
         if seen == shown:
             continue
         if session.json:
-            print_json(shape(taken))
+            print_json(dated(shape(taken), as_of))
         else:
+            warn_if_old(as_of)
             head = [] if shown is None else [""]
             print("\n".join([*head, *lines(taken)]), flush=True)
         shown = seen

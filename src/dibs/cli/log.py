@@ -112,9 +112,10 @@ def _since(text: str, now: float) -> Query:
 
 def _follow(session: Session, query: Query, limit: int) -> int:
     """Print what is there and then what comes, until Ctrl-C."""
-    from dibs.cli.session import print_json
+    from dibs.cli.session import print_json, warn_if_old
     from dibs.services import shapes
 
+    fresh = True
     ledger = session.project.ledger
     last = session.project.engine.wait(0, 0)
     try:
@@ -128,6 +129,10 @@ def _follow(session: Session, query: Query, limit: int) -> int:
             elif entries:
                 _print(entries, ledger.now())
             entries = next(news)
+            as_of = session.project.engine.as_of
+            if fresh:
+                warn_if_old(as_of)  # once, when the remote goes away
+            fresh = as_of is None
     except KeyboardInterrupt:
         return 0
 

@@ -53,15 +53,45 @@ class Session:
 
         That nobody reads it any more does not change what has happened, nor the exit status.
         """
+        as_of = self.project.engine.as_of
         try:
             if self.json:
-                print_json(shape())
+                print_json(dated(shape(), as_of))
             else:
+                warn_if_old(as_of)
                 text()
         except BrokenPipeError:
             from dibs.cli import quieten
 
             quieten()
+
+
+def dated(shape: Any, as_of: float | None) -> Any:
+    """Return an answer with the moment that it is of, where the engine could not be reached.
+
+    Where there is no object to put that into, a line for people says it.
+    """
+    if as_of is None:
+        return shape
+    if isinstance(shape, dict):
+        return {**shape, "as_of": as_of}
+    warn_if_old(as_of)
+    return shape
+
+
+def warn_if_old(as_of: float | None) -> None:
+    """Tell people from when an answer is, where the engine could not be reached."""
+    if as_of is not None:
+        print(f"dibs: {how_old(as_of)}", file=sys.stderr, flush=True)
+
+
+def how_old(as_of: float) -> str:
+    """Return from when an answer is, for people."""
+    import time
+
+    from dibs.cli.text import clock
+
+    return f"as of {clock(as_of, time.time())}, the remote cannot be reached"
 
 
 def caller(args: Namespace) -> Caller:

@@ -45,6 +45,7 @@ class Kind(metaclass=Words):
     STATUS_CHANGE = "status_change"
     PROGRESS_UPDATE = "progress_update"
     LEDGER_RESTARTED = "ledger_restarted"
+    STORE_MOVED = "store_moved"
 
 
 class Event(Record):

@@ -54,6 +54,13 @@ class Txn(Protocol):
         """Yield the ledger's entries with a sequence number above ``after``."""
         ...
 
+    def restore(self, entry: Entry) -> None:
+        """Append an entry of another store, with the number and the moment that it has there.
+
+        Its number must be above all numbers in this ledger, else it is a ``ValueError``.
+        """
+        ...
+
     def trim(self, upto: int) -> int:
         """Drop the entries up to and including ``upto``, never the newest; return how many went."""
         ...

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 from dibs.engines.git_files import CHUNK, chunk_of, render_entry
-from dibs.engines.readonly import RefusesWrites
+from dibs.engines.readonly import RefusesWrites, not_above
 from dibs.engines.sqlite_txn import SqliteTxn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.core.ledger import Event
+    from dibs.core.ledger import Entry, Event
     from dibs.engines.git_cache import Cache
     from dibs.engines.git_files import Codec
 
@@ -41,6 +41,15 @@ class GitTxn(SqliteTxn):
         self.told.append(event)
         self._touched.add(self.newest // CHUNK)
         return self.newest
+
+    def restore(self, entry: Entry) -> None:
+        """Append an entry of another store, with its number and moment."""
+        if entry.seq <= self.newest:
+            raise not_above(entry.seq, self.newest)
+        *fields, details = entry
+        self._run(_EMIT, (*fields, _encode(details)))
+        self.newest = entry.seq
+        self._touched.add(entry.seq // CHUNK)
 
     def trim(self, upto: int) -> int:
         """Drop the entries up to and including ``upto``, never the newest; return how many went."""

@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right, insort
 
 from dibs.core.findings import Finding, Level
 from dibs.core.ledger import Entry
-from dibs.engines.readonly import RefusesWrites
+from dibs.engines.readonly import RefusesWrites, not_above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,6 +147,13 @@ class _MemoryTxn:
         entries = self._state.ledger[self._dropped :] + self._events
         entries = entries[bisect_right(entries, after, key=_number) :]
         return iter(entries[::-1] if newest_first else entries)
+
+    def restore(self, entry: Entry) -> None:
+        if entry.seq <= self._newest:
+            raise not_above(entry.seq, self._newest)
+        details = json.loads(json.dumps(entry.details))
+        self._newest = entry.seq
+        self._events.append(entry._replace(details=details))
 
     def trim(self, upto: int) -> int:
         entries = self._state.ledger[self._dropped :] + self._events

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from dibs.core.ledger import Event
+    from dibs.core.ledger import Entry, Event
 
 
 class RefusesWrites:
@@ -26,9 +26,18 @@ class RefusesWrites:
         """Refuse."""
         raise _mistake()
 
+    def restore(self, entry: Entry) -> NoReturn:
+        """Refuse."""
+        raise _mistake()
+
     def trim(self, upto: int) -> NoReturn:
         """Refuse."""
         raise _mistake()
+
+
+def not_above(number: int, newest: int) -> ValueError:
+    """Return the error for an entry that cannot stand at the end of the ledger."""
+    return ValueError(f"entry {number} is not above {newest}, the newest of this ledger")
 
 
 def _mistake() -> RuntimeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from dibs.core.ledger import Entry
-from dibs.engines.readonly import RefusesWrites
+from dibs.engines.readonly import RefusesWrites, not_above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class RedisTxn:
     """
 
     __slots__ = (
-        "_newest", "_read", "_replica", "dropped_below", "entries_out", "guessed_points", "guessed_ranges",
+        "_last", "_newest", "_read", "_replica", "dropped_below", "entries_out", "guessed_points", "guessed_ranges",
         "now", "pending",
     )  # fmt: skip
 
@@ -37,14 +37,14 @@ class RedisTxn:
         self._read = read
         self.now = now
         #: The newest number in the ledger, and the number from which the next one counts.
-        self._newest, base = newest
+        self._last, base = newest
         #: What the step appends, as the script wants it: seven words each, the number first.
         self.entries_out: list[tuple[Any, ...]] = []
         self.pending: dict[str, str | None] = {}
         self.guessed_points: dict[str, None] = {}
         self.guessed_ranges: dict[tuple[str, str], None] = {}
         self.dropped_below = 0
-        self._newest = max(self._newest, base)
+        self._newest = max(self._last, base)
 
     @property
     def writes(self) -> bool:
@@ -85,7 +85,7 @@ class RedisTxn:
 
     def emit(self, event: Event) -> int:
         """Append ``event`` to the ledger and return its sequence number."""
-        self._newest = number = self._newest + 1
+        self._last = self._newest = number = self._newest + 1
         agent, role, kind, summary, details = event
         text = _encode(details) if details else "{}"
         self.entries_out.append((number, repr(self.now), agent, role, str(kind), summary, text))
@@ -98,6 +98,15 @@ class RedisTxn:
         upto = self.entries_out[0][0] - 1 if self.entries_out else self._newest
         stored = self._read(after, upto, newest_first)
         return _chain(reversed(own), stored) if newest_first else _chain(stored, own)
+
+    def restore(self, entry: Entry) -> None:
+        """Append an entry of another store, with its number and moment."""
+        if entry.seq <= self._last:
+            raise not_above(entry.seq, self._last)
+        number, at, agent, role, kind, summary, details = entry
+        self._last = number
+        self._newest = max(self._newest, number)  # a life may count from far above
+        self.entries_out.append((number, repr(at), agent, role, kind, summary, _encode(details)))
 
     def trim(self, upto: int) -> int:
         """Drop the entries up to and including ``upto``, never the newest; return how many went."""

@@ -61,6 +61,18 @@ class Target(Record):
 
 def parse(url: str) -> Target:
     """Read a URL; say what is wrong with one that cannot be."""
+    try:
+        return _parse(url)
+    except Misconfigured as error:
+        # A password with a sign of its own meaning tears the URL apart; no piece of it may be shown.
+        if "@" not in url or "'" not in error.message:
+            raise
+        raise _wrong(
+            "it cannot be taken apart", "write / ? # @ : % in a password as %2F %3F %23 %40 %3A %25"
+        ) from None
+
+
+def _parse(url: str) -> Target:
     scheme, mark, rest = url.partition("://")
     if not mark or scheme not in KINDS:
         raise _wrong(f"{scheme or 'it'} is no scheme of a Redis URL", "use redis://host:6379/0")

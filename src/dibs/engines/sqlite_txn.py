@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from dibs.core.ledger import Entry
-from dibs.engines.readonly import RefusesWrites
+from dibs.engines.readonly import RefusesWrites, not_above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,6 +78,15 @@ class SqliteTxn:
             Entry(seq, at, agent, role, kind, summary, _decode(details))
             for seq, at, agent, role, kind, summary, details in cursor
         )
+
+    def restore(self, entry: Entry) -> None:
+        """Append an entry of another store, with its number and moment."""
+        found: Any = self._run("SELECT coalesce(max(seq), 0) FROM ledger").fetchall()
+        newest: int = found[0][0]
+        if entry.seq <= newest:
+            raise not_above(entry.seq, newest)
+        *fields, details = entry
+        self._run("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)", (*fields, _encode(details)))
 
     def trim(self, upto: int) -> int:
         """Drop the entries up to and including ``upto``, never the newest; return how many went."""

@@ -10,6 +10,7 @@ A ``Book`` is one transaction's view. It decides nothing; it knows where things 
 - ``lost/<agent>/<pattern>``: a claim that its holder did not give back
 - ``ask/<holder>/<pattern>//<asker>``: a release request
 - ``req/<agent>/<request id>``: the outcome of a request, for its repeats
+- ``closed``, ``origin``: that nobody may work in this store, and which moves its state has been through
 - ``queue/<file>``, ``finished/<file>``: the text of a task that waits to be done, or is done
 """
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+#: The row of a store in which nobody may work; see services/closing.py.
+CLOSED = "closed"
+
 
 class Desk:
     """One project's engine, with the settings that its rules need.
@@ -56,6 +59,7 @@ class Desk:
 
         def run(txn: Txn) -> T:
             nonlocal newest
+            _refuse_if_closed(txn)
             book = Book(txn, fold_case=self.fold_case)
             answer = step(book)
             book.flush()
@@ -78,4 +82,17 @@ class Desk:
 
     def look(self, step: Callable[[Book], T]) -> T:
         """Run ``step``, which only reads, on a snapshot."""
-        return self.engine.view(lambda txn: step(Book(txn, fold_case=self.fold_case)))
+
+        def run(txn: Txn) -> T:
+            _refuse_if_closed(txn)
+            return step(Book(txn, fold_case=self.fold_case))
+
+        return self.engine.view(run)
+
+
+def _refuse_if_closed(txn: Txn) -> None:
+    closed = txn.get(CLOSED)
+    if closed is not None:
+        from dibs.services.closing import refusal
+
+        raise refusal(closed)

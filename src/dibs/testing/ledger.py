@@ -8,7 +8,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from dibs.core.index import Range
-from dibs.core.ledger import Kind
+from dibs.core.ledger import Entry, Kind
 from dibs.testing.steps import (
     LONG,
     Part,
@@ -23,6 +23,8 @@ from dibs.testing.steps import (
 if TYPE_CHECKING:
     from dibs.engines.base import Engine, Txn
     from dibs.testing.steps import Connect
+
+_FOREIGN = Entry(7, 1_700_000_000.25, "agent-1", "coder", Kind.ERROR, "it's ☃", {"deep": [1, None]})
 
 
 class Ledger:
@@ -73,6 +75,27 @@ class Ledger:
         assert numbers[0] > 0
         assert numbers == sorted(set(numbers))
         assert [entry.seq for entry in entries(connect())] == numbers
+
+    def test_an_entry_of_another_store_keeps_its_number_and_moment(self, connect: Connect) -> None:
+        later = _FOREIGN._replace(seq=10**10, summary="later")
+
+        def step(txn: Txn) -> list[Entry]:
+            txn.restore(_FOREIGN)
+            txn.restore(later)
+            return list(txn.events())
+
+        assert connect().transact(step) == [_FOREIGN, later]
+        assert entries(connect()) == [_FOREIGN, later]
+        assert connect().transact(increment) > later.seq
+
+    def test_an_entry_of_another_store_is_refused_below_the_newest(self, connect: Connect) -> None:
+        connect().transact(lambda txn: txn.restore(_FOREIGN))
+
+        for seq in (_FOREIGN.seq, _FOREIGN.seq - 1):
+            wrong = _FOREIGN._replace(seq=seq)
+            refused(ValueError, lambda: connect().transact(lambda txn: txn.restore(wrong)))  # noqa: B023
+
+        assert entries(connect()) == [_FOREIGN]
 
     def test_entries_can_be_read_from_a_number_on_and_in_both_directions(
         self, connect: Connect
@@ -297,6 +320,7 @@ class Views(Part):
         refused(RuntimeError, lambda: engine.view(lambda txn: txn.put("a", "new")))
         refused(RuntimeError, lambda: engine.view(lambda txn: txn.delete("a")))
         refused(RuntimeError, lambda: engine.view(lambda txn: txn.emit(event("three"))))
+        refused(RuntimeError, lambda: engine.view(lambda txn: txn.restore(_FOREIGN)))
         refused(RuntimeError, lambda: engine.view(lambda txn: txn.trim(1)))
 
         assert everything(connect()) == [("a", "old")]
