@@ -10,6 +10,7 @@ from dibs.core.values import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 
@@ -86,6 +87,17 @@ _VERBS = {
     Kind.TASK_STARTED: "start",
     Kind.TASK_COMPLETED: "done",
 }
+#: What a reader of the history looks for first.
+_DEEDS = frozenset({
+    Kind.LOCK_ACQUIRED, Kind.LOCK_RELEASED, Kind.LOCK_REVOKED, Kind.LOCK_TRANSFERRED, Kind.LOCK_RENEWED,
+    Kind.TASK_STARTED, Kind.TASK_COMPLETED,
+})  # fmt: skip
+
+
+def headlines(events: Iterable[Event]) -> list[str]:
+    """Return events in one line each; what somebody did comes before what followed from it."""
+    told = sorted(events, key=lambda event: event.kind not in _DEEDS)
+    return [headline(event) for event in told]
 
 
 def headline(event: Event) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.ledger import headline
+from dibs.core.ledger import headlines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def render_commit(tree: str, parent: str, told: Sequence[Event], wall: float) ->
 
 def message(told: Sequence[Event], nonce: str) -> str:
     """Return the message: headlines, which cannot be taken for trailers, then our own trailer."""
-    first, *rest = [headline(event) for event in told] or ["update the state"]
+    first, *rest = headlines(told) or ["update the state"]
     parts = [first]
     if rest:
         # An indented line is never a trailer.

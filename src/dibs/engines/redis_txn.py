@@ -28,8 +28,8 @@ class RedisTxn:
     """
 
     __slots__ = (
-        "_last", "_newest", "_read", "_replica", "dropped_below", "entries_out", "guessed_points", "guessed_ranges",
-        "now", "pending",
+        "_last", "_newest", "_read", "_replica", "dropped_below", "entries_out", "guessed_points",
+        "guessed_ranges", "now", "pending",
     )  # fmt: skip
 
     def __init__(self, replica: Replica, now: float, newest: tuple[int, int], read: Read) -> None:
