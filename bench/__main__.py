@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from bench import patterns, peers, process, store
+from bench import git_store, patterns, peers, process, redis_store, store, wake
 
 if TYPE_CHECKING:
     from bench.measure import Section
@@ -23,6 +23,11 @@ SECTIONS = (
     store.contention,
     process.commands,
     peers.locks,
+    redis_store.locks,
+    redis_store.held,
+    git_store.claim,
+    git_store.crowd,
+    wake.waking,
 )
 MARK = {True: "yes", False: "**no**", None: ""}
 

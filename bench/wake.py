@@ -1,0 +1,90 @@
+"""How long a waiter sleeps after the release that makes way for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import TYPE_CHECKING
+
+from tests.servers import RedisServer
+
+from bench.measure import Row, Section, median, percentile
+from dibs.config import Config
+from dibs.core.agents import Caller
+from dibs.core.patterns import parse
+from dibs.engines.redis import RedisEngine
+from dibs.engines.sqlite import SqliteEngine
+from dibs.services.claims import Claims
+from dibs.services.desk import Desk
+from dibs.services.holdings import Holdings
+
+if TYPE_CHECKING:
+    from dibs.engines.base import Engine
+
+ROUNDS = 150
+BOUND = 50.0
+PATH = [parse("src/a.py")]
+
+
+def opened(kind: str, where: str) -> Engine:
+    """Open the engine that is measured."""
+    return SqliteEngine(where) if kind == "SQLite" else RedisEngine(where, "bench")
+
+
+def wait(kind: str, where: str) -> None:
+    """Wait for the path again and again, in a process of its own; say when it was granted."""
+    desk = Desk(opened(kind, where), Config())
+    claims, holdings, me = Claims(desk), Holdings(desk), Caller("waiter")
+    for line in sys.stdin:
+        if line.strip() != "wait":
+            break
+        claims.claim(me, PATH, wait=30)
+        print(json.dumps(time.monotonic()), flush=True)
+        holdings.release(me, PATH)
+        print("ready", flush=True)
+    desk.engine.close()
+
+
+def _samples(kind: str, where: str) -> list[float]:
+    desk = Desk(opened(kind, where), Config())
+    claims, holdings, me = Claims(desk), Holdings(desk), Caller("holder")
+    program = [sys.executable, "-c", f"from bench.wake import wait; wait({kind!r}, {where!r})"]
+    times = []
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=os.getcwd()
+    ) as waiter:
+        assert waiter.stdin is not None
+        assert waiter.stdout is not None
+        for _ in range(ROUNDS):
+            claims.claim(me, PATH)
+            waiter.stdin.write("wait\n")
+            waiter.stdin.flush()
+            while not claims.all()[1]:
+                time.sleep(0.002)
+            time.sleep(0.02)
+            released = time.monotonic()
+            holdings.release(me, PATH)
+            times.append(json.loads(waiter.stdout.readline()) - released)
+            waiter.stdout.readline()
+        waiter.stdin.close()
+    desk.engine.close()
+    return times
+
+
+def waking() -> Section:
+    """Time from the call that releases to the answer of the next in the queue."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder, RedisServer(os.path.join(folder, "r")) as server:
+        places = {"SQLite": os.path.join(folder, "state", "dibs.db"), "Redis": server.url}
+        for kind, where in places.items():
+            times = [1e3 * sample for sample in _samples(kind, where)]
+            worst = percentile(times, 0.99)
+            rows += [
+                Row(f"{kind}: release to grant, p50", f"{median(times):.1f} ms"),
+                Row(f"{kind}: the same, p99", f"{worst:.1f} ms", f"< {BOUND:g} ms", worst < BOUND),
+            ]
+    return Section("Waking the next waiter", "Two processes; the waiter has slept for 20 ms.", rows)
