@@ -188,14 +188,14 @@ class RedisEngine:
         """Send a step's writes; tell whether they happened, else take in what stood against them."""
         nonce = os.urandom(9).hex()
         try:
-            header = link.write(txn, nonce, turn, (), until, self._replicas)
+            header = link.write(txn, nonce, turn, until, replicas=self._replicas)
         except NotSent as problem:
             self._session.failed(problem, until)
             return False
         except Cut as problem:
             return self._settled(nonce, link, problem, until)
-        if header.status == "ok":
-            link.keep(txn, header)
+        if header is None:
+            link.keep(txn, nonce)
             if link.acknowledged < self._replicas:
                 have = f"{link.acknowledged} of {self._replicas} replicas have it"
                 raise unknown(self._target, have)

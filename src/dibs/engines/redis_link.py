@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.engines.redis_wire import Wire
 
 #: Keys of a project, in the order of the script; they share one hash tag, so a cluster keeps them together.
-NAMES = ("meta", "values", "keys", "changes", "ledger")
+NAMES = ("meta", "values", "keys", "ledger")
 #: Entries of the ledger that are read at once.
 PAGE = 500
 #: How far the server's clock may be off what ours expects: seconds, and share of the time between.
@@ -33,11 +33,18 @@ with open(os.path.join(os.path.dirname(__file__), "redis_script.lua"), encoding=
 _SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 _monotonic = time.monotonic
+#: How many words the script answers when it has written.
+_WRITTEN = 2
 
 
 def key_of(project: str, name: str) -> str:
     """Return the name of one of a project's keys."""
     return f"dibs:{{{project}}}:{name}"
+
+
+def newest_in(state: str) -> int:
+    """Return the newest number of the ledger, from the state that the script keeps."""
+    return int(state.split("|")[4])
 
 
 class Header(Record):
@@ -120,19 +127,23 @@ class Link:
         """Ask what is there, and what changed."""
         known = self.replica.version if self.replica.version >= 0 else ""
         head = ("look", self.life, known, "", "", "", self.replica.nonce)
-        return self._run(head, points, ranges, (), until)
+        found = self._run(head, points, ranges, (), until)
+        assert found is not None
+        return found
 
     def write(
-        self, txn: RedisTxn, nonce: str, turn: str, meta: Sequence[str | int], until: float,
-        replicas: int,
-    ) -> Header:  # fmt: skip
-        """Write what a step wants, if all that it saw is still so."""
-        known = self.replica.version if self.replica.version >= 0 else ""
-        moment = int(txn.now * 1e6)
-        head = ("write", self.life, known, moment, nonce, turn, self.replica.nonce)
-        tail = [*txn.words(), len(meta) // 2, *meta, txn.dropped_below]
-        left = max(1, int((until - _monotonic()) * 800))
-        then = (("WAIT", replicas, left),) if replicas else ()
+        self, txn: RedisTxn, nonce: str, turn: str, until: float, *, replicas: int = 0,
+        life: tuple[str | int, ...] = (),
+    ) -> Header | None:  # fmt: skip
+        """Write what a step wants if all that it saw is still so, else return what stands against it."""
+        version = self.replica.version
+        head = ("write", self.life, version if version >= 0 else "", int(txn.now * 1e6), nonce, turn,
+                self.replica.nonce)  # fmt: skip
+        tail = txn.words()
+        tail += life
+        then: Sequence[tuple[str | int, ...]] = ()
+        if replicas:
+            then = (("WAIT", replicas, max(1, int((until - _monotonic()) * 800))),)
         return self._run(
             head, list(txn.guessed_points), list(txn.guessed_ranges), tail, until, then
         )
@@ -140,7 +151,9 @@ class Link:
     def settle(self, nonce: str, life: str, version: int, until: float) -> str:
         """Find out what became of a write on top of ``version``: if it has not happened, it never will."""
         known = version if version >= 0 else ""
-        return self._run(("settle", life, known, "", nonce, "", ""), (), (), (), until).status
+        found = self._run(("settle", life, known, "", nonce, "", ""), (), (), (), until)
+        assert found is not None
+        return found.status
 
     def _run(
         self,
@@ -150,7 +163,7 @@ class Link:
         tail: Sequence[str | int],
         until: float,
         then: Sequence[tuple[str | int, ...]] = (),
-    ) -> Header:
+    ) -> Header | None:
         words: list[Any] = [*self._keys, *head, len(points), *points, len(ranges)]
         for pair in ranges:
             words += pair
@@ -162,15 +175,19 @@ class Link:
             if not str(error).startswith("NOSCRIPT"):
                 raise
             replies = self.wire.calls((("EVAL", SCRIPT, len(NAMES), *words), *then), until)
-        header = Header(*replies[0])
-        self._note_time(header)
         if then:
             self.acknowledged = replies[1]
+        reply = replies[0]
+        if len(reply) == _WRITTEN:
+            self._note_time(reply[1])
+            return None
+        header = Header(*reply)
+        self._note_time(header.now)
         return header
 
-    def _note_time(self, header: Header) -> None:
+    def _note_time(self, moment: int) -> None:
         """Set our clock by the server's, and notice if that has jumped."""
-        read, now = self._since_boot(), header.now / 1e6
+        read, now = self._since_boot(), moment / 1e6
         if self._at:
             expected, passed = self.now(), read - self._at
             early = now - (expected - (read - self._asked))
@@ -195,10 +212,11 @@ class Link:
         for pair, rows in zip(ranges, header.ranges, strict=False):
             replica.learn_range(pair, rows)
 
-    def keep(self, txn: RedisTxn, header: Header) -> None:
+    def keep(self, txn: RedisTxn, nonce: str) -> None:
         """Take in what a step wrote, and that its guesses were right."""
         replica = self.replica
-        replica.version, replica.nonce = header.version, header.nonce
+        # The first write of a store finds no version.
+        replica.version, replica.nonce = max(replica.version, 0) + 1, nonce
         for key in txn.guessed_points:
             replica.points[key] = None
         for pair in txn.guessed_ranges:

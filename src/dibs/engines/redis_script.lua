@@ -1,11 +1,11 @@
 -- One step of the Redis engine: look, or check and write, at one moment. It knows keys, values and numbers,
 -- and no rule of ours.
 --
--- KEYS  1 meta     hash: life, version, nonce, rows, newest, base, latest, offset, turn, turn_ends, run
+-- KEYS  1 meta     hash. state: life|version|nonce|rows|newest|latest|offset|turn_ends; base, run, turn; and a ring,
+--                  version modulo RING -> version, nonce, "all" or "", changed keys, with SEAM between
 --       2 values   hash: key -> value
 --       3 keys     sorted set of all keys, in the order of their bytes
---       4 changes  hash, a ring: version modulo RING -> version, nonce, "all" or "", changed keys; SEAM between
---       5 ledger   stream, the id of an entry is its number
+--       4 ledger   stream, the id of an entry is its number
 --
 -- ARGV  1 "look", "write" or "settle"
 --       2 the life that the caller knows, "" for none
@@ -16,12 +16,12 @@
 --         neither waits for a turn nor goes by the clock of the old one ("write")
 --       then, each list with its length before it: points to look at; ranges to look at, two words each.
 --       For "write" all of these must turn out empty: the step guessed so. Then again lists with their lengths:
---       keys and values to put; keys to delete; entries to append, seven words each; fields of meta to set,
---       two words each; and the number below which entries are dropped, "0" for none.
+--       keys and values to put; keys to delete; entries to append, seven words each; the number below which entries
+--       are dropped, "0" for none; and for a new life its name, base, run and offset.
 --
 -- Reply {status, life, version, nonce, now, newest, base, latest, offset, run, changed, points, ranges}: changed are
 -- keys and values since the version that the caller knows. Status:
---   ok
+--   ok       for "write" the reply is only {ok, now}: a write costs by the word
 --   stale    changed says what moved
 --   guess    points and ranges say what is there
 --   clock    the step's moment is not now
@@ -33,7 +33,7 @@
 -- For "settle": ok (the write with this nonce on top of the known version never happened, and never will), again (it
 -- happened), reset (nobody can tell).
 
-local meta, values, keys, changes, ledger = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local meta, values, keys, ledger = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local call, verb = redis.call, ARGV[1]
 local MOST = 4000          -- words in one command: Lua's stack is small
 local RING = 2048          -- versions for which changes are kept
@@ -44,19 +44,25 @@ local LATE = 100000        -- how old the moment of a step may be
 local TURN = 250000        -- how long a turn lasts
 local BACK = 250000        -- a clock that goes back by more is not the clock it was
 
-local m = call('HMGET', meta, 'life', 'version', 'rows', 'newest', 'base', 'latest', 'offset', 'turn_ends', 'turn', 'run', 'nonce')
-local life, version, rows, latest = m[1], tonumber(m[2]), tonumber(m[3]), tonumber(m[6]) or 0
+local life, version, nonce, rows, newest, latest, offset, turn_ends = string.match(
+  call('HGET', meta, 'state') or '', '^([^|]*)|(%d+)|(%x*)|(%d+)|(%d+)|(%d+)|(-?%d+)|(%d+)$')
 local t = call('TIME')
-local now = t[1] * 1000000 + t[2] + (tonumber(m[7]) or 0)
+local now = t[1] * 1000000 + t[2] + (offset or 0)
+version, latest = tonumber(version), tonumber(latest) or 0
 if now < latest and latest - now <= BACK then now = latest end
 
 local points, ranges, changed, empty = {}, {}, {}, true
 
 local function text(number) return string.format('%.0f', number) end
 
+local function state(...)
+  call('HSET', meta, 'state', table.concat({...}, '|'))
+end
+
 local function reply(status)
-  return {status, life, version or -1, m[11] or '', now, tonumber(m[4]) or 0, tonumber(m[5]) or 0, latest, tonumber(m[7]) or 0,
-    m[10] or '', changed, points, ranges}
+  local rest = call('HMGET', meta, 'base', 'run')
+  return {status, life or false, version or -1, nonce or '', now, tonumber(newest) or 0, tonumber(rest[1]) or 0, latest,
+    tonumber(offset) or 0, rest[2] or '', changed, points, ranges}
 end
 
 local function fetch(found)
@@ -111,26 +117,30 @@ local known = tonumber(ARGV[3])
 if verb == 'settle' then
   local slot = (known or 0) + 1
   if (version or 0) >= slot then
-    local line = call('HGET', changes, slot % RING) or ''
-    local number, nonce = string.match(line, '^(%d+)\255(%x*)')
+    local line = call('HGET', meta, slot % RING) or ''
+    local number, used = string.match(line, '^(%d+)\255(%x*)')
     if number ~= text(slot) then return reply('reset') end
-    return reply(nonce == ARGV[5] and 'again' or 'ok')
+    return reply(used == ARGV[5] and 'again' or 'ok')
   end
   -- An empty version in its place: if the write still comes, it comes too late.
-  call('HSET', changes, slot % RING, text(slot) .. SEAM .. SEAM)
-  call('HSET', meta, 'version', text(slot), 'nonce', '')
+  call('HSET', meta, slot % RING, text(slot) .. SEAM .. SEAM)
+  state(life, text(slot), '', rows, newest, text(latest), offset, turn_ends)
   return reply('ok')
 end
 
-if life and (call('HLEN', values) ~= rows or call('ZCARD', keys) ~= rows) then return reply('damaged') end
-if known and (not version or known > version or (known == version and ARGV[7] ~= m[11])) then return reply('astray') end
+-- What the caller knows was so once; only who looks at something new can be misled by rows that vanished.
+if life and (verb == 'look' or ARGV[8] ~= '0' or ARGV[9] ~= '0') then
+  local count = tonumber(rows)
+  if call('HLEN', values) ~= count or call('ZCARD', keys) ~= count then return reply('damaged') end
+end
+if known and (not version or known > version or (known == version and ARGV[7] ~= nonce)) then return reply('astray') end
 if known and known ~= version then
   if version - known > FAR then return reply('reset') end
-  local line = call('HGET', changes, known % RING) or ''
+  local line = call('HGET', meta, known % RING) or ''
   if string.match(line, '^%d+\255(%x*)') ~= ARGV[7] then return reply('astray') end
   local slots, seen = {}, {}
   for v = known + 1, version do slots[#slots + 1] = v % RING end
-  for i, line in ipairs(call('HMGET', changes, unpack(slots))) do
+  for i, line in ipairs(call('HMGET', meta, unpack(slots))) do
     local number, all, listed = string.match(line or '', '^(%d+)\255%x*\255(%a*)(.*)$')
     if number ~= text(known + i) or all ~= '' then changed = {} return reply('reset') end
     for key in string.gmatch(listed, '\255([^\255]*)') do
@@ -145,15 +155,17 @@ end
 look()
 if verb == 'look' then return reply('ok') end
 
-local turn, begins, turn_ends = ARGV[6], ARGV[6] == 'life', tonumber(m[8]) or 0
-local has_turn = turn ~= '' and m[9] == turn
+local turn, begins = ARGV[6], ARGV[6] == 'life'
+local taken = (tonumber(turn_ends) or 0) >= now
+local has_turn = taken and turn ~= '' and call('HGET', meta, 'turn') == turn
 local function refuse(status)
-  if turn ~= '' and not begins and (turn_ends < now or has_turn) then
-    call('HSET', meta, 'turn', turn, 'turn_ends', text(now + TURN))
+  if turn ~= '' and not begins and (has_turn or not taken) then
+    call('HSET', meta, 'turn', turn)
+    state(life, text(version), nonce, rows, newest, text(latest), offset, text(now + TURN))
   end
   return reply(status)
 end
-if turn_ends >= now and not has_turn and not begins then return reply('turn') end
+if taken and not has_turn and not begins then return reply('turn') end
 if known ~= version then return refuse('stale') end
 if not empty then return refuse('guess') end
 local moment = tonumber(ARGV[4])
@@ -161,9 +173,9 @@ if not begins and (moment > now or now - moment > LATE or moment < latest) then 
 
 -- From here on everything is written.
 
-version = (version or 0) + 1
-local touched = {text(version), ARGV[5], ''}
-rows = rows or 0
+local stamp = text((version or 0) + 1)
+local touched = {stamp, ARGV[5], ''}
+rows = tonumber(rows) or 0
 local puts = tonumber(ARGV[at])
 for first = at + 1, at + 2 * puts, MOST do
   local last, scored = math.min(first + MOST - 1, at + 2 * puts), {}
@@ -187,21 +199,20 @@ for first = at + 1, at + gone, MOST do
   for i = first, last do touched[#touched + 1] = ARGV[i] end
 end
 at = at + gone + 1
-if #touched > MANY then touched = {touched[1], ARGV[5], 'all'} end
-call('HSET', changes, version % RING, table.concat(touched, SEAM))
-
-local set = {'version', touched[1], 'nonce', ARGV[5], 'rows', text(rows), 'latest', ARGV[4]}
 local entries = tonumber(ARGV[at])
 for i = at + 1, at + 7 * entries, 7 do
-  call('XADD', ledger, ARGV[i] .. '-0', 'at', ARGV[i + 1], 'agent', ARGV[i + 2], 'role', ARGV[i + 3],
+  newest = ARGV[i]
+  call('XADD', ledger, newest .. '-0', 'at', ARGV[i + 1], 'agent', ARGV[i + 2], 'role', ARGV[i + 3],
     'kind', ARGV[i + 4], 'summary', ARGV[i + 5], 'details', ARGV[i + 6])
-  set[9], set[10] = 'newest', ARGV[i]
 end
 at = at + 7 * entries + 1
-if has_turn then set[#set + 1] = 'turn_ends' set[#set + 1] = '0' end
-local fields = tonumber(ARGV[at])
-for i = at + 1, at + 2 * fields do set[#set + 1] = ARGV[i] end
-at = at + 2 * fields + 1
 if ARGV[at] ~= '0' then call('XTRIM', ledger, 'MINID', ARGV[at] .. '-0') end
-call('HSET', meta, unpack(set))
-return {'ok', life, version, ARGV[5], now, 0, 0, 0, 0, '', {}, {}, {}}
+if begins then
+  life, offset = ARGV[at + 1], ARGV[at + 4]
+  call('HSET', meta, 'base', ARGV[at + 2], 'run', ARGV[at + 3])
+end
+if has_turn then turn_ends = '0' end
+if #touched > MANY then touched = {stamp, ARGV[5], 'all'} end
+call('HSET', meta, stamp % RING, table.concat(touched, SEAM), 'state', table.concat(
+  {life, stamp, ARGV[5], rows, newest or '0', ARGV[4], offset, turn_ends or '0'}, '|'))
+return {'ok', now}

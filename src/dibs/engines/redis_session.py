@@ -149,11 +149,11 @@ class Session:
             if verdict.why != lives.FRESH and self._renew is not None:
                 self._renew(txn, verdict.why)
             offset = header.offset - int(verdict.jump * 1e6)
-            meta = ("life", name, "base", base, "run", run, "offset", offset)
-            answer = link.write(txn, os.urandom(9).hex(), "life", meta, until, 0)
-            if answer.status == "ok":
+            nonce = os.urandom(9).hex()
+            answer = link.write(txn, nonce, "life", until, life=(name, base, run, offset))
+            if answer is None:
                 link.shift(-verdict.jump)
-                link.keep(txn, answer)
+                link.keep(txn, nonce)
                 link.life, link.base = name, base
                 self._memory = lives.seen(link, self.sources)
                 remember(self._memory_path, self._memory, firmly=True)
@@ -169,8 +169,9 @@ class Session:
         names: list[str] = wire.call("HKEYS", link.key("values"), until=until)
         commands: list[tuple[str | int, ...]] = [("MULTI",), ("DEL", keys)]
         commands += [("ZADD", keys, 0, name) for name in names]
-        torn = f"torn-{os.urandom(6).hex()}"
-        commands += [("HSET", link.key("meta"), "life", torn, "rows", len(names)), ("EXEC",)]
+        state = str(wire.call("HGET", link.key("meta"), "state", until=until)).split("|")
+        state[0], state[3] = f"torn-{os.urandom(6).hex()}", str(len(names))
+        commands += [("HSET", link.key("meta"), "state", "|".join(state)), ("EXEC",)]
         wire.calls(commands, until)
         link.begin(until)
 

@@ -140,6 +140,7 @@ class RedisTxn:
         out: list[str | int] = [len(puts) // 2, *puts, len(gone), *gone, len(self.entries_out)]
         for words in self.entries_out:
             out += words
+        out.append(self.dropped_below)
         return out
 
 

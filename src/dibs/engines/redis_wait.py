@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from dibs.engines.redis_errors import passes, unavailable
-from dibs.engines.redis_link import key_of
+from dibs.engines.redis_link import key_of, newest_in
 from dibs.engines.redis_wire import Cut, NotSent
 
 TYPE_CHECKING = False
@@ -57,10 +57,9 @@ class Waiter:
     def _look(self, until: float) -> int:
         if self._wire is None or not self._wire.usable:
             self._wire = self._session.wire(until)
-        newest = self._wire.call(
-            "HGET", key_of(self._session.project, "meta"), "newest", until=until
-        )
-        return int(newest or 0)
+        meta = key_of(self._session.project, "meta")
+        state = self._wire.call("HGET", meta, "state", until=until)
+        return newest_in(state) if state else 0
 
     def _block(self, after: int, seconds: float) -> None:
         assert self._wire is not None
