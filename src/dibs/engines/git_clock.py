@@ -12,7 +12,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.engines.clock import Sources
-    from dibs.engines.git_cache import Head
+    from dibs.engines.git_head import Head
 
 
 def tick(head: Head, sources: Sources) -> tuple[Head, float]:

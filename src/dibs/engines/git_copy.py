@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.core.values import Record
 from dibs.engines import git_files as files
-from dibs.engines.git_cache import Cache, Head
+from dibs.engines.git_cache import Cache
 from dibs.engines.git_clock import tick
 from dibs.engines.git_commit import render_commit
 from dibs.engines.git_objects import Objects
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dibs.engines.base import Txn
     from dibs.engines.clock import Sources
     from dibs.engines.git_files import Codec
+    from dibs.engines.git_head import Head
     from dibs.engines.git_remote import Remote
     from dibs.engines.git_run import Git, Reader
 

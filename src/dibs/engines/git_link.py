@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 
-from dibs.engines.git_cache import Head, Verdict
 from dibs.engines.git_clock import observe, tick
 from dibs.engines.git_copy import Copy
+from dibs.engines.git_head import Head, Verdict
 from dibs.engines.git_remote import Outcome
 from dibs.engines.git_repo import REMOTE_REF, keep_lost, open_repo, read_ref, write_ref
 from dibs.engines.git_run import TimedOut

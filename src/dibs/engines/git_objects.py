@@ -9,11 +9,11 @@ with a fetch is read from loose files, or from packs through one ``git cat-file`
 from __future__ import annotations
 
 import hashlib
-import os
 import zlib
 
 from dibs.core.values import Record
 from dibs.engines import git_pack as packing
+from dibs.engines.git_trees import FILE, FILES, TREE, Member, content_of, headers, members_of
 from dibs.errors import Misconfigured, Unavailable
 
 TYPE_CHECKING = False
@@ -28,22 +28,12 @@ if TYPE_CHECKING:
     #: Reads an object that is packed: its kind and content; None if it is not there.
     Packed = Callable[[str], tuple[str, bytes] | None]
 
-TREE = "40000"
-FILE = "100644"
-_FILES = (FILE, "100755")
 #: Commits to walk through, looking for an ancestor.
 _FAR = 200
 
 _ADD = "INSERT INTO object(oid, kind, size, content, n, packed) VALUES (?, ?, ?, ?, ?, ?)"
 _READ = "SELECT kind, content FROM object WHERE oid = ?"
 _PACKED = "SELECT oid, kind, size, content FROM object"
-
-
-class Member(Record):
-    """What a tree says of one name in it."""
-
-    mode: str
-    oid: str
 
 
 class Change(Record):
@@ -129,7 +119,7 @@ class Objects:
 
     def root_of(self, commit: str) -> str:
         """Return the tree of a commit; no commit has no tree."""
-        return _headers(self.read(commit)[1], "tree")[0] if commit else ""
+        return headers(self.read(commit)[1], "tree")[0] if commit else ""
 
     def between(self, commit: str, older: str) -> list[str] | None:
         """Return the commits from ``commit`` down to ``older``, without it.
@@ -139,7 +129,7 @@ class Objects:
         passed: list[str] = []
         while commit != older:
             passed.append(commit)
-            parents = _headers(self.read(commit)[1], "parent")
+            parents = headers(self.read(commit)[1], "parent")
             if len(parents) != 1 or len(passed) > _FAR:
                 return None
             commit = parents[0]
@@ -154,7 +144,7 @@ class Objects:
         found = self._trees.get(oid)
         if found is None:
             content = self.read(oid)[1]
-            found = dict(_members(content, self._hash().digest_size))
+            found = dict(members_of(content, self._hash().digest_size))
             if self._cache.db.in_transaction:  # the next process shall find it without git
                 row = (oid, "tree", len(content), zlib.compress(content, 1), 0, 1)
                 self._cache.run(f"{_ADD} ON CONFLICT(oid) DO NOTHING", row)
@@ -188,7 +178,7 @@ class Objects:
                     members[name] = Member(TREE, below)
         if not members:
             return ""
-        written = self.write("tree", _content(members), number)
+        written = self.write("tree", content_of(members), number)
         self._trees[written] = members
         return written
 
@@ -204,9 +194,9 @@ class Objects:
             return
         below_old = old.oid if old and old.mode == TREE else ""
         below_new = new.oid if new and new.mode == TREE else ""
-        if old and old.mode in _FILES and not (new and new.mode in _FILES):
+        if old and old.mode in FILES and not (new and new.mode in FILES):
             yield Change(path, "")
-        if new and new.mode in _FILES and not (old and old.mode in _FILES and old.oid == new.oid):
+        if new and new.mode in FILES and not (old and old.mode in FILES and old.oid == new.oid):
             yield Change(path, new.oid)
         if below_old != below_new:
             before, after = self.tree(below_old), self.tree(below_new)
@@ -228,32 +218,4 @@ def _in_the_way(path: str) -> Misconfigured:
         f"{path} is a file on the branch, where a folder of ours has to be",
         code="REMOTE_TREE",
         hint="remove it from the branch, or name another branch",
-    )
-
-
-def _headers(commit: bytes, name: str) -> list[str]:
-    lines = commit.partition(b"\n\n")[0].decode("utf-8", "replace").split("\n")
-    return [line[len(name) + 1 :] for line in lines if line.startswith(name + " ")]
-
-
-def _members(content: bytes, size: int) -> Iterator[tuple[str, Member]]:
-    at = 0
-    while at < len(content):
-        space = content.index(b" ", at)
-        end = content.index(b"\0", space)
-        mode, name = content[at:space].decode(), os.fsdecode(content[space + 1 : end])
-        at = end + 1 + size
-        yield name, Member(mode, content[end + 1 : at].hex())
-
-
-def _content(members: dict[str, Member]) -> bytes:
-    rows = []
-    for name, member in members.items():
-        raw = os.fsencode(name)
-        # git sorts a folder as if its name ended in a slash
-        rows.append((raw + b"/" if member.mode == TREE else raw, raw, member))
-    rows.sort()
-    return b"".join(
-        b"%s %s\0%s" % (member.mode.encode(), raw, bytes.fromhex(member.oid))
-        for _, raw, member in rows
     )

@@ -11,7 +11,8 @@ import json
 import time
 
 from dibs.engines import git_errors as failures
-from dibs.engines.git_cache import Verdict, pause
+from dibs.engines.git_cache import pause
+from dibs.engines.git_head import Verdict
 from dibs.engines.git_remote import Outcome
 from dibs.engines.sqlite_errors import busy
 from dibs.errors import DibsError, Misconfigured, Unavailable, Unknown
@@ -30,7 +31,7 @@ _LEAST = 0.5
 #: For so long after a commit of another machine was seen, a winner lets others go first.
 _RIVALRY = 5.0
 #: How many times as long as a push takes that is, and how long a machine pushes without any such pause.
-_GAP = 3.0
+_GAP = 1.0
 _BURST = 0.5
 
 
