@@ -558,3 +558,18 @@ def test_each_call_ends_within_its_timeout(tmp_path, bare):
 
     assert time.monotonic() - started < 10
     engine.close()
+
+
+def test_two_rivals_who_write_the_same_bytes_do_not_both_win(machine):
+    clocks = Machine(100.0, 5_000.0)
+    ours, theirs = (machine(name, sources=clocks.sources()) for name in ("a", "b"))
+    put(ours, seed="x")
+    theirs.view(lambda txn: None)
+
+    def take(txn):
+        free = txn.get("taken") is None
+        if free:
+            txn.put("taken", "")
+        return free
+
+    assert [ours.transact(take), theirs.transact(take)] == [True, False]
