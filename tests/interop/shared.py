@@ -92,9 +92,11 @@ class Shared:
         self.git("add", "-A", at=clone)
         self.git("commit", "-q", "-m", "some work", at=clone)
         for _ in range(50):
-            if self.git(
-                "push", "--porcelain", "origin", "HEAD:main", at=clone, check=False
-            ).endswith("Done\n"):
+            push = ["git", "push", "-q", "origin", "HEAD:main"]
+            done = subprocess.run(
+                push, cwd=clone, env=self.environ, check=False, capture_output=True
+            )
+            if done.returncode == 0:
                 return
             self.git("pull", "-q", "--rebase", "origin", "main", at=clone)
         raise AssertionError("others were always faster")
