@@ -5,9 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 import pytest
-
-pytest.importorskip("dibs.engines.git")
-
 from tests.interop.shared import SCRIPT, Shared, dibs_queue
 from tests.services.crew import caller
 
