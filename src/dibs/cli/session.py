@@ -46,7 +46,7 @@ class Session:
 
     def now(self) -> float:
         """Return the moment on the engine's clock."""
-        return self.project.desk.look(lambda book: book.now)
+        return self.project.engine.view(lambda txn: txn.now)
 
     def show(self, shape: Callable[[], Any], text: Callable[[], None]) -> None:
         """Print the answer: JSON if it was asked for, else text for people.

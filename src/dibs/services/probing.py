@@ -8,6 +8,7 @@ import time
 from dibs.core.findings import Finding, Level
 from dibs.core.index import Range
 from dibs.core.values import Record
+from dibs.errors import Unavailable
 from dibs.services.closing import Why, closure
 from dibs.services.migration import PROBE
 
@@ -33,6 +34,8 @@ class Measured(Record):
 def is_open(engine: Engine) -> list[Finding]:
     """Say whether agents can work in this store: nothing where they can."""
     found = engine.view(closure)
+    if engine.as_of is not None:
+        raise Unavailable("the remote cannot be reached", hint="try again when it is back")
     if found is None:
         return []
     if found.why == Why.MOVED:

@@ -1,0 +1,335 @@
+"""``dibs engine``, and answers of an engine that cannot be reached."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+from tests.servers import RedisServer, free_port
+
+#: Runs the command in a process that is killed where it would call a method of the mover.
+KILLED = """
+import os, signal, sys
+from dibs.services.migration import Migration
+def die(*_): os.kill(os.getpid(), signal.SIGKILL)
+setattr(Migration, sys.argv.pop(1), die)
+from dibs.cli import program
+program()
+"""
+
+git_care = pytest.mark.xfail(
+    find_spec("dibs.engines.git_care") is None,
+    reason="what the git engine says of itself is not there yet",
+    raises=AssertionError,
+    strict=True,
+)
+
+
+@pytest.fixture
+def project(repo, monkeypatch):
+    """A name for the project on Redis."""
+    monkeypatch.setenv("DIBS_PROJECT", "demo")
+
+
+@pytest.fixture
+def origin(repo, git_remote):
+    """A bare repository as origin."""
+    subprocess.run(["git", "remote", "add", "origin", git_remote.path], check=True)
+    return git_remote
+
+
+def use(monkeypatch, url):
+    monkeypatch.setenv("DIBS_ENGINE", url)
+
+
+def test_check_says_what_the_embedded_store_promises_and_how_fast_it_is(dibs):
+    answer = dibs("engine", "check")
+
+    assert answer.status == 0
+    assert "durability" in answer.out
+    assert "ms (median)" in answer.out
+    assert answer.out.splitlines()[-1] == "safe: sqlite can be used, with one limit to know"
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "memory", "redis", pytest.param("git", marks=git_care)])
+def test_check_answers_in_json_for_every_engine(dibs, project, redis_url, origin, kind):
+    url = {"sqlite": "sqlite", "memory": "memory:", "redis": redis_url, "git": "git:origin"}[kind]
+
+    answer = dibs("engine", "check", url, "--json")
+
+    assert answer.status == 0
+    assert answer.json["engine"] == url
+    assert answer.json["safe"] is True
+    assert {"level", "what", "text"} == set(answer.json["findings"][0])
+    assert answer.json["measured"]["transaction_ms"] > 0
+    assert answer.json["measured"]["view_ms"] > 0
+
+
+def test_check_leaves_nothing_behind(dibs, project, redis_url, redis_server):
+    dibs("engine", "check", redis_url)
+
+    with redis_server.client(redis_url) as client:
+        assert client.hlen("dibs:{demo}:values") == 0
+        assert client.xlen("dibs:{demo}:ledger") == 0
+
+
+def test_check_looks_at_the_engine_of_the_settings(dibs, project, redis_url, monkeypatch):
+    use(monkeypatch, redis_url)
+
+    assert dibs("engine", "check", "--json").json["engine"] == redis_url
+
+
+@pytest.mark.parametrize("kind", ["redis", "git"])
+def test_an_engine_that_cannot_be_reached_is_unavailable(dibs, project, repo, kind):
+    url = f"redis://127.0.0.1:{free_port()}/0" if kind == "redis" else f"git:{repo}/nowhere.git"
+    dibs("claim", "a", agent="alice")
+
+    for words in (("check", url), ("migrate", url, "sqlite"), ("migrate", "sqlite", url)):
+        answer = dibs("engine", *words)
+
+        assert answer.status == 69
+        assert answer.out == ""
+        assert len(answer.err.splitlines()) == 1
+    assert dibs("status").status == 0
+
+
+@pytest.mark.parametrize("kind", ["redis", pytest.param("git", marks=git_care)])
+def test_what_cannot_be_reached_is_not_repaired(dibs, project, repo, kind):
+    url = f"redis://127.0.0.1:{free_port()}/0" if kind == "redis" else f"git:{repo}/nowhere.git"
+
+    assert dibs("engine", "repair", url).status == 69
+
+
+def test_check_does_not_take_what_was_known_earlier_for_an_answer(dibs, origin, monkeypatch):
+    use(monkeypatch, "git:origin")
+    assert dibs("claim", "a", agent="alice").status == 0
+    os.rename(origin.path, origin.path + ".away")
+
+    assert dibs("engine", "check").status == 69
+
+
+def test_check_repeats_why_an_unsafe_engine_is_refused(dibs, project, tmp_path):
+    with RedisServer(tmp_path / "redis", "maxmemory-policy allkeys-lru") as server:
+        answer = dibs("engine", "check", server.url)
+
+    assert answer.status == 78
+    assert "maxmemory-policy is allkeys-lru" in answer.err
+
+
+def test_no_password_is_ever_printed(dibs, project, tmp_path):
+    with RedisServer(tmp_path / "redis", password="right-7712") as server:
+        wrong = server.url.replace("right-7712", "wrong-9934")
+        dibs("claim", "a", agent="alice")
+        dibs("release", "--all", agent="alice")
+        answers = [
+            dibs("engine", "check", wrong),
+            dibs("engine", "check", wrong, "--json"),
+            dibs("engine", "check", server.url),
+            dibs("engine", "check", server.url, "--json"),
+            dibs("engine", "migrate", "sqlite", wrong),
+            dibs("engine", "migrate", "sqlite", server.url),
+            dibs("status"),
+            dibs("log"),
+            dibs("engine", "check"),
+            dibs("engine", "repair", server.url, "--json"),
+        ]
+
+    said = "".join(answer.out + answer.err for answer in answers)
+    assert "right-7712" not in said
+    assert "wrong-9934" not in said
+    assert [a.status for a in answers] == [78, 78, 0, 0, 78, 0, 78, 0, 78, 0]
+    assert "://***@127.0.0.1" in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", " ", "--", "nonsense", "nonsense:x", "x" * 5000, "\x1b[31mred", "a\nb",
+        "sqlite://relative", "sqlite:x", "unix://relative", "redis:", "redis://h:x", "redis://h:99999",
+        "redis://:se/cr?et@h", "redis://:secret#x@h:y", "redis://u:secret@h/0/1", "redis://h?x=secret@y",
+        "git:--upload-pack=touch", "git:ext::sh", "git:nowhere", "git://-x/y",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("verb", ["check", "migrate"])
+def test_a_url_that_cannot_be_gets_one_clear_line(dibs, project, url, verb):
+    words = ["--", url] if verb == "check" else ["--", "sqlite", url]
+    dibs("claim", "a", agent="alice")
+    dibs("release", "--all", agent="alice")
+
+    answer = dibs("engine", verb, *words)
+
+    assert answer.status in {64, 65, 69, 78}
+    assert answer.out == ""
+    assert len(answer.err.splitlines()) == 1
+    assert len(answer.err) < 700
+    assert "\x1b" not in answer.err
+    assert "secret" not in answer.err
+    assert dibs("status").status == 0
+
+
+def test_memory_is_not_moved(dibs):
+    for words in (("memory:", "sqlite"), ("sqlite", "memory:")):
+        assert dibs("engine", "migrate", *words).status == 65
+
+
+def test_repair_says_what_was_done_or_that_nothing_was(dibs, project, redis_url):
+    dibs("claim", "a", agent="alice")
+
+    assert "folded" in dibs("engine", "repair").out
+    assert dibs("engine", "repair", redis_url).out.startswith("there was nothing to repair\n")
+    assert dibs("engine", "repair", redis_url, "--json").json["done"] == []
+
+
+@git_care
+def test_repair_looks_after_a_git_remote(dibs, origin):
+    assert dibs("engine", "repair", "git:origin").status == 0
+
+
+@pytest.mark.parametrize("kind", ["redis", "git"])
+def test_a_project_moves_and_everybody_who_stays_is_told(
+    dibs, project, redis_url, origin, kind, monkeypatch
+):
+    url = redis_url if kind == "redis" else "git:origin"
+    dibs("claim", "src/a.py", agent="alice")
+    dibs("release", "--all", agent="alice")
+
+    answer = dibs("engine", "migrate", "sqlite", url, "--json")
+
+    assert answer.status == 0
+    assert answer.json["verified"] is True
+    assert answer.json["setting"] == f'engine = "{url}"'
+    left = dibs("claim", "src/a.py", agent="bob")
+    assert left.status == 78
+    assert f'write engine = "{url}" into dibs.toml' in left.err
+    use(monkeypatch, url)
+    granted = dibs("claim", "src/a.py", "--json", agent="bob")
+    assert granted.json["token"] > answer.json["newest"]
+    assert "the state came here from sqlite" in dibs("log").out
+
+
+def test_a_project_goes_there_and_back(dibs, project, redis_url, monkeypatch):
+    dibs("claim", "src/a.py", agent="alice")
+    dibs("engine", "migrate", "sqlite", redis_url, "--force")
+
+    answer = dibs("engine", "migrate", redis_url, "sqlite", "--force")
+
+    assert answer.status == 0
+    assert '  engine = ""' in answer.out.splitlines()
+    assert "alice" in dibs("who", "src/a.py").out
+    use(monkeypatch, redis_url)
+    assert 'engine = ""' in dibs("status").err
+
+
+def test_a_move_under_the_hands_of_an_agent_needs_a_human_who_says_so(
+    dibs, project, redis_url, monkeypatch
+):
+    dibs("claim", "src/a.py", agent="alice")
+
+    refused = dibs("engine", "migrate", "sqlite", redis_url)
+    not_human = dibs("engine", "migrate", "sqlite", redis_url, "--force", agent="bob")
+    untouched = dibs("who", "src/a.py", "--json").json["paths"][0]["holders"][0]
+    moved = dibs("engine", "migrate", "sqlite", redis_url, "--force")
+
+    assert (refused.status, not_human.status, moved.status) == (77, 77, 0)
+    assert "alice (holds 1" in refused.err
+    assert untouched["agent"] == "alice"
+    use(monkeypatch, redis_url)
+    assert dibs("claim", "src/a.py", agent="bob").status == 3
+    held = dibs("who", "src/a.py", "--json").json["paths"][0]["holders"][0]
+    assert held["token"] == untouched["token"]
+    assert dibs("release", "src/a.py", agent="alice").status == 0
+
+
+def test_a_target_that_is_in_use_is_left_alone(dibs, project, redis_url, monkeypatch):
+    dibs("claim", "a", agent="alice")
+    use(monkeypatch, redis_url)
+    dibs("claim", "b", agent="bob")
+
+    answer = dibs("engine", "migrate", "sqlite", redis_url, "--force", "--json")
+
+    assert answer.status == 77
+    assert answer.json["error"]["code"] == "STORE_NOT_EMPTY"
+    assert dibs("who", "b", "--json").json["paths"][0]["holders"][0]["agent"] == "bob"
+
+
+@pytest.mark.parametrize("where", ["_arrive", "_copy_rows", "_compare", "_leave", "_open"])
+def test_a_move_that_was_killed_says_what_to_do_and_goes_on(
+    dibs, project, redis_url, start, where, monkeypatch
+):
+    dibs("claim", "src/a.py", agent="alice")
+    words = ("engine", "migrate", "sqlite", redis_url, "--force")
+    program = (sys.executable, "-c", KILLED, where)
+    assert start(*words, program=program).wait(30) == -signal.SIGKILL
+
+    stopped = dibs("claim", "b", agent="bob")
+    with monkeypatch.context() as there:
+        use(there, redis_url)
+        closed = dibs("claim", "b", agent="bob").status if where != "_arrive" else 69
+    again = dibs(*words)
+
+    assert stopped.status == (78 if where == "_open" else 69)
+    assert "engine" in stopped.err
+    assert closed == 69
+    assert again.status == 0, again.err
+    use(monkeypatch, redis_url)
+    assert "alice" in dibs("who", "src/a.py").out
+
+
+def test_a_move_that_was_killed_can_be_cancelled(dibs, project, redis_url, start):
+    dibs("claim", "src/a.py", agent="alice")
+    words = ("engine", "migrate", "sqlite", redis_url)
+    program = (sys.executable, "-c", KILLED, "_compare")
+    assert start(*words, "--force", program=program).wait(30) == -signal.SIGKILL
+
+    answer = dibs(*words, "--cancel")
+
+    assert answer.status == 0
+    assert "alice" in dibs("who", "src/a.py").out
+    assert dibs(*words, "--cancel", "--json").json == {"engine": "sqlite", "cancelled": False}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("status",), ("who", "a"), ("check", "a"), ("agent", "ls"), ("agent", "show", "alice"),
+     ("log", "--summary"), ("task", "ls")],
+    ids="-".join,
+)  # fmt: skip
+def test_an_answer_of_an_engine_out_of_reach_says_from_when_it_is(dibs, origin, monkeypatch, words):
+    use(monkeypatch, "git:origin")
+    dibs("claim", "a", agent="alice")
+    fresh = dibs(*words, "--json", agent="bob" if words[0] == "check" else "")
+    os.rename(origin.path, origin.path + ".away")
+
+    text = dibs(*words, agent="bob" if words[0] == "check" else "")
+    shaped = dibs(*words, "--json", agent="bob" if words[0] == "check" else "")
+
+    assert "as_of" not in fresh.json
+    assert fresh.err == ""
+    assert text.status == fresh.status
+    assert text.err.startswith("dibs: as of ")
+    assert text.err.endswith(", the remote cannot be reached\n")
+    assert shaped.json["as_of"] > 1_700_000_000
+    assert shaped.err == ""
+
+
+def test_a_log_of_an_engine_out_of_reach_says_so_beside_its_array(dibs, origin, monkeypatch):
+    use(monkeypatch, "git:origin")
+    dibs("claim", "a", agent="alice")
+    os.rename(origin.path, origin.path + ".away")
+
+    answer = dibs("log", "--json")
+
+    assert isinstance(answer.json, list)
+    assert answer.err.startswith("dibs: as of ")
+
+
+def test_nothing_is_claimed_from_an_engine_out_of_reach(dibs, origin, monkeypatch):
+    use(monkeypatch, "git:origin")
+    dibs("claim", "a", agent="alice")
+    os.rename(origin.path, origin.path + ".away")
+
+    assert dibs("claim", "b", agent="bob").status == 69
