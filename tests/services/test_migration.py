@@ -410,6 +410,24 @@ def test_of_two_movers_at_once_only_the_later_one_goes_on():
     assert Team(target).claims.all()[0][0].claim.agent == "alice"
 
 
+def test_a_mover_stops_when_another_has_begun_to_clear_its_copy():
+    crew, target = Crew(), MemoryEngine()
+    crew.claim("alice", "a")
+    fuse = Fuse(4)  # after the first rows are gone
+
+    def tell(line):
+        if line.startswith("compared"):
+            with pytest.raises(Killed):
+                move(Dying(crew.engine, fuse), Dying(target, fuse), force=True)
+
+    with pytest.raises(Unavailable, match="somebody else"):
+        move(crew.engine, target, force=True, tell=tell)
+
+    assert (why(crew.engine), why(target)) == ("moving", "arriving")
+    assert move(crew.engine, target, force=True).claims == 1
+    assert isinstance(Team(target).claim("bob", "a"), Denied)
+
+
 def test_a_copy_that_differs_is_noticed_and_the_old_store_is_not_left():
     crew, target = Crew(), MemoryEngine()
     crew.claim("alice", "a")

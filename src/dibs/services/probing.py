@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from dibs.engines.base import Engine, Txn
 
-#: How often each is measured, unless that takes longer than ``ENOUGH`` seconds.
+#: How often each is measured; less often once that took ``ENOUGH`` seconds, as each may be a push.
 ROUNDS = 5
-ENOUGH = 2.0
+ENOUGH = 0.25
 
 
 class Measured(Record):
