@@ -7,6 +7,14 @@ import itertools
 import pytest
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_of_this_run(tmp_path_factory):
+    """Keep what this machine knows of remotes out of the home of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory):
     """A redis-server for the whole run; a test that harms it starts one of its own."""

@@ -69,6 +69,10 @@ def is_there(place: Place) -> bool:
     url = place.loaded.config.engine
     if url.partition(":")[0] in {"", "sqlite"}:
         return _there(_database(place, url))
+    if url.startswith("git:"):
+        from dibs.remotes import resolve
+
+        return os.path.exists(_copy_of(place, resolve(place.repository, url)))
     return os.path.exists(_elsewhere(place, url))
 
 
@@ -102,9 +106,10 @@ def _open_git(place: Place, url: str) -> Engine:
     from dibs.services.lockfiles import LockFiles
 
     config, origins = place.loaded
+    address = resolve(place.repository, url)
     return GitEngine(
-        resolve(place.repository, url),
-        state=_elsewhere(place, url),
+        address,
+        state=_copy_of(place, address),
         branch=config.git_branch,
         timeout=GIT_TIMEOUT if origins["timeout"] == DEFAULT else config.timeout,
         poll=config.git_poll,
@@ -126,16 +131,29 @@ def _renewal(place: Place) -> Callable[[Txn, str], None]:
 
 
 def _elsewhere(place: Place, url: str) -> str:
-    """Return where this machine keeps what it knows of a store that lies elsewhere."""
+    """Return the file in which this machine keeps what it knows of a Redis store."""
+    name = f"redis-{_digest(url.rpartition('@')[2], place.loaded.config.project)}.json"
+    return os.path.join(place.repository.state, name)
+
+
+def _copy_of(place: Place, address: str) -> str:
+    """Return the folder in which this machine keeps its copy of a branch.
+
+    All clones that a user has on a machine share it, and with it what they push and what they have seen.
+    """
+    home = os.path.expanduser("~")
+    base = os.environ.get("XDG_STATE_HOME") or (
+        os.path.join(home, ".local", "state") if os.path.isabs(home) else ""
+    )
+    folder = os.path.join(base, "dibs") if base else place.repository.state
+    return os.path.join(folder, f"git-{_digest(address, place.loaded.config.git_branch)}")
+
+
+def _digest(*words: str) -> str:
     from hashlib import sha256
 
-    config = place.loaded.config
-    what = "\n".join((url.rpartition("@")[2], config.project, config.git_branch))
-    digest = sha256(what.encode("utf-8", "surrogateescape")).hexdigest()[:12]
-    kind = "git" if url.startswith("git:") else "redis"
-    return os.path.join(
-        place.repository.state, f"{kind}-{digest}{'' if kind == 'git' else '.json'}"
-    )
+    text = "\n".join(words)
+    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 def _open_sqlite(place: Place, url: str, *, anew: bool) -> Engine:

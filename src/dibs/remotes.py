@@ -28,15 +28,16 @@ def resolve(repository: Repository, url: str) -> str:
             code="ENGINE",
             field="engine",
         )
-    from dibs.engines.git_remote import remote_url
-
-    found = remote_url(repository.common, rest)
+    found = _address(repository, rest)
     return os.path.join(repository.root, found) if _is_path(found) else found
 
 
 def project_name(repository: Repository) -> str:
     """Return the name that all clones of a repository share: where they come from, and a digest of it."""
-    address = _origin(repository)
+    try:
+        address = _address(repository, ORIGIN)
+    except Misconfigured:
+        address = ""
     if not address:
         raise Misconfigured(
             "clones on other machines cannot know this project: it has neither a name nor a remote origin",
@@ -53,30 +54,36 @@ def project_name(repository: Repository) -> str:
     return f"{readable[:40]}-{digest}"
 
 
-def _origin(repository: Repository) -> str:
-    """Read the address of origin; the common case takes no process."""
-    section = f'[remote "{ORIGIN}"]'
-    inside, found, includes = False, "", False
-    try:
-        with open(
-            os.path.join(repository.common, "config"), encoding="utf-8", errors="replace"
-        ) as file:
-            for raw in file:
-                line = raw.strip()
-                if line.startswith("["):
-                    inside = line == section
-                    includes = includes or line.lower().startswith("[include")
-                elif inside:
-                    key, _, value = line.partition("=")
-                    if key.strip().lower() == "url":
-                        found = value.strip().strip('"')
-    except OSError:
-        return ""
-    if found or not includes:
+def _address(repository: Repository, name: str) -> str:
+    """Return the address of a remote; the common case takes no process."""
+    found = _written(os.path.join(repository.common, "config"), f'[remote "{name}"]')
+    if found:
         return found
     from dibs.engines.git_remote import remote_url
 
-    return remote_url(repository.common, ORIGIN)
+    return remote_url(repository.common, name)
+
+
+def _written(path: str, section: str) -> str:
+    """Read a remote's address from a git configuration; nothing where only git can tell what it means."""
+    inside, found = False, ""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            lines = [line.strip() for line in file]
+    except OSError:
+        return ""
+    for line in lines:
+        if line.startswith("["):
+            inside = line == section
+            if line[1:].lower().startswith(("include", "url ")):
+                return ""
+        elif inside:
+            key, _, value = line.partition("=")
+            if key.strip().lower() == "pushurl":
+                return ""
+            if key.strip().lower() == "url":
+                found = value.strip()
+    return "" if set(found) & set('"\\#;') else found
 
 
 def _plain(address: str, root: str) -> str:

@@ -1,28 +1,28 @@
-"""The git engine keeps the contract: as processes of one machine, and as machines of their own."""
+"""The git engine keeps the contract: by path and over the network, in one machine and in several."""
 
 from __future__ import annotations
-
-import subprocess
 
 import pytest
 
 from dibs.engines.git import GitEngine
-from dibs.testing import SharedEngineContract
+from dibs.testing import NewLifeContract, SharedEngineContract
 
 
-class TestOneMachine(SharedEngineContract):
+class GitContract(SharedEngineContract):
+    """All handles are processes of one machine."""
+
     times = 10
 
     @pytest.fixture
-    def connect(self, tmp_path):
-        bare = tmp_path / "remote.git"
-        subprocess.run(["git", "init", "-q", "--bare", bare], check=True)
-        arguments = f"{str(bare)!r}, state={str(tmp_path / 'state')!r}, poll=0.2"
-        self.elsewhere = f"from dibs.engines.git import GitEngine\nengine = GitEngine({arguments})"
+    def connect(self, url, tmp_path):
+        self.elsewhere = (
+            "from dibs.engines.git import GitEngine\n"
+            f"engine = GitEngine({url!r}, state={str(tmp_path / 'state')!r}, poll=0.2)"
+        )
         opened = []
 
-        def connect():
-            opened.append(GitEngine(str(bare), state=tmp_path / "state", poll=0.2))
+        def connect(**options):
+            opened.append(GitEngine(url, state=tmp_path / "state", poll=0.2, **options))
             return opened[-1]
 
         yield connect
@@ -30,24 +30,47 @@ class TestOneMachine(SharedEngineContract):
             engine.close()
 
 
+class TestByPath(GitContract, NewLifeContract):
+    @pytest.fixture
+    def url(self, git_remote):
+        return git_remote.path
+
+    @pytest.fixture
+    def forget(self, git_remote):
+        return lambda: git_remote.git("update-ref", "-d", "refs/heads/dibs")
+
+
+class TestByDaemon(GitContract):
+    @pytest.fixture
+    def url(self, git_remote):
+        return git_remote.git_url()
+
+
+class TestByHttp(GitContract):
+    @pytest.fixture
+    def url(self, git_remote):
+        return git_remote.http_url()
+
+
 class TestManyMachines(SharedEngineContract):
+    """Each handle is a machine of its own."""
+
     times = 10
     patience = 1.0
 
     @pytest.fixture
-    def connect(self, tmp_path):
-        bare = tmp_path / "remote.git"
-        subprocess.run(["git", "init", "-q", "--bare", bare], check=True)
+    def connect(self, git_remote, tmp_path):
+        url = git_remote.path
         self.elsewhere = (
             "import tempfile\nfrom dibs.engines.git import GitEngine\n"
             f"state = tempfile.mkdtemp(dir={str(tmp_path)!r})\n"
-            f"engine = GitEngine({str(bare)!r}, state=state, poll=0.2)"
+            f"engine = GitEngine({url!r}, state=state, poll=0.2)"
         )
         opened = []
 
         def connect():
             state = tmp_path / f"machine-{len(opened)}"
-            opened.append(GitEngine(str(bare), state=state, poll=0.2))
+            opened.append(GitEngine(url, state=state, poll=0.2))
             return opened[-1]
 
         yield connect

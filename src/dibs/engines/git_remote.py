@@ -230,7 +230,7 @@ def remote_url(git_dir: str, name: str, timeout: float = 5.0) -> str:
 
 def passed_on(git_dir: str, timeout: float = 5.0) -> list[tuple[str, str]]:
     """Return the settings of a user's repository that say how to reach remotes, and nothing else."""
-    if not git_dir:
+    if not git_dir or not _speaks_of_remotes(git_dir):
         return []
     git = Git(os.path.abspath(git_dir))
     argv = ("config", "--local", "--no-includes", "-z", "--get-regexp", r"^(http|url)\.")
@@ -241,6 +241,16 @@ def passed_on(git_dir: str, timeout: float = 5.0) -> list[tuple[str, str]]:
     text = result.out.decode("utf-8", "surrogateescape")
     pairs = [row.partition("\n") for row in text.split("\0") if row]
     return [(name, value) for name, _, value in pairs]
+
+
+def _speaks_of_remotes(git_dir: str) -> bool:
+    """Tell whether it is worth asking git: most repositories have no such settings."""
+    try:
+        with open(os.path.join(git_dir, "config"), encoding="utf-8", errors="replace") as file:
+            text = file.read().lower()
+    except OSError:
+        return True
+    return "[http" in text or "[url" in text
 
 
 def _age(path: str) -> float:

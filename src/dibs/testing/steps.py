@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Connect: TypeAlias = Callable[..., Engine]
 
 #: Seconds after which something that ought to happen counts as not happening.
-LONG = 20.0
+LONG = 60.0
 
 
 class Broken(Exception):
