@@ -9,9 +9,9 @@ SETUP := @scripts/setup
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## watch a crew of scripted agents share a repository (40 seconds)
-	$(SETUP)
-	@$(BIN)/python scripts/demo $(ARGS)
+demo: ## watch a crew share a repository (40 seconds); on two machines: ENGINE=redis, ENGINE=git
+	$(SETUP) $(filter redis,$(ENGINE))
+	@$(BIN)/python scripts/demo $(if $(ENGINE),--engine $(ENGINE)) $(ARGS)
 
 test: check ## run every check and every test
 	$(BIN)/pytest -q -n auto $(ARGS)

@@ -20,16 +20,13 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMPS = VENV / "dibs-setup"
 
+_REDIS = {"apt-get": "redis-server", "dnf": "redis", "apk": "redis", "brew": "redis"}
 #: Programs that a group needs and pip does not have, and who has them under which name.
 PROGRAMS = {
     "": {"git": {"apt-get": "git", "dnf": "git", "apk": "git", "brew": "git"}},
+    "redis": {"redis-server": _REDIS},
     "test": {
-        "redis-server": {
-            "apt-get": "redis-server",
-            "dnf": "redis",
-            "apk": "redis",
-            "brew": "redis",
-        },
+        "redis-server": _REDIS,
         "git-daemon": {"apt-get": "git", "dnf": "git-daemon", "apk": "git-daemon", "brew": "git"},
         "git-http-backend": {
             "apt-get": "git",
@@ -41,8 +38,8 @@ PROGRAMS = {
     },
 }
 #: Extras of the package that a group needs beside its own requirements. A group cannot name them itself:
-#: pip would look for a package of our name in its index.
-EXTRAS = {"test": "all"}
+#: pip would look for a package of our name in its index. The group redis is nothing but such an extra.
+EXTRAS = {"test": "all", "redis": "redis"}
 #: Services that a package brings along. Tests start servers of their own, so they are not wanted.
 SERVICES = {"redis-server": "redis-server.service"}
 INSTALL = {
@@ -158,6 +155,8 @@ def _compile() -> None:
 def _requirements(group: str) -> list[str]:
     """Return a dependency group's requirements; pip itself knows such groups from 25.1 on only."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
+    if group not in groups and group in EXTRAS:
+        return []
     if group not in groups:
         raise SetupError(f"pyproject.toml has no dependency group {group}")
     found: list[str] = []

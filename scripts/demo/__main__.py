@@ -1,4 +1,4 @@
-"""Watch a crew of scripted agents share one repository: python scripts/demo [--plain] [--keep].
+"""Watch a crew of scripted agents share one repository.
 
 Everything goes through the `dibs` command, as it does for users. The exit status is 1 if anything
 did not happen as it must.
@@ -7,60 +7,96 @@ did not happen as it must.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import signal
 import sys
 import tempfile
+import time
 from pathlib import Path
 
+import stages
 import summary
-from crew import Agent, DemoError, make_repository
+from crew import Agent
+from machines import DemoError
 from story import Story
+from story_machines import TwoMachines, TwoMachinesOnGit
 from view import View
 
-CREW = ("alice", "bob", "carol", "dave", "erin")
+#: For each engine, where the crew works, and which story it plays there.
+ENGINES = {
+    "sqlite": (stages.sqlite, Story),
+    "redis": (stages.redis, TwoMachines),
+    "git": (stages.on_git, TwoMachinesOnGit),
+}
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> int:
     """Make the sample repository, tell the story in it, and take it away again."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument(
+        "--engine",
+        choices=ENGINES,
+        default="sqlite",
+        help="one machine (sqlite, the default), or two that share a Redis server or a git remote",
+    )
     parser.add_argument("--plain", action="store_true", help="no live view")
     parser.add_argument("--keep", action="store_true", help="keep the sample repository")
     parser.add_argument("--pace", type=float, default=0.7, help="seconds to read one line")
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in SIGNALS:
+        signal.signal(number, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="dibs-demo-"))
     try:
-        return _play(folder, pace=args.pace, plain=args.plain)
+        return _play(args.engine, folder, pace=args.pace, plain=args.plain)
     except KeyboardInterrupt:
         return 130
+    except (DemoError, TimeoutError) as error:
+        print(f"the demo failed: {error or 'an agent does not answer'}", file=sys.stderr)
+        return 1
     finally:
         if args.keep:
-            print(f"\nThe sample repository is in {folder / 'shop'}")
+            print(f"\nThe sample repository is in {folder}")
         else:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
 
 
-def _play(folder: Path, *, pace: float, plain: bool) -> int:
-    main_tree, hotfix = make_repository(folder)
-    crew = {name: Agent(name, hotfix if name == "erin" else main_tree) for name in CREW}
-    view = View(main_tree, pace=pace, plain=plain)
-    try:
-        with view:
-            story = Story(crew, view, main_tree)
+def _play(engine: str, folder: Path, *, pace: float, plain: bool) -> int:
+    make_stage, make_story = ENGINES[engine]
+    with make_stage(folder) as stage, contextlib.ExitStack() as cleaning:
+        crew: dict[str, Agent] = {}
+        cleaning.callback(_end, crew)
+        for name, machine in stage.places.items():
+            crew[name] = Agent(name, machine)
+        with View(stage, pace=pace, plain=plain) as view:
+            story = make_story(crew, view, stage)
             try:
                 story.tell()
             except DemoError as error:
                 view.fail(f"the demo failed: {error}")
                 return 1
-        summary.show(view.console, main_tree, story.fenced)
-    except DemoError as error:
-        print(f"the demo failed: {error}", file=sys.stderr)
-        return 1
-    finally:
-        for agent in crew.values():
-            agent.end()
+        summary.show(view.console, stage, story.fenced)
     return 0
+
+
+def _end(crew: dict[str, Agent]) -> None:
+    """Send everybody home; from here on no second interrupt leaves anything behind."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    for agent in crew.values():
+        agent.dismiss()
+    for agent in crew.values():
+        agent.end()
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder, also when a command that was broken off is about to write its last file."""
+    for _ in range(20):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.1)
 
 
 if __name__ == "__main__":

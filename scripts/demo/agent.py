@@ -2,12 +2,14 @@
 
 It reads one JSON object for each line: {"id": 1, "words": ["claim", "a.py"]} runs a command,
 {"beat": 1.5} gives a sign of life every 1.5 seconds from now on. It answers each command with one.
+An interrupt ends the command that runs, and not the agent, which works until standard input ends.
 """
 
 from __future__ import annotations
 
 import json
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -16,6 +18,7 @@ from typing import Any
 
 def main(dibs: str) -> None:
     """Work until standard input ends."""
+    signal.signal(signal.SIGINT, lambda *_: None)  # unlike SIG_IGN, this is not handed on
     orders: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_read, args=(orders,), daemon=True).start()
     beat: float | None = None

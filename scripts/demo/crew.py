@@ -1,4 +1,4 @@
-"""The crew: a sample repository, and agents that are real processes."""
+"""The crew: agents that are real processes."""
 
 from __future__ import annotations
 
@@ -12,96 +12,29 @@ import threading
 import time
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-#: The command that this Python's environment has: what a user runs.
-DIBS = str(Path(sys.executable).parent / "dibs")
+from machines import DIBS, Answer, DemoError
+
+if TYPE_CHECKING:
+    from machines import Machine
+
 PATIENCE = 60.0
-
-FILES = (
-    "src/auth/login.py",
-    "src/auth/session.py",
-    "src/api/routes.py",
-    "src/web/page.ts",
-    "docs/api.md",
-)
-
-
-class DemoError(Exception):
-    """Something did not happen as it must."""
-
-
-class Answer(NamedTuple):
-    """What one command said, and when it had ended."""
-
-    words: tuple[str, ...]
-    status: int
-    out: str
-    err: str
-    at: float
-
-    @property
-    def json(self) -> Any:
-        """What it printed, read as JSON."""
-        return json.loads(self.out)
-
-    @property
-    def lines(self) -> list[str]:
-        """What it printed, line by line."""
-        return (self.out + self.err).splitlines()
-
-
-def environment(agent: str = "") -> dict[str, str]:
-    """Return an environment in which nothing of the user's own settings changes the demo."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_"))}
-    kept |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "NO_COLOR": "1"}
-    return {**kept, "DIBS_AGENT": agent} if agent else kept
-
-
-def make_repository(folder: Path) -> tuple[Path, Path]:
-    """Make a git repository with two working trees; return both."""
-    main, hotfix = folder / "shop", folder / "shop-hotfix"
-    for name in FILES:
-        path = main / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{name}\n", "utf-8")
-    author = ["-c", "user.name=Demo", "-c", "user.email=demo@example.com"]
-    for command in (
-        ["init", "-q"],
-        ["add", "."],
-        [*author, "commit", "-qm", "Begin"],
-        ["worktree", "add", "-q", "-b", "hotfix", str(hotfix)],
-    ):
-        git = ["git", "-C", str(main), *command]
-        subprocess.run(git, check=True, env=environment(), capture_output=True)
-    return main, hotfix
-
-
-def run_dibs(tree: Path, *words: str) -> Answer:
-    """Run a command as the human who watches."""
-    done = subprocess.run(
-        [DIBS, *words],
-        check=False,
-        cwd=tree,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
-    return Answer(words, done.returncode, done.stdout, done.stderr, time.monotonic())
+#: Seconds that an agent has for ending what it does.
+GRACE = 5.0
 
 
 class Agent:
     """A scripted agent in its own process group, so that it can be killed and stopped whole."""
 
-    def __init__(self, name: str, tree: Path) -> None:
+    def __init__(self, name: str, machine: Machine) -> None:
         self.name = name
         self._number = 0
         self._pending: dict[int, tuple[tuple[str, ...], Future[Answer]]] = {}
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("agent.py")), DIBS],
-            cwd=tree,
-            env=environment(name),
+            cwd=machine.tree,
+            env=machine.environment(name),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -130,9 +63,20 @@ class Agent:
         """Send a signal to the agent and to the command that it runs."""
         os.killpg(self._process.pid, number)
 
+    def dismiss(self) -> None:
+        """Tell the agent to break off what it does; a command takes its own children along."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            self.signal(signal.SIGCONT)
+            self.signal(signal.SIGINT)
+
     def end(self) -> None:
-        """Kill what is left."""
-        with contextlib.suppress(ProcessLookupError):
+        """Kill what is left after a while."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             self.signal(signal.SIGKILL)
         self._process.wait(PATIENCE)
 

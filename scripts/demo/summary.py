@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from crew import DemoError, run_dibs
+from machines import DemoError
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from machines import Machine
     from rich.console import Console
+    from stages import Stage
 
 Entry = dict[str, Any]
 NEXT = """
@@ -21,11 +21,15 @@ In a repository of your own (with this folder's .venv/bin on your PATH, or after
   dibs status --watch                            see who holds what; docs/tutorial.md goes on"""
 
 
-def show(console: Console, tree: Path, fenced: int) -> None:
+def show(console: Console, stage: Stage, fenced: int) -> None:
     """Print the table, or raise if two claims overlapped at any moment."""
-    entries = run_dibs(tree, "log", "--json", "-n", "1000").json
+    entries, *others = [
+        machine.dibs("log", "--json", "-n", "1000").json for machine in stage.machines
+    ]
+    if any(other != entries for other in others):
+        raise DemoError("the machines read different ledgers")
     kinds = [entry["kind"] for entry in entries]
-    doubles, most = _double_holds(tree, entries)
+    doubles, most = _double_holds(stage.watcher, entries)
     table = Table(title="What the ledger says", title_justify="left", show_header=False)
     for name, count in (
         ("claims granted", kinds.count("lock_acquired")),
@@ -33,6 +37,7 @@ def show(console: Console, tree: Path, fenced: int) -> None:
         ("waits in the queue", kinds.count("lock_queued")),
         ("releases asked for", kinds.count("release_requested")),
         ("claims expired", kinds.count("lock_expired")),
+        *_revoked(kinds),
         ("late holders fenced", fenced),
         ("most claims at once", most),
         ("paths held twice", len(doubles)),
@@ -43,9 +48,16 @@ def show(console: Console, tree: Path, fenced: int) -> None:
     if doubles:
         raise DemoError(f"two claims overlapped: {doubles[0]}")
     print(NEXT)
+    if stage.setting:
+        print(f"  {stage.setting:<47}in dibs.toml of every clone: these commands, on many machines")
 
 
-def _double_holds(tree: Path, entries: list[Entry]) -> tuple[list[str], int]:
+def _revoked(kinds: list[str]) -> list[tuple[str, int]]:
+    revoked = kinds.count("lock_revoked")
+    return [("claims revoked", revoked)] if revoked else []
+
+
+def _double_holds(machine: Machine, entries: list[Entry]) -> tuple[list[str], int]:
     """Replay the ledger; return the overlaps of different agents' claims, and the most at once."""
     held: set[tuple[str, str]] = set()
     pairs: set[tuple[tuple[str, str], tuple[str, str]]] = set()
@@ -53,15 +65,15 @@ def _double_holds(tree: Path, entries: list[Entry]) -> tuple[list[str], int]:
     for entry in entries:
         details = entry["details"]
         patterns = details.get("patterns") or [details.get("pattern")]
-        claims = {(entry["agent"], pattern) for pattern in patterns}
+        claims = {(details.get("holder", entry["agent"]), pattern) for pattern in patterns}
         if entry["kind"] == "lock_acquired":
             held |= claims
             most = max(most, len(held))
             pairs.update(p for p in combinations(sorted(held), 2) if p[0][0] != p[1][0])
-        elif entry["kind"] in {"lock_released", "lock_expired"}:
+        elif entry["kind"] in {"lock_released", "lock_expired", "lock_revoked"}:
             held -= claims
-    return [f"{a} and {b}" for a, b in sorted(pairs) if _overlap(tree, a[1], b[1])], most
+    return [f"{a} and {b}" for a, b in sorted(pairs) if _overlap(machine, a[1], b[1])], most
 
 
-def _overlap(tree: Path, one: str, other: str) -> bool:
-    return bool(run_dibs(tree, "explain", "--json", one, other).json["overlap"])
+def _overlap(machine: Machine, one: str, other: str) -> bool:
+    return bool(machine.dibs("explain", "--json", one, other).json["overlap"])

@@ -6,7 +6,6 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Self
 
-from crew import run_dibs
 from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
@@ -14,9 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import RenderableType
+    from stages import Stage
 
 LOOK_EVERY = 0.8
 STYLES = {"scene": "bold cyan", "say": "", "quote": "dim", "fail": "bold red"}
@@ -25,10 +23,10 @@ STYLES = {"scene": "bold cyan", "say": "", "quote": "dim", "fail": "bold red"}
 class View:
     """The story so far, what each agent does, and who holds what."""
 
-    def __init__(self, tree: Path, *, pace: float, plain: bool) -> None:
+    def __init__(self, stage: Stage, *, pace: float, plain: bool) -> None:
         self.console = Console(highlight=False)
         self.pace = pace
-        self._tree = tree
+        self._stage = stage
         self._plain = plain or not self.console.is_terminal
         self._story: list[Text] = []
         self._doing: dict[str, str] = {}
@@ -36,19 +34,22 @@ class View:
         self._seen_at = time.monotonic()
         self._read_until = 0.0
         self._over = threading.Event()
+        self._looking = threading.Thread(target=self._look, daemon=True)
         self._live = Live(get_renderable=self._frame, console=self.console, transient=True)
 
     def __enter__(self) -> Self:
         if not self._plain:
-            threading.Thread(target=self._look, daemon=True).start()
+            self._looking.start()
             self._live.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._leave_time()
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is None:
+            self._leave_time()
         self._over.set()
         if not self._plain:
             self._live.stop()
+            self._looking.join()  # its command must not outlive the folder
             for line in self._story:
                 self.console.print(line)
 
@@ -88,7 +89,7 @@ class View:
 
     def _look(self) -> None:
         while not self._over.wait(LOOK_EVERY):
-            answer = run_dibs(self._tree, "status", "--json")
+            answer = self._stage.watcher.dibs("status", "--json")
             if answer.status == 0:
                 self._seen, self._seen_at = answer.json, answer.at
 
@@ -109,8 +110,16 @@ class View:
     def _agents(self) -> RenderableType:
         table = Table.grid(padding=(0, 2))
         for name, what in self._doing.items():
-            table.add_row(Text(name, style="bold"), Text(what, overflow="ellipsis", no_wrap=True))
+            doing = Text(what, overflow="ellipsis", no_wrap=True)
+            table.add_row(Text(name, style="bold"), *self._machine(name), doing)
         return table
+
+    def _machine(self, agent: str) -> list[Text]:
+        """Say which machine an agent is on, where there are several."""
+        if not self._stage.machines[1:]:
+            return []
+        place = self._stage.places.get(agent)
+        return [Text(place.name if place else "", style="magenta")]
 
     def _claims(self) -> RenderableType:
         table = Table.grid(padding=(0, 2))
@@ -118,10 +127,12 @@ class View:
         for claim in self._seen["claims"]:
             left = max(0.0, claim["expires_in"] - passed)
             style = "yellow" if left < 5 else "green"
-            table.add_row(
-                Text(claim["agent"], style="bold"), claim["pattern"], Text(f"{left:.0f}s", style)
-            )
+            holder = Text(claim["agent"], style="bold")
+            until = Text(f"{left:.0f}s", style)
+            table.add_row(holder, *self._machine(claim["agent"]), claim["pattern"], until)
         for ticket in self._seen["queue"]:
             wants = ", ".join(ticket["patterns"])
-            table.add_row(Text(ticket["agent"], style="dim"), Text(f"waits for {wants}", "dim"), "")
+            waiter = Text(ticket["agent"], style="dim")
+            waits = Text(f"waits for {wants}", "dim")
+            table.add_row(waiter, *self._machine(ticket["agent"]), waits, "")
         return table

@@ -1,0 +1,156 @@
+"""The stages: what the crew works in. One machine with two worktrees, or two machines and what they share."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from machines import DemoError, Machine, git
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FILES = (
+    "src/auth/login.py",
+    "src/auth/session.py",
+    "src/api/routes.py",
+    "src/web/page.ts",
+    "docs/api.md",
+)
+AUTHOR = ("-c", "user.name=Demo", "-c", "user.email=demo@example.com")
+#: How often another port is tried when somebody was faster at the first.
+TRIES = 5
+READY = 10.0
+
+
+class Stage(NamedTuple):
+    """Where each agent works; the human who watches sits at the first machine."""
+
+    machines: tuple[Machine, ...]
+    places: dict[str, Machine]
+    #: What the machines share, in words, and what users write to share the like.
+    shared: str = ""
+    setting: str = ""
+    #: The repository that both machines were cloned from.
+    origin: Path | None = None
+
+    @property
+    def watcher(self) -> Machine:
+        """The machine that the human sits at."""
+        return self.machines[0]
+
+
+@contextlib.contextmanager
+def sqlite(folder: Path) -> Iterator[Stage]:
+    """One machine: a repository with two working trees."""
+    main, hotfix = folder / "shop", folder / "shop-hotfix"
+    _make_repository(main)
+    git(main, "worktree", "add", "-q", "-b", "hotfix", str(hotfix))
+    machine = Machine("", main, {})
+    places = dict.fromkeys(("alice", "bob", "carol", "dave"), machine)
+    yield Stage((machine,), {**places, "erin": machine._replace(tree=hotfix)})
+
+
+@contextlib.contextmanager
+def redis(folder: Path) -> Iterator[Stage]:
+    """Two machines that share a Redis server."""
+    with _redis_server(folder / "redis") as port:
+        stage = _two_machines(folder, {"DIBS_ENGINE": f"redis://127.0.0.1:{port}/0"})
+        shared = f"the Redis server at 127.0.0.1:{port}"
+        yield stage._replace(shared=shared, setting='engine = "redis://host:6379/0"')
+
+
+@contextlib.contextmanager
+def on_git(folder: Path) -> Iterator[Stage]:
+    """Two machines that share nothing but a git remote."""
+    stage = _two_machines(folder, {"DIBS_ENGINE": "git:origin", "DIBS_GIT_POLL": "1s"})
+    shared = "the bare repository shop.git, their origin"
+    yield stage._replace(shared=shared, setting='engine = "git:origin"')
+
+
+def _two_machines(folder: Path, engine: dict[str, str]) -> Stage:
+    first, origin = folder / "first", folder / "shop.git"
+    _make_repository(first)
+    git(folder, "clone", "-q", "--bare", str(first), str(origin))
+    # No process is to stay behind in the background.
+    git(origin, "config", "receive.autogc", "false")
+    machines = []
+    for name in ("desk", "laptop"):
+        home = folder / name
+        home.mkdir()
+        git(folder, "clone", "-q", str(origin), str(home / "shop"))
+        machines.append(Machine(name, home / "shop", {"HOME": str(home), **engine}))
+    desk, laptop = machines
+    places = dict.fromkeys(("alice", "bob", "carol"), desk) | dict.fromkeys(
+        ("dave", "erin"), laptop
+    )
+    return Stage((desk, laptop), places, origin=origin)
+
+
+def _make_repository(tree: Path) -> None:
+    for name in FILES:
+        path = tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{name}\n", "utf-8")
+    git(tree, "init", "-q")
+    git(tree, "add", ".")
+    git(tree, *AUTHOR, "commit", "-qm", "Begin")
+
+
+@contextlib.contextmanager
+def _redis_server(folder: Path) -> Iterator[int]:
+    """Run a server with a port and a folder of its own; it says no port of its choice, so we choose."""
+    if not shutil.which("redis-server"):
+        raise DemoError("redis-server is not installed; this installs it: scripts/setup redis")
+    folder.mkdir()
+    for _ in range(TRIES):
+        port = _free_port()
+        with _started(folder, port) as server:
+            if _answers(server, port):
+                yield port
+                return
+    told = (folder / "log").read_text("utf-8", "replace").strip().splitlines()
+    raise DemoError(f"redis-server does not start: {told[-1] if told else 'it says nothing'}")
+
+
+@contextlib.contextmanager
+def _started(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder)]
+    command += ["--save", "", "--appendonly", "yes", "--appendfsync", "always"]
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        yield server
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _answers(server: subprocess.Popen[bytes], port: int) -> bool:
+    """Wait until the server answers; tell whether it does, and no other that has the port."""
+    until = time.monotonic() + READY
+    while server.poll() is None and time.monotonic() < until:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", port), timeout=1) as connection,
+        ):
+            connection.sendall(b"PING\r\n")
+            if connection.recv(16).startswith(b"+PONG"):
+                return server.poll() is None
+        time.sleep(0.02)
+    return False
