@@ -214,6 +214,11 @@ class Dibs:
         """Return the live claims, of one agent or of everybody."""
         return self.project.claims.all(agent)[0]
 
+    @property
+    def as_of(self) -> float | None:
+        """When the answer of the last look was last known to be current; None if it is fresh."""
+        return self.project.engine.as_of
+
     def renew(self, ttl: float | str | None = None) -> Renewed:
         """Give a sign of life for all claims; learn what was lost and who asks."""
         return self.project.holdings.renew(self.caller, ttl=ttl)

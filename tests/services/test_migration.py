@@ -6,6 +6,7 @@ import itertools
 import subprocess
 
 import pytest
+from tests.servers import FaultProxy
 from tests.services.crew import Crew, caller
 
 from dibs.config import Config
@@ -278,6 +279,41 @@ def test_a_store_takes_no_state_back_that_is_not_its_own():
         move(other.engine, first.engine)
 
     assert why(first.engine) == "moved"
+
+
+def test_a_ledger_is_not_cut_while_its_store_is_closed():
+    crew = Crew(ledger_limit=100)
+    crew.engine.transact(lambda txn: [txn.emit(event(n)) for n in range(200)])
+    crew.engine.transact(lambda txn: txn.put(CLOSED, "{}"))
+
+    assert crew.ledger.trim() == 0
+
+    assert len(ledger(crew.engine)) == 200
+
+
+def test_a_move_whose_target_goes_away_is_unavailable_and_goes_on_when_it_is_back(redis_server):
+    crew = Crew()
+    token = crew.claim("alice", "a").token
+    db = next(redis_server.fresh)
+    with FaultProxy(redis_server.port) as proxy:
+        target = RedisEngine(redis_server.url_of(db, proxy.port), "project", timeout=0.5)
+
+        def tell(line):
+            if line.startswith("copied the ledger"):
+                proxy.refuse()
+                proxy.reset()
+
+        with pytest.raises(Unavailable):
+            move(crew.engine, target, force=True, tell=tell)
+        assert why(crew.engine) == "moving"
+        proxy.heal()
+
+        assert move(crew.engine, target, force=True).claims == 1
+
+        assert Team(target).release("alice", "a", token=token)
+        target.close()
+    with redis_server.client(redis_server.url_of(db)) as client:
+        client.flushdb()
 
 
 def test_large_states_move_in_several_transactions(monkeypatch):

@@ -6,6 +6,7 @@ import os
 
 from dibs.core.values import Record
 from dibs.services.book import decode, encode
+from dibs.services.desk import CLOSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,7 +111,11 @@ class Ledger:
         if self._desk.archive:
             _archive(self._desk.archive, old)
         upto = old[-1].seq
-        return self._desk.engine.transact(lambda txn: txn.trim(upto))
+
+        def step(txn: Txn) -> int:
+            return txn.trim(upto) if txn.get(CLOSED) is None else 0
+
+        return self._desk.engine.transact(step)
 
 
 def _beyond(txn: Txn, keep: int) -> list[Entry]:
