@@ -75,5 +75,5 @@ def git(folder: Path, *words: str) -> str:
 
 def _clean() -> dict[str, str]:
     """Return an environment in which nothing of the user's own settings changes the demo."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_"))}
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_", "XDG_"))}
     return kept | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "NO_COLOR": "1"}
