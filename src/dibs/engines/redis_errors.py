@@ -27,16 +27,16 @@ def unavailable(target: Target, problem: Exception) -> DibsError:
             return meaning
         if _kind(problem) in _NO_ROOM:
             return Unavailable(
-                f"Redis at {target} cannot take writes: {problem}",
+                f"the Redis server at {target} cannot take writes: {problem}",
                 code="STORAGE_FULL",
                 hint="free some memory or disk, then try again",
             )
         if _kind(problem) == "NOREPLICAS":
-            return Unavailable(f"Redis at {target}: {problem}", code="REDIS_REPLICAS")
+            return Unavailable(f"the Redis server at {target}: {problem}", code="REDIS_REPLICAS")
         if _kind(problem) not in _PASSING:
-            return Unavailable(f"Redis at {target} says: {problem}", code="REDIS_ERROR")
+            return Unavailable(f"the Redis server at {target} says: {problem}", code="REDIS_ERROR")
     return Unavailable(
-        f"Redis at {target} cannot be reached: {problem}",
+        f"the Redis server at {target} cannot be reached: {problem}",
         code="REDIS_UNREACHABLE",
         hint="nothing was changed; try again when it is back",
     )

@@ -96,7 +96,7 @@ def check(found: Facts, node: Node, *, by_sentinel: bool) -> None:
     if found.version < OLDEST:
         needed = ".".join(map(str, OLDEST))
         raise Misconfigured(
-            f"Redis at {node} is version {found.redis_version or 'unknown'}: {needed} or newer is needed",
+            f"the Redis server at {node} is version {found.redis_version or 'unknown'}: {needed} is needed",
             code="REDIS_VERSION",
             field="engine",
         )
@@ -104,14 +104,14 @@ def check(found: Facts, node: Node, *, by_sentinel: bool) -> None:
         if by_sentinel:
             raise NotSent(f"{node} is not the primary any more")
         raise Misconfigured(
-            f"Redis at {node} is a replica, which can only be read",
+            f"the Redis server at {node} is a replica, which can only be read",
             code="REDIS_REPLICA",
             field="engine",
             hint="name the primary, or its sentinels: redis+sentinel://host:26379/service/0",
         )
     if found.maxmemory_policy not in {"", "noeviction"}:
         raise Misconfigured(
-            f"Redis at {node} may throw keys away when memory is short (maxmemory-policy is"
+            f"the Redis server at {node} may throw keys away when memory is short (maxmemory-policy is"
             f" {found.maxmemory_policy}): claims would vanish",
             code="REDIS_EVICTION",
             field="engine",

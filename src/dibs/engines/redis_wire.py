@@ -206,11 +206,13 @@ def refusal(text: str, place: str) -> Misconfigured | NotSent:
     kind = text.partition(" ")[0]
     if kind in {"NOAUTH", "WRONGPASS", "NOPERM"} or "invalid password" in text:
         return Misconfigured(
-            f"Redis at {place} refuses us: {text}", code="REDIS_AUTH", field="engine",
+            f"the Redis server at {place} refuses us: {text}", code="REDIS_AUTH", field="engine",
             hint="check user, password and rights in the URL of the engine",
         )  # fmt: skip
     if "DB index is out of range" in text:
-        return Misconfigured(f"Redis at {place}: {text}", code="REDIS_URL", field="engine")
+        return Misconfigured(
+            f"the Redis server at {place}: {text}", code="REDIS_URL", field="engine"
+        )
     return Refused(text)
 
 
