@@ -165,6 +165,44 @@ def test_json_examples_parse(page):
         json.loads(block)
 
 
+def named_tests():
+    """Return each ``file::name`` that the page on guarantees names."""
+    text = (DOCS / "explanation" / "guarantees.md").read_text("utf-8")
+    return sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", text)))
+
+
+def test_the_guarantees_name_tests_that_are_there():
+    there = {}
+    for path, _ in named_tests():
+        tree = ast.parse((ROOT / path).read_text("utf-8"))
+        kinds = (ast.FunctionDef, ast.ClassDef)
+        there[path] = {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+
+    assert [f"{path}::{name}" for path, name in named_tests() if name not in there[path]] == []
+
+
+def test_every_row_of_the_guarantees_names_a_test_or_says_that_there_is_none():
+    text = (DOCS / "explanation" / "guarantees.md").read_text("utf-8").partition("\n## ")[2]
+    rows = [line for line in text.splitlines() if re.match(r"\| (?!engine |-)", line)]
+
+    bare = [row for row in rows if ".py::" not in row and "not tested" not in row]
+
+    assert len(rows) > 40
+    assert bare == []
+
+
+def test_every_promise_of_the_table_has_its_section():
+    text = (DOCS / "explanation" / "guarantees.md").read_text("utf-8")
+    table, *sections = text.split("\n## ")
+
+    promises = re.findall(r"^\| \[.*?\]\(#(.*?)\)", table, re.MULTILINE)
+
+    assert promises == [
+        section.partition("\n")[0].lower().replace(",", "").replace(" ", "-")
+        for section in sections
+    ]
+
+
 def test_each_page_is_reached_from_the_readme():
     reached, waiting = set(), [ROOT / "README.md"]
     while waiting:

@@ -115,6 +115,6 @@ def headline(event: Event) -> str:
 def _things(details: dict[str, Any]) -> str:
     """Return what an event is about: tasks by their id, else paths and patterns."""
     found = details.get("patterns") or details.get("pattern") or details.get("task") or ""
-    names = found if isinstance(found, list) else [found]
+    names = found if isinstance(found, list | tuple) else [found]
     shown = [str(name).removeprefix("task:") for name in names[:3]]
     return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # noqa: PLR2004
