@@ -107,6 +107,12 @@ class Claims:
 
         if not patience:
             return self._desk.apply(step)
+        return self._stand_in_line(request, patience, step, keep=queue)
+
+    def _stand_in_line(
+        self, request: Request, patience: float, step: Step, *, keep: bool
+    ) -> Outcome:
+        """Ask, wait if need be, and leave no place in the queue behind that nobody waits at."""
         try:
             outcome = self._desk.apply(step)
             if not isinstance(outcome, Queued):
@@ -114,10 +120,10 @@ class Claims:
             outcome = self._wait(request, outcome, patience, step)
         except BaseException:
             # Wherever it was broken off, maybe on the way back from the queue: nobody waits now.
-            self._give_up(request, keep=queue)
+            self._give_up(request, keep=keep)
             raise
         if not isinstance(outcome, Granted):
-            self._give_up(request, keep=queue)
+            self._give_up(request, keep=keep)
         return outcome
 
     def _attempt(
