@@ -13,7 +13,7 @@ import time
 from itertools import count
 
 from dibs.core.ledger import Entry
-from dibs.engines.readonly import RefusesWrites
+from dibs.engines.readonly import RefusesWrites, not_above
 
 
 class State:
@@ -90,10 +90,18 @@ class Attempt:
         self.pending[key] = None
 
     def emit(self, event):
-        number = self.base + len(self.told) + 1
+        number = self.newest() + 1
         details = json.loads(json.dumps(event.details))
         self.told.append(Entry(number, self.now, *event[:4], details))
         return number
+
+    def restore(self, entry):
+        if entry.seq <= self.newest():
+            raise not_above(entry.seq, self.newest())
+        self.told.append(entry)
+
+    def newest(self):
+        return self.told[-1].seq if self.told else self.base
 
     def entries(self):
         if self.ledger is None:
@@ -132,7 +140,7 @@ class Attempt:
                 self.state.values[key] = value
         everything = self.state.ledger + self.told
         self.state.ledger = [entry for entry in everything if entry.seq > self.trimmed]
-        self.state.newest = self.base + len(self.told) if self.told else self.state.newest
+        self.state.newest = self.newest() if self.told else self.state.newest
 
 
 class View(RefusesWrites, Attempt):
