@@ -217,6 +217,7 @@ import sys
 from dibs.engines.git import GitEngine
 from dibs.testing.steps import increment
 engine = GitEngine(sys.argv[1], state=sys.argv[2], timeout=60.0)
+print("ready", flush=True)
 for _ in range(int(sys.argv[3])):
     print(engine.transact(increment), flush=True)
 """
@@ -231,13 +232,15 @@ def test_clients_killed_at_random_lose_nothing_that_was_answered(machine, bare, 
         workers = [
             subprocess.Popen(argv, stdout=subprocess.PIPE, start_new_session=True) for _ in range(2)
         ]
-        time.sleep(0.35 + chance.random() * 0.5)
+        for worker in workers:
+            assert worker.stdout.readline() == b"ready\n"
+        time.sleep(0.15 + chance.random() * 0.5)
         for worker in workers:
             os.killpg(worker.pid, signal.SIGKILL)
             answered += worker.communicate()[0].split(b"\n")[:-1]
 
-    engine = machine("m0")
-    engine.transact(increment)
+    for name in ("m0", "m1"):  # each brings home what its killed processes had not pushed yet
+        machine(name).transact(increment)
 
     found = entries(machine("fresh"))
     numbers = [entry.seq for entry in found]
