@@ -9,6 +9,7 @@ import time
 
 import psutil
 import pytest
+from tests.servers import RedisServer
 
 from .conftest import PROGRAM
 
@@ -244,6 +245,27 @@ def test_a_store_that_is_gone_stops_the_command_before_the_ttl_is_over(dibs, rep
     assert run.wait(20) == 4
     assert time.monotonic() - began < 5
     assert "is no longer certain" in run.stderr.read()
+
+
+@pytest.mark.slow
+def test_a_server_that_stands_still_stops_the_command_before_the_ttl_is_over(
+    repo, start, tmp_path, monkeypatch
+):
+    with RedisServer(tmp_path / "redis") as server:
+        monkeypatch.setenv("DIBS_ENGINE", server.url)
+        monkeypatch.setenv("DIBS_PROJECT", "shop")
+        run = start(
+            "run", "--claim", "a", "--ttl", "5", "--agent", "alice", "--", "sh", "-c", STAYS
+        )
+        run.stdout.readline()
+        began = time.monotonic()
+
+        server.pause()
+
+        assert "is no longer certain" in run.stderr.readline()
+        assert run.stderr.readline() == "dibs: the command is stopped\n"
+        assert time.monotonic() - began < 5
+        assert run.wait(20) == 4
 
 
 def on_terminal(*words: str):
