@@ -153,7 +153,7 @@ class OptimisticEngine:
     attempt = Attempt
     view_attempt = View
     as_of = None
-    shortest_ttl = 5.0
+    shortest_ttl = 0.0
 
     def __init__(self, store=None, renew=None):
         self.store = store or Store()

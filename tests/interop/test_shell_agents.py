@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 import pytest
-from tests.interop.shared import SCRIPT, Shared, dibs_queue
+from tests.interop.shared import SCRIPT, Shared
 from tests.services.crew import caller
 
 from dibs.cli import main
@@ -290,11 +290,8 @@ def dibs(shared, monkeypatch, capsys):
     monkeypatch.chdir(place)
     for name in [name for name in os.environ if name.startswith(("DIBS_", "GIT_"))]:
         monkeypatch.delenv(name)
-
-    def open_engine(*_, **__):
-        return dibs_queue(shared.bare, shared.folder / "machine")._desk.engine
-
-    monkeypatch.setattr("dibs.project._open_engine", open_engine)
+    monkeypatch.setenv("DIBS_ENGINE", "git:origin")
+    monkeypatch.setenv("DIBS_GIT_BRANCH", "main")
 
     def call(*words, agent="bob"):
         capsys.readouterr()

@@ -15,7 +15,7 @@ import apsw
 import pytest
 from proof_crew import SOURCE, Repo, environment
 
-from dibs import project
+from dibs import opening, project
 from dibs.config import Config
 from dibs.core.agents import Caller
 from dibs.core.patterns import parse
@@ -214,7 +214,7 @@ def test_a_store_whose_maker_was_killed_early_is_missed_like_any_other(
 ):
     """The maker dies when the store is there and the folder does not say so yet."""
     with monkeypatch.context() as patch:
-        patch.setattr(project, "_mark", _die)
+        patch.setattr(opening, "_mark", _die)
         with pytest.raises(SystemExit):
             project.open_project(str(repo.path), {})
     fill(repo)

@@ -7,11 +7,10 @@ little before anybody else could have it.
 
 from __future__ import annotations
 
-import time
-
 from dibs.core.agents import Status, is_terminal
 from dibs.core.claims import Lost
 from dibs.core.patterns import parse
+from dibs.engines.clock import since_boot
 from dibs.errors import DibsError, NotFound
 
 TYPE_CHECKING = False
@@ -40,12 +39,13 @@ class Keeper:
         ttl: float,
         claims: tuple[Claim, ...],
         *,
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] | None = None,
     ) -> None:
         self._project = session.project
         self._caller = session.caller
         self._ttl = ttl
-        self._monotonic = monotonic
+        # A sleeping machine gives no sign of life either.
+        self._monotonic = monotonic = monotonic or since_boot()
         self._fold = session.project.tree.fold_case
         #: What is still held of what this run claimed, by the key of its pattern.
         self._ours = {self._key(claim.pattern): claim for claim in claims}

@@ -74,7 +74,7 @@ class Engine(Protocol):
 
     #: None while the last view was fresh; else when the state that it saw was last known to be current.
     as_of: float | None
-    #: The shortest ttl that this engine can keep, in seconds.
+    #: The shortest ttl that this engine can keep, in seconds; 0 if it keeps whatever the settings allow.
     shortest_ttl: float
 
     def transact(self, step: Callable[[Txn], T]) -> T:

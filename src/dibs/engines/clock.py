@@ -43,6 +43,11 @@ def system_sources() -> Sources:
     return Sources(_since_boot(), time.time, _boot_id)
 
 
+def since_boot() -> Callable[[], float]:
+    """Return a clock for how long something lasts: it also counts the time in which the machine sleeps."""
+    return _since_boot()
+
+
 def still_valid(anchor: Anchor, sources: Sources) -> bool:
     """Tell whether ``anchor`` was chosen during the present boot."""
     return anchor.boot == sources.boot() and anchor.chosen_at <= sources.since_boot()

@@ -45,7 +45,7 @@ class MemoryEngine:
     """Keep the state in memory; ``connect`` gives further handles on the same state."""
 
     as_of: float | None = None
-    shortest_ttl = 5.0
+    shortest_ttl = 0.0
 
     def __init__(
         self, clock: Callable[[], float] = time.time, *, _state: _State | None = None

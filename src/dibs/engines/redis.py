@@ -48,7 +48,7 @@ class RedisEngine:
     """
 
     as_of: float | None = None
-    shortest_ttl = 5.0
+    shortest_ttl = 0.0
 
     def __init__(
         self,

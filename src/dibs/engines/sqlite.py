@@ -37,7 +37,7 @@ class SqliteEngine:
     __slots__ = ("__weakref__", "_closed", "_link", "_lock", "_lost", "_options")
 
     as_of: float | None = None
-    shortest_ttl = 5.0
+    shortest_ttl = 0.0
 
     def __init__(
         self,
