@@ -188,23 +188,35 @@ class RedisEngine:
         """Send a step's writes; tell whether they happened, else take in what stood against them."""
         nonce = os.urandom(9).hex()
         try:
-            header = link.write(txn, nonce, turn, until, replicas=self._replicas)
+            header = link.write(txn, nonce, turn, until)
         except NotSent as problem:
             self._session.failed(problem, until)
             return False
         except Cut as problem:
-            return self._settled(nonce, link, problem, until)
+            if not self._settled(nonce, link, problem, until):
+                return False
+            if self._replicas:
+                self._await_copies(self._session.link(until), until)
+            return True
         if header is None:
             link.keep(txn, nonce)
-            if link.acknowledged < self._replicas:
-                have = f"{link.acknowledged} of {self._replicas} replicas have it"
-                raise unknown(self._target, have)
+            if self._replicas:
+                self._await_copies(link, until)
             return True
         if self._session.in_order(link, header, until):
             link.learn(header, list(txn.guessed_points), list(txn.guessed_ranges))
             if header.status == "turn":
                 time.sleep(_REST)
         return False
+
+    def _await_copies(self, link: Link, until: float) -> None:
+        """Answer only when enough replicas have what was written."""
+        try:
+            have = link.copies(self._replicas, until)
+        except (NotSent, Cut) as problem:
+            raise unknown(self._target, f"replicas cannot be counted: {problem}") from problem
+        if have < self._replicas:
+            raise unknown(self._target, f"{have} of {self._replicas} replicas have it")
 
     def _settled(self, nonce: str, link: Link, problem: Cut, until: float) -> bool:
         """Find out what became of a write whose reply did not come."""

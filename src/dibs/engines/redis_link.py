@@ -9,7 +9,7 @@ import time
 from dibs.core.values import Record
 from dibs.engines.redis_replica import Replica
 from dibs.engines.redis_txn import entry_of
-from dibs.engines.redis_wire import Refused
+from dibs.engines.redis_wire import Refused, pack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,12 +72,13 @@ class Header(Record):
 class Link:
     """One connection's knowledge of the store. One thread uses it at a time."""
 
-    __slots__ = ("_asked", "_at", "_base_now", "_keys", "_since_boot", "_slack", "acknowledged", "base",
-                 "jump", "life", "newest", "replica", "wire")  # fmt: skip
+    __slots__ = ("_asked", "_at", "_base_now", "_command", "_keys", "_since_boot", "_slack",
+                 "base", "jump", "life", "newest", "replica", "wire")  # fmt: skip
 
     def __init__(self, wire: Wire, project: str, since_boot: Callable[[], float]) -> None:
         self.wire = wire
         self._keys = tuple(key_of(project, name) for name in NAMES)
+        self._command = ("EVALSHA", _SHA, len(NAMES), *self._keys)
         self._since_boot = since_boot
         self.replica = Replica()
         self.life = ""
@@ -85,8 +86,6 @@ class Link:
         self._base_now = self._at = self._slack = self._asked = 0.0
         #: How far the server's clock has jumped, in seconds, as far as this link can tell.
         self.jump = 0.0
-        #: How many replicas have the newest write, where that was asked for.
-        self.acknowledged = 0
 
     def key(self, name: str) -> str:
         """Return the name of one of the project's keys."""
@@ -132,21 +131,27 @@ class Link:
         return found
 
     def write(
-        self, txn: RedisTxn, nonce: str, turn: str, until: float, *, replicas: int = 0,
+        self,
+        txn: RedisTxn,
+        nonce: str,
+        turn: str,
+        until: float,
+        *,
         life: tuple[str | int, ...] = (),
-    ) -> Header | None:  # fmt: skip
+    ) -> Header | None:
         """Write what a step wants if all that it saw is still so, else return what stands against it."""
         version = self.replica.version
         head = ("write", self.life, version if version >= 0 else "", int(txn.now * 1e6), nonce, turn,
                 self.replica.nonce)  # fmt: skip
         tail = txn.words()
         tail += life
-        then: Sequence[tuple[str | int, ...]] = ()
-        if replicas:
-            then = (("WAIT", replicas, max(1, int((until - _monotonic()) * 800))),)
-        return self._run(
-            head, list(txn.guessed_points), list(txn.guessed_ranges), tail, until, then
-        )
+        return self._run(head, list(txn.guessed_points), list(txn.guessed_ranges), tail, until)
+
+    def copies(self, wanted: int, until: float) -> int:
+        """Wait until so many replicas have all that was written; return how many have it in time."""
+        patience = max(1, int((until - _monotonic()) * 800))
+        count: int = self.wire.call("WAIT", wanted, patience, until=until)
+        return count
 
     def settle(self, nonce: str, life: str, version: int, until: float) -> str:
         """Find out what became of a write on top of ``version``: if it has not happened, it never will."""
@@ -162,22 +167,19 @@ class Link:
         ranges: Sequence[tuple[str, str]],
         tail: Sequence[str | int],
         until: float,
-        then: Sequence[tuple[str | int, ...]] = (),
     ) -> Header | None:
-        words: list[Any] = [*self._keys, *head, len(points), *points, len(ranges)]
+        words: list[Any] = [*self._command, *head, len(points), *points, len(ranges)]
         for pair in ranges:
             words += pair
         words += tail
         self._asked = self._since_boot()
         try:
-            replies = self.wire.calls((("EVALSHA", _SHA, len(NAMES), *words), *then), until)
+            (reply,) = self.wire.exchange(pack(words), 1, until)
         except Refused as error:
             if not str(error).startswith("NOSCRIPT"):
                 raise
-            replies = self.wire.calls((("EVAL", SCRIPT, len(NAMES), *words), *then), until)
-        if then:
-            self.acknowledged = replies[1]
-        reply = replies[0]
+            words[:2] = "EVAL", SCRIPT
+            (reply,) = self.wire.exchange(pack(words), 1, until)
         if len(reply) == _WRITTEN:
             self._note_time(reply[1])
             return None
@@ -188,12 +190,15 @@ class Link:
     def _note_time(self, moment: int) -> None:
         """Set our clock by the server's, and notice if that has jumped."""
         read, now = self._since_boot(), moment / 1e6
-        if self._at:
-            expected, passed = self.now(), read - self._at
+        expected = self._base_now + (read - self._at)
+        if not -STEP / 2 < now - expected < STEP / 2 and self._at:
+            passed = read - self._at
             early = now - (expected - (read - self._asked))
             late = now - expected - self._slack
             allowed = max(STEP, RATE * passed)
             self.jump = early if early < -allowed else late if late > allowed else 0.0
+        else:
+            self.jump = 0.0
         self._base_now, self._at, self._slack = now, read, read - self._asked
 
     def learn(

@@ -29,6 +29,12 @@ _monotonic = time.monotonic
 _IDLE = 0.001
 
 
+def pack(words: Sequence[Any]) -> bytes:
+    """Return a command as the server reads it."""
+    packed: bytes = hiredis.pack_command(tuple(words))
+    return packed
+
+
 class NotSent(Exception):
     """Nothing of a command can have had an effect: it never left, or the server refused it as a whole."""
 
@@ -65,26 +71,31 @@ class Wire:
 
     def call(self, *words: Word, until: float) -> Any:
         """Send one command and return its reply."""
-        return self.calls((words,), until)[0]
+        return self.exchange(pack(words), 1, until)[0]
 
     def calls(self, commands: Sequence[tuple[Any, ...]], until: float) -> list[Any]:
-        """Send commands together and return their replies; a reply may be an error.
+        """Send commands together and return their replies; a reply but the first may be an error."""
+        packed = b"".join(map(pack, commands))
+        return self.exchange(packed, len(commands), until)
+
+    def exchange(self, packed: bytes, count: int, until: float) -> list[Any]:
+        """Send bytes that hold ``count`` commands, and return as many replies.
 
         ``until`` is on the monotonic clock. If the first command's reply is an error, it is raised.
         """
-        self._waiting = len(commands)
+        self._waiting = count
         sent = False
         try:
-            self._be_patient(until)
-            if _monotonic() - self._idle_since > _IDLE:
+            now = _monotonic()
+            self._be_patient(until - now)
+            if now - self._idle_since > _IDLE:
                 self._check_open()
-            packed = b"".join([hiredis.pack_command(words) for words in commands])
-            count = self._sock.send(packed)
+            gone = self._sock.send(packed)
             # From the first byte on the server may have it all.
             sent = True
-            if count < len(packed):
-                self._sock.sendall(memoryview(packed)[count:])
-            replies = [self._read(until) for _ in commands]
+            if gone < len(packed):
+                self._sock.sendall(memoryview(packed)[gone:])
+            replies = [self._read(until) for _ in range(count)]
         except OSError as error:
             why = "timed out" if isinstance(error, BlockingIOError) else str(error)
             raise (Cut if sent else NotSent)(why or type(error).__name__) from error
@@ -101,10 +112,14 @@ class Wire:
         self._sock.close()
 
     def _read(self, until: float) -> Any:
-        reader = self._reader
+        reader, receive = self._reader, self._sock.recv
+        # The first read is what the patience was set for.
+        again = False
         while (reply := reader.gets()) is False:
-            self._be_patient(until)
-            data = self._sock.recv(65_536)
+            if again:
+                self._be_patient(until - _monotonic())
+            again = True
+            data = receive(65_536)
             if not data:
                 raise ConnectionResetError("the server closed the connection")
             reader.feed(data)
@@ -121,9 +136,8 @@ class Wire:
         if gone:
             raise ConnectionResetError("the server closed the connection")
 
-    def _be_patient(self, until: float) -> None:
-        """Let the next reads and writes end about at ``until``."""
-        left = until - _monotonic()
+    def _be_patient(self, left: float) -> None:
+        """Let the next reads and writes end about ``left`` seconds from now."""
         if left <= 0:
             raise TimeoutError("timed out")
         if not self._plain:
