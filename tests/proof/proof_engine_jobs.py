@@ -1,0 +1,243 @@
+"""Jobs with many agents on several machines; run as a program, with its arguments as JSON.
+
+Like ``proof_nursery``: agents are forked from one process that has loaded everything, and each opens the project
+after the fork. Prints what it found, one line of JSON each. A machine comes as ``[path, variables]``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from typing import Any
+
+from proof_nursery import Racers, fork, say
+
+from dibs.cli import claim as _claim  # noqa: F401 - loaded before the forks
+from dibs.cli import main
+from dibs.core.agents import Caller
+from dibs.core.claims import Granted
+from dibs.core.patterns import parse
+from dibs.engines import git, redis, sqlite  # noqa: F401 - the same
+from dibs.errors import DibsError
+from dibs.project import Project, open_project
+from dibs.services import agents, claims, holdings, ledger, lockfiles  # noqa: F401 - the same
+
+Spec = tuple[str, dict[str, str]]
+
+
+def enter(machine: Spec) -> Project:
+    """Work on ``machine`` from now on."""
+    path, variables = machine
+    os.environ.update(variables)
+    return open_project(path, variables)
+
+
+def race(specs: list[Spec], rounds: int, texts: list[str]) -> dict[str, Any]:
+    """Let as many processes as there are texts claim each its text at once, again and again."""
+    projects: dict[int, Project] = {}
+    tokens: dict[int, int] = {}
+
+    def act(number: int, order: str) -> Any:
+        if order == "o":
+            projects[number] = enter(specs[number % len(specs)])
+            return None
+        project, caller = projects[number], Caller(f"racer-{number}")
+        if order == "c":
+            answer = project.claims.claim(caller, [parse(texts[number])])
+            if isinstance(answer, Granted):
+                tokens[number] = answer.token
+                return {"token": answer.token}
+            return {"token": 0, "holders": sorted({c.holder for c in answer.conflicts})}
+        token = tokens.pop(number, 0)
+        return {"released": len(project.holdings.release(caller, token=token)) if token else 0}
+
+    racers = Racers(len(texts), act)
+    opened = racers.all_do("o")
+    assert set(opened.values()) == {None}, opened
+    found = []
+    for _ in range(rounds):
+        claimed = racers.all_do("c")
+        found.append({"claimed": claimed, "released": racers.all_do("r")})
+    racers.end()
+    return {"rounds": found}
+
+
+def puppet(machine: Spec, agent: str) -> None:
+    """Obey orders from standard input, one on a line."""
+    project, caller = enter(machine), Caller(agent)
+    for line in sys.stdin:
+        order, *words = line.split()
+        answer: dict[str, Any] = {"before": time.monotonic()}
+        try:
+            if order == "claim":
+                got = project.claims.claim(caller, [parse(w) for w in words], ttl=5)
+                answer["token"] = got.token if isinstance(got, Granted) else 0
+            elif order == "wait":
+                got = project.claims.claim(caller, [parse(w) for w in words], wait=60)
+                answer["token"] = got.token if isinstance(got, Granted) else 0
+            else:
+                getattr(project.holdings, order)(caller, [parse(w) for w in words])
+        except DibsError as error:
+            answer |= {"error": error.code, "message": error.message}
+        answer["after"] = time.monotonic()
+        say(answer)
+
+
+class Diary:
+    """What one agent did and what it was told, written as it happens."""
+
+    def __init__(self, path: str, agent: str) -> None:
+        self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._agent = agent
+
+    def note(self, did: str, before: float, **told: Any) -> None:
+        line = {"agent": self._agent, "did": did, "before": before, "after": time.monotonic()}
+        os.write(self._handle, json.dumps(line | told).encode() + b"\n")
+
+
+def crew(
+    specs: list[Spec], size: int, diary: str, paths: list[str], wait: float, rest: float
+) -> dict[str, Any]:
+    """Let agents claim, hold and release until standard input ends; each writes down what it sees."""
+
+    def act(number: int, order: str) -> Any:
+        project, caller = enter(specs[number % len(specs)]), Caller(f"agent-{number}")
+        notes, draw = Diary(diary, caller.id), random.Random(number)
+        rounds = 0
+        parent = os.getppid()
+        while not os.path.exists(diary + ".stop") and os.getppid() == parent:
+            rounds += _claim_and_release(project, caller, draw.choice(paths), notes, wait, rest)
+        return rounds
+
+    racers = Racers(size, act)
+    for pipe in racers.orders:
+        os.write(pipe, b"g")
+    say({"started": True})
+    sys.stdin.read()
+    with open(diary + ".stop", "w", encoding="ascii"):
+        pass
+    rounds = dict(json.loads(racers.lines.readline()) for _ in range(size))
+    racers.end()
+    return {"rounds": rounds}
+
+
+def _claim_and_release(
+    project: Project, caller: Caller, text: str, notes: Diary, wait: float, rest: float
+) -> int:
+    """Do one round; return 1 if it came to its end."""
+    before = time.monotonic()
+    try:
+        answer = project.claims.claim(caller, [parse(text)], wait=wait)
+    except DibsError as error:
+        notes.note("claim", before, path=text, error=error.code, kind=type(error).__name__)
+        time.sleep(0.02)
+        return 0
+    if not isinstance(answer, Granted):
+        return 0
+    notes.note("claim", before, path=text, token=answer.token)
+    time.sleep(rest)
+    return _release(project, caller, text, answer.token, notes)
+
+
+def _release(project: Project, caller: Caller, text: str, token: int, notes: Diary) -> int:
+    """Give back until it is known what became of it."""
+    while True:
+        before = time.monotonic()
+        try:
+            project.holdings.release(
+                caller, [parse(text)], token=token, request_id=f"{caller.id}-{token}"
+            )
+        except DibsError as error:
+            notes.note(
+                "release", before, path=text, token=token,
+                error=error.code, kind=type(error).__name__,
+            )  # fmt: skip
+            if not error.retryable:
+                return 0
+            time.sleep(0.02)
+        else:
+            notes.note("release", before, path=text, token=token)
+            return 1
+
+
+def killed(specs: list[Spec], folder: str, pairs: int) -> dict[str, Any]:
+    """Let two commands on two machines race for a path, and kill both with all that they started."""
+    draw = random.Random(3)
+    started = time.monotonic()
+    _, status = os.waitpid(_command(specs[0], f"{folder}/first", "first", "first.py"), 0)
+    assert status == 0
+    usual = time.monotonic() - started
+    ended = 0
+    for number in range(pairs):
+        pids = [
+            _command(spec, f"{folder}/{number}-{side}", f"k{number}-{side}", f"pair-{number}.py")
+            for side, spec in enumerate(specs)
+        ]
+        ends = sorted((time.monotonic() + draw.uniform(0.0, 2.5 * usual), pid) for pid in pids)
+        for moment, pid in ends:
+            time.sleep(max(0.0, moment - time.monotonic()))
+            os.killpg(pid, signal.SIGKILL)
+            _, status = os.waitpid(pid, 0)
+            ended += not os.WIFSIGNALED(status)
+    return {"ended_before_the_kill": ended, "usual": usual}
+
+
+def _command(machine: Spec, out: str, agent: str, text: str) -> int:
+    """Run ``dibs claim`` in a process group of its own; return its id."""
+    heard, told = os.pipe()
+
+    def child() -> None:
+        os.setsid()
+        path, variables = machine
+        os.chdir(path)
+        os.environ.update(variables, DIBS_AGENT=agent)
+        sys.stdout = open(out, "w", encoding="utf-8")  # noqa: SIM115 - for the life of the process
+        os.write(told, b"x")
+        status = main(["claim", text, "--json"])
+        sys.stdout.flush()
+        os._exit(status)
+
+    pid = fork(child)
+    os.read(heard, 1)  # from here on it has a group of its own
+    os.close(heard)
+    os.close(told)
+    return pid
+
+
+def starve(specs: list[Spec], size: int, seconds: float) -> dict[str, Any]:
+    """Let agents that do not stand in each other's way work side by side for some time."""
+    projects: dict[int, Project] = {}
+
+    def act(number: int, order: str) -> Any:
+        caller, text = Caller(f"agent-{number}"), [parse(f"src/own-{number}.py")]
+        if order == "o":
+            projects[number] = enter(specs[number % len(specs)])
+            projects[number].agents.beat(caller)
+            return None
+        project, rounds, longest = projects[number], 0, 0.0
+        end = time.monotonic() + seconds
+        while (before := time.monotonic()) < end:
+            answer = project.claims.claim(caller, text)
+            assert isinstance(answer, Granted)
+            project.holdings.release(caller, text, token=answer.token)
+            rounds += 1
+            longest = max(longest, time.monotonic() - before)
+        return [rounds, longest]
+
+    racers = Racers(size, act)
+    opened = racers.all_do("o")
+    assert set(opened.values()) == {None}, opened
+    found = racers.all_do("g")
+    racers.end()
+    return {"found": found}
+
+
+if __name__ == "__main__":
+    JOBS = {"race": race, "puppet": puppet, "crew": crew, "killed": killed, "starve": starve}
+    found = JOBS[sys.argv[1]](*map(json.loads, sys.argv[2:]))
+    if found is not None:
+        say(found)

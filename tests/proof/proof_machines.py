@@ -1,0 +1,153 @@
+"""Machines: clones of one repository, each with a home of its own, that share one store."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from proof_crew import Repo, environment, git
+
+from dibs.project import open_project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.project import Project
+
+JOBS = str(Path(__file__).with_name("proof_engine_jobs.py"))
+
+
+class Machine(Repo):
+    """A clone on a machine of its own: separate home, separate working tree, one store."""
+
+    def __init__(self, path: Path, variables: dict[str, str]) -> None:
+        super().__init__(path)
+        self.variables = variables
+
+    @property
+    def spec(self) -> list[Any]:
+        """What a job needs to know to work here."""
+        return [str(self.path), self.variables]
+
+    def at(self, engine: str) -> Machine:
+        """Return the same machine with another way to the store."""
+        return Machine(self.path, {**self.variables, "DIBS_ENGINE": engine})
+
+    def start(
+        self, *words: str, agent: str = "", cwd: Path | None = None, **extra: str
+    ) -> subprocess.Popen[str]:
+        """Start ``dibs`` on this machine."""
+        return super().start(*words, agent=agent, cwd=cwd, **{**self.variables, **extra})
+
+    @contextmanager
+    def project(self) -> Iterator[Project]:
+        """Open the project in this process."""
+        project = open_project(str(self.path), self.variables)
+        try:
+            yield project
+        finally:
+            project.close()
+
+    def puppet(self, agent: str) -> Puppet:
+        """Return an agent on this machine, in a process of its own."""
+        return Puppet(self, agent)
+
+    def token(self, *words: str, agent: str) -> int:
+        """Claim, and return the token."""
+        done = self.dibs("claim", *words, "--json", agent=agent)
+        assert done.returncode == 0, done
+        token: int = json.loads(done.stdout)["token"]
+        return token
+
+
+def machines(folder: Path, engine: str, count: int = 2, **variables: str) -> list[Machine]:
+    """Make a shared repository and ``count`` clones of it, whose claims are kept in ``engine``.
+
+    ``git:origin`` keeps them in the shared repository itself.
+    """
+    seed = Repo.make(folder / "seed")
+    git(seed.path, "add", "-A")
+    git(seed.path, "commit", "-qm", "files")
+    origin = folder / "origin.git"
+    if not origin.exists():
+        git(folder, "clone", "-q", "--bare", str(seed.path), str(origin))
+    made = []
+    for number in range(count):
+        home = folder / f"home-{number}"
+        home.mkdir()
+        path = home / "work"
+        git(folder, "clone", "-q", str(origin), str(path))
+        made.append(Machine(path, {"HOME": str(home), "DIBS_ENGINE": engine, **variables}))
+    return made
+
+
+class Job:
+    """A program with many agents in it; it goes on until it is told to stop, and then reports."""
+
+    def __init__(self, name: str, *words: object) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, JOBS, name, *map(json.dumps, words)],
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def hear(self) -> Any:
+        """Return the next thing that the job says."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, "the job has failed: see above"
+        return json.loads(line)
+
+    def end(self, timeout: float = 60.0) -> Any:
+        """Tell the job to stop, and return its last report."""
+        out, _ = self.process.communicate(timeout=timeout)
+        assert self.process.returncode == 0
+        return json.loads(out.splitlines()[-1])
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave no process behind, whatever went wrong."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, 9)
+        self.process.communicate()
+
+
+class Puppet:
+    """An agent in a process of its own, which does one thing at a time when told."""
+
+    def __init__(self, machine: Machine, agent: str) -> None:
+        self.job = Job("puppet", machine.spec, agent)
+        self.pid = self.job.process.pid
+
+    def say(self, *words: str) -> None:
+        """Give an order."""
+        assert self.job.process.stdin is not None
+        self.job.process.stdin.write(" ".join(words) + "\n")
+        self.job.process.stdin.flush()
+
+    def hear(self) -> dict[str, Any]:
+        """Return the answer to the oldest order that has none."""
+        answer: dict[str, Any] = self.job.hear()
+        return answer
+
+    def do(self, *words: str) -> dict[str, Any]:
+        """Give an order and return the answer."""
+        self.say(*words)
+        return self.hear()
+
+    def __enter__(self) -> Puppet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process, whatever it does."""
+        self.job.__exit__()
