@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dibs.core.patterns import overlap, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from dibs.core.ledger import Entry
 
@@ -98,7 +98,7 @@ def _clash(one: Hold, other: Hold) -> bool:
 
 
 def held_twice(entries: Iterable[Entry]) -> list[str]:
-    """Replay the ledger; return the grants that were given while somebody else held an overlapping pattern."""
+    """Replay the ledger; return the grants that were given while somebody else held what overlaps."""
     held: dict[tuple[str, str], int] = {}
     bad = []
     for entry in entries:

@@ -1,7 +1,7 @@
 """Jobs with many agents on several machines; run as a program, with its arguments as JSON.
 
-Like ``proof_nursery``: agents are forked from one process that has loaded everything, and each opens the project
-after the fork. Prints what it found, one line of JSON each. A machine comes as ``[path, variables]``.
+Like ``proof_nursery``: agents are forked from one process that has loaded everything, and each opens the
+project after the fork. Prints what it found, one line of JSON each. A machine comes as ``[path, variables]``.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from proof_crew import Repo, environment, git
+from proof_crew import Repo, environment, eventually, git
 
 from dibs.project import open_project
 
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from dibs.project import Project
 
 JOBS = str(Path(__file__).with_name("proof_engine_jobs.py"))
+#: What a crew claims; all but the last overlap.
+PATHS = ["src/x.py", "src/*.py", "src/[xy].py", "docs/"]
+FENCED, UNKNOWN, UNAVAILABLE = 4, 5, 69
+#: How much longer than promised a loaded machine may take to start a command.
+SLACK = 8.0
 
 
 class Machine(Repo):
@@ -151,3 +156,35 @@ class Puppet:
     def __exit__(self, *_: object) -> None:
         """End the process, whatever it does."""
         self.job.__exit__()
+
+
+def one_line(answer: subprocess.CompletedProcess[str], status: int) -> None:
+    """Check that a command failed as it should: known status, one line, no traceback."""
+    assert answer.returncode == status, answer
+    assert answer.stderr.startswith("dibs: ")
+    assert answer.stderr.count("\n") == 1, answer.stderr
+
+
+def crew_of(crew: list[Machine], size: int, diary: Path, rest: float = 0.002) -> Job:
+    """Start a crew that claims and releases, and return once all work."""
+    specs = [machine.spec for machine in crew]
+    job = Job("crew", specs, size, str(diary), PATHS, 5.0, rest)
+    job.hear()
+    progress(diary, size)
+    return job
+
+
+def progress(diary: Path, rounds: int) -> None:
+    """Wait until so many more claims were given back."""
+
+    def done() -> int:
+        text = diary.read_text() if diary.exists() else ""
+        return sum('"release"' in line and '"kind"' not in line for line in text.splitlines())
+
+    goal = done() + rounds
+    eventually("the crew gets on", lambda: done() >= goal, 40)
+
+
+def tell(figure: str) -> None:
+    """Print a figure for whoever reads the report of a test (``pytest -rP``)."""
+    print(figure)  # noqa: T201
