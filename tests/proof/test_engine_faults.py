@@ -213,15 +213,23 @@ def forgets_by_flush(server: RedisServer) -> None:
     server.call("FLUSHALL")
 
 
-@pytest.mark.parametrize("forget", [forgets_by_restart, forgets_by_flush])
+def forgets_the_newest(server: RedisServer) -> None:
+    """Come back with an older state, as from a snapshot."""
+    server.call("SAVE")
+    time.sleep(0.3)  # in which the crew writes what will be lost
+    server.kill()
+    server.start()
+
+
+@pytest.mark.parametrize("forget", [forgets_by_restart, forgets_by_flush, forgets_the_newest])
 def test_a_server_that_forgets_under_a_crew_begins_a_new_life_and_old_tokens_are_fenced(
     tmp_path: Path, forget: Callable[[RedisServer], None]
 ):
     """Promised: a store that lost state begins a new life: no number comes twice, no old token counts.
 
-    Checked: six agents on two machines; the server is killed without a file, or emptied (FLUSHALL), three
-    times. A token from before is fenced (exit 4); tokens grow over the lives; no two of those who were
-    told to the end that they held did so at once.
+    Checked: six agents on two machines; the server is killed without a file or with an older one, or
+    emptied (FLUSHALL), three times. A token from before is fenced (exit 4); tokens grow over the lives;
+    no two of those who were told to the end that they held did so at once.
     """
     with RedisServer(tmp_path / "redis") as server:
         crew = machines(tmp_path, server.url)
@@ -240,7 +248,7 @@ def test_a_server_that_forgets_under_a_crew_begins_a_new_life_and_old_tokens_are
             )
             one_line(late, FENCED)
 
-    assert entries[0].kind == "ledger_restarted"
+    assert "ledger_restarted" in [entry.kind for entry in entries]
     assert tokens == sorted(set(tokens))
     diaries = Diaries(diary)
     assert diaries.errors <= {"Unavailable", "Unknown", "Fenced"}

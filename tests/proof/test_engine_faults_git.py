@@ -242,9 +242,9 @@ class Clocked:
         desk = Desk(self.engine, Config(ttl=60.0))
         self.claims, self.holdings = Claims(desk), Holdings(desk)
 
-    def claim(self) -> int:
+    def claim(self, *texts: str) -> int:
         """Return the token, 0 if somebody else holds it."""
-        answer = self.claims.claim(self.caller, [parse("src/x.py")])
+        answer = self.claims.claim(self.caller, [parse(text) for text in texts or ("src/x.py",)])
         return answer.token if isinstance(answer, Granted) else 0
 
     def release(self, token: int) -> None:
@@ -261,19 +261,21 @@ def test_a_holder_that_sleeps_past_its_ttl_wakes_up_fenced_on_git(
     successor.
     """
     holder, successor = (Clocked(remote, tmp_path, name) for name in ("holder", "successor"))
-    token = holder.claim()
+    token = holder.claim("src/x.py", "docs/left")
     assert token
     assert successor.claim() == 0
     successor.clock.now += 59.0
     assert successor.claim() == 0
     successor.clock.now += 2.0
     newer = successor.claim()
+    holder.clock.now += 61.0
 
     assert newer > token
     with pytest.raises(Fenced):
         holder.release(token)
-    with pytest.raises(Fenced):
-        holder.holdings.renew(holder.caller, [parse("src/x.py")])
+    for text in ("src/x.py", "docs/left"):
+        with pytest.raises(Fenced):  # though nobody took what is left
+            holder.holdings.renew(holder.caller, [parse(text)])
     assert holder.claim() == 0
     successor.release(newer)
     for one in (holder, successor):
