@@ -147,8 +147,9 @@ def test_commands_killed_at_random_lose_nothing_that_was_acknowledged_and_block_
             (claim,) = shape["claims"]
             assert claim["pattern"] not in acknowledged, "two were told that they hold it"
             acknowledged[claim["pattern"]] = (claim["agent"], claim["token"])
-    tell(f"{len(acknowledged)} acknowledged, {report}")
-    assert 2 <= len(acknowledged) < 21, report
+    tell(f"{report['struck']} of 40 killed on their way, {len(acknowledged)} acknowledged")
+    assert report["struck"] >= 5, "most had ended before they were killed"
+    assert len(acknowledged) >= 2
     started = time.monotonic()
     for number, machine in enumerate(crew):
         done = machine.dibs("claim", f"after-{number}.py", agent="after")
