@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     Key = tuple[str, str]
 
@@ -45,7 +45,7 @@ class Replica:
         self.points: dict[str, str | None] = {}
         self.ranges: dict[Key, Rows] = {}
         #: The ranges again, by their prefix, and how long prefixes are: to find those that a key is in.
-        self._by_prefix: dict[str, list[Key]] = {}
+        self._by_prefix: dict[str, list[tuple[str, Rows]]] = {}
         self._lengths: list[int] = []
 
     def forget(self) -> None:
@@ -61,27 +61,22 @@ class Replica:
 
     def learn_range(self, key: Key, flat: Sequence[str]) -> None:
         """Note the rows of a range."""
-        if key not in self.ranges:
-            prefix = key[0]
-            if prefix not in self._by_prefix:
-                self._by_prefix[prefix] = []
-                if len(prefix) not in self._lengths:
-                    insort(self._lengths, len(prefix))
-            self._by_prefix[prefix].append(key)
-        self.ranges[key] = Rows(flat)
+        prefix, containing = key
+        rows = self.ranges[key] = Rows(flat)
+        beside = self._by_prefix.setdefault(prefix, [])
+        beside[:] = [one for one in beside if one[0] != containing]
+        beside.append((containing, rows))
+        if len(prefix) not in self._lengths:
+            insort(self._lengths, len(prefix))
 
     def change(self, key: str, value: str | None) -> None:
         """Note what became of one key, wherever it is known."""
         if key in self.points:
             self.points[key] = value
-        for range_key in self._around(key):
-            self.ranges[range_key].set(key, value)
-
-    def _around(self, key: str) -> Iterator[Key]:
-        by_prefix = self._by_prefix
+        by_prefix, size = self._by_prefix, len(key)
         for length in self._lengths:
-            found = by_prefix.get(key[:length])
-            if found is not None and length <= len(key):
-                for range_key in found:
-                    if range_key[1] in key:
-                        yield range_key
+            if length > size:
+                break
+            for containing, rows in by_prefix.get(key[:length], ()):
+                if containing in key:
+                    rows.set(key, value)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _monotonic = time.monotonic
 #: Seconds after which it is worth a look whether the server is still there.
 _IDLE = 0.001
+_PEEK = int(socket.MSG_PEEK) | int(getattr(socket, "MSG_DONTWAIT", 0))
 
 
 def pack(words: Sequence[Any]) -> bytes:
@@ -130,7 +131,7 @@ class Wire:
         if not self._plain:
             return
         try:
-            gone = self._sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+            gone = self._sock.recv(1, _PEEK) == b""
         except BlockingIOError:
             return
         if gone:

@@ -65,9 +65,13 @@ class Found(Record):
 
 def claim_of(found: Found) -> Claim:
     """Return the claim that a row holds."""
-    r = found.record
+    return claim_at(found.key, found.record)
+
+
+def claim_at(key: str, r: dict[str, Any]) -> Claim:
+    """Return the claim that the record under ``key`` is."""
     return Claim(
-        found.key[found.key.rfind("/") + 1 :], r["pattern"], r["mode"], r["agent"], r["token"],
+        key[key.rfind("/") + 1 :], r["pattern"], r["mode"], r["agent"], r["token"],
         r["ttl"], r["since"], r["hard"], r["reason"], r["task"],
     )  # fmt: skip
 
@@ -111,10 +115,10 @@ class Book:
             mark = key.rindex("//") + 2
             yield Found(key, key[mark : key.index("/", mark)], decode(value))
 
-    def under(self, prefix: str) -> Iterator[Found]:
-        """Yield every row that one agent has under one pattern: ``prefix`` is both."""
-        for key, value in self.txn.scan((prefix, "")):
-            yield Found(key, prefix[prefix.rindex("/", 0, -1) + 1 : -1], decode(value))
+    def claims_under(self, prefix: str) -> list[tuple[str, Claim]]:
+        """Return the claims that one agent has on one pattern, with their keys: ``prefix`` is both."""
+        found = [(key, decode(value)) for key, value in self.txn.scan((prefix, ""))]
+        return [(key, claim_at(key, record)) for key, record in found if "token" in record]
 
     def of_agent(self, agent: str) -> Iterator[Found]:
         """Yield every claim and ticket entry of ``agent``."""

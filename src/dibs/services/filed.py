@@ -68,7 +68,7 @@ def own_at(book: Book, agent: str, pattern: Pattern) -> list[Filed]:
     """Return the claims of ``agent`` on ``pattern``; for a glob, else, on paths inside it."""
     prefix = f"{entry_prefix(pattern)}{agent}/"
     if pattern.literal:
-        return [(found.key, claim_of(found)) for found in book.under(prefix) if not found.ticket]
+        return book.claims_under(prefix)
     exact, inside = [], []
     for found in book.near(pattern):
         if found.agent == agent and not found.ticket:
