@@ -140,13 +140,17 @@ def test_commands_killed_at_random_lose_nothing_that_was_acknowledged_and_block_
     with Job("killed", [m.spec for m in crew], str(answers), 20) as job:
         report = job.end()
 
-    acknowledged = {}
+    acknowledged, errors = {}, []
     for file in answers.iterdir():
         text = file.read_text()
-        if text.endswith("}\n") and (shape := json.loads(text))["outcome"] == "granted":
+        shape = json.loads(text) if text.endswith("}\n") else {}
+        if "error" in shape:
+            errors.append(shape["error"])
+        elif shape.get("outcome") == "granted":
             (claim,) = shape["claims"]
             assert claim["pattern"] not in acknowledged, "two were told that they hold it"
             acknowledged[claim["pattern"]] = (claim["agent"], claim["token"])
+    assert errors == [], "who was not killed is told nothing but yes or no"
     tell(f"{report['struck']} of 40 killed on their way, {len(acknowledged)} acknowledged")
     assert report["struck"] >= 5, "most had ended before they were killed"
     assert len(acknowledged) >= 2
