@@ -212,6 +212,16 @@ def test_a_repair_replaces_a_damaged_repository_and_keeps_it(machine, tmp_path):
     assert list((tmp_path / "here").glob("repo.damaged-*"))
 
 
+@pytest.mark.parametrize("name", ["remote.77.ff36cd4f", "remote.lock"])
+def test_what_a_killed_git_left_among_our_refs_is_in_nobodys_way(machine, tmp_path, name):
+    engine = machine()
+    engine.transact(increment)
+    (tmp_path / "here" / "repo" / "refs" / "dibs" / name).touch()
+    machine("other").transact(increment)
+
+    assert engine.transact(increment) == 3
+
+
 WORKER = """
 import sys
 from dibs.engines.git import GitEngine

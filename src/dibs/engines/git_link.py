@@ -9,7 +9,14 @@ from dibs.engines.git_clock import observe, tick
 from dibs.engines.git_copy import Copy
 from dibs.engines.git_head import Head, Verdict
 from dibs.engines.git_remote import Outcome
-from dibs.engines.git_repo import REMOTE_REF, keep_lost, open_repo, read_ref, write_ref
+from dibs.engines.git_repo import (
+    REMOTE_REF,
+    clear_leftovers,
+    keep_lost,
+    open_repo,
+    read_ref,
+    write_ref,
+)
 from dibs.engines.git_run import TimedOut
 
 TYPE_CHECKING = False
@@ -79,6 +86,7 @@ class Link(Copy):
     def fetch(self, deadline: float) -> None:
         """Bring in what the remote has, and follow it; the caller has claimed the remote."""
         reading = self.now_reading()
+        clear_leftovers(self.repo)
         self.show_git(deadline)
         there = self.remote.fetch(REMOTE_REF, deadline)
         self.adopt(read_ref(self.repo, REMOTE_REF) if there else "", reading, deadline)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 REMOTE_REF = "refs/dibs/remote"
@@ -26,8 +27,8 @@ def open_repo(repo: str, algorithm: str = "sha1") -> None:
         pass
     for folder in ("objects/info", "objects/pack", "refs/heads", "refs/dibs"):
         os.makedirs(f"{repo}/{folder}", mode=0o700, exist_ok=True)
-    _write(f"{repo}/HEAD", "ref: refs/heads/none\n")
-    _write(f"{repo}/config", _CONFIG[algorithm])
+    _write(repo, "HEAD", "ref: refs/heads/none\n")
+    _write(repo, "config", _CONFIG[algorithm])
 
 
 def read_ref(repo: str, name: str) -> str:
@@ -42,7 +43,7 @@ def read_ref(repo: str, name: str) -> str:
 def write_ref(repo: str, name: str, commit: str) -> None:
     """Set a ref of ours."""
     os.makedirs(os.path.dirname(f"{repo}/{name}"), exist_ok=True)
-    _write(f"{repo}/{name}", commit + "\n")
+    _write(repo, name, commit + "\n")
 
 
 def keep_lost(repo: str, commit: str, at: int) -> None:
@@ -50,8 +51,18 @@ def keep_lost(repo: str, commit: str, at: int) -> None:
     write_ref(repo, f"{LOST_REFS}/{at}-{commit[:12]}", commit)
 
 
-def _write(path: str, text: str) -> None:
-    temporary = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
+def clear_leftovers(repo: str) -> None:
+    """Remove what a killed git left among our refs; the caller has claimed the remote, so no other runs."""
+    folder = f"{repo}/{os.path.dirname(REMOTE_REF)}"
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        if name.startswith("remote.") or name.endswith(".lock"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(f"{folder}/{name}")
+
+
+def _write(repo: str, name: str, text: str) -> None:
+    # Not beside the file: git takes everything below refs/ for a ref.
+    temporary = f"{repo}/new-{os.getpid()}-{os.urandom(4).hex()}"
     with open(temporary, "w", encoding="utf-8") as file:
         file.write(text)
-    os.replace(temporary, path)
+    os.replace(temporary, f"{repo}/{name}")

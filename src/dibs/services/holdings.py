@@ -89,7 +89,6 @@ class Holdings:
         request_id: str = "",
     ) -> list[Claim]:
         """Give back the claims on ``patterns``, or all; a glob also means the paths held inside it."""
-        fingerprint = "release\n" + "\n".join(sorted(p.key for p in patterns))
 
         def action(book: Book) -> list[Claim]:
             beat = arrive(book, caller)
@@ -97,6 +96,9 @@ class Holdings:
             give_back(book, caller.id, beat, filed)
             return [claim for _, claim in filed]
 
+        if not request_id:
+            return self._desk.apply(action)
+        fingerprint = "release\n" + "\n".join(sorted(p.key for p in patterns))
         return self._desk.apply(
             lambda book: once(book, caller.id, request_id, fingerprint, lambda: action(book))
         )
@@ -178,8 +180,9 @@ def give_back(book: Book, agent: str, beat: Beat, filed: Sequence[Filed]) -> Non
     askers = drop_asks(book, agent, map(book.pattern, texts))
     for key, _ in filed:
         book.txn.delete(key)
-    counted = sum(1 for _, claim in filed if claim.token)
-    book.put_beat(agent, beat._replace(claims=max(0, beat.claims - counted)))
+    counted = len([claim for _, claim in filed if claim.token])
+    seen, ttl, hard, claims, lost, role = beat
+    book.put_beat(agent, Beat(seen, ttl, hard, max(0, claims - counted), lost, role))
     details: dict[str, object] = {"patterns": texts[:SHOWN], "tokens": _tokens(filed)}
     if askers:
         details["asked_by"] = askers
