@@ -145,8 +145,19 @@ def _copy_of(place: Place, address: str) -> str:
     base = os.environ.get("XDG_STATE_HOME") or (
         os.path.join(home, ".local", "state") if os.path.isabs(home) else ""
     )
-    folder = os.path.join(base, "dibs") if base else place.repository.state
+    folder = os.path.join(base, "dibs") if base and _is_local(base) else place.repository.state
     return os.path.join(folder, f"git-{_digest(address, place.loaded.config.git_branch)}")
+
+
+def _is_local(folder: str) -> bool:
+    """Tell whether a folder is of this machine alone; a home may be on a server."""
+    from dibs.engines.sqlite_place import refuse_network
+
+    try:
+        refuse_network(folder)
+    except Misconfigured:
+        return False
+    return True
 
 
 def _digest(*words: str) -> str:

@@ -573,3 +573,26 @@ def test_two_rivals_who_write_the_same_bytes_do_not_both_win(machine):
         return free
 
     assert [ours.transact(take), theirs.transact(take)] == [True, False]
+
+
+def test_a_copy_that_others_could_write_to_is_refused(bare, tmp_path):
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+
+    with pytest.raises(Misconfigured) as caught:
+        GitEngine(str(bare), state=folder).view(lambda txn: None)
+
+    assert caught.value.code == "STORE_PERMISSIONS"
+
+
+def test_a_copy_on_a_disk_that_machines_share_is_refused(bare, tmp_path, monkeypatch):
+    def refuse(folder):
+        raise Misconfigured(f"{folder} is on a network file system", code="STORE_NETWORK_FS")
+
+    monkeypatch.setattr("dibs.engines.sqlite_place.refuse_network", refuse)
+
+    with pytest.raises(Misconfigured) as caught:
+        GitEngine(str(bare), state=tmp_path / "state").view(lambda txn: None)
+
+    assert caught.value.code == "STORE_NETWORK_FS"

@@ -17,6 +17,7 @@ import apsw
 from dibs.engines import sqlite_errors as failures
 from dibs.engines.git_head import Head, Verdict
 from dibs.engines.sqlite_gate import Gate, jitter
+from dibs.engines.sqlite_place import prepare_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class Cache:
 
     def __init__(self, folder: str, timeout: float) -> None:
         self._path = path = f"{folder}/cache.db"
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        # Its locks, and the clock since boot in it, are of one machine; a home may be shared by several.
+        prepare_folder(folder, create=True, allow_network=False)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         os.close(handle)
         self.db = apsw.Connection(path)
