@@ -123,7 +123,9 @@ def create(
     except NotFound as missing:
         place = _place_outside_git(start, environ, flags, missing)
     made = not is_there(place)
-    return Project(place, open_engine(place, anew=True)), made
+    engine = open_engine(place, anew=True)
+    engine.view(lambda _: None)  # a store that lies elsewhere is met now, not at the first claim
+    return Project(place, engine), made
 
 
 def _place_outside_git(

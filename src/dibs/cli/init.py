@@ -65,9 +65,13 @@ def _print(project: Project, *, created: bool) -> None:
         print(f"made a Dibs project of {bold(printable(repository.root))}")
     else:
         print(f"{bold(printable(repository.root))} is a Dibs project already; nothing was changed")
-    shared = "shared by all working trees" if repository.common else "outside of git"
-    print(f"  state   {printable(repository.state)} ({shared})")
-    print(f"  engine  {printable(engine_name(project.config.engine))}")
+    engine = engine_name(project.config.engine)
+    if engine == "sqlite":
+        shared = "shared by all working trees" if repository.common else "outside of git"
+        print(f"  state   {printable(repository.state)} ({shared})")
+    else:
+        print("  state   elsewhere (shared by all clones that name this engine)")
+    print(f"  engine  {printable(engine)}")
     print("next:")
     print('  dibs claim src/login.py --reason "fix login"   take what you need')
     print("  dibs status                                     see who has what")
