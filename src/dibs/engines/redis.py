@@ -94,7 +94,10 @@ class RedisEngine:
 
         if self._closed:
             raise RuntimeError("the engine is closed")
-        waiter = self._waiters.pop() if self._waiters else Waiter(self._session, self._timeout)
+        try:
+            waiter = self._waiters.pop()
+        except IndexError:
+            waiter = Waiter(self._session, self._timeout)
         try:
             return waiter.wait(after, timeout)
         finally:
@@ -140,33 +143,36 @@ class RedisEngine:
         return until
 
     def _run(self, step: Callable[[Txn], T], kind: type[RedisTxn], until: float) -> T:
-        tries = 0
+        tries, longest, seen = 0, 0.0, -1
+        self._session.link(until).replica.bound()
         while True:
-            link = self._session.link(until)
-            read = partial(link.entries, until=until)
+            link = self._session.link(until + longest)
+            read = partial(link.entries, until=until + longest)
             txn = kind(link.replica, link.now(), (link.newest, link.base), read)
             started = _monotonic()
             try:
                 answer = step(txn)
+                failure = None
             except (NotSent, Cut) as problem:
-                self._session.failed(problem, until)
+                self._session.failed(problem, until + longest)
                 continue
-            except Exception:
-                # It counts only if what the step saw was so.
-                until += _monotonic() - started
-                if self._confirmed(link, txn, until):
-                    raise
-                continue
-            until += _monotonic() - started
-            if not txn.writes:
-                done = self._confirmed(link, txn, until)
-            else:
+            except Exception as error:  # noqa: BLE001 - it counts only if what the step saw was so
+                failure = error
+            longest = max(longest, _monotonic() - started)
+            if failure is None and txn.writes:
                 turn = "" if tries < _PATIENCE else f"{os.getpid()}-{id(self):x}"
-                done = self._written(link, txn, turn, until)
+                done = self._written(link, txn, turn, until + longest)
+            else:
+                # What was learned within this call is a moment of this call, whatever changed since.
+                fresh = link.replica.version == seen and not txn.guesses
+                done = fresh or self._confirmed(link, txn, until + longest)
+                seen = link.replica.version
             if done:
+                if failure is not None:
+                    raise failure
                 return answer
             tries += 1
-            if _monotonic() >= until:
+            if _monotonic() >= until + longest:
                 raise busy(self._target)
 
     def _confirmed(self, link: Link, txn: RedisTxn, until: float) -> bool:

@@ -50,22 +50,22 @@ def judge(
             why = "another server took over, which may lack the newest writes"
     if why:
         return Verdict(why)
-    jump = _jump(header, memory, sources)
+    jump = _jump(link, header, memory, sources)
     return Verdict(f"the server's clock jumped by {jump:+.1f} s", jump=jump) if jump else Verdict()
 
 
 def _loss(header: Header, memory: Memory) -> str:
     """Say what is lost for sure."""
-    if header.life is None:
-        return "the server was emptied" if memory.life else FRESH
     if header.status == "damaged":
         return "some of its keys were deleted"
+    if header.life is None:
+        return "the server was emptied" if memory.life else FRESH
     if header.status == "astray":
         return "its newest writes are gone"
     return ""
 
 
-def _jump(header: Header, memory: Memory, sources: Sources) -> float:
+def _jump(link: Link, header: Header, memory: Memory, sources: Sources) -> float:
     """Return how far the clock jumped since this machine, or anybody, last saw it."""
     now = header.now / 1e6
     back = now - header.latest / 1e6
@@ -73,17 +73,22 @@ def _jump(header: Header, memory: Memory, sources: Sources) -> float:
         return back
     if memory.life != header.life or memory.boot != sources.boot():
         return 0.0
-    passed = sources.since_boot() - memory.since_boot
-    off = now - (memory.now + passed)
-    # What was remembered is a little older than the moment at which it was written down.
-    return off if passed >= 0 and abs(off) > max(2 * STEP, RATE * passed) else 0.0
+    asked, read = link.asked
+    passed = read - memory.since_boot
+    if passed < 0:
+        return 0.0
+    # The answer was given somewhere between asking and reading, and so was the one that is remembered.
+    early = now - (memory.now + asked - memory.since_boot)
+    late = now - (memory.now + memory.slack + passed)
+    allowed = max(STEP, RATE * passed)
+    return early if early < -allowed else late if late > allowed else 0.0
 
 
 def seen(link: Link, sources: Sources) -> Memory:
     """Return what is worth remembering of a store."""
     return Memory(
         link.life, max(0, link.replica.version), link.replica.nonce, max(link.newest, link.base),
-        link.now(), sources.boot(), sources.since_boot(),
+        link.now(), sources.boot(), sources.since_boot(), link.slack,
     )  # fmt: skip
 
 

@@ -160,6 +160,21 @@ class Link:
         assert found is not None
         return found.status
 
+    def mend(self, until: float) -> None:
+        """Make keys match values again if they do not; the life that they are in is over then."""
+        torn = f"torn-{os.urandom(6).hex()}"
+        self._run(("mend", "", "", "", torn, "", ""), (), (), (), until)
+
+    @property
+    def asked(self) -> tuple[float, float]:
+        """Between which readings of the clock since boot the server gave its last answer."""
+        return self._asked, self._at
+
+    @property
+    def slack(self) -> float:
+        """By how much at most our clock is behind the server's."""
+        return self._slack
+
     def _run(
         self,
         head: tuple[str | int, ...],

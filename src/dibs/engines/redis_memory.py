@@ -14,7 +14,7 @@ from dibs.core.values import Record
 #: 2026-01-01 in seconds: lives are counted from here.
 _FIRST_SECOND = 1_767_225_600
 #: How many numbers there are for each second; a store does not write that many on average.
-_PER_SECOND = 100
+_PER_SECOND = 10_000
 #: How many numbers are left out for writes that were lost unseen.
 _MARGIN = 10_000
 
@@ -30,6 +30,8 @@ class Memory(Record):
     now: float = 0.0
     boot: str = ""
     since_boot: float = 0.0
+    #: By how much at most ``now`` is too early: how long the answer was on its way.
+    slack: float = 0.0
 
 
 def recall(path: str) -> Memory:

@@ -7,11 +7,12 @@
 --       3 keys     sorted set of all keys, in the order of their bytes
 --       4 ledger   stream, the id of an entry is its number
 --
--- ARGV  1 "look", "write" or "settle"
+-- ARGV  1 "look", "write", "settle" or "mend"
 --       2 the life that the caller knows, "" for none
 --       3 the version that it knows, "" for none; 7 the nonce of that version
---       4 the moment that its step worked with, in microseconds ("write")
---       5 nonce ("write", "settle")
+--       4 the moment that its step worked with, in microseconds ("write"); it may be long ago, but not before the
+--         moment of the last write, and never in the future
+--       5 nonce ("write", "settle"), the name of a life that nobody knows ("mend")
 --       6 a name if the caller takes the turn when it is refused; "life" if this write begins a new life, which
 --         neither waits for a turn nor goes by the clock of the old one ("write")
 --       then, each list with its length before it: points to look at; ranges to look at, two words each.
@@ -24,14 +25,14 @@
 --   ok       for "write" the reply is only {ok, now}: a write costs by the word
 --   stale    changed says what moved
 --   guess    points and ranges say what is there
---   clock    the step's moment is not now
+--   clock    the step's moment is in the future, or before that of the last write
 --   turn     another caller has it
 --   reset    the version that the caller knows is too old to tell what changed
 --   astray   the store was never at that version with that nonce: it was set back
 --   life     another life, or none
 --   damaged  keys and values do not match
 -- For "settle": ok (the write with this nonce on top of the known version never happened, and never will), again (it
--- happened), reset (nobody can tell).
+-- happened), reset (nobody can tell). "mend" makes keys match values again, where they do not, and ends the life.
 
 local meta, values, keys, ledger = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local call, verb = redis.call, ARGV[1]
@@ -40,7 +41,6 @@ local RING = 2048          -- versions for which changes are kept
 local FAR = 1000           -- versions behind which it is better to read anew
 local MANY = 250           -- keys of one write that are not listed any more
 local SEAM = '\255'        -- a byte that no text has
-local LATE = 100000        -- how old the moment of a step may be
 local TURN = 250000        -- how long a turn lasts
 local BACK = 250000        -- a clock that goes back by more is not the clock it was
 
@@ -57,6 +57,12 @@ local function text(number) return string.format('%.0f', number) end
 
 local function state(...)
   call('HSET', meta, 'state', table.concat({...}, '|'))
+end
+
+-- A store whose meta is gone may still have its ledger.
+if not life then
+  local last = call('XREVRANGE', ledger, '+', '-', 'COUNT', 1)[1]
+  newest = last and string.match(last[1], '^%d+') or '0'
 end
 
 local function reply(status)
@@ -111,8 +117,48 @@ local function look()
   at = at + 2 * count + 1
 end
 
-if (life or '') ~= ARGV[2] and not (verb == 'look' and ARGV[2] == '') then return reply('life') end
+local function damaged()
+  local count = tonumber(rows) or 0
+  return call('HLEN', values) ~= count or call('ZCARD', keys) ~= count
+end
+
+if verb == 'mend' then
+  if not damaged() then return reply('ok') end
+  local names = call('HKEYS', values)
+  call('DEL', keys)
+  for first = 1, #names, MOST / 2 do
+    local scored = {}
+    for i = first, math.min(first + MOST / 2 - 1, #names) do
+      scored[#scored + 1] = '0'
+      scored[#scored + 1] = names[i]
+    end
+    call('ZADD', keys, unpack(scored))
+  end
+  state(ARGV[5], text(version or 0), '', #names, newest, text(latest), offset or '0', '0')
+  return reply('damaged')
+end
+
+local begin = verb == 'look' and ARGV[2] == ''
+if (life or '') ~= ARGV[2] and not begin then return reply('life') end
 local known = tonumber(ARGV[3])
+
+if begin then
+  -- What would fail in the middle of a write is found out now: half of a write would be kept.
+  local kinds = {[values] = 'hash', [keys] = 'zset', [ledger] = 'stream'}
+  for key, kind in pairs(kinds) do
+    local found = call('TYPE', key).ok
+    if found ~= 'none' and found ~= kind then
+      return redis.error_reply('WRONGTYPE ' .. key .. ' is a ' .. found .. ', and should be a ' .. kind)
+    end
+  end
+  if redis.acl_check_cmd then
+    for name, key in pairs({HSET = values, HDEL = values, ZADD = keys, ZREM = keys, XADD = ledger, XTRIM = ledger}) do
+      if not redis.acl_check_cmd(name, key, 'x', 'x', 'x', 'x') then
+        return redis.error_reply('NOPERM this user may not use ' .. name .. ' on ' .. key)
+      end
+    end
+  end
+end
 
 if verb == 'settle' then
   local slot = (known or 0) + 1
@@ -129,10 +175,7 @@ if verb == 'settle' then
 end
 
 -- What the caller knows was so once; only who looks at something new can be misled by rows that vanished.
-if life and (verb == 'look' or ARGV[8] ~= '0' or ARGV[9] ~= '0') then
-  local count = tonumber(rows)
-  if call('HLEN', values) ~= count or call('ZCARD', keys) ~= count then return reply('damaged') end
-end
+if (verb == 'look' or known ~= version or ARGV[8] ~= '0' or ARGV[9] ~= '0') and damaged() then return reply('damaged') end
 if known and (not version or known > version or (known == version and ARGV[7] ~= nonce)) then return reply('astray') end
 if known and known ~= version then
   if version - known > FAR then return reply('reset') end
@@ -169,7 +212,7 @@ if taken and not has_turn and not begins then return reply('turn') end
 if known ~= version then return refuse('stale') end
 if not empty then return refuse('guess') end
 local moment = tonumber(ARGV[4])
-if not begins and (moment > now or now - moment > LATE or moment < latest) then return refuse('clock') end
+if not begins and (moment > now or moment < latest) then return reply('clock') end
 
 -- From here on everything is written.
 
@@ -177,8 +220,23 @@ local stamp = text((version or 0) + 1)
 local touched = {stamp, ARGV[5], ''}
 rows = tonumber(rows) or 0
 local puts = tonumber(ARGV[at])
-for first = at + 1, at + 2 * puts, MOST do
-  local last, scored = math.min(first + MOST - 1, at + 2 * puts), {}
+local puts_at = at
+at = at + 2 * puts + 1
+local gone = tonumber(ARGV[at])
+local gone_at = at
+at = at + gone + 1
+
+-- Entries first: of all that follows only they can fail, by a number that is too low.
+local entries = tonumber(ARGV[at])
+for i = at + 1, at + 7 * entries, 7 do
+  newest = ARGV[i]
+  call('XADD', ledger, newest .. '-0', 'at', ARGV[i + 1], 'agent', ARGV[i + 2], 'role', ARGV[i + 3],
+    'kind', ARGV[i + 4], 'summary', ARGV[i + 5], 'details', ARGV[i + 6])
+end
+at = at + 7 * entries + 1
+
+for first = puts_at + 1, puts_at + 2 * puts, MOST do
+  local last, scored = math.min(first + MOST - 1, puts_at + 2 * puts), {}
   local added = call('HSET', values, unpack(ARGV, first, last))
   for i = first, last, 2 do
     touched[#touched + 1] = ARGV[i]
@@ -190,22 +248,12 @@ for first = at + 1, at + 2 * puts, MOST do
     rows = rows + added
   end
 end
-at = at + 2 * puts + 1
-local gone = tonumber(ARGV[at])
-for first = at + 1, at + gone, MOST do
-  local last = math.min(first + MOST - 1, at + gone)
+for first = gone_at + 1, gone_at + gone, MOST do
+  local last = math.min(first + MOST - 1, gone_at + gone)
   rows = rows - call('HDEL', values, unpack(ARGV, first, last))
   call('ZREM', keys, unpack(ARGV, first, last))
   for i = first, last do touched[#touched + 1] = ARGV[i] end
 end
-at = at + gone + 1
-local entries = tonumber(ARGV[at])
-for i = at + 1, at + 7 * entries, 7 do
-  newest = ARGV[i]
-  call('XADD', ledger, newest .. '-0', 'at', ARGV[i + 1], 'agent', ARGV[i + 2], 'role', ARGV[i + 3],
-    'kind', ARGV[i + 4], 'summary', ARGV[i + 5], 'details', ARGV[i + 6])
-end
-at = at + 7 * entries + 1
 if ARGV[at] ~= '0' then call('XTRIM', ledger, 'MINID', ARGV[at] .. '-0') end
 if begins then
   life, offset = ARGV[at + 1], ARGV[at + 4]

@@ -91,7 +91,10 @@ class Session:
         """Tell whether an answer can be used; if the life of the store is over, begin another."""
         if link.jump:
             why = f"the server's clock jumped by {link.jump:+.1f} s"
-            self._begin_life(link, lives.Verdict(why, jump=link.jump), header.run, until)
+            try:
+                self._begin_life(link, lives.Verdict(why, jump=link.jump), header.run, until)
+            except (NotSent, Cut) as problem:
+                self.failed(problem, until)
             return False
         if header.status in {"life", "damaged", "astray"}:
             self.drop()
@@ -131,7 +134,8 @@ class Session:
             link.wire.call("HSET", link.key("meta"), "run", found.run_id, until=until)
         elif verdict.why:
             if header.status == "damaged":
-                self._sort_keys(link, until)
+                link.mend(until)
+                link.begin(until)
             self._begin_life(link, verdict, found.run_id, until)
 
     def _begin_life(self, link: Link, verdict: Verdict, run: str, until: float) -> None:
@@ -147,7 +151,9 @@ class Session:
             base = base_of_life(lives.wall(), newest, self._memory)
             txn = RedisTxn(link.replica, link.now(), (header.newest, base), read)
             if verdict.why != lives.FRESH and self._renew is not None:
+                started = _monotonic()
                 self._renew(txn, verdict.why)
+                until += _monotonic() - started
             offset = header.offset - int(verdict.jump * 1e6)
             nonce = os.urandom(9).hex()
             answer = link.write(txn, nonce, "life", until, life=(name, base, run, offset))
@@ -162,18 +168,6 @@ class Session:
                 header = answer
             else:
                 header = link.begin(until)
-
-    def _sort_keys(self, link: Link, until: float) -> None:
-        """Make the sorted keys match the values again, and keep everybody out until a new life begins."""
-        wire, keys = link.wire, link.key("keys")
-        names: list[str] = wire.call("HKEYS", link.key("values"), until=until)
-        commands: list[tuple[str | int, ...]] = [("MULTI",), ("DEL", keys)]
-        commands += [("ZADD", keys, 0, name) for name in names]
-        state = str(wire.call("HGET", link.key("meta"), "state", until=until)).split("|")
-        state[0], state[3] = f"torn-{os.urandom(6).hex()}", str(len(names))
-        commands += [("HSET", link.key("meta"), "state", "|".join(state)), ("EXEC",)]
-        wire.calls(commands, until)
-        link.begin(until)
 
     def _follow(self, problem: Exception) -> None:
         """Go where a cluster says that the project's slot is, or ask anew."""

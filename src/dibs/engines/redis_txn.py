@@ -51,6 +51,11 @@ class RedisTxn:
         """Whether the step changes anything."""
         return bool(self.pending or self.entries_out or self.dropped_below)
 
+    @property
+    def guesses(self) -> bool:
+        """Whether the step looked at something that the handle knew nothing of."""
+        return bool(self.guessed_points or self.guessed_ranges)
+
     def get(self, key: str) -> str | None:
         """Return the value of ``key``."""
         if key in self.pending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from dibs.engines.redis_errors import passes, unavailable
@@ -22,12 +23,13 @@ _GRACE = 2.0
 class Waiter:
     """A connection of its own, because it blocks. One thread uses it at a time."""
 
-    __slots__ = ("_session", "_timeout", "_wire")
+    __slots__ = ("_pid", "_session", "_timeout", "_wire")
 
     def __init__(self, session: Session, timeout: float) -> None:
         self._session = session
         self._timeout = timeout
         self._wire: Wire | None = None
+        self._pid = os.getpid()
 
     def wait(self, after: int, timeout: float) -> int:
         """Return the newest number when it is above ``after``, or ``timeout`` seconds went by."""
@@ -39,10 +41,13 @@ class Waiter:
                 left = ends - time.monotonic()
                 if newest > after or left <= 0:
                     return newest
+                give_up = 0.0
                 self._block(after, min(left, _LONGEST))
             except (NotSent, Cut) as problem:
                 self.close()
-                if not passes(problem) or time.monotonic() >= min(ends, give_up):
+                # From the first failure on, there is a timeout's time to come back.
+                give_up = give_up or time.monotonic() + self._timeout
+                if not passes(problem) or time.monotonic() >= give_up:
                     raise unavailable(self._session.target, problem) from problem
                 time.sleep(0.02)
             else:
@@ -55,6 +60,9 @@ class Waiter:
             self._wire = None
 
     def _look(self, until: float) -> int:
+        if self._pid != os.getpid():  # a connection is its maker's alone
+            self.close()
+            self._pid = os.getpid()
         if self._wire is None or not self._wire.usable:
             self._wire = self._session.wire(until)
         meta = key_of(self._session.project, "meta")

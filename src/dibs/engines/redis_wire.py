@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _monotonic = time.monotonic
 #: Seconds after which it is worth a look whether the server is still there.
 _IDLE = 0.001
+_NO_RIGHTS = ("invalid password", "user executing the script can't")
 _PEEK = int(socket.MSG_PEEK) | int(getattr(socket, "MSG_DONTWAIT", 0))
 
 
@@ -157,7 +158,7 @@ def connect(target: Target, node: Node, until: float, *, login: bool = True) -> 
     except (OSError, UnicodeError) as error:
         raise NotSent(f"{node}: {_why(error)}") from error
     commands: list[tuple[Word, ...]] = []
-    if login and target.password:
+    if login and (target.password or target.user):
         user = (target.user,) if target.user else ()
         commands.append(("AUTH", *user, target.password))
     if login and target.db:
@@ -219,7 +220,7 @@ def _wrapped(target: Target, node: Node, sock: socket.socket) -> socket.socket:
 def refusal(text: str, place: str) -> Misconfigured | NotSent:
     """Return what a server's refusal means: a wrong setting, or a state that may pass."""
     kind = text.partition(" ")[0]
-    if kind in {"NOAUTH", "WRONGPASS", "NOPERM"} or "invalid password" in text:
+    if kind in {"NOAUTH", "WRONGPASS", "NOPERM"} or any(words in text for words in _NO_RIGHTS):
         return Misconfigured(
             f"the Redis server at {place} refuses us: {text}", code="REDIS_AUTH", field="engine",
             hint="check user, password and rights in the URL of the engine",
