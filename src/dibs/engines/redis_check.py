@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dibs.engines.redis_server import Facts
 
 #: Addresses that only this machine reaches.
-_LOCAL = ("127.", "::1", "localhost")
+_LOCAL = ("127.", "::1")
 
 
 def inspect(link: Link, replicas: int, until: float) -> list[Finding]:
@@ -42,7 +42,12 @@ def inspect(link: Link, replicas: int, until: float) -> list[Finding]:
 def _durability(link: Link, found: Facts, until: float) -> Finding:
     if servers.forgets_nothing(link.wire, found, until):
         return Finding(Level.OK, "durability", "a change that was answered survives a restart")
-    if found.aof_enabled == "1":
+    if found.aof_enabled == "1" and not servers.fsync(link.wire, until):
+        text = (
+            "whether a crash of the server can lose changes is not to be seen (CONFIG is not allowed); each"
+            " restart begins a new life, and all claims are void"
+        )
+    elif found.aof_enabled == "1":
         text = (
             "a crash of the server can lose the newest changes (appendfsync is not always); then a new"
             " life begins and all claims are void"
@@ -75,7 +80,7 @@ def _failover(found: Facts, replicas: int) -> Finding:
 
 def _access(link: Link, until: float) -> Finding:
     node = link.wire.node
-    local = bool(node.path) or node.host.startswith(_LOCAL)
+    local = bool(node.path) or node.host == "localhost" or node.host.startswith(_LOCAL)
     try:
         user = link.wire.call("ACL", "GETUSER", "default", until=until)
     except Refused:

@@ -25,6 +25,7 @@ from dibs.core.index import Range, entry_prefix, ranges
 from dibs.core.ledger import Event
 from dibs.core.patterns import parse
 from dibs.core.values import Record
+from dibs.errors import Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,14 @@ FILED = ("at/", "in/")
 
 def decode(text: str) -> Any:
     """Return the value of a stored record, which has no space around it."""
-    return _raw_decode(text)[0]
+    try:
+        return _raw_decode(text)[0]
+    except ValueError:
+        raise Unavailable(
+            f"a row of the store cannot be read: {text[:60]!r}",
+            code="STORE_DAMAGED",
+            hint="somebody wrote to it without Dibs; remove that row",
+        ) from None
 
 
 class Found(Record):
@@ -150,7 +158,7 @@ class Book:
 
     def ticket(self, number: int) -> Ticket | None:
         """Return the ticket with this number."""
-        value = self.txn.get(f"wait/{number:012d}")
+        value = self.txn.get(f"wait/{number:016d}")
         return None if value is None else _ticket(value)
 
     def tickets(self) -> Iterator[Ticket]:
@@ -161,7 +169,7 @@ class Book:
     def put_ticket(self, ticket: Ticket) -> None:
         """Write ``ticket``; its entries are filed once, by ``file_ticket``."""
         record = ticket._asdict()
-        self.txn.put(f"wait/{ticket.number:012d}", encode(record))
+        self.txn.put(f"wait/{ticket.number:016d}", encode(record))
 
     def file_ticket(self, ticket: Ticket) -> None:
         """Write ``ticket`` and file an entry under each of its patterns."""
@@ -172,7 +180,7 @@ class Book:
 
     def drop_ticket(self, ticket: Ticket) -> None:
         """Remove ``ticket`` and its entries."""
-        self.txn.delete(f"wait/{ticket.number:012d}")
+        self.txn.delete(f"wait/{ticket.number:016d}")
         for key, _ in self._entries(ticket):
             self.txn.delete(key)
 

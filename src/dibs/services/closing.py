@@ -96,6 +96,6 @@ def _closure(value: str) -> Closure:
 def _record(value: str) -> dict[str, Any]:
     try:
         record = decode(value)
-    except (ValueError, RecursionError):
+    except (Unavailable, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 
 from dibs.core.values import Record
+from dibs.errors import Unavailable
 from dibs.services.book import decode, encode
 from dibs.services.desk import CLOSED
 
@@ -123,11 +125,22 @@ def _beyond(txn: Txn, keep: int) -> list[Entry]:
     newest = next(txn.events(newest_first=True), None)
     if newest is None:
         return []
-    old = []
+    old, last = [], 0
     for entry in txn.events():
+        if last and entry.seq != last + 1:
+            return _all_but(
+                txn, keep
+            )  # numbers jump at a new life: count entries, which takes longer
         if entry.seq > newest.seq - keep:
             break
         old.append(entry)
+        last = entry.seq
+    return old
+
+
+def _all_but(txn: Txn, keep: int) -> list[Entry]:
+    old = list(islice(txn.events(newest_first=True), keep, None))
+    old.reverse()
     return old
 
 
@@ -186,6 +199,6 @@ def _last_seq(tail: bytes) -> int:
     for line in reversed(tail.split(b"\n")):
         try:
             return int(decode(line.decode("utf-8", "surrogateescape"))["seq"])
-        except (ValueError, KeyError, TypeError):
+        except (Unavailable, KeyError, TypeError):
             continue
     return 0

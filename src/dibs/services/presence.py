@@ -106,6 +106,12 @@ def expire(book: Book, key: str, claim: Claim) -> None:
 
 def lose(book: Book, key: str, claim: Claim, lost: Lost) -> None:
     """Take a claim off without its holder's doing, and leave word for the holder."""
+    take_off(book, key, claim, lost)
+    drop_asks(book, claim.agent, [book.pattern(claim.pattern)])
+
+
+def take_off(book: Book, key: str, claim: Claim, lost: Lost) -> None:
+    """Do so, but for those who asked for it: who takes off many does that for all at once."""
     pattern = book.pattern(claim.pattern)
     book.txn.delete(key)
     beat = book.beat(claim.agent)
@@ -114,7 +120,6 @@ def lose(book: Book, key: str, claim: Claim, lost: Lost) -> None:
         counted = 1 if claim.token else 0  # what a script took was never counted
         beat = beat._replace(claims=max(0, beat.claims - counted), lost=beat.lost + 1)
         book.put_beat(claim.agent, beat)
-    drop_asks(book, claim.agent, [pattern])
 
 
 def drop_asks(book: Book, holder: str, patterns: Iterable[Pattern]) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dibs.core.claims import Lost
 from dibs.core.ledger import Kind
 from dibs.services.book import Book
-from dibs.services.presence import lose
+from dibs.services.presence import take_off
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +25,14 @@ def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
     """Void every claim of the earlier life, and say so; runs in the transaction that begins the new one."""
     book = Book(txn, fold_case=fold_case)
     claims = [(key, claim) for key, claim in book.claims() if claim.token]
+    asks = list(book.asks())
+    void: set[tuple[str, str]] = set()
     for key, claim in claims:
-        lose(book, key, claim, Lost(claim.pattern, claim.token, "void", book.now, "", why))
+        take_off(book, key, claim, Lost(claim.pattern, claim.token, "void", book.now, "", why))
+        void.add((claim.agent, book.pattern(claim.pattern).key))
+    for key, ask in asks:
+        if (ask.holder, book.pattern(ask.pattern).key) in void:
+            txn.delete(key)
     book.emit(
         STORE,
         "store",
