@@ -105,12 +105,14 @@ class GitEngine:
                 if offline is None:
                     offline = self._follow(link, started, deadline)
                 attempt = link.look_at(step)
-                if attempt.error is None and attempt.number == 0 and offline is not None:
-                    break
+                if attempt.number == 0 and offline is not None:
+                    break  # an answer or a refusal: both are as last known
                 try:
                     if pushing.settle(link, attempt, started, deadline):
                         break
                 except Unavailable as error:
+                    if time.monotonic() >= limit:
+                        raise
                     offline = error
                     deadline = limit
             head = link.head()
