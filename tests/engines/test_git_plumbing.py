@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import time
 
 import pytest
 
 from dibs.engines.git import GitEngine
-from dibs.errors import NotFound
-from dibs.testing.steps import put
+from dibs.errors import NotFound, Unavailable
+from dibs.testing.steps import increment, put
 
 
 def git(where, *argv, data=None):
@@ -16,6 +19,11 @@ def git(where, *argv, data=None):
         ["git", "-C", str(where), *argv], check=True, capture_output=True, input=data
     )
     return done.stdout.decode().strip()
+
+
+def fill(engine):
+    """Write so much that a fetch brings it as a pack."""
+    put(engine, **{f"k{number}": str(number) for number in range(120)})
 
 
 @pytest.fixture
@@ -58,3 +66,54 @@ def test_a_refusal_out_of_reach_is_told_as_last_known(machine, bare, tmp_path):
         engine.view(refuse)
 
     assert engine.as_of is not None
+
+
+@pytest.fixture
+def slow_git(tmp_path, monkeypatch):
+    """Return a function that makes one command of git hang."""
+    real = shutil.which("git")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+
+    def hang(command):
+        script = f'#!/bin/sh\ncase " $* " in *" {command} "*) sleep 60;; esac\nexec {real} "$@"\n'
+        (folder / "git").write_text(script)
+        (folder / "git").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    return hang
+
+
+@pytest.mark.parametrize("command", ["rev-list", "cat-file", "config", "ls-remote"])
+def test_a_git_that_hangs_is_told_in_time(machine, slow_git, command):
+    if command != "config":
+        fill(machine("other"))
+    slow_git(command)
+    started = time.monotonic()
+
+    with pytest.raises(Unavailable) as caught:
+        machine(timeout=2.0).view(lambda txn: txn.get("k1"))
+
+    assert caught.value.code == "REMOTE_DOWN"
+    assert time.monotonic() - started < 20
+
+
+def test_a_comparison_that_hangs_is_told_in_time(machine, slow_git, bare):
+    machine().transact(increment)
+    tree = git(bare, "rev-parse", "dibs^{tree}")
+    who = ("-c", "user.name=x", "-c", "user.email=x@y")
+    git(bare, "update-ref", "refs/heads/dibs", git(bare, *who, "commit-tree", "-m", "x", tree))
+    slow_git("merge-base")
+    engine = machine(timeout=2.0)
+
+    assert engine.view(lambda txn: txn.get("count")) == "1"
+    assert engine.as_of is not None
+
+
+def test_an_inspection_by_a_git_that_hangs_is_told_in_time(machine, slow_git):
+    engine = machine(timeout=2.0)
+    engine.transact(increment)
+    slow_git("config")
+
+    with pytest.raises(Unavailable):
+        engine.inspect()

@@ -8,9 +8,9 @@ import stat
 import time
 
 from dibs.core.findings import Finding, Level
-from dibs.engines.git_errors import shown
+from dibs.engines.git_errors import shown, too_slow
 from dibs.engines.git_repo import REMOTE_REF, open_repo
-from dibs.engines.git_run import Git
+from dibs.engines.git_run import Git, TimedOut
 from dibs.errors import DibsError, Unavailable
 
 TYPE_CHECKING = False
@@ -87,7 +87,11 @@ def _folder(link: Link, timeout: float) -> Iterator[Finding]:
 
 def _setting(folder: str, name: str, timeout: float) -> str:
     argv = ("config", "--get", name)
-    return Git(folder).run(*argv, deadline=time.monotonic() + timeout).out.decode().strip()
+    try:
+        result = Git(folder).run(*argv, deadline=time.monotonic() + timeout)
+    except TimedOut:
+        raise too_slow(folder) from None
+    return result.out.decode("utf-8", "replace").strip()
 
 
 def repair(link: Link, timeout: float) -> list[str]:

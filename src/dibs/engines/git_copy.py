@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 from dibs.core.values import Record
+from dibs.engines import git_errors as failures
 from dibs.engines import git_files as files
 from dibs.engines.git_cache import Cache
 from dibs.engines.git_clock import tick
 from dibs.engines.git_commit import render_commit
 from dibs.engines.git_objects import Objects
 from dibs.engines.git_repo import open_repo
+from dibs.engines.git_run import TimedOut
 from dibs.engines.git_txn import GitTxn, GitView
 from dibs.errors import DibsError, Misconfigured
 
@@ -83,7 +87,11 @@ class Copy:
     def _packed(self, oid: str) -> tuple[str, bytes] | None:
         if self._reader is None:
             self._reader = self._parts.git.start_reader()
-        return self._reader.read(oid)
+        try:
+            return self._reader.read(oid, time.monotonic() + self._parts.timeout)
+        except TimedOut:
+            self.rest()
+            raise failures.too_slow(self.repo) from None
 
     def head(self) -> Head:
         """Return where this machine stands, now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 
+from dibs.engines import git_errors as failures
 from dibs.engines.git_clock import observe, tick
 from dibs.engines.git_copy import Copy
 from dibs.engines.git_head import Head, Verdict
@@ -22,6 +23,7 @@ from dibs.engines.git_run import TimedOut
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.engines.git_copy import Parts
+    from dibs.engines.git_run import Result
     from dibs.errors import DibsError
 
 #: Seconds between two pushes that count as a pause.
@@ -111,14 +113,19 @@ class Link(Copy):
         passed = self.objects.between(new, old) if old else None
         if passed is not None:
             return passed, True
-        git = self._parts.git
         known = [f"^{old}"] if old else []
-        listed = git.run("rev-list", "--end-of-options", new, *known, deadline=deadline)
+        listed = self._git("rev-list", "--end-of-options", new, *known, deadline=deadline)
         grown = True
         if old:
             argv = ("merge-base", "--is-ancestor", old, new)
-            grown = git.run(*argv, deadline=deadline).code == 0
+            grown = self._git(*argv, deadline=deadline).code == 0
         return listed.out.decode().split(), grown
+
+    def _git(self, *argv: str, deadline: float) -> Result:
+        try:
+            return self._parts.git.run(*argv, deadline=deadline)
+        except TimedOut:
+            raise failures.too_slow(self.repo) from None
 
     def _follow(self, head: Head, commit: str, passed: set[str], *, grown: bool) -> Head:
         """Move to another commit of the remote; what of ours is not in it is dropped."""

@@ -122,7 +122,7 @@ class Remote:
         found = self.refs("HEAD", self.place.ref, deadline=deadline)
         if not found and self.place.folder:  # an empty repository shows nothing, but its settings
             argv = ("config", "--file", f"{self.place.folder}/config", "extensions.objectformat")
-            told = self._git.run(*argv, deadline=deadline).out.strip()
+            told = self._run(*argv, deadline=deadline).out.strip()
             return told.decode("ascii", "replace") or "sha1"
         return "sha256" if any(len(oid) == 64 for oid in found.values()) else "sha1"  # noqa: PLR2004
 
@@ -199,14 +199,17 @@ class Remote:
         return ""
 
     def _ask(self, *argv: str, deadline: float, allowed: str = "") -> Result:
-        try:
-            result = self._git.run(*argv, deadline=deadline)
-        except TimedOut:
-            raise failures.too_slow(self.place.url) from None
+        result = self._run(*argv, deadline=deadline)
         if result.code == 0 or (allowed and allowed in result.err.lower()):
             return result
         error = failures.refused(result.err, self.place.url)
         raise error or failures.unclear(result.err, self.place.url)
+
+    def _run(self, *argv: str, deadline: float) -> Result:
+        try:
+            return self._git.run(*argv, deadline=deadline)
+        except TimedOut:
+            raise failures.too_slow(self.place.url) from None
 
 
 def remote_url(git_dir: str, name: str, timeout: float = 5.0) -> str:

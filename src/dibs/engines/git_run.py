@@ -142,21 +142,36 @@ class Reader:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
 
-    def read(self, oid: str) -> tuple[str, bytes] | None:
+    def read(self, oid: str, deadline: float) -> tuple[str, bytes] | None:
         """Return kind and content of an object; None if it is not there."""
+        try:
+            return self._read(oid, deadline)
+        except BrokenPipeError:
+            return None
+        except subprocess.TimeoutExpired:
+            raise TimedOut from None
+
+    def _read(self, oid: str, deadline: float) -> tuple[str, bytes] | None:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        try:
-            stdin.write(oid.encode() + b"\n")
-            stdin.flush()
-        except BrokenPipeError:
-            return None
-        words = stdout.readline().split()
+        stdin.write(oid.encode() + b"\n")
+        stdin.flush()
+        data = bytearray()
+        while b"\n" not in data:
+            if not (came := wire.more(stdout.fileno(), deadline)):
+                return None
+            data += came
+        start = data.index(b"\n") + 1
+        words = data[:start].split()
         if len(words) != 3:  # noqa: PLR2004 - "<oid> <kind> <size>", or "<oid> missing"
             return None
-        content = stdout.read(int(words[2]) + 1)
-        return words[1].decode(), content[:-1]
+        end = start + int(words[2])
+        while len(data) <= end:
+            if not (came := wire.more(stdout.fileno(), deadline)):
+                return None
+            data += came
+        return words[1].decode(), bytes(data[start:end])
 
     def close(self) -> None:
         """End the process."""

@@ -26,13 +26,18 @@ def advertised(process: subprocess.Popen[bytes], ref: str, deadline: float) -> s
             if name == ref:
                 found = oid
             at += size
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([handle], [], [], left)[0]:
-            raise subprocess.TimeoutExpired("git", 0)
-        more = os.read(handle, 65536)
-        if not more:
+        came = more(handle, deadline)
+        if not came:
             return None
-        data += more
+        data += came
+
+
+def more(handle: int, deadline: float) -> bytes:
+    """Return what comes next out of a pipe, nothing at its end; ``TimeoutExpired`` at ``deadline``."""
+    left = deadline - time.monotonic()
+    if left <= 0 or not select.select([handle], [], [], left)[0]:
+        raise subprocess.TimeoutExpired("git", 0)
+    return os.read(handle, 65536)
 
 
 def order(old: str, new: str, ref: str) -> bytes:
