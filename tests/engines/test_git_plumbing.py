@@ -117,3 +117,61 @@ def test_an_inspection_by_a_git_that_hangs_is_told_in_time(machine, slow_git):
 
     with pytest.raises(Unavailable):
         engine.inspect()
+
+
+# -- damage
+
+
+def test_a_copy_of_random_bytes_is_told_and_a_repair_builds_it_anew(machine, tmp_path):
+    put(machine(), k="v")
+    noise = os.urandom(50_000)
+    (tmp_path / "here" / "cache.db-wal").unlink(missing_ok=True)
+    (tmp_path / "here" / "cache.db").write_bytes(noise)
+    engine = machine()
+
+    with pytest.raises(Unavailable) as caught:
+        engine.view(lambda txn: txn.get("k"))
+    assert caught.value.code == "STORE_DAMAGED"
+    assert "engine repair" in caught.value.hint
+
+    (done,) = engine.repair()
+
+    assert engine.view(lambda txn: txn.get("k")) == "v"
+    assert put(engine, k="w") is None
+    (kept,) = (tmp_path / "here").glob("cache.db.damaged-*[0-9]")
+    assert str(kept) in done
+    assert kept.read_bytes() == noise
+
+
+def test_damage_inside_the_copy_is_told_and_mended_as_well(machine, tmp_path):
+    engine = machine()
+    fill(engine)
+    with engine._link() as link:
+        link.cache.db.execute("PRAGMA wal_checkpoint(truncate)").fetchall()
+    engine.close()
+    path = tmp_path / "here" / "cache.db"
+    data = path.read_bytes()
+    path.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
+
+    with pytest.raises(Unavailable) as caught:
+        machine().view(lambda txn: txn.get("k1"))
+    assert caught.value.code == "STORE_DAMAGED"
+
+    engine = machine()
+    assert engine.repair()
+    assert engine.view(lambda txn: txn.get("k1")) == "1"
+
+
+def test_a_repository_without_its_objects_is_fetched_anew(machine, tmp_path):
+    ours, theirs = machine(), machine("other")
+    theirs.transact(increment)
+    ours.transact(increment)
+    ours.close()
+    shutil.rmtree(tmp_path / "here" / "repo" / "objects")
+    theirs.transact(increment)
+    engine = machine()
+
+    engine.repair()
+
+    assert engine.view(lambda txn: txn.get("count")) == "3"
+    assert engine.transact(increment) == 4

@@ -10,7 +10,7 @@ from threading import Lock
 
 from dibs.engines import git_push as pushing
 from dibs.engines.clock import system_sources
-from dibs.engines.git_cache import pause
+from dibs.engines.git_cache import pause, translated
 from dibs.engines.git_copy import Parts
 from dibs.engines.git_files import RowFiles
 from dibs.engines.git_link import Link
@@ -153,10 +153,12 @@ class GitEngine:
 
     def repair(self) -> list[str]:
         """Remove what dead processes left behind, and build what is kept here anew."""
-        from dibs.engines.git_care import repair
+        from dibs.engines.git_care import heal_cache, repair
 
+        self._shut()
+        done = heal_cache(self._parts.state, self._timeout)
         with self._link() as link:
-            return repair(link, self._timeout)
+            return done + repair(link, self._timeout)
 
     def _meet(self, link: Link, deadline: float) -> None:
         """See the remote once before the first step of this machine."""
@@ -195,10 +197,12 @@ class GitEngine:
             raise RuntimeError("the engine is closed")
         with self._lock:
             link = self._links.pop() if self._links else None
-        if link is None:
-            link = Link(self._parts)
+        with translated(f"{self._parts.state}/cache.db"):
+            if link is None:
+                link = Link(self._parts)
         try:
-            yield link
+            with translated(f"{self._parts.state}/cache.db"):
+                yield link
         finally:
             link.rest()
             if self._closed:

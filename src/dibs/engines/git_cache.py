@@ -18,6 +18,7 @@ from dibs.engines import sqlite_errors as failures
 from dibs.engines.git_head import Head, Verdict
 from dibs.engines.sqlite_gate import Gate, jitter
 from dibs.engines.sqlite_place import prepare_folder
+from dibs.errors import DibsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,19 +60,30 @@ class Cache:
         self.run = self.db.cursor().execute
         self._gate = Gate(path)
         self._remote_lock = Gate(f"{folder}/remote")
-        if not self.db.pragma("user_version"):
-            self._create()
-        self.db.pragma("synchronous", "normal")
+        try:
+            with translated(path):
+                if not self.db.pragma("user_version"):
+                    self._create()
+                self.db.pragma("synchronous", "normal")
+        except DibsError:
+            self.close()
+            raise
 
     def _create(self) -> None:
-        with self._translated():
-            if not self._gate.enter(time.monotonic(), 5.0):
-                raise failures.busy(self._path)
-            try:
-                self.db.pragma("journal_mode", "wal")
-                self.db.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
-            finally:
-                self._gate.leave()
+        if not self._gate.enter(time.monotonic(), 5.0):
+            raise failures.busy(self._path)
+        try:
+            self.db.pragma("journal_mode", "wal")
+            self.db.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
+        finally:
+            self._gate.leave()
+
+    def check(self) -> None:
+        """Read all of the file; raise ``Unavailable`` (``STORE_DAMAGED``) if it is not whole."""
+        with translated(self._path):
+            ((found,),) = self.run("PRAGMA quick_check(1)").fetchall()
+            if found != "ok":
+                raise apsw.CorruptError(str(found))
 
     # -- transactions
 
@@ -79,7 +91,7 @@ class Cache:
     def writing(self, deadline: float) -> Iterator[Head]:
         """Be the only writer of this machine; what was written is kept unless the block raises."""
         started = time.monotonic()
-        with self._translated():
+        with translated(self._path):
             if not self._gate.enter(started, max(0.01, deadline - started)):
                 raise failures.busy(self._path)
             try:
@@ -95,7 +107,7 @@ class Cache:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Head]:
         """See one moment, whatever is written meanwhile."""
-        with self._translated():
+        with translated(self._path):
             try:
                 self.run("BEGIN")
                 yield self.head()
@@ -138,7 +150,7 @@ class Cache:
 
     def next_fate(self) -> int:
         """Return the number of the next commit of this machine."""
-        for (number,) in self.run("SELECT seq FROM sqlite_sequence WHERE name = 'fate'"):
+        for (number,) in self.run("SELECT seq FROM sqlite_sequence WHERE name = 'fate'").fetchall():
             return _int(number) + 1
         return 1
 
@@ -156,7 +168,9 @@ class Cache:
 
     def fate(self, number: int) -> tuple[str, str]:
         """Return the verdict on a commit, and why."""
-        for verdict, why in self.run("SELECT verdict, why FROM fate WHERE n = ?", (number,)):
+        # All rows are taken: a statement that is not at its end keeps the file from shrinking.
+        told = self.run("SELECT verdict, why FROM fate WHERE n = ?", (number,)).fetchall()
+        for verdict, why in told:
             return str(verdict), str(why)
         return Verdict.UNKNOWN, ""
 
@@ -214,12 +228,33 @@ class Cache:
         tables = ("kv", "place", "ledger")
         return [self.run(f"SELECT * FROM {table} ORDER BY 1").fetchall() for table in tables]  # noqa: S608
 
-    @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except apsw.Error as error:
-            raise failures.translate(error, self._path) from error
+
+@contextlib.contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Turn what SQLite says of the file into an error of ours."""
+    try:
+        yield
+    except apsw.Error as error:
+        found = failures.translate(error, path)
+        if found.code == "STORE_DAMAGED":
+            found.hint = "dibs engine repair builds it anew"
+        raise found from error
+
+
+def set_aside(folder: str, timeout: float) -> str:
+    """Move a damaged file away, so that a new one is made; return where it is now."""
+    path = f"{folder}/cache.db"
+    gate = Gate(path)
+    try:
+        if not gate.enter(time.monotonic(), timeout):
+            raise failures.busy(path)
+        kept = f"{path}.damaged-{time.time_ns()}"
+        for end in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(path + end, kept + end)
+    finally:
+        gate.close()  # which leaves it as well
+    return kept
 
 
 def pause(seconds: float, deadline: float) -> None:

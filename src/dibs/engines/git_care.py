@@ -8,6 +8,7 @@ import stat
 import time
 
 from dibs.core.findings import Finding, Level
+from dibs.engines.git_cache import Cache, set_aside
 from dibs.engines.git_errors import shown, too_slow
 from dibs.engines.git_repo import REMOTE_REF, open_repo
 from dibs.engines.git_run import Git, TimedOut
@@ -92,6 +93,24 @@ def _setting(folder: str, name: str, timeout: float) -> str:
     except TimedOut:
         raise too_slow(folder) from None
     return result.out.decode("utf-8", "replace").strip()
+
+
+def heal_cache(state: str, timeout: float) -> list[str]:
+    """Move the shared file away if it is damaged: all but a memory of this machine is built anew."""
+    try:
+        cache = Cache(state, timeout)
+        try:
+            cache.check()
+        finally:
+            cache.close()
+    except Unavailable as error:
+        if error.code != "STORE_DAMAGED":
+            raise
+        kept = set_aside(state, timeout)
+        return [
+            f"moved the damaged copy of the state to {kept}; what it had not pushed is not done"
+        ]
+    return []
 
 
 def repair(link: Link, timeout: float) -> list[str]:

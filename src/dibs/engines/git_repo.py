@@ -19,14 +19,14 @@ _CONFIG = {
 
 def open_repo(repo: str, algorithm: str = "sha1") -> None:
     """Make the repository if it is not there; its objects are named by ``algorithm``."""
+    for folder in ("objects/info", "objects/pack", "refs/heads", "refs/dibs"):
+        os.makedirs(f"{repo}/{folder}", mode=0o700, exist_ok=True)
     try:
         with open(f"{repo}/config", encoding="utf-8") as file:
             if file.read() == _CONFIG[algorithm]:
                 return
     except FileNotFoundError:
         pass
-    for folder in ("objects/info", "objects/pack", "refs/heads", "refs/dibs"):
-        os.makedirs(f"{repo}/{folder}", mode=0o700, exist_ok=True)
     _write(repo, "HEAD", "ref: refs/heads/none\n")
     _write(repo, "config", _CONFIG[algorithm])
 
