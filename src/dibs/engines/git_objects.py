@@ -13,7 +13,16 @@ import zlib
 
 from dibs.core.values import Record
 from dibs.engines import git_pack as packing
-from dibs.engines.git_trees import FILE, FILES, TREE, Member, content_of, headers, members_of
+from dibs.engines.git_trees import (
+    FILE,
+    FILES,
+    TREE,
+    Member,
+    content_of,
+    headers,
+    is_text,
+    members_of,
+)
 from dibs.errors import Misconfigured, Unavailable
 
 TYPE_CHECKING = False
@@ -190,7 +199,7 @@ class Objects:
                 yield from self._changed(name, before.get(name), after.get(name))
 
     def _changed(self, path: str, old: Member | None, new: Member | None) -> Iterator[Change]:
-        if old == new:
+        if old == new or not is_text(path):
             return
         below_old = old.oid if old and old.mode == TREE else ""
         below_new = new.oid if new and new.mode == TREE else ""

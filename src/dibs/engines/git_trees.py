@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from dibs.core.values import Record
 
 TYPE_CHECKING = False
@@ -34,16 +32,23 @@ def members_of(content: bytes, size: int) -> Iterator[tuple[str, Member]]:
     while at < len(content):
         space = content.index(b" ", at)
         end = content.index(b"\0", space)
-        mode, name = content[at:space].decode(), os.fsdecode(content[space + 1 : end])
+        # Never as the locale has it: all machines have to read and write the same names.
+        name = content[space + 1 : end].decode("utf-8", "surrogateescape")
+        mode = content[at:space].decode()
         at = end + 1 + size
         yield name, Member(mode, content[end + 1 : at].hex())
+
+
+def is_text(name: str) -> bool:
+    """Tell whether a name in a tree is UTF-8; all of ours are, and others are passed over."""
+    return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
 
 
 def content_of(members: dict[str, Member]) -> bytes:
     """Return the content of a tree."""
     rows = []
     for name, member in members.items():
-        raw = os.fsencode(name)
+        raw = name.encode("utf-8", "surrogateescape")
         # git sorts a folder as if its name ended in a slash
         rows.append((raw + b"/" if member.mode == TREE else raw, raw, member))
     rows.sort()
