@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import time
 from threading import Barrier, Thread
 
@@ -17,7 +15,6 @@ from dibs.engines.clock import Sources
 from dibs.engines.git import GitEngine, remote_url
 from dibs.engines.git_files import RowFiles
 from dibs.errors import BadInput, DibsError, Misconfigured, NotFound, Unavailable
-from dibs.services.lockfiles import LockFiles
 from dibs.testing.steps import entries, event, everything, increment, put
 
 
@@ -61,8 +58,6 @@ class Machine:
 
 
 # -- files
-
-_SIGNED = ("-c", "user.name=x", "-c", "user.email=x@y")
 
 SEGMENTS = st.sampled_from(["", ".", "..", ".git", ".GIT", "-", "a", "b.row", "x,y", "%41", "ü"])
 KEYS = st.lists(SEGMENTS | st.text(max_size=4), max_size=5).map("/".join)
@@ -138,40 +133,6 @@ def test_files_of_others_stay_as_they_are(machine, bare, tmp_path):
     after = git(bare, "ls-tree", "-r", "dibs").splitlines()
     assert [line for line in after if "meta.json" not in line] == before.splitlines()
     assert everything(machine()) == []
-
-
-@pytest.mark.parametrize("folder", [b"dibs", b"current_tasks", b"tasks/pending", b"src", b"\xfe"])
-def test_a_file_of_others_whose_name_is_no_text_stays_as_it_is(machine, bare, folder):
-    path = folder + b"/\xff.lock\n\xe9.row"
-    blob = git(bare, "hash-object", "-w", "--stdin", data=b"mine")
-    environ = {**os.environ, "GIT_INDEX_FILE": str(bare / "index.new")}
-    row = b"100644 " + blob.encode() + b"\t" + path + b"\0"
-    argv = ["git", "-C", str(bare), "update-index", "-z", "--index-info"]
-    subprocess.run(argv, input=row, env=environ, check=True)
-    tree = subprocess.check_output(["git", "-C", str(bare), "write-tree"], env=environ, text=True)
-    first = git(bare, *_SIGNED, "commit-tree", "-m", "x", tree.strip())
-    git(bare, "update-ref", "refs/heads/dibs", first)
-
-    for name in ("here", "other"):
-        engine = machine(name, codec=LockFiles(RowFiles()))
-        put(engine, **{name: "v"})
-        assert [key for key, _ in everything(engine)][-1] == name
-
-    listed = subprocess.check_output(["git", "-C", str(bare), "ls-tree", "-rz", "dibs"])
-    assert row.replace(b" ", b" blob ", 1) in listed
-
-
-def test_file_names_do_not_depend_on_the_locale(machine, bare, tmp_path):
-    environ = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    script = (
-        "import sys; from dibs.engines.git import GitEngine;"
-        "engine = GitEngine(sys.argv[1], state=sys.argv[2]);"
-        "engine.transact(lambda txn: txn.put('caf\\u00e9', 'v')); engine.close()"
-    )
-    argv = [sys.executable, "-c", script, str(bare), str(tmp_path / "plain")]
-    subprocess.run(argv, env={**environ, "PYTHONPATH": ":".join(sys.path)}, check=True)
-
-    assert everything(machine()) == [("caf\u00e9", "v")]
 
 
 def test_a_file_in_the_way_is_told_and_kept(machine, bare):

@@ -342,6 +342,7 @@ def forged(branch, **changes):
         ),
         *({"token": "7"}, {"token": None}, {"token": True}, {"ttl": float("nan")}, {"since": "x"}),
         *({"hard": None}, {"reason": []}, {"task": None}, {"since": 10**400}),
+        *({"reason": "\ud800"}, {"key": "at/:task/x//bob/c\ud800"}),
     ],
 )
 def test_a_line_of_ours_that_somebody_spoiled_makes_it_a_lock_file_of_a_script(branch, changes):

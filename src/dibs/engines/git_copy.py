@@ -183,15 +183,9 @@ class Copy:
         for change in self.objects.changes(head.root, root, folders):
             content = self.objects.read(change.oid)[1] if change.oid else None
             if change.path == files.META:
-                standing = files.parse_standing(content or b"")
+                standing = files.Standing() if content is None else _standing(content)
             else:
                 self._take_in(change.path, content, now)
-        if standing.format > files.FORMAT:
-            raise Misconfigured(
-                f"the branch has format {standing.format}, this program knows {files.FORMAT}",
-                code="VERSION",
-                hint="update this program",
-            )
         newest = max(standing.newest, self._highest())
         return head._replace(
             tip=commit, root=root, pending=0, newest=newest, life=standing.life, time=standing.time
@@ -211,3 +205,20 @@ class Copy:
         ((seq,),) = self.cache.run("SELECT coalesce(max(seq), 0) FROM ledger").fetchall()
         assert isinstance(seq, int)
         return seq
+
+
+def _standing(content: bytes) -> files.Standing:
+    standing = files.parse_standing(content)
+    if standing is None:
+        raise Misconfigured(
+            f"{files.META} on the branch is damaged",
+            code="REMOTE_META",
+            hint="revert the commit that changed it: git log finds it",
+        )
+    if standing.format > files.FORMAT:
+        raise Misconfigured(
+            f"the branch has format {standing.format}, this program knows {files.FORMAT}",
+            code="VERSION",
+            hint="update this program",
+        )
+    return standing

@@ -49,9 +49,10 @@ CHUNK = 64
 #: What the name of a row's file ends in, so that ``a`` and ``a/b`` can both be rows.
 ROW = ".row"
 
+_TEXTS = ("agent", "role", "kind", "summary")
 _EMPTY = "-"
 _MARK = ","
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 class RowFiles:
@@ -113,14 +114,14 @@ def render_standing(standing: Standing) -> bytes:
     return (json.dumps(standing._asdict(), indent=1) + "\n").encode()
 
 
-def parse_standing(content: bytes) -> Standing:
-    """Read ``meta.json``; what is not as we write it counts as not there."""
+def parse_standing(content: bytes) -> Standing | None:
+    """Read ``meta.json``, None if it is damaged; a field that is not as we write it counts as not there."""
     try:
         found = json.loads(content)
-    except ValueError:
-        return Standing()
+    except (ValueError, RecursionError):
+        return None
     if not isinstance(found, dict):
-        return Standing()
+        return None
     time = found.get("time")
     return Standing(
         _count(found.get("newest")),
@@ -155,15 +156,21 @@ def parse_entries(path: str, content: bytes) -> Iterator[tuple[Any, ...]]:
     first = first_of(path)
     for line in content.split(b"\n"):
         try:
-            found = json.loads(line)
-            row = (
-                found["seq"], float(found["at"]), str(found["agent"]), str(found["role"]),
-                str(found["kind"]), str(found["summary"]), _encode(found["details"]),
-            )  # fmt: skip
-        except (ValueError, KeyError, TypeError):
+            row = _entry(json.loads(line))
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue
         if first is not None and _is_count(row[0]) and first <= row[0] < first + CHUNK:
             yield row
+
+
+def _entry(found: dict[str, Any]) -> tuple[Any, ...]:
+    at, texts = float(found["at"]), [str(found[name]) for name in _TEXTS]
+    if not isinstance(found["details"], dict):
+        raise TypeError("details")
+    details = _encode(found["details"])
+    "".join((*texts, details)).encode()  # fails for half a character, which JSON can spell
+    _encode(at)  # fails for what is no number
+    return (found["seq"], at, *texts, details)
 
 
 def _is_count(value: object) -> bool:

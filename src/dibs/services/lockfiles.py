@@ -35,7 +35,7 @@ from dibs.services.book import claim_record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Protocol
+    from typing import Any, Protocol, TypeGuard
 
     class Codec(Protocol):
         """How rows lie in files; see engines/git_files.py."""
@@ -131,7 +131,7 @@ class LockFiles:
             if line.startswith(_MARK):
                 row = _decoded(line.removeprefix(_MARK))
                 key, value = row.get("key"), row.get("value")
-                if isinstance(key, str) and isinstance(value, str) and self._fits(path, key, value):
+                if _is_text(key) and _is_text(value) and self._fits(path, key, value):
                     rows[key] = value
         return rows
 
@@ -223,12 +223,17 @@ def _decoded(text: bytes) -> dict[str, Any]:
 def _is_claim(record: dict[str, Any]) -> bool:
     token = record.get("token")
     return (
-        all(isinstance(record.get(field), str) for field in _TEXTS)
+        all(_is_text(record.get(field)) for field in _TEXTS)
         and all(math.isfinite(_number(record.get(field), math.inf)) for field in _NUMBERS)
         and isinstance(token, int)
         and not isinstance(token, bool)
         and record["mode"] in MODES
     )
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    """Tell whether a value is a text that can be stored: JSON can spell half a character."""
+    return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def _number(value: object, otherwise: float = 0.0) -> float:
