@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
+from dibs.core.index import Range
+from dibs.engines.clock import Sources
 from dibs.engines.git import GitEngine
 from dibs.engines.git_files import RowFiles
-from dibs.errors import Misconfigured
+from dibs.errors import DibsError, Misconfigured
 from dibs.services.lockfiles import LockFiles
 from dibs.testing.steps import entries, event, everything, put
 
@@ -146,3 +151,104 @@ def test_a_line_of_the_ledger_that_somebody_spoiled_is_passed_over(machine, bare
         machine(name).transact(lambda txn: txn.emit(event("more")))
 
     assert [entry.seq for entry in entries(machine("third"))] == [1, 2, 3]
+
+
+# -- when a file was first seen
+
+LOCK, SCRIPT = b"current_tasks/x.lock", b"agent: sh\n"
+
+
+class Watch:
+    """The clocks of one machine, set by hand."""
+
+    moment = 1000.0
+
+    def sources(self):
+        return Sources(lambda: self.moment, lambda: 1e9 + self.moment, lambda: "boot")
+
+
+def since(engine):
+    """Return when the one script's lock began, in seconds after the first moment of the watch."""
+    (value,) = [value for key, value in everything(engine) if key.startswith("at/:task/")]
+    return json.loads(value)["since"] - 1e9 - Watch.moment
+
+
+def take_off(txn):
+    for key, _ in list(txn.scan(Range("at/:task/"))):
+        txn.delete(key)
+
+
+def refuse(bare, text):
+    hook = bare.path / "hooks" / "pre-receive"
+    hook.write_text(f"#!/bin/sh\n{text}\n")
+    hook.chmod(0o755)
+
+
+def test_a_refused_push_does_not_make_a_lock_young_again(machine, bare):
+    watch = Watch()
+    engine = machine(sources=watch.sources())
+    bare.land(LOCK, SCRIPT)
+    assert since(engine) == 0
+    watch.moment += 50
+    refuse(bare, "exit 1")
+
+    with pytest.raises(DibsError, match="refuse"):
+        engine.transact(take_off)
+
+    assert since(engine) == 0
+
+
+def test_a_lost_push_does_not_make_a_lock_young_again(machine, bare):
+    watch = Watch()
+    engine, rival = machine(sources=watch.sources()), machine("other")
+    bare.land(LOCK, SCRIPT)
+    assert since(engine) == 0
+    watch.moment += 50
+    seen = []
+
+    def step(txn):
+        seen.extend(value for key, value in txn.scan(Range("at/:task/")))
+        if len(seen) == 1:
+            put(rival, k="v")
+        take_off(txn)
+
+    engine.transact(step)
+
+    assert len(seen) == 2
+    assert seen[0] == seen[1]
+
+
+def test_a_lock_that_is_set_again_just_as_before_is_a_new_one(machine, bare):
+    watch = Watch()
+    engine = machine(sources=watch.sources())
+    bare.land(LOCK, SCRIPT)
+    assert since(engine) == 0
+    engine.transact(take_off)
+    watch.moment += 50
+
+    bare.land(LOCK, SCRIPT)
+
+    assert since(engine) == 50
+
+
+def test_a_repair_does_not_make_a_lock_young_again(machine, bare):
+    watch = Watch()
+    engine = machine(sources=watch.sources())
+    bare.land(LOCK, SCRIPT)
+    assert since(engine) == 0
+    watch.moment += 50
+
+    assert engine.repair() == []
+
+    assert since(engine) == 0
+
+
+def test_a_copy_that_an_older_version_made_goes_on(machine, bare, tmp_path):
+    engine = machine()
+    put(engine, k="v")
+    engine.close()
+    with closing(sqlite3.connect(tmp_path / "here" / "cache.db")) as copy:
+        copy.executescript("DROP TABLE look; PRAGMA user_version = 1")
+    bare.land(LOCK, SCRIPT)
+
+    assert len(everything(machine())) == 2

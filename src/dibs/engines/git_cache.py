@@ -37,8 +37,10 @@ CREATE TABLE IF NOT EXISTS object(oid TEXT PRIMARY KEY, kind TEXT NOT NULL, size
     content BLOB NOT NULL, n INTEGER NOT NULL, packed INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_commit ON object(n);
 CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-PRAGMA user_version = 1;
+CREATE TABLE IF NOT EXISTS look(path TEXT PRIMARY KEY, oid TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;
+PRAGMA user_version = 2;
 """
+_VERSION = 2
 #: Fates that are kept, so that a slow process still finds its own.
 _FATES = 10_000
 
@@ -62,7 +64,7 @@ class Cache:
         self._remote_lock = Gate(f"{folder}/remote")
         try:
             with translated(path):
-                if not self.db.pragma("user_version"):
+                if _int(self.db.pragma("user_version")) < _VERSION:
                     self._create()
                 self.db.pragma("synchronous", "normal")
         except DibsError:
@@ -211,6 +213,24 @@ class Cache:
                 (path,),
             )
         )
+
+    def first_look(self, path: str, oid: str) -> float | None:
+        """Return when this machine first saw what is in a file, None if it has not."""
+        for (at,) in self.run("SELECT at FROM look WHERE path = ? AND oid = ?", (path, oid)):
+            assert isinstance(at, float)
+            return at
+        return None
+
+    def set_look(self, path: str, oid: str, at: float) -> None:
+        """Remember when this machine first saw what is in a file; no ``oid`` if the file is gone."""
+        if oid:
+            self.run("INSERT OR REPLACE INTO look VALUES (?, ?, ?)", (path, oid, at))
+        else:
+            self.run("DELETE FROM look WHERE path = ?", (path,))
+
+    def forget_looks(self) -> None:
+        """Drop what was remembered of files that are gone."""
+        self.run("DELETE FROM look WHERE path NOT IN (SELECT path FROM place)")
 
     def set_entries(self, first: int, upto: int, rows: list[tuple[Any, ...]]) -> None:
         """Replace a part of the ledger."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dibs.engines.clock import Sources
     from dibs.engines.git_files import Codec
     from dibs.engines.git_head import Head
+    from dibs.engines.git_objects import Change
     from dibs.engines.git_remote import Remote
     from dibs.engines.git_run import Git, Reader
 
@@ -185,11 +186,22 @@ class Copy:
             if change.path == files.META:
                 standing = files.Standing() if content is None else _standing(content)
             else:
-                self._take_in(change.path, content, now)
+                self._take_in(change.path, content, self._first_look(head, change, now))
         newest = max(standing.newest, self._highest())
         return head._replace(
             tip=commit, root=root, pending=0, newest=newest, life=standing.life, time=standing.time
         )
+
+    def _first_look(self, head: Head, change: Change, now: float) -> float:
+        """Return when this machine first saw a file; one that a commit of ours had taken off is not new."""
+        folder = change.path.rpartition("/")[0]
+        if folder not in getattr(self._parts.codec, "aging", ()):
+            return now
+        seen = self.cache.first_look(change.path, change.oid)
+        if seen is not None and self.objects.has(self.objects.root_of(head.remote), change):
+            return seen
+        self.cache.set_look(change.path, change.oid, now)
+        return now
 
     def _take_in(self, path: str, content: bytes | None, now: float) -> None:
         if path.startswith(files.LEDGER):

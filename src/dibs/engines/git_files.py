@@ -20,7 +20,8 @@ if TYPE_CHECKING:
         """Lays rows out in files.
 
         A codec may have an attribute ``folders``: the names at the top of the branch in which its files
-        lie. Without it, every file of the branch is read and shown to it.
+        lie. Without it, every file of the branch is read and shown to it. It may have an attribute ``aging``:
+        the folders of files whose rows depend on when this machine first saw them.
         """
 
         def path_of(self, key: str) -> str:

@@ -166,6 +166,8 @@ class Link(Copy):
             self.objects.name_by(head.algorithm)
             self.objects.flush()
             self.objects.forget(head.root, self.cache.first_pending() or head.pending or 1 << 62)
+            if not head.pending:
+                self.cache.forget_looks()
             self.cache.set_head(head._replace(loose=0))
         with contextlib.suppress(TimedOut):
             self._parts.git.run(

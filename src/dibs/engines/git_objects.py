@@ -198,6 +198,15 @@ class Objects:
             if folders is None or name in folders:
                 yield from self._changed(name, before.get(name), after.get(name))
 
+    def has(self, root: str, file: Change) -> bool:
+        """Tell whether just this file is in a tree."""
+        *folders, name = file.path.split("/")
+        for folder in folders:
+            member = self.tree(root).get(folder)
+            root = member.oid if member and member.mode == TREE else ""
+        found = self.tree(root).get(name)
+        return found is not None and found.oid == file.oid
+
     def _changed(self, path: str, old: Member | None, new: Member | None) -> Iterator[Change]:
         if old == new or not is_text(path):
             return

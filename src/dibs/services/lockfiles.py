@@ -71,6 +71,9 @@ _TEXTS = ("pattern", "mode", "agent", "reason", "task")
 class LockFiles:
     """Put tasks where shell agents look for them, and everything else where ``inner`` does."""
 
+    #: A script's lock ends by its age.
+    aging = (LOCKS,)
+
     def __init__(self, inner: Codec, *, lock_age: float = LOCK_AGE, fold_case: bool = True) -> None:
         self._inner = inner
         #: At the top of the branch, all that has files of ours in it.
