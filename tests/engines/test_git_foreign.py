@@ -19,6 +19,7 @@ from dibs.errors import DibsError, Misconfigured
 from dibs.services.lockfiles import LockFiles
 from dibs.testing.steps import entries, event, everything, put
 
+CLAIM = "at/:task/e//bob/c2"
 DEEP = b"[" * 100_000
 
 
@@ -106,6 +107,55 @@ def test_file_names_do_not_depend_on_the_locale(machine, bare, tmp_path):
     subprocess.run(argv, env={**environ, "PYTHONPATH": ":".join(sys.path)}, check=True)
 
     assert everything(machine()) == [("caf\u00e9", "v")]
+
+
+@pytest.mark.parametrize(
+    ("path", "mode", "key"),
+    [
+        (b"current_tasks/e.lock/notes.txt", b"100644", CLAIM),
+        (b"tasks/done/e.yml/notes.txt", b"100644", "finished/e.yml"),
+        (b"tasks/done/e.yml", b"120000", "finished/e.yml"),
+        (b"dibs/k.row", b"120000", "k"),
+        (b"dibs/k.row/x", b"100644", "k"),
+        (b"dibs/meta.json/x", b"100644", "k"),
+    ],
+)
+def test_what_is_where_our_file_goes_is_told_and_kept(machine, bare, path, mode, key):
+    bare.land(path, b"mine", mode=mode)
+    before = bare.files()
+
+    with pytest.raises(Misconfigured) as caught:
+        put(machine(), **{key: "v"})
+
+    assert caught.value.code == "REMOTE_TREE"
+    assert bare.files() == before
+    assert everything(machine()) == []
+
+
+def test_a_link_in_the_place_of_a_lock_is_a_lock_until_it_is_taken_off(machine, bare):
+    bare.land(b"current_tasks/e.lock", b"../README.md", mode=b"120000")
+    bare.land(b"README.md", b"mine")
+
+    ((key, value),) = everything(machine())
+    machine("other").transact(lambda txn: txn.delete(key))
+
+    assert json.loads(value)["agent"] == "unknown"
+    assert key.startswith("at/:task/e//")
+    assert everything(machine()) == []
+    assert b"current_tasks/e.lock" not in bare.files()
+    assert bare.show("README.md") == b"mine"
+
+
+def test_a_claim_replaces_a_link_and_not_what_it_leads_to(machine, bare):
+    bare.land(b"current_tasks/e.lock", b"../README.md", mode=b"120000")
+    bare.land(b"README.md", b"mine")
+    engine = machine()
+    ((script, _),) = everything(engine)
+
+    engine.transact(lambda txn: (txn.delete(script), txn.put(CLAIM, "{}")))
+
+    assert bare.files()[b"current_tasks/e.lock"][0] == b"100644"
+    assert bare.show("README.md") == b"mine"
 
 
 # -- contents

@@ -72,7 +72,8 @@ class Copy:
         self.cache = Cache(parts.state, parts.timeout)
         self.repo = f"{parts.state}/repo"
         open_repo(self.repo, self.cache.head().algorithm)
-        self.objects = Objects(self.cache, self.repo, self._packed)
+        markers = getattr(parts.codec, "markers", ())
+        self.objects = Objects(self.cache, self.repo, self._packed, markers)
 
     def close(self) -> None:
         """Give back everything."""
@@ -194,8 +195,7 @@ class Copy:
 
     def _first_look(self, head: Head, change: Change, now: float) -> float:
         """Return when this machine first saw a file; one that a commit of ours had taken off is not new."""
-        folder = change.path.rpartition("/")[0]
-        if folder not in getattr(self._parts.codec, "aging", ()):
+        if not self.objects.is_marker(change.path):
             return now
         seen = self.cache.first_look(change.path, change.oid)
         if seen is not None and self.objects.has(self.objects.root_of(head.remote), change):

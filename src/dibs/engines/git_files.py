@@ -20,8 +20,9 @@ if TYPE_CHECKING:
         """Lays rows out in files.
 
         A codec may have an attribute ``folders``: the names at the top of the branch in which its files
-        lie. Without it, every file of the branch is read and shown to it. It may have an attribute ``aging``:
-        the folders of files whose rows depend on when this machine first saw them.
+        lie. Without it, every file of the branch is read and shown to it. It may have an attribute
+        ``markers``: the folders whose files count by being there, so that their rows may depend on when this
+        machine first saw them. There a symbolic link is a file, too: its content is where it leads.
         """
 
         def path_of(self, key: str) -> str:

@@ -16,6 +16,7 @@ from dibs.engines import git_pack as packing
 from dibs.engines.git_trees import (
     FILE,
     FILES,
+    LINK,
     TREE,
     Member,
     content_of,
@@ -55,13 +56,16 @@ class Change(Record):
 class Objects:
     """The objects that this machine has."""
 
-    __slots__ = ("_cache", "_folder", "_hash", "_packed", "_trees")
+    __slots__ = ("_cache", "_folder", "_hash", "_markers", "_packed", "_trees")
 
-    def __init__(self, cache: Cache, repo: str, packed: Packed) -> None:
+    def __init__(
+        self, cache: Cache, repo: str, packed: Packed, markers: tuple[str, ...] = ()
+    ) -> None:
         self._cache = cache
         self._folder = f"{repo}/objects"
         self._hash: Callable[..., Any] = hashlib.sha1
         self._packed = packed
+        self._markers = markers
         self._trees: dict[str, dict[str, Member]] = {}
 
     def name_by(self, algorithm: str) -> None:
@@ -177,11 +181,14 @@ class Objects:
         members = dict(self.tree(oid))
         for name, wanted in plan.items():
             before = members.pop(name, None)
+            is_folder = isinstance(wanted, dict)
+            if before and not is_folder and not self._is_file(where + name, before):
+                raise _in_the_way(where + name, "no plain file", "file")
             if isinstance(wanted, str):
                 members[name] = Member(FILE, wanted)
             elif wanted is not None:
                 if before is not None and before.mode != TREE:
-                    raise _in_the_way(where + name)
+                    raise _in_the_way(where + name, "a file", "folder")
                 below = self._edit(before.oid if before else "", wanted, number, f"{where}{name}/")
                 if below:
                     members[name] = Member(TREE, below)
@@ -207,15 +214,22 @@ class Objects:
         found = self.tree(root).get(name)
         return found is not None and found.oid == file.oid
 
+    def is_marker(self, path: str) -> bool:
+        """Tell whether a file counts by being there."""
+        return path.rpartition("/")[0] in self._markers
+
+    def _is_file(self, path: str, member: Member) -> bool:
+        return member.mode in FILES or (member.mode == LINK and self.is_marker(path))
+
     def _changed(self, path: str, old: Member | None, new: Member | None) -> Iterator[Change]:
         if old == new or not is_text(path):
             return
         below_old = old.oid if old and old.mode == TREE else ""
         below_new = new.oid if new and new.mode == TREE else ""
-        if old and old.mode in FILES and not (new and new.mode in FILES):
-            yield Change(path, "")
-        if new and new.mode in FILES and not (old and old.mode in FILES and old.oid == new.oid):
-            yield Change(path, new.oid)
+        file_old = old.oid if old and self._is_file(path, old) else ""
+        file_new = new.oid if new and self._is_file(path, new) else ""
+        if file_old != file_new:
+            yield Change(path, file_new)
         if below_old != below_new:
             before, after = self.tree(below_old), self.tree(below_new)
             for name in sorted(before.keys() | after.keys()):
@@ -231,9 +245,9 @@ def damaged(where: str, oid: str) -> Unavailable:
     )
 
 
-def _in_the_way(path: str) -> Misconfigured:
+def _in_the_way(path: str, found: str, wanted: str) -> Misconfigured:
     return Misconfigured(
-        f"{path} is a file on the branch, where a folder of ours has to be",
+        f"{path} is {found} on the branch, where a {wanted} of ours has to be",
         code="REMOTE_TREE",
         hint="remove it from the branch, or name another branch",
     )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 TREE = "40000"
 FILE = "100644"
 FILES = (FILE, "100755")
+LINK = "120000"
 
 
 class Member(Record):

@@ -71,8 +71,8 @@ _TEXTS = ("pattern", "mode", "agent", "reason", "task")
 class LockFiles:
     """Put tasks where shell agents look for them, and everything else where ``inner`` does."""
 
-    #: A script's lock ends by its age.
-    aging = (LOCKS,)
+    #: A script asks only whether there is a lock; it ends by its age.
+    markers = (LOCKS,)
 
     def __init__(self, inner: Codec, *, lock_age: float = LOCK_AGE, fold_case: bool = True) -> None:
         self._inner = inner
