@@ -158,6 +158,53 @@ def test_a_claim_replaces_a_link_and_not_what_it_leads_to(machine, bare):
     assert bare.show("README.md") == b"mine"
 
 
+LONG = [
+    "at/src/" + "x" * 240 + ".py//agent-with-a-name/c2",
+    "at/src/" + "x" * 241 + ".py//agent-with-a-name/c2",
+    "at/" + "a:" * 100 + "b//a/c2",
+    "at/" + "\u00fc" * 120 + "/" + "\U0001f600" * 60 + "//a/c3",
+    "at/" + "y" * 250 + "/z//a/c4",
+    "at/" + "/".join(["some-folder-of-many"] * 64) + "//a/c5",
+    "at/" + "/".join(["some-folder-of-many"] * 63) + "//a/c5",
+    "at/" + "/".join(["long" * 50 + ":"] * 19) + "\n//a/c5",
+    "req/a/" + "%" * 128,
+    "long" * 90,
+]
+
+
+def test_a_branch_with_long_keys_can_be_checked_out_and_read(machine, bare, tmp_path):
+    put(machine(), **{key: f"{key}\nmore" for key in LONG})
+
+    subprocess.run(["git", "clone", "-q", "-b", "dibs", bare.path, tmp_path / "clone"], check=True)
+
+    assert everything(machine("other")) == sorted((key, f"{key}\nmore") for key in LONG)
+    bare.git("fsck", "--strict")
+    put(machine("other"), **dict.fromkeys(LONG, "v"))
+    assert everything(machine()) == sorted((key, "v") for key in LONG)
+
+
+def test_a_file_with_a_long_name_of_an_older_version_is_read_and_replaced(machine, bare):
+    path = b"dibs/at/src/" + b"x" * 240 + b".py,,bob,c2.row"
+    bare.land(path, b"v\n")
+    key = "at/src/" + "x" * 240 + ".py//bob/c2"
+
+    assert everything(machine()) == [(key, "v")]
+    put(machine("other"), **{key: "w"})
+
+    assert path not in bare.files()
+    assert everything(machine()) == [(key, "w")]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"v\n", b"key: 7\nv\n", b'key: "k"\nv\n', b'key: "\nv\n', b"key: [" + DEEP]
+)
+def test_a_file_with_a_digest_that_does_not_say_its_key_is_not_ours(machine, bare, content):
+    bare.land(b"dibs/at/x~0123456789abcdef0123456789abcdef.row", content)
+    bare.land(b"dibs/%ED%A0%80.row", b"v\n")
+
+    assert everything(machine()) == []
+
+
 # -- contents
 
 

@@ -8,6 +8,7 @@ we nor the codec know are left as they are, so that a branch may hold other thin
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 
 from dibs.core.values import Record
 
@@ -54,6 +55,12 @@ ROW = ".row"
 _TEXTS = ("agent", "role", "kind", "summary")
 _EMPTY = "-"
 _MARK = ","
+#: Stands before a digest; elsewhere it is escaped.
+_SHORT = "~"
+#: What the first line of a file with a digest in its path begins with.
+_KEY = "key: "
+#: Bytes of a name and of a path that file systems take for sure, and of what is kept of a longer name.
+_LONGEST_NAME, _LONGEST_PATH, _READABLE = 200, 1000, 100
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -64,13 +71,16 @@ class RowFiles:
     every folder costs an object in every commit: ``at/src/a.py//bob/c12`` lies in
     ``dibs/at/src/a.py,,bob,c12.row``.
     An empty segment before that is ``-``. What git or a file system could stumble over is escaped as in
-    a URL.
+    a URL. What is too long for a file system ends in ``~`` and a digest; then the file begins with the key.
     """
 
     folders = (FOLDER,)
 
     def path_of(self, key: str) -> str:
         """Return the file in which the row ``key`` lies."""
+        return _fitting(key, self._plain_path(key))
+
+    def _plain_path(self, key: str) -> str:
         place, mark, tail = key.partition("//")
         *folders, name = place.split("/")
         parts = [_folder(part) for part in folders]
@@ -83,20 +93,25 @@ class RowFiles:
         """Return the row of a file; None for a name or content that we would not write."""
         if not path.endswith(ROW) or not path.startswith(FOLDER + "/"):
             return None
-        *folders, name = path[len(FOLDER) + 1 : -len(ROW)].split("/")
         try:
-            key = "/".join([*map(_unescape, folders), *map(_unescape_name, name.split(_MARK))])
             value = content.decode()
+            if _SHORT in path:
+                key, value = _split_key(value)
+            else:
+                key = _key_of(path)
+            key.encode()  # fails for half a character, which no store can hold
         except ValueError:
             return None
-        if not value.endswith("\n") or self.path_of(key) != path:
+        # Those of the first version are as long as they are.
+        if not value.endswith("\n") or path not in (self.path_of(key), self._plain_path(key)):
             return None
         return {key: value[:-1]}
 
-    def render(self, path: str, rows: Mapping[str, str]) -> bytes:  # noqa: ARG002
+    def render(self, path: str, rows: Mapping[str, str]) -> bytes:
         """Return the value of the one row."""
-        (value,) = rows.values()
-        return value.encode() + b"\n"
+        ((key, value),) = rows.items()
+        first = f"{_KEY}{json.dumps(key)}\n" if _SHORT in path else ""
+        return f"{first}{value}\n".encode()
 
 
 class Standing(Record):
@@ -181,6 +196,42 @@ def _is_count(value: object) -> bool:
 
 def _count(value: Any) -> int:
     return int(value) if _is_count(value) else 0
+
+
+def _key_of(path: str) -> str:
+    *folders, name = path[len(FOLDER) + 1 : -len(ROW)].split("/")
+    return "/".join([*map(_unescape, folders), *map(_unescape_name, name.split(_MARK))])
+
+
+def _split_key(content: str) -> tuple[str, str]:
+    """Return the key that a file begins with, and what follows."""
+    first, _, value = content.partition("\n")
+    key = json.loads(first.removeprefix(_KEY)) if first.startswith(_KEY + '"') else None
+    if not isinstance(key, str):
+        raise ValueError("key")  # noqa: TRY004 - the content is wrong, not a type
+    return key, value
+
+
+def _fitting(key: str, path: str) -> str:
+    """Return a path that every file system takes: it, or one with digests for what is too long."""
+    if path.isascii() and len(path) <= _LONGEST_NAME:
+        return path
+    *folders, name = path.removesuffix(ROW).split("/")
+    parts = [part if _size(part) <= _LONGEST_NAME else _digested(part, part) for part in folders]
+    name = name if _size(name) <= _LONGEST_NAME else _digested(name, name)
+    fitting = "/".join([*parts, name + ROW])
+    if _size(fitting) <= _LONGEST_PATH:
+        return fitting
+    return "/".join([*parts[:2], _digested(name.partition(_SHORT)[0], key) + ROW])
+
+
+def _digested(readable: str, text: str) -> str:
+    short = readable.encode()[:_READABLE].decode("utf-8", "ignore")
+    return f"{short}{_SHORT}{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def _size(text: str) -> int:
+    return len(text.encode())
 
 
 def _folder(segment: str) -> str:
