@@ -173,6 +173,28 @@ def test_done_repeated_with_its_request_id_gets_the_same_answer(crew, queue):
     assert crew.kinds().count(Kind.TASK_COMPLETED) == 1
 
 
+def test_done_repeated_with_its_request_id_is_no_error_once_the_file_is_gone(crew, queue):
+    put(crew, "a.yml")
+    queue.take(caller("bob"))
+    first = queue.done(caller("bob"), "a", request_id="r1")
+    crew.engine.transact(lambda txn: txn.delete("finished/a.yml"))
+
+    again = queue.done(caller("bob"), "a", request_id="r1")
+
+    assert again == first._replace(file="")
+    assert crew.kinds().count(Kind.TASK_COMPLETED) == 1
+
+
+@pytest.mark.parametrize("spelled", ["fix", "FIX"])
+def test_done_answers_with_the_task_as_its_file_spells_it(crew, queue, spelled):
+    put(crew, "Fix.yml")
+    queue.take(caller("bob"))
+
+    done = queue.done(caller("bob"), spelled)
+
+    assert (done.name, done.file, done.state) == ("Fix", "Fix.yml", DONE)
+
+
 def test_take_repeated_with_its_request_id_takes_one_task(crew, queue):
     put(crew, "a.yml", "b.yml")
 

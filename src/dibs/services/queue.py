@@ -22,7 +22,7 @@ from dibs.services.filed import own
 from dibs.services.holdings import Holdings, give_back
 from dibs.services.presence import arrive, withdraw
 from dibs.services.repeats import once
-from dibs.services.shelf import FINISHED, FREE, HELD, PENDING, Shelf, Task
+from dibs.services.shelf import DONE, FINISHED, FREE, HELD, PENDING, Shelf, Task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,9 +134,10 @@ class Queue:
         def step(book: Book) -> Task:
             asked = f"done\n{pattern.key}"
             once(book, caller.id, request_id, asked, lambda: finish(book))
-            finished = self._shelf(book).finished()
-            task = next(t for t in finished if self._shelf(book).pattern(t.name) == pattern)
-            return task._replace(holder=caller.id, reason=words)
+            # A repeat may come when the file is gone.
+            file = next(iter(self._shelf(book).files(FINISHED, name)), "")
+            spelled = task_of_file(file, fold_case=self._desk.fold_case) or name_of(pattern)
+            return Task(spelled, file, DONE, caller.id, words)
 
         return self._desk.apply(step)
 
