@@ -37,6 +37,18 @@ def test_clones_of_one_user_share_their_copy_of_a_branch(clone, monkeypatch, tmp
     assert one.startswith(str(tmp_path / "home" / ".local" / "state" / "dibs"))
 
 
+@pytest.mark.parametrize("relative", ["state", "./state", "."])
+def test_a_relative_folder_for_state_is_ignored(clone, monkeypatch, tmp_path, relative):
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    place = clone("one")
+    usual = folder_of(place)
+
+    monkeypatch.setenv("XDG_STATE_HOME", relative)
+
+    assert folder_of(place) == usual
+
+
 def test_another_home_is_another_machine(clone, monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_STATE_HOME")
     place = clone("one")

@@ -142,9 +142,9 @@ def _copy_of(place: Place, address: str) -> str:
     All clones that a user has on a machine share it, and with it what they push and what they have seen.
     """
     home = os.path.expanduser("~")
-    base = os.environ.get("XDG_STATE_HOME") or (
-        os.path.join(home, ".local", "state") if os.path.isabs(home) else ""
-    )
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):  # the rule for these variables: what is relative is ignored
+        base = os.path.join(home, ".local", "state") if os.path.isabs(home) else ""
     folder = os.path.join(base, "dibs") if base and _is_local(base) else place.repository.state
     return os.path.join(folder, f"git-{_digest(address, place.loaded.config.git_branch)}")
 
