@@ -47,6 +47,11 @@ def test_a_remote_that_is_a_relative_path_is_so_to_the_repository(repo):
     assert os.path.normpath(resolved(repo, "git:hub")) == str(repo.parent / "hub.git")
 
 
+@pytest.mark.parametrize("way", [".", ".."])
+def test_a_dot_is_a_path_and_no_name(repo, way):
+    assert resolved(repo, f"git:{way}") == os.path.normpath(repo / way)
+
+
 def test_where_pushes_go_counts(repo):
     configure(
         repo, ("remote.origin.url", "https://a.example/x"), ("remote.origin.pushurl", "https://b.example/x")

@@ -22,6 +22,8 @@ def resolve(repository: Repository, url: str) -> str:
         return rest
     if "/" in rest:
         return os.path.join(repository.root, rest)
+    if rest in {".", ".."}:  # no remote can be named so
+        return os.path.normpath(os.path.join(repository.root, rest))
     if not repository.common:
         raise Misconfigured(
             "the git engine needs a git repository, or an address: git:URL",
