@@ -366,3 +366,32 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+FULL = """
+import hashlib, os, resource, sys, zlib
+from dibs.engines import git_pack, git_repo
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))  # as if the disk were full after eight bytes
+content = b"x" * 100
+rows = [("0" * 40, "blob", len(content), zlib.compress(content))]
+try:
+    {act}
+except OSError as error:
+    sys.exit(0 if os.listdir(sys.argv[1]) == [] else "something was left behind")
+sys.exit("there was room")
+"""
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        "git_pack.write(sys.argv[1], rows, hashlib.sha1)",
+        "git_repo._write(sys.argv[1], 'HEAD', 'x' * 41)",
+    ],
+)
+def test_a_full_disk_is_not_filled_further_by_each_try(tmp_path, act):
+    argv = [sys.executable, "-c", FULL.replace("{act}", act), str(tmp_path)]
+    environ = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+
+    subprocess.run(argv, env=environ, check=True)

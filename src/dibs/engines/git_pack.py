@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import zlib
@@ -80,6 +81,10 @@ def _index(places: list[tuple[str, int, int]], checksum: bytes) -> bytes:
 
 def _put(path: str, data: bytes) -> None:
     temporary = f"{path}.{os.getpid()}.tmp"
-    with open(temporary, "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    finally:  # a disk that is full shall not be filled further by each try
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)

@@ -63,6 +63,10 @@ def clear_leftovers(repo: str) -> None:
 def _write(repo: str, name: str, text: str) -> None:
     # Not beside the file: git takes everything below refs/ for a ref.
     temporary = f"{repo}/new-{os.getpid()}-{os.urandom(4).hex()}"
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(temporary, f"{repo}/{name}")
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, f"{repo}/{name}")
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
