@@ -22,8 +22,10 @@ def resolve(repository: Repository, url: str) -> str:
         return rest
     if "/" in rest:
         return os.path.join(repository.root, rest)
-    if rest in {".", ".."}:  # no remote can be named so
-        return os.path.normpath(os.path.join(repository.root, rest))
+    if rest == ".":  # all worktrees share it
+        return repository.common or repository.root
+    if rest == "..":
+        return os.path.dirname(repository.root)
     if not repository.common:
         raise Misconfigured(
             "the git engine needs a git repository, or an address: git:URL",

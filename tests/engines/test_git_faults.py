@@ -182,6 +182,22 @@ def test_a_repair_removes_what_killed_pushes_left(machine, bare):
     assert engine.repair() == []
 
 
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_remote_with_a_working_tree_is_repaired_like_a_bare_one(tmp_path, scheme):
+    subprocess.run(["git", "init", "-q", "-b", "main", tmp_path / "work"], check=True)
+    engine = GitEngine(f"{scheme}{tmp_path}/work", state=tmp_path / "here")
+    put(engine, k="v")
+    lock = tmp_path / "work" / ".git" / "refs" / "heads" / "dibs.lock"
+    lock.touch()
+    os.utime(lock, (0, 0))
+
+    done = engine.repair()
+    engine.close()
+
+    assert len(done) == 1
+    assert not lock.exists()
+
+
 def test_a_repair_rebuilds_a_wrong_copy(machine):
     engine = machine()
     put(engine, k="v")

@@ -48,9 +48,11 @@ class Place(Record):
     @property
     def folder(self) -> str:
         """The repository's folder if it lies on this machine, else an empty text."""
-        if self.url.startswith("file://"):
-            return self.url.removeprefix("file://")
-        return self.url if self.url.startswith("/") else ""
+        path = self.url.removeprefix("file://")
+        if not path.startswith("/"):
+            return ""
+        inside = f"{path}/.git"  # a repository with a working tree
+        return inside if os.path.isdir(inside) else path
 
 
 def place_of(url: str, branch: str) -> Place:
