@@ -175,3 +175,39 @@ def test_a_repository_without_its_objects_is_fetched_anew(machine, tmp_path):
 
     assert engine.view(lambda txn: txn.get("count")) == "3"
     assert engine.transact(increment) == 4
+
+
+# -- growth
+
+
+def count(repo):
+    words = git(repo, "count-objects", "-v").split()
+    found = dict(zip(words[::2], map(int, words[1::2]), strict=True))
+    return found["count:"], found["in-pack:"], found["packs:"]
+
+
+def test_what_the_state_rests_on_is_never_collected(machine, bare, tmp_path, monkeypatch):
+    monkeypatch.setattr("dibs.engines.git_link.TIDY", 5)
+    monkeypatch.setattr("dibs.engines.git_link.PRUNED", "now")
+    engine = machine()
+    put(engine, old="precious")
+    for _ in range(6):
+        engine.transact(increment)
+
+    blob = git(bare, "rev-parse", "dibs:dibs/old.row")
+    git(tmp_path / "here" / "repo", "cat-file", "-e", blob)
+    git(tmp_path / "here" / "repo", "fsck", "--connectivity-only")
+
+
+def test_a_machine_that_only_looks_packs_what_it_fetched(machine, tmp_path, monkeypatch):
+    monkeypatch.setattr("dibs.engines.git_link.TIDY", 5)
+    ours, theirs = machine(), machine("other")
+    for _ in range(6):
+        theirs.transact(increment)
+        ours.view(lambda txn: None)
+
+    loose, packed, packs = count(tmp_path / "here" / "repo")
+    assert loose < 10
+    assert packed > 20
+    assert packs == 1
+    assert ours.view(lambda txn: txn.get("count")) == "6"

@@ -107,9 +107,8 @@ def heal_cache(state: str, timeout: float) -> list[str]:
         if error.code != "STORE_DAMAGED":
             raise
         kept = set_aside(state, timeout)
-        return [
-            f"moved the damaged copy of the state to {kept}; what it had not pushed is not done"
-        ]
+        doubt = "a change that was not answered may not have been made"
+        return [f"moved the damaged copy of the state to {kept}; {doubt}"]
     return []
 
 

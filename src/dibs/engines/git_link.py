@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 
 from dibs.engines import git_errors as failures
 from dibs.engines.git_clock import observe, tick
@@ -28,8 +29,12 @@ if TYPE_CHECKING:
 
 #: Seconds between two pushes that count as a pause.
 _PAUSE = 0.25
-#: Commits of this machine after which its repository is packed.
+#: Commits, made or fetched, after which the repository of this machine is packed.
 TIDY = 512
+#: Seconds that this may take, even if the call has no time left.
+TIDYING = 10.0
+#: What no ref has led to since then is collected.
+PRUNED = "1.hour.ago"
 
 
 class Link(Copy):
@@ -47,13 +52,13 @@ class Link(Copy):
         """See where the remote is, and follow it; the caller has claimed the remote."""
         reading = self.now_reading()
         head = self.cache.head()
+        if head.met and self.remote.look(deadline) == head.remote:
+            self.adopt(head.remote, reading, deadline)
+            return
         if not head.met:
             self._agree(deadline)
-            self.fetch(deadline)
-        elif self.remote.look(deadline) == head.remote:
-            self.adopt(head.remote, reading, deadline)
-        else:
-            self.fetch(deadline)
+        self.fetch(deadline)
+        self.tidy(max(deadline, time.monotonic() + TIDYING))
 
     def _agree(self, deadline: float) -> None:
         """Name objects as the remote does."""
@@ -138,7 +143,8 @@ class Link(Copy):
         lost, had = head.remote, head
         head = self.move(head, commit)
         head = observe(head, head.time, self._parts.sources)
-        head = head._replace(remote=commit, landed=head.newest)
+        loose = had.loose + len(passed - ours)
+        head = head._replace(remote=commit, landed=head.newest, loose=loose)
         why = ""
         branch = self.remote.place.branch
         if lost and not commit:
@@ -165,13 +171,15 @@ class Link(Copy):
                 return
             self.objects.name_by(head.algorithm)
             self.objects.flush()
+            if head.remote:  # what no ref leads to is collected
+                write_ref(self.repo, REMOTE_REF, head.remote)
             self.objects.forget(head.root, self.cache.first_pending() or head.pending or 1 << 62)
             if not head.pending:
                 self.cache.forget_looks()
             self.cache.set_head(head._replace(loose=0))
         with contextlib.suppress(TimedOut):
             self._parts.git.run(
-                "-c", "gc.packRefs=false", "gc", "--quiet", "--prune=1.hour.ago", deadline=deadline
+                "-c", "gc.packRefs=false", "gc", "--quiet", f"--prune={PRUNED}", deadline=deadline
             )
 
     # -- what became of a push

@@ -13,6 +13,7 @@ import time
 from dibs.engines import git_errors as failures
 from dibs.engines.git_cache import pause
 from dibs.engines.git_head import Verdict
+from dibs.engines.git_link import TIDYING
 from dibs.engines.git_remote import Outcome
 from dibs.engines.sqlite_errors import busy
 from dibs.errors import DibsError, Misconfigured, Unavailable, Unknown
@@ -91,7 +92,7 @@ def push(link: Link, deadline: float) -> None:
         if outcome == Outcome.LANDED:
             if head.pending:
                 link.landed(head, reading, deadline)
-                link.tidy(max(deadline, time.monotonic() + 10.0))
+                link.tidy(max(deadline, time.monotonic() + TIDYING))
             return
         sent = sent or outcome == Outcome.UNCLEAR
         if outcome == Outcome.LOCKED:
