@@ -6,12 +6,14 @@ import os
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
+from tests.servers import GitRemote
 
 from dibs.engines.git import GitEngine
-from dibs.errors import NotFound, Unavailable
-from dibs.testing.steps import increment, put
+from dibs.errors import NotFound, Unavailable, Unknown
+from dibs.testing.steps import entries, increment, put
 
 
 def git(where, *argv, data=None):
@@ -27,10 +29,14 @@ def fill(engine):
 
 
 @pytest.fixture
-def bare(tmp_path):
-    path = tmp_path / "remote.git"
-    subprocess.run(["git", "init", "-q", "--bare", path], check=True)
-    return path
+def remote(tmp_path):
+    with GitRemote(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def bare(remote):
+    return Path(remote.path)
 
 
 @pytest.fixture
@@ -211,3 +217,101 @@ def test_a_machine_that_only_looks_packs_what_it_fetched(machine, tmp_path, monk
     assert packed > 20
     assert packs == 1
     assert ours.view(lambda txn: txn.get("count")) == "6"
+
+
+# -- the first fetch
+
+
+@pytest.fixture(params=["path", "daemon", "http"])
+def url(request, remote):
+    """Return an address of the remote, in each way in which it can be reached."""
+    ways = {"path": lambda: remote.path, "daemon": remote.git_url, "http": remote.http_url}
+    return ways[request.param]()
+
+
+def test_a_machine_starts_from_the_newest_commit_alone(machine, bare, url, tmp_path):
+    old, new = machine("old"), machine("new", url)
+    for _ in range(5):
+        old.transact(increment)
+
+    assert new.view(lambda txn: txn.get("count")) == "5"
+    assert git(tmp_path / "new" / "repo", "rev-list", "--count", "refs/dibs/remote") == "1"
+    assert new.transact(increment) == 6
+    assert old.transact(increment) == 7
+    assert new.transact(increment) == 8
+    assert len(entries(new)) == 8
+    git(bare, "fsck", "--strict")
+    git(tmp_path / "new" / "repo", "fsck", "--connectivity-only")
+    assert new.repair() == []
+
+
+@pytest.mark.parametrize("back", [1, 3, 5])
+def test_a_branch_forced_back_is_seen_from_a_short_history_too(machine, bare, url, back):
+    old, new = machine("old"), machine("new", url)
+    for _ in range(5):
+        old.transact(increment)
+    new.view(lambda txn: None)  # starts here
+    for _ in range(3):
+        old.transact(increment)
+    new.view(lambda txn: None)
+    git(bare, "update-ref", "refs/heads/dibs", f"dibs~{back}")
+
+    assert new.view(lambda txn: txn.get("count")) == str(8 - back)
+    assert new.transact(increment) > 1_000_000_000  # a new life
+
+
+def test_a_first_commit_under_others_of_which_the_fate_is_unknown_happens_once(
+    machine, bare, tmp_path
+):
+    """Its reply is lost, and another machine writes on top before this one looks again."""
+    ours = machine(timeout=3.0)
+    ours.view(lambda txn: None)
+    going = bare / "hooks" / "reference-transaction"
+    away = tmp_path / "away.git"
+    going.write_text(f"#!/bin/sh\n[ $1 != committed ] || {{ mv {bare} {away}; kill -9 $PPID; }}\n")
+    going.chmod(0o755)
+    with pytest.raises(Unknown):
+        ours.transact(increment)
+    away.rename(bare)
+    going.unlink()
+    machine("other").transact(increment)
+
+    assert ours.view(lambda txn: txn.get("count")) == "2"
+    with ours._link() as link:
+        assert link.cache.fate(1)[0] == "landed"
+
+
+def test_a_first_fetch_may_take_longer_than_a_call(machine, tmp_path, monkeypatch):
+    fill(machine("other"))
+    real = shutil.which("git")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = f'#!/bin/sh\ncase " $* " in *" fetch "*) sleep 3;; esac\nexec {real} "$@"\n'
+    (folder / "git").write_text(script)
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    assert machine(timeout=2.0).transact(increment) == 1
+
+
+def test_what_a_killed_fetch_left_is_removed_by_the_next(machine, tmp_path):
+    machine("other").transact(increment)
+    engine = machine()
+    engine.view(lambda txn: None)
+    machine("other").transact(increment)
+    objects = tmp_path / "here" / "repo" / "objects"
+    left = [objects / "pack" / "tmp_pack_a1B2c3", objects / "pack" / "tmp_idx_a1B2c3"]
+    for path in left:
+        path.write_bytes(b"half")
+
+    assert engine.view(lambda txn: txn.get("count")) == "2"
+    assert not any(path.exists() for path in left)
+
+
+def test_a_killed_first_fetch_is_in_nobodys_way(machine, tmp_path):
+    machine("other").transact(increment)
+    engine = machine()
+    with engine._link():
+        (tmp_path / "here" / "repo" / "shallow.lock").touch()
+
+    assert engine.view(lambda txn: txn.get("count")) == "1"

@@ -44,7 +44,8 @@ class GitEngine:
     """Keep the state as files on ``branch`` of ``remote``.
 
     ``state`` is a private folder of this machine for this project; all its processes share it. No call takes
-    much longer than ``timeout`` seconds beyond the step itself. ``wait`` asks the remote every ``poll``
+    much longer than ``timeout`` seconds beyond the step itself, but for the first one of a machine, which
+    waits until a remote that answers has sent the branch. ``wait`` asks the remote every ``poll``
     seconds. From the git directory ``config_from`` only settings on how to reach remotes are taken.
     """
 
@@ -80,10 +81,10 @@ class GitEngine:
 
     def transact(self, step: Callable[[Txn], T]) -> T:
         """Apply ``step`` as if alone, on the newest state, and return once the remote has it."""
-        deadline = time.monotonic() + self._timeout
         with self._link() as link:
             started = link.now_reading()
-            self._meet(link, deadline)
+            self._meet(link, time.monotonic() + self._timeout)
+            deadline = time.monotonic() + self._timeout
             while True:
                 attempt = link.attempt(step, deadline)
                 if pushing.settle(link, attempt, started, deadline):
@@ -95,12 +96,12 @@ class GitEngine:
 
     def view(self, step: Callable[[Txn], T]) -> T:
         """Run ``step`` on the remote's state; on the last one known if it cannot be reached."""
-        limit = time.monotonic() + self._timeout
-        deadline = time.monotonic() + self._timeout * _VIEW_SHARE
         offline: DibsError | None = None
         with self._link() as link:
             started = link.now_reading()
-            self._meet(link, deadline)
+            self._meet(link, time.monotonic() + self._timeout * _VIEW_SHARE)
+            limit = time.monotonic() + self._timeout
+            deadline = time.monotonic() + self._timeout * _VIEW_SHARE
             while True:
                 if offline is None:
                     offline = self._follow(link, started, deadline)

@@ -10,6 +10,7 @@ from dibs.engines import git_errors as failures
 from dibs.engines.git_clock import observe, tick
 from dibs.engines.git_copy import Copy
 from dibs.engines.git_head import Head, Verdict
+from dibs.engines.git_objects import damaged
 from dibs.engines.git_remote import Outcome
 from dibs.engines.git_repo import (
     REMOTE_REF,
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 _PAUSE = 0.25
 #: Commits, made or fetched, after which the repository of this machine is packed.
 TIDY = 512
-#: Seconds that this may take, even if the call has no time left.
+#: Seconds that packing may take, even if the call has no time left.
 TIDYING = 10.0
+#: Seconds that the first fetch of a branch may take, whatever the timeout of a call.
+FIRST = 600.0
 #: What no ref has led to since then is collected.
 PRUNED = "1.hour.ago"
 
@@ -57,7 +60,7 @@ class Link(Copy):
             return
         if not head.met:
             self._agree(deadline)
-        self.fetch(deadline)
+        self.fetch(deadline, patience=0.0 if head.met else FIRST)
         self.tidy(max(deadline, time.monotonic() + TIDYING))
 
     def _agree(self, deadline: float) -> None:
@@ -90,12 +93,20 @@ class Link(Copy):
         self.show_git(deadline)
         return head, self.remote.push(head.tip, head.remote, deadline)
 
-    def fetch(self, deadline: float) -> None:
-        """Bring in what the remote has, and follow it; the caller has claimed the remote."""
+    def fetch(self, deadline: float, patience: float = 0.0) -> None:
+        """Bring in what the remote has, and follow it; the caller has claimed the remote.
+
+        A fetch that is broken off starts from nothing again, so one of much can be given ``patience``.
+        """
         reading = self.now_reading()
         clear_leftovers(self.repo)
         self.show_git(deadline)
-        there = self.remote.fetch(REMOTE_REF, deadline)
+        # Of a branch that is new here its newest commit is enough, unless one of ours may be below it.
+        history = bool(self.cache.head().remote or self.cache.open_fates())
+        limit = max(deadline, time.monotonic() + patience)
+        there = self.remote.fetch(REMOTE_REF, limit, history=history)
+        if patience:
+            deadline = max(deadline, time.monotonic() + self._parts.timeout)
         self.adopt(read_ref(self.repo, REMOTE_REF) if there else "", reading, deadline)
 
     def adopt(self, commit: str, reading: float, deadline: float) -> None:
@@ -118,8 +129,12 @@ class Link(Copy):
         passed = self.objects.between(new, old) if old else None
         if passed is not None:
             return passed, True
-        known = [f"^{old}"] if old else []
-        listed = self._git("rev-list", "--end-of-options", new, *known, deadline=deadline)
+        listing = ("rev-list", "--end-of-options", new)
+        listed = self._git(*listing, *([f"^{old}"] if old else []), deadline=deadline)
+        if listed.code and old:  # the old one is not here any more
+            listed = self._git(*listing, deadline=deadline)
+        if listed.code:
+            raise damaged(self.repo, new)
         grown = True
         if old:
             argv = ("merge-base", "--is-ancestor", old, new)

@@ -142,7 +142,12 @@ class Objects:
         passed: list[str] = []
         while commit != older:
             passed.append(commit)
-            parents = headers(self.read(commit)[1], "parent")
+            try:
+                parents = headers(self.read(commit)[1], "parent")
+            except Unavailable as error:
+                if error.code != "STORE_DAMAGED":
+                    raise
+                return None  # it was never fetched, or there is damage: git can tell
             if len(parents) != 1 or len(passed) > _FAR:
                 return None
             commit = parents[0]

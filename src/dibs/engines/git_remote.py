@@ -128,11 +128,15 @@ class Remote:
             return told.decode("ascii", "replace") or "sha1"
         return "sha256" if any(len(oid) == 64 for oid in found.values()) else "sha1"  # noqa: PLR2004
 
-    def fetch(self, into: str, deadline: float) -> bool:
-        """Bring the branch into our ref ``into``; tell whether there is such a branch."""
+    def fetch(self, into: str, deadline: float, *, history: bool = True) -> bool:
+        """Bring the branch into our ref ``into``; tell whether there is such a branch.
+
+        Without ``history`` only its newest commit comes; later fetches bring what follows on that.
+        """
         refspec = f"+{self.place.ref}:{into}"
+        depth = () if history else ("--depth=1",)
         argv = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
-                "--recurse-submodules=no", "--end-of-options", self.place.url, refspec)  # fmt: skip
+                "--recurse-submodules=no", *depth, "--end-of-options", self.place.url, refspec)  # fmt: skip
         result = self._ask(*argv, deadline=deadline, allowed=_ABSENT)
         return result.code == 0
 

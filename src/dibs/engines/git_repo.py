@@ -52,12 +52,20 @@ def keep_lost(repo: str, commit: str, at: int) -> None:
 
 
 def clear_leftovers(repo: str) -> None:
-    """Remove what a killed git left among our refs; the caller has claimed the remote, so no other runs."""
+    """Remove what a killed git left; the caller has claimed the remote, so no other runs."""
     folder = f"{repo}/{os.path.dirname(REMOTE_REF)}"
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         if name.startswith("remote.") or name.endswith(".lock"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{folder}/{name}")
+    for folder in (f"{repo}/objects", f"{repo}/objects/pack"):
+        for name in os.listdir(folder):
+            # Nor does git take up a fetch where it was broken off.
+            if name.startswith(("tmp_pack_", "tmp_idx_", "tmp_rev_", ".tmp-")):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(f"{folder}/{name}")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"{repo}/shallow.lock")
 
 
 def _write(repo: str, name: str, text: str) -> None:
