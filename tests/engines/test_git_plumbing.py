@@ -12,7 +12,8 @@ import pytest
 from tests.servers import GitRemote
 
 from dibs.engines.git import GitEngine
-from dibs.errors import NotFound, Unavailable, Unknown
+from dibs.engines.git_errors import refused, shown
+from dibs.errors import DibsError, NotFound, Unavailable, Unknown
 from dibs.testing.steps import entries, increment, put
 
 
@@ -315,3 +316,46 @@ def test_a_killed_first_fetch_is_in_nobodys_way(machine, tmp_path):
         (tmp_path / "here" / "repo" / "shallow.lock").touch()
 
     assert engine.view(lambda txn: txn.get("count")) == "1"
+
+
+# -- addresses
+
+
+@pytest.mark.parametrize("password", ["hunt@er2", "hunt/er2", "hunt er2", "hu@nt/er2", "hunt:er2"])
+def test_no_part_of_a_password_is_shown_whatever_is_in_it(tmp_path, password):
+    engine = GitEngine(
+        f"http://user:{password}@127.0.0.1:1/x.git", state=tmp_path / "s", timeout=9.0
+    )
+
+    with pytest.raises(DibsError) as caught:
+        engine.view(lambda txn: None)
+
+    engine.close()
+    for part in ("hunt", "er2"):
+        assert part not in str(caught.value)
+
+
+def test_a_password_is_not_shown_in_gits_own_words():
+    url = "http://user:hunt@er2/x@host/x.git"
+    text = f"fatal: unable to access '{url}/': Could not resolve host: er2\nfatal: see http://a:b@c"
+
+    error = refused(text, url)
+
+    assert str(error).startswith("the host of http://host/x.git is not known: ")
+    for part in ("hunt", "er2", "a:b"):
+        assert part not in str(error)
+
+
+def test_an_at_sign_in_a_path_is_shown():
+    assert shown("/srv/a@b.git") == "/srv/a@b.git"
+    assert shown("file:///srv/a@b.git") == "file:///srv/a@b.git"
+
+
+def test_a_file_address_means_what_git_takes_it_for(machine, tmp_path):
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "a b%.git"], check=True)
+    engine = machine(url=f"file://{tmp_path}/a%20b%25.git")
+
+    assert engine.transact(increment) == 1
+    assert git(tmp_path / "a b%.git", "rev-list", "--count", "dibs") == "1"
+    assert "durability" in {finding.what for finding in engine.inspect()}
+    assert engine.repair() == []

@@ -11,6 +11,8 @@ from dibs.errors import DibsError, Misconfigured, Unavailable
 
 #: How much of git's own words a message repeats.
 _SHOWN = 200
+#: A part of a password that is shorter is in too many words.
+_LEAST = 2
 
 
 class Meaning(Record):
@@ -75,14 +77,14 @@ def refused(text: str, url: str) -> DibsError | None:
     said = text.lower()
     for meaning in _MEANINGS:
         if any(words in said for words in meaning.words):
-            message = f"{meaning.message.format(shown(url))}{_own_words(text)}"
+            message = f"{meaning.message.format(shown(url))}{_own_words(text, url)}"
             return meaning.error(message, code=meaning.code, hint=meaning.hint)
     return None
 
 
 def unclear(text: str, url: str) -> Unavailable:
     """Return the error for a failure that we have no name for."""
-    return Unavailable(f"git cannot use {shown(url)}{_own_words(text)}", code="REMOTE_FAILED")
+    return Unavailable(f"git cannot use {shown(url)}{_own_words(text, url)}", code="REMOTE_FAILED")
 
 
 def too_slow(url: str) -> Unavailable:
@@ -93,7 +95,7 @@ def too_slow(url: str) -> Unavailable:
 def declined(reason: str, text: str, url: str) -> DibsError:
     """Return the error for a push that the remote refused by its own rules."""
     return Misconfigured(
-        f"{shown(url)} refused the push ({printable(mask(reason))}){_own_words(text)}",
+        f"{shown(url)} refused the push ({printable(mask(reason))}){_own_words(text, url)}",
         code="REMOTE_REFUSED",
         hint="let this account push to the branch, or name another branch",
     )
@@ -101,13 +103,23 @@ def declined(reason: str, text: str, url: str) -> DibsError:
 
 def shown(url: str) -> str:
     """Return an address fit for a message: no credentials, nothing that a terminal obeys."""
-    return printable(re.sub(r"(?<=://)[^/@\s]*@", "", url))
+    # A password may hold every sign, so all up to the last @ is taken for the login.
+    return printable(url if url.startswith("file:") else re.sub(r"(?<=://).*@", "", url))
 
 
-def _own_words(text: str) -> str:
+def _own_words(text: str, url: str) -> str:
     """Return what matters of git's own words, masked, on one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     chosen = [line for line in lines if line.startswith(("fatal:", "error:", "remote:", "ssh:"))]
     words = " ".join((chosen or lines)[:2])
-    words = re.sub(r"(?<=://)[^/@\s]*@", "", words)
+    words = re.sub(r"(?<!file)://\S*@", "://", words.replace(url, shown(url)))
+    for secret in _secrets(url):
+        words = words.replace(secret, "***")
     return f": {printable(mask(words))[:_SHOWN]}" if words else ""
+
+
+def _secrets(url: str) -> list[str]:
+    """Return the parts of a password that git may take for a host or a port, and tell."""
+    login = re.search(r"(?<!file)://[^:]*:(.*)@", url)
+    parts = re.split(r"[/@:?#\s]", login[1]) if login else []
+    return sorted((part for part in parts if len(part) >= _LEAST), key=len, reverse=True)

@@ -48,11 +48,18 @@ class Place(Record):
     @property
     def folder(self) -> str:
         """The repository's folder if it lies on this machine, else an empty text."""
-        path = self.url.removeprefix("file://")
-        if not path.startswith("/"):
-            return ""
-        inside = f"{path}/.git"  # a repository with a working tree
-        return inside if os.path.isdir(inside) else path
+        if self.url.startswith("file://"):
+            return _unquoted(self.url.removeprefix("file://"))
+        return self.url if self.url.startswith("/") else ""
+
+
+def _unquoted(path: str) -> str:
+    """Return a path as git reads it from a URL."""
+    if "%" not in path:
+        return path
+    from urllib.parse import unquote
+
+    return unquote(path, errors="surrogateescape")
 
 
 def place_of(url: str, branch: str) -> Place:
