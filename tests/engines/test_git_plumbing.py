@@ -359,3 +359,47 @@ def test_a_file_address_means_what_git_takes_it_for(machine, tmp_path):
     assert git(tmp_path / "a b%.git", "rev-list", "--count", "dibs") == "1"
     assert "durability" in {finding.what for finding in engine.inspect()}
     assert engine.repair() == []
+
+
+@pytest.fixture(params=["suffix", "work tree", "git file", "second work tree"])
+def indirect(request, bare, tmp_path):
+    """Return a path that is not the git directory itself, and the git directory."""
+    work, apart = tmp_path / "work", tmp_path / "apart.git"
+    who = ("-c", "user.name=x", "-c", "user.email=x@y")
+    if request.param == "suffix":
+        return str(bare).removesuffix(".git"), bare
+    if request.param == "git file":
+        argv = ["git", "init", "-q", "--separate-git-dir", apart, work]
+        subprocess.run(argv, check=True)
+        return work, apart
+    subprocess.run(["git", "init", "-q", "-b", "main", work], check=True)
+    if request.param == "work tree":
+        return work, work / ".git"
+    git(work, *who, "commit", "-q", "--allow-empty", "-m", "x")
+    git(work, "worktree", "add", "-q", "-b", "side", str(tmp_path / "second"))
+    return tmp_path / "second", work / ".git"
+
+
+def test_a_path_that_leads_to_a_repository_serves_like_the_repository(machine, indirect):
+    path, real = indirect
+    engine = machine(url=path)
+    assert engine.transact(increment) == 1
+    git(real, "config", "core.fsync", "all")
+    lock, left = real / "refs" / "heads" / "dibs.lock", real / "objects" / "tmp_objdir-incoming-1"
+    lock.touch()
+    left.mkdir()
+    for found in (lock, left):
+        os.utime(found, (time.time() - 4000, time.time() - 4000))
+
+    assert engine.transact(increment) == 2  # past the lock
+    (done,) = engine.repair()
+    assert left.name in done
+    found = {finding.what: finding.level for finding in engine.inspect()}
+    assert found["durability"] == "ok"
+
+
+def test_the_object_format_is_found_below_a_work_tree(machine, tmp_path):
+    argv = ["git", "init", "-q", "--object-format=sha256", tmp_path / "work"]
+    subprocess.run(argv, check=True)
+
+    assert machine(url=tmp_path / "work").transact(increment) == 1

@@ -68,7 +68,7 @@ def _access(link: Link, timeout: float) -> Iterator[Finding]:
 
 
 def _folder(link: Link, timeout: float) -> Iterator[Finding]:
-    folder = link.remote.place.folder
+    folder = link.remote.place.git_dir
     if not folder:
         yield _OPEN
         return
@@ -163,13 +163,13 @@ def _renew_repo(link: Link, deadline: float) -> str:
 
 def _remains(link: Link) -> Iterator[str]:
     """Remove what killed pushes left on a remote of this machine; yield the names."""
-    folder = link.remote.place.folder
+    folder = link.remote.place.git_dir
     if not folder:
         return
     while path := link.remote.remove_stale_lock():
         yield path
     objects = os.path.join(folder, "objects")
-    for name in sorted(os.listdir(objects)):
+    for name in sorted(os.listdir(objects)) if os.path.isdir(objects) else ():
         path = os.path.join(objects, name)
         if name.startswith("tmp_objdir-") and time.time() - os.stat(path).st_mtime > _LEFT_BEHIND:
             shutil.rmtree(path)

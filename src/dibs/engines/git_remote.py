@@ -9,6 +9,7 @@ import time
 from dibs.core.names import quote
 from dibs.core.values import Record, Words
 from dibs.engines import git_errors as failures
+from dibs.engines.git_repo import real_dir
 from dibs.engines.git_run import Git, TimedOut
 from dibs.errors import BadInput, Misconfigured
 
@@ -51,6 +52,11 @@ class Place(Record):
         if self.url.startswith("file://"):
             return _unquoted(self.url.removeprefix("file://"))
         return self.url if self.url.startswith("/") else ""
+
+    @property
+    def git_dir(self) -> str:
+        """Where git keeps that repository: not the folder itself if it has a work tree."""
+        return real_dir(self.folder) if self.folder else ""
 
 
 def _unquoted(path: str) -> str:
@@ -130,7 +136,7 @@ class Remote:
         """Return how the remote names its objects."""
         found = self.refs("HEAD", self.place.ref, deadline=deadline)
         if not found and self.place.folder:  # an empty repository shows nothing, but its settings
-            argv = ("config", "--file", f"{self.place.folder}/config", "extensions.objectformat")
+            argv = ("config", "--file", f"{self.place.git_dir}/config", "extensions.objectformat")
             told = self._run(*argv, deadline=deadline).out.strip()
             return told.decode("ascii", "replace") or "sha1"
         return "sha256" if any(len(oid) == 64 for oid in found.values()) else "sha1"  # noqa: PLR2004
@@ -203,7 +209,7 @@ class Remote:
 
     def remove_stale_lock(self) -> str:
         """Remove a lock file that was left behind on a remote of this machine; return its name."""
-        folder = self.place.folder
+        folder = self.place.git_dir
         for name in (f"{self.place.ref}.lock", "packed-refs.lock") if folder else ():
             path = os.path.join(folder, name)
             if _age(path) > STALE:
