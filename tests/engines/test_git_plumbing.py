@@ -13,7 +13,7 @@ from tests.servers import GitRemote
 
 from dibs.engines.git import GitEngine
 from dibs.engines.git_errors import refused, shown
-from dibs.errors import DibsError, NotFound, Unavailable, Unknown
+from dibs.errors import DibsError, Misconfigured, NotFound, Unavailable, Unknown
 from dibs.testing.steps import entries, increment, put
 
 
@@ -403,3 +403,36 @@ def test_the_object_format_is_found_below_a_work_tree(machine, tmp_path):
     subprocess.run(argv, check=True)
 
     assert machine(url=tmp_path / "work").transact(increment) == 1
+
+
+# -- object formats
+
+
+def renew(bare, form):
+    """Make the remote anew, with names of another form."""
+    shutil.rmtree(bare)
+    subprocess.run(["git", "init", "-q", "--bare", f"--object-format={form}", bare], check=True)
+    git(bare, "config", "http.receivepack", "true")
+
+
+def test_the_object_format_of_an_empty_remote_elsewhere_is_found(machine, bare, url):
+    renew(bare, "sha256")
+
+    assert machine(url=url).transact(increment) == 1
+    assert machine("other", url).transact(increment) == 2
+    assert len(git(bare, "rev-parse", "dibs")) == 64
+    git(bare, "fsck", "--strict")
+    assert git(bare, "for-each-ref", "--format=%(refname)") == "refs/heads/dibs"
+
+
+@pytest.mark.parametrize("forms", [("sha1", "sha256"), ("sha256", "sha1")])
+def test_a_remote_made_anew_with_another_object_format_is_told(machine, bare, url, forms):
+    renew(bare, forms[0])
+    engine = machine(url=url)
+    engine.transact(increment)
+    renew(bare, forms[1])
+
+    with pytest.raises(Misconfigured) as caught:
+        engine.transact(increment)
+
+    assert caught.value.code == "REMOTE_HASH"

@@ -26,12 +26,21 @@ class Meaning(Record):
     hint: str
 
 
+#: What git says if the two ends of a push name objects differently.
+OTHER_HASH = "does not support this repository's hash algorithm"
+
 # Looked for in this order. All of these come before anything is sent.
 _MEANINGS = (
     Meaning(
         ("dubious ownership",), Misconfigured, code="REMOTE_OWNER",
         message="git does not trust the owner of {}",
         hint="git config --global --add safe.directory <that folder>, if you trust it",
+    ),
+    Meaning(
+        (OTHER_HASH, "mismatched algorithms", "unexpected capabilities^{}"),
+        Misconfigured, code="REMOTE_HASH",
+        message="{} names objects by another hash than it did when this machine first saw it",
+        hint="make the repository with the object format that it had, or at another address",
     ),
     Meaning(
         ("host key verification failed",), Misconfigured, code="REMOTE_HOST",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dibs.engines.git_run import Result
 
 _SCHEMES = ("file", "git", "http", "https", "ssh")
+#: A tree that git knows without having it.
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _ABSENT = "couldn't find remote ref"
 #: Seconds after which a lock file on a remote of ours counts as left behind.
 STALE = 60.0
@@ -139,7 +141,16 @@ class Remote:
             argv = ("config", "--file", f"{self.place.git_dir}/config", "extensions.objectformat")
             told = self._run(*argv, deadline=deadline).out.strip()
             return told.decode("ascii", "replace") or "sha1"
+        if not found:
+            return self._tried(deadline)
         return "sha256" if any(len(oid) == 64 for oid in found.values()) else "sha1"  # noqa: PLR2004
+
+    def _tried(self, deadline: float) -> str:
+        """Find out how an empty repository elsewhere names objects: only a push is told; this one is none."""
+        argv = ("push", "--dry-run", "--porcelain", "--no-verify", "--end-of-options")
+        probe = (self.place.url, f"{_EMPTY_TREE}:refs/dibs/probe")
+        told = self._run(*argv, *probe, deadline=deadline).err.lower()
+        return "sha256" if failures.OTHER_HASH in told else "sha1"
 
     def fetch(self, into: str, deadline: float, *, history: bool = True) -> bool:
         """Bring the branch into our ref ``into``; tell whether there is such a branch.

@@ -13,6 +13,7 @@ import time
 
 from dibs.core.values import Record
 from dibs.engines import git_wire as wire
+from dibs.engines.git_errors import OTHER_HASH
 from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
@@ -96,12 +97,14 @@ class Git:
         process = self._spawn(["git", "receive-pack", "--", folder], subprocess.PIPE, folder="/")
         old, new = move
         try:
-            found = wire.advertised(process, ref, deadline)
+            found = wire.advertised(process, ref, len(new), deadline)
             if found is not None and (found or "0" * len(old)) != old:
                 return Result(1, b"!\t\t[rejected] (stale info)", "")
             order = b"" if found is None else wire.order(old, new, ref) + pack
             left = max(0.05, deadline - time.monotonic())
             out, err = process.communicate(order, timeout=left)
+        except wire.OtherHash:
+            return Result(1, b"", f"fatal: the receiving end {OTHER_HASH}")
         except subprocess.TimeoutExpired:
             raise TimedOut from None
         finally:

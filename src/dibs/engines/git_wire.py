@@ -10,7 +10,13 @@ import time
 _HEADER = 4
 
 
-def advertised(process: subprocess.Popen[bytes], ref: str, deadline: float) -> str | None:
+class OtherHash(Exception):
+    """The repository does not name its objects as we do."""
+
+
+def advertised(
+    process: subprocess.Popen[bytes], ref: str, size_of_name: int, deadline: float
+) -> str | None:
     """Read what a ``receive-pack`` has; return where ``ref`` is, empty if nowhere, None if it failed."""
     assert process.stdout is not None
     handle, data, at, found = process.stdout.fileno(), b"", 0, ""
@@ -23,6 +29,8 @@ def advertised(process: subprocess.Popen[bytes], ref: str, deadline: float) -> s
                 break
             line = data[at + _HEADER : at + size].split(b"\0")[0].decode("utf-8", "replace")
             oid, _, name = line.strip().partition(" ")
+            if name and len(oid) != size_of_name:
+                raise OtherHash
             if name == ref:
                 found = oid
             at += size
