@@ -18,6 +18,7 @@ from dibs.core.ledger import Kind
 from dibs.core.patterns import parse
 from dibs.engines import redis_life
 from dibs.engines.redis import RedisEngine
+from dibs.engines.redis_link import Link
 from dibs.engines.redis_memory import Memory, base_of_life
 from dibs.errors import Misconfigured, Unavailable
 from dibs.services.claims import Claims
@@ -233,6 +234,24 @@ def test_many_who_find_a_store_damaged_mend_it_once_and_go_on(open_engine, serve
     assert failures == []
     assert len(set(numbers)) == 6
     assert len(lives(open_engine())) == 1
+
+
+def test_who_comes_late_to_a_damaged_store_begins_no_second_life(open_engine, server, monkeypatch):
+    first, late = open_engine(renew=begin_life), open_engine(renew=begin_life)
+    late.transact(increment)
+    mend = Link.mend
+
+    def overtaken(link, until):
+        monkeypatch.undo()
+        first.transact(increment)
+        mend(link, until)
+
+    server.call("DEL", "dibs:{shop}:meta", "dibs:{shop}:values")
+    monkeypatch.setattr(Link, "mend", overtaken)
+    late.transact(increment)
+
+    assert len(lives(open_engine())) == 1
+    assert late.view(lambda txn: txn.get("count")) == "2"
 
 
 def test_a_machine_without_memory_goes_on_above_a_ledger_that_is_left(

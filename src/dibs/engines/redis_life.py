@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 
 from dibs.engines import redis_server as servers
-from dibs.engines.redis_link import RATE, STEP
+from dibs.engines.redis_link import RATE, STEP, TORN
 from dibs.engines.redis_memory import Memory
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ def judge(
 
 def _loss(header: Header, memory: Memory) -> str:
     """Say what is lost for sure."""
-    if header.status == "damaged":
+    if header.status == "damaged" or (header.life or "").startswith(TORN):
         return "some of its keys were deleted"
     if header.life is None:
         return "the server was emptied" if memory.life else FRESH

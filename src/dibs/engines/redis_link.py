@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 NAMES = ("meta", "values", "keys", "ledger")
 #: Entries of the ledger that are read at once.
 PAGE = 500
+#: What the name of a life begins with that ended when the store was mended.
+TORN = "torn-"
 #: How far the server's clock may be off what ours expects: seconds, and share of the time between.
 STEP, RATE = 0.25, 0.05
 
@@ -162,7 +164,7 @@ class Link:
 
     def mend(self, until: float) -> None:
         """Make keys match values again if they do not; the life that they are in is over then."""
-        torn = f"torn-{os.urandom(6).hex()}"
+        torn = TORN + os.urandom(6).hex()
         self._run(("mend", "", "", "", torn, "", ""), (), (), (), until)
 
     @property

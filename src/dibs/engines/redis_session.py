@@ -129,13 +129,14 @@ class Session:
 
     def _judge(self, link: Link, found: Facts, until: float) -> None:
         header = link.begin(until, self._memory)
+        if header.status == "damaged":
+            link.mend(until)
+            # Somebody else may have mended it before us, and begun a life that is none of our business.
+            header = link.begin(until, self._memory)
         verdict = lives.judge(link, header, found, self._memory, self.sources, until)
         if verdict.adopt:
             link.wire.call("HSET", link.key("meta"), "run", found.run_id, until=until)
         elif verdict.why:
-            if header.status == "damaged":
-                link.mend(until)
-                link.begin(until)
             self._begin_life(link, verdict, found.run_id, until)
 
     def _begin_life(self, link: Link, verdict: Verdict, run: str, until: float) -> None:
