@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 
 from dibs.engines import redis_server as servers
-from dibs.engines.redis_link import RATE, STEP, TORN
+from dibs.engines.redis_link import STEP, TORN, clock_jump
 from dibs.engines.redis_memory import Memory
 
 TYPE_CHECKING = False
@@ -78,10 +78,8 @@ def _jump(link: Link, header: Header, memory: Memory, sources: Sources) -> float
     if passed < 0:
         return 0.0
     # The answer was given somewhere between asking and reading, and so was the one that is remembered.
-    early = now - (memory.now + asked - memory.since_boot)
-    late = now - (memory.now + memory.slack + passed)
-    allowed = max(STEP, RATE * passed)
-    return early if early < -allowed else late if late > allowed else 0.0
+    low = memory.now + (asked - memory.since_boot)
+    return clock_jump(now, low, memory.now + memory.slack + passed, passed)
 
 
 def seen(link: Link, sources: Sources) -> Memory:

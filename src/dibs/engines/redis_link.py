@@ -44,6 +44,14 @@ def key_of(project: str, name: str) -> str:
     return f"dibs:{{{project}}}:{name}"
 
 
+def clock_jump(now: float, low: float, high: float, passed: float) -> float:
+    """Return how far ``now`` is outside of what was expected after so many seconds; 0 if clocks explain it."""
+    allowed = max(STEP, RATE * passed)
+    if now < low - allowed:
+        return now - low
+    return now - high if now > high + allowed else 0.0
+
+
 def newest_in(state: str) -> int:
     """Return the newest number of the ledger, from the state that the script keeps."""
     return int(state.split("|")[4])
@@ -209,11 +217,8 @@ class Link:
         read, now = self._since_boot(), moment / 1e6
         expected = self._base_now + (read - self._at)
         if not -STEP / 2 < now - expected < STEP / 2 and self._at:
-            passed = read - self._at
-            early = now - (expected - (read - self._asked))
-            late = now - expected - self._slack
-            allowed = max(STEP, RATE * passed)
-            self.jump = early if early < -allowed else late if late > allowed else 0.0
+            low, high = expected - (read - self._asked), expected + self._slack
+            self.jump = clock_jump(now, low, high, read - self._at)
         else:
             self.jump = 0.0
         self._base_now, self._at, self._slack = now, read, read - self._asked
