@@ -5,6 +5,8 @@ Pure. The first fourteen kinds are those of the crew document; the others are ou
 
 from __future__ import annotations
 
+import json
+
 from dibs.core.names import printable
 from dibs.core.values import Record, Words
 
@@ -69,6 +71,19 @@ class Entry(Record):
     kind: str
     summary: str
     details: dict[str, Any]
+
+
+#: Turns the details of an event into the text that stores keep.
+encode_details = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
+def decode_details(text: str) -> dict[str, Any]:
+    """Read an entry's details; damaged ones are shown as they are, so that a listing goes on."""
+    try:
+        details = json.loads(text)
+    except ValueError:
+        details = None
+    return details if isinstance(details, dict) else {"unreadable": text}
 
 
 #: How long a headline may be.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
+from dibs.core.ledger import encode_details
 from dibs.engines.git_files import CHUNK, chunk_of, render_entry
 from dibs.engines.readonly import RefusesWrites, not_above
 from dibs.engines.sqlite_txn import SqliteTxn
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from dibs.engines.git_files import Codec
 
 _EMIT = "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)"
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 class GitTxn(SqliteTxn):
@@ -36,7 +34,7 @@ class GitTxn(SqliteTxn):
         """Append ``event`` to the ledger and return its sequence number."""
         agent, role, kind, summary, details = event
         self.newest += 1
-        text = _encode(details) if details else "{}"
+        text = encode_details(details) if details else "{}"
         self._run(_EMIT, (self.newest, self.now, agent, role, str(kind), summary, text))
         self.told.append(event)
         self._touched.add(self.newest // CHUNK)
@@ -47,7 +45,7 @@ class GitTxn(SqliteTxn):
         if entry.seq <= self.newest:
             raise not_above(entry.seq, self.newest)
         *fields, details = entry
-        self._run(_EMIT, (*fields, _encode(details)))
+        self._run(_EMIT, (*fields, encode_details(details)))
         self.newest = entry.seq
         self._touched.add(entry.seq // CHUNK)
 

@@ -45,7 +45,7 @@ def key_of(project: str, name: str) -> str:
 
 
 def clock_jump(now: float, low: float, high: float, passed: float) -> float:
-    """Return how far ``now`` is outside of what was expected after so many seconds; 0 if clocks explain it."""
+    """Return how far ``now`` is outside of what was expected after so many seconds, 0 if it is not."""
     allowed = max(STEP, RATE * passed)
     if now < low - allowed:
         return now - low

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from dibs.core.ledger import Entry
+from dibs.core.ledger import Entry, decode_details, encode_details
 from dibs.engines.readonly import RefusesWrites, not_above
 
 TYPE_CHECKING = False
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
     from dibs.engines.redis_replica import Replica, Rows
 
     Read = Callable[[int, int, bool], Iterator[Entry]]
-
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 class RedisTxn:
@@ -92,7 +88,7 @@ class RedisTxn:
         """Append ``event`` to the ledger and return its sequence number."""
         self._last = self._newest = number = self._newest + 1
         agent, role, kind, summary, details = event
-        text = _encode(details) if details else "{}"
+        text = encode_details(details) if details else "{}"
         self.entries_out.append((number, repr(self.now), agent, role, str(kind), summary, text))
         return number
 
@@ -111,7 +107,9 @@ class RedisTxn:
         number, at, agent, role, kind, summary, details = entry
         self._last = number
         self._newest = max(self._newest, number)  # a life may count from far above
-        self.entries_out.append((number, repr(at), agent, role, kind, summary, _encode(details)))
+        self.entries_out.append(
+            (number, repr(at), agent, role, kind, summary, encode_details(details))
+        )
 
     def trim(self, upto: int) -> int:
         """Drop the entries up to and including ``upto``, never the newest; return how many went."""
@@ -166,13 +164,7 @@ def entry_of(identifier: str, flat: list[str]) -> Entry:
 def _entry(number: int, at: str, *words: str) -> Entry:
     """Make an entry of its words; details that are damaged are shown as they are."""
     agent, role, kind, summary, text = words
-    try:
-        details: Any = json.loads(text)
-    except ValueError:
-        details = None
-    if not isinstance(details, dict):
-        details = {"unreadable": text}
-    return Entry(number, float(at), agent, role, kind, summary, details)
+    return Entry(number, float(at), agent, role, kind, summary, decode_details(text))
 
 
 def _chain(first: Any, then: Any) -> Iterator[Entry]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from dibs.core.ledger import Entry
+from dibs.core.ledger import Entry, decode_details, encode_details
 from dibs.engines.readonly import RefusesWrites, not_above
 
 TYPE_CHECKING = False
@@ -24,8 +22,6 @@ _ENTRIES = (
 
 #: Ranges in one statement, and rows in one statement: beyond them, more statements.
 _MANY = 32
-
-_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 class SqliteTxn:
@@ -67,7 +63,7 @@ class SqliteTxn:
     def emit(self, event: Event) -> int:
         """Append ``event`` to the ledger and return its sequence number."""
         agent, role, kind, summary, details = event
-        text = _encode(details) if details else "{}"
+        text = encode_details(details) if details else "{}"
         self._run(_EMIT, (self.now, agent, role, str(kind), summary, text))
         return self._db.last_insert_rowid()
 
@@ -75,7 +71,7 @@ class SqliteTxn:
         """Yield the ledger's entries with a sequence number above ``after``."""
         cursor = self._cursor().execute(_ENTRIES + " DESC" if newest_first else _ENTRIES, (after,))
         return (
-            Entry(seq, at, agent, role, kind, summary, _decode(details))
+            Entry(seq, at, agent, role, kind, summary, decode_details(details))
             for seq, at, agent, role, kind, summary, details in cursor
         )
 
@@ -86,7 +82,9 @@ class SqliteTxn:
         if entry.seq <= newest:
             raise not_above(entry.seq, newest)
         *fields, details = entry
-        self._run("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)", (*fields, _encode(details)))
+        self._run(
+            "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)", (*fields, encode_details(details))
+        )
 
     def trim(self, upto: int) -> int:
         """Drop the entries up to and including ``upto``, never the newest; return how many went."""
@@ -159,15 +157,6 @@ class SqliteView(RefusesWrites, SqliteTxn):
 
 def _ended(*_: object) -> NoReturn:
     raise RuntimeError("the step is over; its transaction cannot be used any more")
-
-
-def _decode(text: str) -> dict[str, Any]:
-    """Read an entry's details; damaged ones are shown as they are, so that a listing goes on."""
-    try:
-        details = json.loads(text)
-    except ValueError:
-        details = None
-    return details if isinstance(details, dict) else {"unreadable": text}
 
 
 # No UTF-8 text has the byte FF, so it ends the range of every prefix, the empty one too.
