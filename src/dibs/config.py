@@ -51,6 +51,11 @@ class Config(Record):
     git_poll: float = 5.0
     git_lock_age: float = 7_200.0
 
+    @property
+    def fold_case(self) -> bool:
+        """Whether names that differ only in case are one."""
+        return self.case != "sensitive"
+
 
 class Loaded(Record):
     """Settings and their origins: ``default``, ``dibs.toml:12``, ``DIBS_TTL`` or ``--ttl``."""

@@ -41,8 +41,7 @@ class Place(Record):
         """What resolves the spellings of paths in this repository."""
         from dibs.services.paths import Tree
 
-        config = self.loaded.config
-        return Tree(self.repository, fold_case=config.case != "sensitive")
+        return Tree(self.repository, fold_case=self.loaded.config.fold_case)
 
 
 def open_engine(place: Place, *, anew: bool, url: str | None = None) -> Engine:
@@ -113,9 +112,7 @@ def _open_git(place: Place, url: str) -> Engine:
         branch=config.git_branch,
         timeout=GIT_TIMEOUT if origins["timeout"] == DEFAULT else config.timeout,
         poll=config.git_poll,
-        codec=LockFiles(
-            RowFiles(), lock_age=config.git_lock_age, fold_case=config.case != "sensitive"
-        ),
+        codec=LockFiles(RowFiles(), lock_age=config.git_lock_age, fold_case=config.fold_case),
         renew=_renewal(place),
         config_from=place.repository.common,
     )
@@ -125,7 +122,7 @@ def _renewal(place: Place) -> Callable[[Txn, str], None]:
     def renew(txn: Txn, why: str) -> None:
         from dibs.services.renewal import begin_life
 
-        begin_life(txn, why, fold_case=place.loaded.config.case != "sensitive")
+        begin_life(txn, why, fold_case=place.loaded.config.fold_case)
 
     return renew
 

@@ -181,7 +181,7 @@ def _move(args: Namespace, place: Place, source: Side, target: Side) -> Moved:
             told = time.monotonic()
             print(f"dibs: {line}", file=sys.stderr, flush=True)
 
-    fold_case = place.loaded.config.case != "sensitive"
+    fold_case = place.loaded.config.fold_case
     return Migration(source, target, force=args.force, fold_case=fold_case, tell=tell).run()
 
 

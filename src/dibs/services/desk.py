@@ -32,7 +32,7 @@ class Desk:
         self.engine = engine
         self.config = config
         self.archive = archive
-        self.fold_case = config.case != "sensitive"
+        self.fold_case = config.fold_case
         #: After how many entries the ledger's bound is looked at.
         self.trim_every = max(1, config.ledger_limit // 20)
 
