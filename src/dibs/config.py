@@ -18,7 +18,7 @@ from dibs.core.durations import (
     check_wait,
     show_span,
 )
-from dibs.core.names import closest, quote
+from dibs.core.names import AGENT_ID_CHARACTERS, check_branch, closest, quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, Misconfigured
 
@@ -143,25 +143,9 @@ def _text(value: object) -> str:
 
 
 def _name(value: object) -> str:
-    allowed = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
-    if isinstance(value, str) and len(value) <= NAME_MAX and allowed.issuperset(value):
+    if isinstance(value, str) and len(value) <= NAME_MAX and AGENT_ID_CHARACTERS.issuperset(value):
         return value
     raise BadInput(f"It is a name of letters, digits, . _ and -, not {quote(value)}.")
-
-
-def _branch(value: object) -> str:
-    wrong = ("..", "@{", "//", ".lock", " ", "~", "^", ":", "?", "*", "[", "\\")
-    if (
-        isinstance(value, str)
-        and value.isprintable()
-        and 0 < len(value) <= NAME_MAX * 2
-        and not value.startswith(("-", "/", ".", "refs/"))
-        and not value.endswith(("/", "."))
-        and value not in {"HEAD", "@"}
-        and not any(part in value for part in wrong)
-    ):
-        return value
-    raise BadInput(f"It is the name of a branch, not {quote(value)}.")
 
 
 FIELDS = (
@@ -265,7 +249,7 @@ FIELDS = (
         "git",
         "branch",
         "a branch of the remote",
-        _branch,
+        check_branch,
         "Which branch of the git remote holds the state.",
     ),
     Field(

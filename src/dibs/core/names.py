@@ -39,6 +39,25 @@ def check_agent_id(text: str) -> str:
     )
 
 
+BRANCH_MAX = 128
+_NOT_IN_A_BRANCH = ("..", "@{", "//", "/.", ".lock", *" ~^:?*[\\")
+
+
+def check_branch(name: object) -> str:
+    """Return ``name`` if it can be a branch, else raise ``BadInput`` (``REF_NAME``)."""
+    if (
+        isinstance(name, str)
+        and name.isprintable()
+        and 0 < len(name) <= BRANCH_MAX
+        and not name.startswith(("-", "/", ".", "refs/"))
+        and not name.endswith(("/", "."))
+        and name not in {"HEAD", "@"}
+        and not any(part in name for part in _NOT_IN_A_BRANCH)
+    ):
+        return name
+    raise BadInput(f"{quote(name)} cannot be the name of a branch.", code="REF_NAME")
+
+
 def quote(value: object) -> str:
     """Return ``value`` in quotes, fit for one line of a terminal: escaped, cut when it is long."""
     text = value if isinstance(value, str) else repr(value)

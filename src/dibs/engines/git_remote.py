@@ -6,12 +6,12 @@ import os
 import re
 import time
 
-from dibs.core.names import quote
+from dibs.core.names import check_branch, quote
 from dibs.core.values import Record, Words
 from dibs.engines import git_errors as failures
 from dibs.engines.git_repo import real_dir
 from dibs.engines.git_run import Git, TimedOut
-from dibs.errors import BadInput, Misconfigured
+from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,22 +73,6 @@ def _unquoted(path: str) -> str:
 def place_of(url: str, branch: str) -> Place:
     """Check an address and a branch; a path becomes absolute."""
     return Place(_checked(url), check_branch(branch))
-
-
-def check_branch(name: str) -> str:
-    """Return ``name`` if it can be a branch, else raise ``BadInput`` (``REF_NAME``)."""
-    parts = name.split("/")
-    if (
-        re.fullmatch(r"[^\s\x00-\x20\x7f~^:?*\[\\]{1,200}", name)
-        and not name.startswith(("-", "refs/"))
-        and name not in ("HEAD", "@")
-        and ".." not in name
-        and "@{" not in name
-        and not name.endswith(".")
-        and all(part and part[0] != "." and not part.endswith(".lock") for part in parts)
-    ):
-        return name
-    raise BadInput(f"{quote(name)} cannot be the name of a branch.", code="REF_NAME")
 
 
 def _checked(url: str) -> str:
