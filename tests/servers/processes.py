@@ -12,6 +12,8 @@ import sys
 import time
 from contextlib import closing, suppress
 
+import psutil
+
 #: Below the ports that the kernel gives to clients, so that a stopped server finds its port free again;
 #: 10,000 more, where a cluster's nodes talk to each other, is below them too.
 PORTS = range(11_000, 22_000)
@@ -154,6 +156,8 @@ class ServerProcess:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+        # A child that is killed but not gone yet may still hold the socket that its parent listened on.
+        until(lambda: not _members(self.process.pid), f"the end of group {self.process.pid}")
         _let_go(self.process.pid)
         self.process = None
 
@@ -196,6 +200,16 @@ def until(condition, what: str, seconds: float = READY) -> None:
         if time.monotonic() > deadline:
             raise ServerError(f"waited {seconds:.0f} s in vain: {what}")
         time.sleep(0.02)
+
+
+def _members(group: int) -> list[int]:
+    """Return the processes of ``group`` that run; a dead one that nobody has reaped does not count."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, ProcessLookupError):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+    return found
 
 
 _running: set[int] = set()
