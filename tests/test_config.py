@@ -128,6 +128,14 @@ def test_each_field_has_a_variable(place):
         "DIBS_GIT_BRANCH": "agents/state",
         "DIBS_GIT_POLL": "2s",
         "DIBS_GIT_LOCK_AGE": "1h",
+        "DIBS_BOARD_FOLDER": "plan/work",
+        "DIBS_BOARD_COMMIT": "true",
+        "DIBS_BOARD_ATTEMPTS": "5",
+        "DIBS_BOARD_TIMEOUT": "1h",
+        "DIBS_BOARD_STUCK": "error",
+        "DIBS_BOARD_ARCHIVE_AFTER": "7d",
+        "DIBS_BOARD_CLAIM": "True",
+        "DIBS_BOARD_LOGS": "false",
     }
 
     loaded = read(place, environ)
@@ -136,6 +144,7 @@ def test_each_field_has_a_variable(place):
     assert loaded.config == Config(
         *("memory:", 3600.0, 10.0, 86400.0, 5.0, "allow", "fast", "sensitive", 200, "full", 1.0),
         *("shop", 2, "agents/state", 2.0, 3600.0),
+        *("plan/work", True, 5, 3600.0, "error", 604800.0, True, False),
     )
 
 

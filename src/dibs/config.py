@@ -8,17 +8,9 @@ key in ``dibs.toml`` is refused, with its line.
 from __future__ import annotations
 
 from dibs import config_file
-from dibs.core.durations import (
-    TTL_MAX,
-    TTL_MIN,
-    WAIT_MAX,
-    WAIT_MIN,
-    check_span,
-    check_ttl,
-    check_wait,
-    show_span,
-)
-from dibs.core.names import AGENT_ID_CHARACTERS, check_branch, closest, quote
+from dibs.config_values import between, choice, count, flag, folder, one_line, plain_name, span
+from dibs.core.durations import TTL_MAX, TTL_MIN, WAIT_MAX, WAIT_MIN, check_ttl, check_wait
+from dibs.core.names import check_branch
 from dibs.core.values import Record
 from dibs.errors import BadInput, Misconfigured
 
@@ -28,7 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEFAULT = "default"
-NAME_MAX = 64
 
 
 class Config(Record):
@@ -50,6 +41,14 @@ class Config(Record):
     git_branch: str = "dibs"
     git_poll: float = 5.0
     git_lock_age: float = 7_200.0
+    board_folder: str = "work"
+    board_commit: bool = False
+    board_attempts: int = 3
+    board_timeout: float = 7_200.0
+    board_stuck: str = "warn"
+    board_archive_after: float = 2_592_000.0
+    board_claim: bool = False
+    board_logs: bool = True
 
     @property
     def fold_case(self) -> bool:
@@ -97,71 +96,20 @@ class Field(Record):
 PRESETS: dict[str, dict[str, float]] = {"fast": {"ttl": 30.0}}
 
 
-def _between(low: float, high: float) -> str:
-    return f"a span of {show_span(low)} to {show_span(high)}"
-
-
-def _span(name: str, low: float, high: float) -> tuple[str, Callable[[object], float]]:
-    def parse(value: object) -> float:
-        return check_span(value, low, high, field=name, code=BadInput.code)
-
-    return _between(low, high), parse
-
-
-def _choice(*words: str) -> tuple[str, Callable[[object], str]]:
-    allowed = " or ".join(f'"{word}"' for word in words)
-
-    def parse(value: object) -> str:
-        if value in words:
-            return str(value)
-        meant = closest(value, words) if isinstance(value, str) else ""
-        hint = f"Did you mean {meant}?" if meant else ""
-        raise BadInput(f"It is {allowed}, not {quote(value)}.", hint=hint)
-
-    return allowed, parse
-
-
-def _count(low: int, high: int) -> tuple[str, Callable[[object], int]]:
-    allowed = f"a whole number from {low} to {high}"
-
-    def parse(value: object) -> int:
-        text = str(value)
-        # A truth value is an int to Python, but its text has no digits.
-        if isinstance(value, int | str) and text.isascii() and text.isdigit():
-            number = int(text[:20])
-            if low <= number <= high:
-                return number
-        raise BadInput(f"It is {allowed}, not {quote(value)}.")
-
-    return allowed, parse
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str) and value.isprintable():
-        return value
-    raise BadInput(f"It is a text on one line, not {quote(value)}.")
-
-
-def _name(value: object) -> str:
-    if isinstance(value, str) and len(value) <= NAME_MAX and AGENT_ID_CHARACTERS.issuperset(value):
-        return value
-    raise BadInput(f"It is a name of letters, digits, . _ and -, not {quote(value)}.")
-
-
 FIELDS = (
     Field(
         "engine",
         "",
         "engine",
         "a URL",
-        _text,
+        one_line,
         "Where the state lives: redis://host:6379/0, git:origin, sqlite:///path; empty for SQLite here.",
     ),
     Field(
         "ttl",
         "claims",
         "ttl",
-        _between(TTL_MIN, TTL_MAX),
+        between(TTL_MIN, TTL_MAX),
         check_ttl,
         "How long a claim lives after its agent's last sign of life.",
     ),
@@ -169,21 +117,21 @@ FIELDS = (
         "waiter_ttl",
         "claims",
         "waiter_ttl",
-        *_span("waiter_ttl", 5.0, 3_600.0),
+        *span("waiter_ttl", 5.0, 3_600.0),
         "How long a place in the queue lives after its waiter's last sign of life.",
     ),
     Field(
         "max_hold",
         "claims",
         "max_hold",
-        *_span("max_hold", 60.0, 2_592_000.0),
+        *span("max_hold", 60.0, 2_592_000.0),
         "How long a claim can be kept alive at all.",
     ),
     Field(
         "wait",
         "claims",
         "wait",
-        _between(WAIT_MIN, WAIT_MAX),
+        between(WAIT_MIN, WAIT_MAX),
         check_wait,
         "How long a claim waits for its turn where the call does not say.",
     ),
@@ -191,42 +139,42 @@ FIELDS = (
         "broad",
         "claims",
         "broad",
-        *_choice("deny", "allow"),
+        *choice("deny", "allow"),
         "Whether an agent may claim everything at once (**).",
     ),
     Field(
         "preset",
         "claims",
         "preset",
-        *_choice("", *PRESETS),
+        *choice("", *PRESETS),
         "Values for a way of working, unless set by name; fast means a ttl of 30s.",
     ),
     Field(
         "case",
         "paths",
         "case",
-        *_choice("insensitive", "sensitive"),
+        *choice("insensitive", "sensitive"),
         "Whether README and readme are one path (insensitive) or two.",
     ),
     Field(
         "ledger_limit",
         "ledger",
         "limit",
-        *_count(100, 10_000_000),
+        *count(100, 10_000_000),
         "How many entries the ledger keeps before older ones move to monthly files.",
     ),
     Field(
         "synchronous",
         "store",
         "synchronous",
-        *_choice("normal", "full"),
+        *choice("normal", "full"),
         "Whether a loss of power may undo the newest changes (normal) or none (full).",
     ),
     Field(
         "timeout",
         "store",
         "timeout",
-        *_span("timeout", 0.1, 600.0),
+        *span("timeout", 0.1, 600.0),
         "How long a call waits for a busy engine before it gives up; 30s with git where it is not set.",
     ),
     Field(
@@ -234,14 +182,14 @@ FIELDS = (
         "",
         "project",
         "letters, digits, . _ - (up to 64)",
-        _name,
+        plain_name,
         "What clones on other machines know this project by in Redis; empty for what origin says.",
     ),
     Field(
         "redis_replicas",
         "redis",
         "replicas",
-        *_count(0, 10),
+        *count(0, 10),
         "How many replicas of a Redis server must have a change before it is answered.",
     ),
     Field(
@@ -256,15 +204,72 @@ FIELDS = (
         "git_poll",
         "git",
         "poll",
-        *_span("git_poll", 1.0, 3_600.0),
+        *span("git_poll", 1.0, 3_600.0),
         "How often a waiter looks at the git remote.",
     ),
     Field(
         "git_lock_age",
         "git",
         "lock_age",
-        *_span("git_lock_age", 60.0, 2_592_000.0),
+        *span("git_lock_age", 60.0, 2_592_000.0),
         "How long a lock file that a script wrote holds, from when it was first seen.",
+    ),
+    Field(
+        "board_folder",
+        "board",
+        "folder",
+        "a folder inside the repository",
+        folder,
+        "Where the board of tasks lies, in the main working tree.",
+    ),
+    Field(
+        "board_commit",
+        "board",
+        "commit",
+        *flag(),
+        "Whether each move of a task becomes a git commit that holds only files of the board.",
+    ),
+    Field(
+        "board_attempts",
+        "board",
+        "attempts",
+        *count(1, 100),
+        "How often a task is handed out again before it waits in error for a human.",
+    ),
+    Field(
+        "board_timeout",
+        "board",
+        "timeout",
+        *span("board_timeout", 60.0, 2_592_000.0),
+        "How long a task may be assigned or in progress before it counts as stuck.",
+    ),
+    Field(
+        "board_stuck",
+        "board",
+        "stuck",
+        *choice("warn", "release", "error"),
+        "What becomes of a stuck task after the warning: nothing, back to the others, or error.",
+    ),
+    Field(
+        "board_archive_after",
+        "board",
+        "archive_after",
+        *span("board_archive_after", 0.0, 315_360_000.0),
+        "How long a finished task stays in done before it is archived.",
+    ),
+    Field(
+        "board_claim",
+        "board",
+        "claim",
+        *flag(),
+        "Whether taking a task also claims its artefacts where the call does not say.",
+    ),
+    Field(
+        "board_logs",
+        "board",
+        "logs",
+        *flag(),
+        "Whether a work log is written for each finished task.",
     ),
 )
 

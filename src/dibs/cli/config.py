@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from dibs.config import Field, Loaded
 
 #: Settings that are spans of time, shown with units.
-SPANS = frozenset({"ttl", "waiter_ttl", "max_hold", "wait", "timeout", "git_poll", "git_lock_age"})
+SPANS = frozenset({
+    "ttl", "waiter_ttl", "max_hold", "wait", "timeout", "git_poll", "git_lock_age",
+    "board_timeout", "board_archive_after",
+})  # fmt: skip
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -93,4 +96,6 @@ def _text(field: Field, loaded: Loaded) -> str:
         return show_span(value)
     if field.name == "engine" and not value:
         return "embedded SQLite"
+    if isinstance(value, bool):
+        return str(value).lower()
     return str(value)
