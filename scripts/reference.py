@@ -1,4 +1,4 @@
-"""Write the parts of the reference that the code knows best: commands with options, and settings.
+"""Write the parts of the reference that the code knows best: commands, settings, states of a task.
 
 Replaces what stands between the marks <!-- NAME: begin --> and <!-- NAME: end -->. With --check it
 writes nothing, and fails if something would change.
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from dibs.cli import COMMANDS
 from dibs.cli.parsing import build
 from dibs.config import FIELDS
+from dibs.core.diagrams import state_diagram, state_table
 from dibs.core.durations import show_span
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def main() -> int:
     for page, mark, text in (
         ("cli.md", "commands", "\n".join(_commands())),
         ("config.md", "settings", "\n".join(_settings())),
+        ("task-states.md", "states", f"{state_table()}\n\n```mermaid\n{state_diagram()}\n```"),
     ):
         path = REFERENCE / page
         old = path.read_text("utf-8")
