@@ -1,0 +1,25 @@
+"""The diagram of the states is the table of moves, drawn."""
+
+from __future__ import annotations
+
+import re
+
+from dibs.core.diagrams import state_diagram, state_table
+from dibs.core.tasks import TRANSITIONS, Status
+
+
+def test_the_diagram_holds_exactly_the_moves_of_the_table():
+    arrows = re.findall(r"^    (\w+) --> (\w+): (.*)$", state_diagram(), re.MULTILINE)
+
+    drawn = {(v, source, target) for source, target, verbs in arrows for v in verbs.split(", ")}
+
+    assert drawn == set(TRANSITIONS)
+    assert "    [*] --> new\n" in state_diagram()
+    assert state_diagram().endswith("archive --> [*]")
+
+
+def test_the_table_has_a_row_for_each_state():
+    rows = state_table().splitlines()[2:]
+
+    assert [re.match(r"\| `(\w+)`", row)[1] for row in rows] == list(Status)
+    assert "| `done` | `done/` | reopen: `new` or `assigned`; archive: `archive` |" in rows
