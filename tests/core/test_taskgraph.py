@@ -190,6 +190,12 @@ def test_a_reason_goes_back_to_the_root_that_somebody_must_see_to():
     assert failed.obstacles("c") == [Obstacle("d", "waits for d, which failed")]
 
 
+def test_a_dependency_that_is_not_known_tells_more_than_one_that_is_worked_on():
+    graph = a_graph("a: b", "b: run zzz", "run", run={"status": "in_progress"})
+
+    assert whys(graph, "a") == ["waits for b, which waits for zzz, which is not known"]
+
+
 def test_who_waits_for_a_circle_is_told_of_it():
     graph = a_graph("a: b", "b: c", "c: d", "d: c", "e: e")
 
