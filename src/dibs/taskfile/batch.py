@@ -1,0 +1,139 @@
+"""Reads one file that holds many tasks: a list, a mapping with the list as ``tasks``, or several documents.
+
+Each task has the fields of a task's file, and three words of its own: ``key`` is a name by which the others
+of the file may depend on it, ``needs`` is what it depends on (keys or ids), ``slug`` is the end of its id.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dibs.core.names import quote
+from dibs.core.values import Record
+from dibs.taskfile.careful import parse
+from dibs.taskfile.decoding import decode
+from dibs.taskfile.fields import task_of
+from dibs.taskfile.tree import Remark, Tree, Unreadable, error_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.taskfile.tree import Lines, Node
+
+_MARK = re.compile(r"(?:---|\.\.\.)[ \t]*(?:#.*)?")
+#: The mapping that holds a list may have these keys.
+_LIST = "tasks"
+
+
+class Item(Record):
+    """One task of the file: its fields, and the line of each of them."""
+
+    tree: Tree
+    line: int
+    id: str = ""
+    key: str = ""
+    slug: str = ""
+
+    @property
+    def fields(self) -> dict[str, Node]:
+        """What the task's own file shall say."""
+        return self.tree.top
+
+
+def read_batch(content: bytes, name: str) -> list[Item]:
+    """Return the tasks of a file in their order; ``BadInput`` names the line of what is wrong."""
+    try:
+        items = [item for line, text in _documents(decode(content)) for item in _items(text, line)]
+        if not items:
+            raise _wrong("there is no task in the file", 1)
+        _check_keys(items)
+        for item in items:
+            _check_fields(item)
+    except Unreadable as error:
+        raise error_of(error.remark, name) from None
+    return items
+
+
+def _documents(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each document with the number of lines before it; one without content is none."""
+    lines = text.split("\n")
+    marks = [at for at, line in enumerate(lines) if _MARK.fullmatch(line)]
+    for start, end in zip([-1, *marks], [*marks, len(lines)], strict=True):
+        rows = lines[start + 1 : end]
+        if any(row.strip() and not row.lstrip().startswith("#") for row in rows):
+            yield start + 1, "\n".join(rows)
+
+
+def _items(text: str, before: int) -> Iterator[Item]:
+    """Yield the tasks of one document, which is a list of them or one."""
+    first = next(row for row in text.split("\n") if row.strip() and not row.startswith("#"))
+    bare = first.startswith(("- ", "[")) or first.rstrip() == "-"
+    if first.startswith("["):
+        text = " " + text.replace("\n", "\n ")  # below a key it must not begin at the margin
+    try:
+        tree = parse(f"{_LIST}:\n{text}" if bare else text)
+    except Unreadable as error:
+        remark = error.remark
+        line = remark.line + before - bare if remark.line else 0
+        raise Unreadable(remark._replace(line=line)) from None
+    lines = {path: line + before - bare for path, line in tree.lines.items()}
+    if _LIST not in tree.top:
+        yield _item(tree.top, lines, min(lines.values()))
+        return
+    others = [key for key in tree.top if key != _LIST]
+    if others:
+        message = f"{quote(others[0])} beside `{_LIST}`: the file holds a list and nothing else"
+        raise _wrong(message, lines[others[0],])
+    found = tree.top[_LIST]
+    if not isinstance(found, list):
+        raise _wrong("not a list of tasks", lines[_LIST,], _LIST)
+    below: list[Lines] = [{} for _ in found]
+    for path, line in lines.items():
+        if len(path) > 1:
+            below[int(path[1])][path[2:]] = line
+    for entry, inner in zip(found, below, strict=True):
+        if not isinstance(entry, dict):
+            raise _wrong("not a mapping of fields (write `title: …`)", inner[()])
+        yield _item(entry, inner, inner[()])
+
+
+def _item(entry: dict[str, Node], lines: Lines, line: int) -> Item:
+    """Take our own words out of the fields of one task."""
+    own = {}
+    for word in ("id", "key", "slug"):
+        value = entry.pop(word, None)
+        if value is not None and not isinstance(value, str):
+            raise _wrong("not a text", lines[word,], word)
+        own[word] = str(value or "")
+    needs = entry.pop("needs", None)
+    if needs is not None:
+        asked = [needs] if isinstance(needs, str) else needs
+        if not isinstance(asked, list) or not all(isinstance(need, str) for need in asked):
+            raise _wrong("not a key or an id, nor a list of them", lines["needs",], "needs")
+        there = entry.get("dependencies") or []
+        entry["dependencies"] = [*(there if isinstance(there, list) else [there]), *asked]
+        lines.setdefault(("dependencies",), lines["needs",])
+    return Item(Tree(entry, lines), line, **own)
+
+
+def _check_fields(item: Item) -> None:
+    """Refuse what cannot be a task, with the line in which it stands here and not in its own file later."""
+    _, remarks = task_of(item.tree, item.id or "task")
+    if remarks and remarks[0].fatal:
+        remark = remarks[0]
+        raise Unreadable(remark._replace(line=remark.line or item.line))
+
+
+def _check_keys(items: list[Item]) -> None:
+    seen: dict[str, int] = {}
+    for item in items:
+        if item.key and item.key in seen:
+            message = f"{quote(item.key)} is the key of the task in line {seen[item.key]} already"
+            line = item.tree.lines.get(("key",), item.line)
+            raise _wrong(message, line, "key", code="YAML_DUPLICATE")
+        seen[item.key] = item.line
+
+
+def _wrong(message: str, line: int, field: str = "", code: str = "YAML_SHAPE") -> Unreadable:
+    return Unreadable(Remark(code=code, message=message, line=line, field=field))

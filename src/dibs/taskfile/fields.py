@@ -1,0 +1,239 @@
+"""From a tree to a ``Task``: every field of the documents, in each spelling that people use.
+
+What is spelled otherwise than we write it is read, and said; what cannot be meant is refused, with its line.
+"""
+
+from __future__ import annotations
+
+from dibs.core.names import closest, quote
+from dibs.core.tasks import Handoff, Status, Task
+from dibs.taskfile.names import (
+    ALIASES,
+    DEPENDENCIES,
+    KNOWN,
+    PRIORITY_WORDS,
+    RESULT_ALIASES,
+    STATUSES,
+)
+from dibs.taskfile.tree import Remark
+from dibs.taskfile.values import Values
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dibs.taskfile.tree import Node, Path, Tree
+
+#: How far ahead of the clock a moment may lie.
+AHEAD = 86_400.0
+
+
+def task_of(tree: Tree, stem: str) -> tuple[Task | None, tuple[Remark, ...]]:
+    """Return the task that a tree describes, None if it cannot be one, and what is to be said."""
+    reader = _Fields(tree)
+    task = reader.task(stem)
+    if reader.remarks:
+        fatal = any(remark.fatal for remark in reader.remarks)
+        ordered = tuple(sorted(reader.remarks, key=_order))
+        return (None if fatal else task), ordered
+    return task, ()
+
+
+def _order(remark: Remark) -> tuple[bool, int]:
+    return not remark.fatal, remark.line
+
+
+def late_times(task: Task, now: float) -> list[Remark]:
+    """Return a remark for each moment of a task that lies more than a day ahead of ``now``."""
+    moments = {
+        "created_at": task.created,
+        "assigned_at": task.assigned,
+        "started_at": task.started,
+        "completed_at": task.completed,
+    }
+    message = "lies more than a day in the future"
+    return [
+        Remark(code="TASK_TIME", message=message, line=0, field=field)
+        for field, moment in moments.items()
+        if moment > now + AHEAD
+    ]
+
+
+class _Fields(Values):
+    def __init__(self, tree: Tree) -> None:
+        super().__init__(tree.lines)
+        self.top = tree.top
+
+    def task(self, stem: str) -> Task:
+        top = self.top
+        get = top.get
+        if not KNOWN.issuperset(top):
+            self._unknown()
+        self._id(stem)
+        status = self._status()
+        result = self._block("result", "summary")
+        error = self._block("error", "message")
+        task = Task(
+            stem,
+            status,
+            self.agent(*self._named("agent")),
+            self.text(get("title"), ("title",)),
+            self._priority(),
+            self.text(get("mode"), ("mode",)),
+            self.artefacts(*self._named("artefacts")),
+            self._dependencies(),
+            self.moment(*self._named("created_at")),
+            self.moment(get("assigned_at"), ("assigned_at",)),
+            self.moment(get("started_at"), ("started_at",)),
+            self._completed(result),
+            self.text(get("created_by"), ("created_by",)),
+            "",
+            (),
+            None,
+            "",
+            self._retries(error),
+            self.text(*self._named("reason")),
+        )
+        if result is not None:
+            task = self._with_result(task, result)
+        if status == Status.ERROR and error:
+            task = task._replace(error=self.text(error.get("message"), ("error", "message")))
+        self._check(task, result, error)
+        return task
+
+    def _unknown(self) -> None:
+        for key in self.top:
+            if key not in KNOWN:
+                meant = closest(key, KNOWN)
+                more = f"; {quote(meant)} was perhaps meant" if meant else ""
+                self.note((key,), f"no field that the board knows; it is kept{more}")
+
+    def _named(self, key: str) -> tuple[Node, Path]:
+        """Return the value of a key, or of the first spelling of it that stands in the file."""
+        top = self.top
+        if key in top:
+            return top[key], (key,)
+        for alias in ALIASES[key]:
+            if alias in top:
+                self.note((alias,), f"read as {quote(key)}")
+                return top[alias], (alias,)
+        return None, (key,)
+
+    def _id(self, stem: str) -> None:
+        node, path = self._named("id")
+        text = self.text(node, path)
+        if text and text != stem:
+            message = f"{quote(text)} is not the file's name, {quote(stem)}"
+            self.wrong(path, message, code="TASK_MISMATCH")
+
+    def _status(self) -> str:
+        text = self.text(self.top.get("status"), ("status",))
+        if not text:
+            return Status.NEW
+        status = STATUSES.get(text)
+        if status != text:
+            status = STATUSES.get(_word(text))
+            if status is None:
+                message = f"{quote(text)} is no status; there are {', '.join(Status)}"
+                self.wrong(("status",), message, code="TASK_TRANSITION")
+                return Status.NEW
+            self.note(("status",), f"{quote(text)} is read as {status}")
+        return status
+
+    def _priority(self) -> str:
+        text = self.text(self.top.get("priority"), ("priority",))
+        if not text:
+            return "normal"
+        priority = PRIORITY_WORDS.get(text)
+        if priority != text:
+            priority = PRIORITY_WORDS.get(_word(text))
+            if priority is None:
+                choices = "critical, high, medium, normal, low"
+                self.wrong(("priority",), f"{quote(text)} is no priority; there are {choices}")
+                return "normal"
+            self.note(("priority",), f"{quote(text)} is read as {priority}")
+        return priority
+
+    def _dependencies(self) -> tuple[str, ...]:
+        top = self.top
+        places: list[tuple[Path, Node]] = []
+        if "dependencies" in top:
+            places.append((("dependencies",), top["dependencies"]))
+        context = top.get("context")
+        if isinstance(context, dict):
+            if "dependencies" in context:
+                places.append((("context", "dependencies"), context["dependencies"]))
+        elif context:
+            self.note(("context",), "no mapping; it is kept, and nothing is read from it")
+        for key in DEPENDENCIES[1:]:
+            if key in top:
+                self.note((key,), "read as dependencies")
+                places.append(((key,), top[key]))
+        return self.ids(places) if places else ()
+
+    def _completed(self, result: Mapping[str, Node] | None) -> float:
+        if result and result.get("completed_at"):
+            return self.moment(result["completed_at"], ("result", "completed_at"))
+        return self.moment(self.top.get("completed_at"), ("completed_at",))
+
+    def _retries(self, error: Mapping[str, Node] | None) -> int:
+        top = self.top
+        counted = self.number(top["retry_count"], ("retry_count",)) if "retry_count" in top else 0
+        if error is None:
+            return counted
+        return max(counted, self.number(error.get("retry_count"), ("error", "retry_count")))
+
+    def _block(self, key: str, main: str) -> Mapping[str, Node] | None:
+        """Return a nested block; a mere text stands for its main field."""
+        node = self.top.get(key)
+        if node is None or isinstance(node, dict):
+            return node
+        if isinstance(node, str):
+            self.note((key,), f"the text is read as {key}.{main}")
+            return {main: node}
+        self.wrong((key,), f"a mapping is expected (write `{main}: …` below it)")
+        return {}
+
+    def _with_result(self, task: Task, result: Mapping[str, Node]) -> Task:
+        return task._replace(
+            summary=self.text(result.get("summary"), ("result", "summary")),
+            made=self.artefacts(*self._inner(result, "artefacts"), claimed=False),
+            handoff=self._handoff(result),
+        )
+
+    def _inner(self, result: Mapping[str, Node], key: str) -> tuple[Node, Path]:
+        for name in (key, *RESULT_ALIASES.get(key, ())):
+            if name in result:
+                return result[name], ("result", name)
+        return None, ("result", key)
+
+    def _handoff(self, result: Mapping[str, Node]) -> Handoff | None:
+        agent = self.agent(result.get("next_agent"), ("result", "next_agent"))
+        if not agent:
+            return None
+        notes = self.texts(*self._inner(result, "next_task_notes"))
+        return Handoff(
+            agent,
+            self.text(result.get("next_task_title"), ("result", "next_task_title")),
+            self.artefacts(*self._inner(result, "next_artefacts")),
+            tuple([text for _, text in notes]),
+        )
+
+    def _check(
+        self, task: Task, result: Mapping[str, Node] | None, error: Mapping[str, Node] | None
+    ) -> None:
+        """Check what fields say together."""
+        lacks = ""
+        if task.status == Status.DONE and result is None:
+            lacks = "a task that is done has a result block (`result:`, `summary: …`)"
+        elif task.status == Status.ERROR and not error:
+            lacks = "a task in error has an error block (`error:`, `message: …`)"
+        if lacks:
+            self.wrong(("status",), lacks, code="TASK_FIELD")
+        if 0 < task.completed < task.started:
+            path = ("completed_at",) if "completed_at" in self.top else ("result", "completed_at")
+            self.wrong(path, "it was completed before it was started", code="TASK_TIME")
+
+
+def _word(text: str) -> str:
+    return "_".join(text.lower().replace("-", " ").replace("_", " ").split())

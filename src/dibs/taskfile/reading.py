@@ -1,0 +1,81 @@
+"""A task's file, read: bytes in, a ``Task`` out, with all that there is to say. No content makes it raise."""
+
+from __future__ import annotations
+
+from dibs.core.tasks import Task, check_task_id
+from dibs.core.values import Record
+from dibs.errors import BadInput
+from dibs.taskfile import fast
+from dibs.taskfile.decoding import decode
+from dibs.taskfile.fields import late_times, task_of
+from dibs.taskfile.tree import Remark, Tree, Unreadable, error_of
+
+__all__ = ["ENDINGS", "Reading", "Remark", "error_of", "late_times", "read", "tree_of"]
+
+#: How the files of tasks end.
+ENDINGS = (".yaml", ".yml")
+
+
+class Reading(Record):
+    """What a file says."""
+
+    #: None if a remark is fatal.
+    task: Task | None
+    #: A text that says the same and that ``writing.edit`` can change; nearly always the file's own.
+    text: str
+    #: The fatal ones first.
+    remarks: tuple[Remark, ...]
+
+
+def read(content: bytes, name: str) -> Reading:
+    """Read the file called ``name``; whatever is wrong with it becomes a remark."""
+    text = ""
+    try:
+        stem = _stem(name)
+        text = decode(content)
+        tree, plain = tree_of(text)
+    except Unreadable as error:
+        return Reading(None, text, (error.remark,))
+    task, remarks = task_of(tree, stem)
+    if not plain and task is not None:
+        text, more = _in_plain_layout(text, tree)
+        remarks += more
+    return Reading(task, text, remarks)
+
+
+def tree_of(text: str) -> tuple[Tree, bool]:
+    """Return what YAML text says, and whether it is in the plain layout; raise ``Unreadable``."""
+    tree = fast.parse(text)
+    if tree is not None:
+        return tree, True
+    from dibs.taskfile import careful
+
+    return careful.parse(text), False
+
+
+def _stem(name: str) -> str:
+    stem = name.rpartition("/")[2]
+    ending = next((ending for ending in ENDINGS if stem.endswith(ending)), "")
+    said = "the file's name does not end in .yaml"
+    if ending:
+        try:
+            return check_task_id(stem.removesuffix(ending))
+        except BadInput as error:
+            said = f"{error.message}; {error.hint}"
+    raise Unreadable(Remark(code="TASK_NAME", message=said, line=0))
+
+
+def _in_plain_layout(text: str, tree: Tree) -> tuple[str, tuple[Remark, ...]]:
+    """Return a text that can be edited: the same one if its top level is plain, else a rendering."""
+    from dibs.taskfile.layout import keys_of
+
+    lines = [(key, tree.lines[key,]) for key in tree.top]
+    if keys_of(text) == lines:
+        return text, ()
+    from dibs.taskfile.careful import comments
+    from dibs.taskfile.scalars import below
+
+    head = comments(text)
+    said = "the layout cannot be edited in place; the file is written anew, with all it says"
+    rows = below(tree.top, 0, plain=False)
+    return "\n".join([*head, *rows, ""]), (Remark("YAML_SHAPE", said, 1, fatal=False),)

@@ -1,0 +1,192 @@
+"""Reads single values out of a tree: texts, lists, moments, paths, ids; what is wrong becomes a remark."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from dibs.core.names import check_agent_id, quote
+from dibs.core.patterns import parse as parse_pattern
+from dibs.core.tasks import check_task_id
+from dibs.errors import BadInput
+from dibs.taskfile.names import NOBODY
+from dibs.taskfile.tree import Remark, field_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.taskfile.tree import Lines, Node, Path
+
+#: Keys of a mapping that stands in a list where a text is expected, and that hold that text.
+_INNER = ("id", "task_id", "task", "path", "file", "name")
+#: Paths and ids that are surely good; whatever does not match is looked at closely.
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_]+(?:[-./][A-Za-z0-9_]+){0,20}").fullmatch
+_PLAIN_ID = re.compile(r"[0-9][A-Za-z0-9_-]{0,100}").fullmatch
+
+
+class Values:
+    """The values of one file. A method that finds something wrong says so and returns a harmless value."""
+
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
+        self.remarks: list[Remark] = []
+
+    def wrong(self, path: Path, message: str, *, code: str = "TASK_FIELD") -> None:
+        """Say that a value makes the file unfit to be a task."""
+        self.remarks.append(Remark(code, message, self.line(path), field_name(path)))
+
+    def note(self, path: Path, message: str, *, code: str = "TASK_FIELD") -> None:
+        """Say how a value was read that is not as we write it."""
+        self.remarks.append(Remark(code, message, self.line(path), field_name(path), fatal=False))
+
+    def line(self, path: Path) -> int:
+        """Return the line of a node, or of what it stands in."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 0)
+
+    def text(self, node: Node, path: Path) -> str:
+        """Read a text; an empty value is an empty one."""
+        if isinstance(node, str):
+            return node
+        if node is not None:
+            self.wrong(path, f"a text is expected, not {_kind(node)}; put it in quotes")
+        return ""
+
+    def texts(self, node: Node, path: Path) -> list[tuple[Path, str]]:
+        """Read a list of texts, each with its place; one text counts as a list of one."""
+        if node is None or node == "":
+            return []
+        if isinstance(node, str):
+            self.note(path, "a single text is read as a list of one")
+            return [(path, node)]
+        if isinstance(node, dict):
+            self.wrong(path, "a list is expected, not a mapping (write `- …` lines)")
+            return []
+        return [
+            (here, text)
+            for at, item in enumerate(node)
+            if (here := (*path, at)) and (text := self._item(item, here))
+        ]
+
+    def _item(self, item: Node, path: Path) -> str:
+        if isinstance(item, dict):
+            inner = next((item[key] for key in _INNER if isinstance(item.get(key), str)), None)
+            if isinstance(inner, str):
+                self.note(path, f"the mapping is read as {quote(inner)}")
+                return inner
+        return self.text(item, path)
+
+    def moment(self, node: Node, path: Path) -> float:
+        """Read a moment: ISO 8601, date, time and zone."""
+        if node is None:
+            return 0.0
+        text = self.text(node, path)
+        if not text:
+            return 0.0
+        try:
+            moment = datetime.fromisoformat(text.strip())
+        except ValueError:
+            moment = None
+        if moment is None:
+            said = "is no moment; write it as 2025-11-23T14:30:00Z"
+        elif len(text.strip()) <= len("2025-11-23"):
+            said = f"has no time of day; write {moment:%Y-%m-%d}T00:00:00Z"
+        elif moment.tzinfo is None:
+            said = f"has no zone; write {moment:%Y-%m-%dT%H:%M:%S}Z if it is UTC"
+        else:
+            seconds = moment.timestamp()
+            if seconds > 0:
+                return seconds
+            said = "is before 1970"
+        self.wrong(path, f"{quote(text)} {said}", code="TASK_TIME")
+        return 0.0
+
+    def number(self, node: Node, path: Path) -> int:
+        """Read a whole number from 0 on."""
+        text = self.text(node, path).strip()
+        if not text:
+            return 0
+        if len(text) <= 9 and text.isascii() and text.isdigit():  # noqa: PLR2004 - fits any store
+            return int(text)
+        self.wrong(path, f"{quote(text)} is no whole number from 0 on")
+        return 0
+
+    def agent(self, node: Node, path: Path) -> str:
+        """Read who shall do something; empty if anybody may."""
+        text = self.text(node, path).strip()
+        if not text or text.lower() in NOBODY:
+            if text:
+                self.note(path, f"{quote(text)} is read as nobody")
+            return ""
+        try:
+            return check_agent_id(text)
+        except BadInput as error:
+            self.wrong(path, f"{error.message} {error.hint}", code="AGENT_ID")
+            return ""
+
+    def artefacts(self, node: Node, path: Path, *, claimed: bool = True) -> tuple[str, ...]:
+        """Read paths and globs beneath the repository; what will be ``claimed`` must be a pattern."""
+        if isinstance(node, list) and all(isinstance(i, str) and _PLAIN_PATH(i) for i in node):
+            return tuple(node)  # type: ignore[arg-type]
+        found = []
+        for here, text in self.texts(node, path):
+            problem = _escape(text)
+            if problem is None and claimed:
+                problem = _no_pattern(text)
+            if problem is None:
+                found.append(text)
+            else:
+                self.wrong(here, problem[1], code=problem[0])
+        return tuple(found)
+
+    def ids(self, nodes: Sequence[tuple[Path, Node]]) -> tuple[str, ...]:
+        """Read ids of tasks from several places, each id once."""
+        found: dict[str, None] = {}
+        for path, node in nodes:
+            if isinstance(node, list) and all(isinstance(i, str) and _PLAIN_ID(i) for i in node):
+                found.update(dict.fromkeys(node))  # type: ignore[arg-type]
+                continue
+            for here, text in self.texts(node, path):
+                name = text.strip()
+                if name.lower() in NOBODY:
+                    self.note(here, f"{quote(text)} is read as nothing")
+                    continue
+                for ending in (".yaml", ".yml"):
+                    if name.endswith(ending):
+                        name = name.removesuffix(ending)
+                        self.note(here, f"{quote(text)} is read as the task {quote(name)}")
+                try:
+                    found[check_task_id(name)] = None
+                except BadInput as error:
+                    self.wrong(here, f"{error.message}; {error.hint}")
+        return tuple(found)
+
+
+def _escape(text: str) -> tuple[str, str] | None:
+    if (
+        "\\" in text
+        or text.startswith(("/", "~"))
+        or (".." in text and ".." in text.split("/"))
+        or (text[1:2] == ":" and text[:1].isalpha() and text[2:3] == "/")
+    ):
+        return (
+            "PATH_ESCAPE",
+            f"{quote(text)} is no path beneath the repository, with / between names",
+        )
+    return None
+
+
+def _no_pattern(text: str) -> tuple[str, str] | None:
+    try:
+        parse_pattern(text)
+    except BadInput as error:
+        if error.code == "PATH_ABSOLUTE":
+            return "PATH_ESCAPE", error.message
+        return error.code, error.message
+    return None
+
+
+def _kind(node: Node) -> str:
+    return "a mapping" if isinstance(node, dict) else "a list"

@@ -1,0 +1,231 @@
+"""Changes named keys of a task's text and leaves every other byte as it is; writes new texts.
+
+``edit`` works on the text alone: on rows, not on a parsed tree. It loads no YAML reader unless a nested
+block is written in a way that rows do not show.
+"""
+
+from __future__ import annotations
+
+from dibs.taskfile import fast
+from dibs.taskfile.changes import changes_for, fields_of
+from dibs.taskfile.layout import split
+from dibs.taskfile.names import ALIASES, DEPENDENCIES, ORDER, RESULT_ALIASES
+from dibs.taskfile.scalars import UNQUOTED, beside, entry, stamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from dibs.taskfile.layout import Entry, Layout
+    from dibs.taskfile.scalars import Value
+    from dibs.taskfile.tree import Node
+
+__all__ = ["changes_for", "edit", "fields_of", "render", "stamp"]
+
+_RANK = {key: rank for rank, key in enumerate(ORDER)}
+#: What a block's text becomes if the block was a mere text.
+_MAIN = {"result": "summary", "error": "message"}
+
+
+def render(fields: Mapping[str, Value]) -> str:
+    """Return the text of a new file, keys in the documents' order; a field that is None is left out."""
+    rows: list[str] = []
+    for key in _ordered(fields):
+        value = _without_nothing(fields[key])
+        if value is not None:
+            rows += entry(key, value)
+    return "\n".join([*rows, ""])
+
+
+def edit(text: str, changes: Mapping[str, Value]) -> str:
+    """Set or remove (None) keys at the top; all other bytes stay.
+
+    A mapping is merged into the one that is there: its keys are set or removed, the others stay. A key that
+    the file spells in another way keeps its spelling. ``text`` is what ``reading.read`` gave, or ``render``.
+    """
+    if not changes:
+        return text
+    rows = text.removesuffix("\n").split("\n")
+    layout = split(rows)
+    if layout is None:
+        raise ValueError("a text that is not in plain layout; edit what reading.read gives")
+    return "\n".join([*_edited(layout, _in_its_places(layout, changes), 0), ""])
+
+
+def _ordered(keys: Iterable[str]) -> list[str]:
+    return sorted(keys, key=lambda key: _RANK.get(key, len(_RANK)))
+
+
+def _without_nothing(value: Value) -> Value:
+    """Return a value without the keys that are None."""
+    if isinstance(value, dict):
+        return {key: _without_nothing(inner) for key, inner in value.items() if inner is not None}
+    return value
+
+
+def _in_its_places(layout: Layout, changes: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the changes under the keys that the file has for them."""
+    found: dict[str, Value] = {}
+    for key, value in changes.items():
+        if key == "dependencies":
+            found |= _dependencies(layout, value, found)
+        else:
+            names = (key, *ALIASES.get(key, ()))
+            found[next((name for name in names if layout.find(name)), key)] = value
+    return found
+
+
+def _dependencies(layout: Layout, value: Value, others: Mapping[str, Value]) -> dict[str, Value]:
+    """Put dependencies where the file has them first, and take them away elsewhere."""
+    context = layout.find("context")
+    inner = _inner(context, 0) if context is not None else None
+    places = [key for key in DEPENDENCIES if layout.find(key)]
+    if inner is not None and inner.find("dependencies"):
+        places.insert(1 if places[:1] == ["dependencies"] else 0, "context")
+    if not places:
+        if not value:
+            return {}
+        places = ["context" if context is None or inner is not None else "dependencies"]
+    found: dict[str, Value] = {}
+    for place in places:
+        there = value if place == places[0] else None
+        if place == "context":
+            before = others.get("context")
+            given = before if isinstance(before, dict) else {}
+            found[place] = {**given, "dependencies": there}
+        else:
+            found[place] = there
+    return found
+
+
+def _edited(layout: Layout, changes: Mapping[str, Value], indent: int) -> list[str]:
+    missing: dict[str, Value] = {}
+    for key, value in changes.items():
+        there = layout.find(key)
+        if there is None:
+            if value is not None and value != {}:
+                missing[key] = value
+        elif value is None:
+            layout.remove(there)
+        else:
+            there.rows = _replaced(there, value, indent)
+            if _has_lines(value):  # or spaces in the rows that follow would belong to the text
+                there.after = [row if row.strip(" ") else "" for row in there.after]
+    rows = layout.rows()
+    for key in _ordered(missing):
+        value = _without_nothing(missing[key])
+        if value != {}:
+            rows += entry(key, value, indent)
+    return rows
+
+
+def _has_lines(value: Value) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_lines, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_lines, value))
+    return isinstance(value, str) and "\n" in value
+
+
+def _replaced(old: Entry, value: Value, indent: int) -> list[str]:
+    """Return the rows of an entry with another value."""
+    if isinstance(value, dict):
+        layout = _inner(old, indent)
+        if layout is not None:
+            depth = _depth(layout)
+            return [old.rows[0], *_edited(layout, _spelled(layout, old.key, value), depth)]
+        value = _merged(_tree(old), value, old.key)
+    rest = old.rest
+    gap = rest[: len(rest) - len(rest.lstrip(" "))] if rest.strip(" ") else ""
+    if rest.lstrip(" ")[:1] == "#":
+        gap = ""
+    first = rest.lstrip(" ")[:1]
+    plain = first not in {'"', "'"} and (old.key in UNQUOTED or first.isalnum())
+    if isinstance(value, list | tuple) and value:
+        rows = _list_rows(old, list(value), indent, plain=plain)
+    else:
+        rows = beside(old.head, value, indent, plain=plain, gap=gap or " ", note=old.note())
+    # At the margin of the key a comment is never taken for the text of a block before it.
+    return rows + [f"{' ' * indent}{comment}" for comment in old.comments()]
+
+
+def _list_rows(old: Entry, items: list[Value], indent: int, *, plain: bool) -> list[str]:
+    """Return the rows of a list; an item that was there before keeps its row, and so its comment."""
+    before: dict[str, str] = {}
+    margin = indent + 2
+    for row in old.rows[1:]:
+        item = fast.item_of(row)
+        if item is not None:
+            before.setdefault(item, row)
+            margin = len(row) - len(row.lstrip(" "))
+    rows = [f"{old.head}{old.note() if not before else _first_note(old)}"]
+    for value in items:
+        kept = before.get(value) if isinstance(value, str) else None
+        if kept is None:
+            rows += beside(f"{' ' * margin}-", value, margin, plain=plain)
+        else:
+            rows.append(kept)
+    return rows
+
+
+def _first_note(old: Entry) -> str:
+    return old.rest if old.rest.lstrip(" ")[:1] == "#" else ""
+
+
+def _spelled(layout: Layout, key: str, changes: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the changes of a nested block under the keys that it has for them."""
+    aliases = RESULT_ALIASES if key == "result" else {}
+    found: dict[str, Value] = {}
+    for inner, value in changes.items():
+        names = (inner, *aliases.get(inner, ()))
+        found[next((name for name in names if layout.find(name)), inner)] = value
+    return found
+
+
+def _inner(old: Entry, indent: int) -> Layout | None:
+    """Return the layout of the mapping below a key, None if the rows do not show it surely."""
+    if old.rest.strip(" ") and old.rest.lstrip(" ")[0] != "#":
+        return None
+    first = next((row for row in old.rows[1:] if row.lstrip(" ")[:1] not in {"", "#"}), "")
+    depth = len(first) - len(first.lstrip(" "))
+    if depth <= indent:
+        return None
+    layout = split(old.rows[1:], depth)
+    if layout is None:
+        return None
+    tree = _tree(old)
+    if not isinstance(tree, dict) or list(tree) != [entry.key for entry in layout.entries]:
+        return None
+    return layout
+
+
+def _depth(layout: Layout) -> int:
+    row = layout.entries[0].rows[0]
+    return len(row) - len(row.lstrip(" "))
+
+
+def _tree(old: Entry) -> Node:
+    """Return the value of an entry."""
+    from dibs.taskfile.reading import tree_of
+
+    margin = old.rows[0][: len(old.rows[0]) - len(old.rows[0].lstrip(" "))]
+    rows = [
+        row.removeprefix(margin) if row.startswith(margin) else row.lstrip(" ") for row in old.rows
+    ]
+    tree, _ = tree_of("\n".join([*rows, ""]))
+    return next(iter(tree.top.values()))
+
+
+def _merged(before: Node, changes: Mapping[str, Value], key: str) -> dict[str, Value]:
+    """Merge changes into a block that is written in another way."""
+    found: dict[str, Value]
+    if isinstance(before, dict):
+        found = dict(before)
+    else:
+        found = {_MAIN[key]: before} if before and key in _MAIN else {}
+    for name, value in changes.items():
+        if value is None:
+            found.pop(name, None)
+        else:
+            found[name] = _without_nothing(value)
+    return found

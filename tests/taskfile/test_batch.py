@@ -1,0 +1,75 @@
+"""A file of many tasks: what is read, and which line is named when it is not."""
+
+import pytest
+
+from dibs.errors import BadInput
+from dibs.taskfile.batch import read_batch
+
+LIST = b"""\
+# the backlog
+- key: audit
+  title: Audit the docs
+  agent: curator
+  artefacts: [docs/]
+- title: Polish the docs
+  needs: [audit]
+  context:
+    notes:
+      - be brief
+"""
+
+
+def test_a_list_is_read_with_keys_and_needs():
+    audit, polish = read_batch(LIST, "backlog.yaml")
+
+    assert (audit.key, audit.fields["title"], audit.line) == ("audit", "Audit the docs", 2)
+    assert "key" not in audit.fields
+    assert polish.fields["dependencies"] == ["audit"]
+    assert "needs" not in polish.fields
+    assert polish.fields["context"] == {"notes": ["be brief"]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"tasks:\n- title: A\n- title: B\n",
+        b"tasks:\n  - title: A\n  - title: B\n",
+        b"title: A\n---\ntitle: B\n",
+        b"---\ntitle: A\n--- # and\ntitle: B\n...\n",
+        b"- title: A\n---\n- title: B\n",
+        b"[{title: A}, {title: B}]\n",
+        b'[\n  {"title": "A"},\n  {"title": "B"}\n]\n',
+        b"# first\n\n- title: A\n-\n  title: B\n",
+    ],
+)
+def test_a_list_a_mapping_and_several_documents_say_the_same(content):
+    assert [item.fields for item in read_batch(content, "x")] == [{"title": "A"}, {"title": "B"}]
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "place"),
+    [
+        (b"", "YAML_SHAPE", "x:1:"),
+        (b"# nothing\n---\n", "YAML_SHAPE", "x:1:"),
+        (b"tasks: many\n", "YAML_SHAPE", "x:1: tasks:"),
+        (b"tasks:\n- title: A\nmore: 1\n", "YAML_SHAPE", "x:3:"),
+        (b"- title: A\n- B\n", "YAML_SHAPE", "x:2:"),
+        (b"- title: A\n  key: [k]\n", "YAML_SHAPE", "x:2: key:"),
+        (b"- title: A\n  needs: {a: b}\n", "YAML_SHAPE", "x:2: needs:"),
+        (b"- key: k\n- title: B\n  key: k\n", "YAML_DUPLICATE", "x:3: key:"),
+        (b"- title: A\n  title: B\n", "YAML_DUPLICATE", "x:2: title:"),
+        (b"- title: A\n---\n- title: B\n  x: &a 1\n", "YAML_ALIAS", "x:4:"),
+        (b"- title: A\n---\ntitle: !!str B\n", "YAML_TAG", "x:3:"),
+        (b"- title: [\n", "YAML_SYNTAX", "x:"),
+        (b"- title: A\n- title: B\n  priority: soon\n", "TASK_FIELD", "x:3: priority:"),
+        (b"- title: A\n  artefacts: [../b]\n", "PATH_ESCAPE", "x:2:"),
+        (b"- title: A\r\n", "YAML_SYNTAX", "x:1:"),
+        (b"- title: " + b"a" * 256 * 1024, "LIMIT", "x:"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line_in_the_file(content, code, place):
+    with pytest.raises(BadInput) as refused:
+        read_batch(content, "x")
+
+    assert refused.value.code == code
+    assert refused.value.message.startswith(place)

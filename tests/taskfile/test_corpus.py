@@ -1,0 +1,111 @@
+"""The corpus of drifted files: each is read or refused as its table says, and what is read is never lost."""
+
+import re
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from dibs.taskfile import careful, fast
+from dibs.taskfile.formatting import formatted
+from dibs.taskfile.layout import split
+from dibs.taskfile.reading import read
+from dibs.taskfile.writing import edit
+
+FOLDER = Path(__file__).resolve().parent.parent / "data" / "tasks"
+ROWS = re.findall(
+    r"^\| `(.+?)` \| (read|refused) \| (.*?) \|$", (FOLDER / "README.md").read_text(), re.MULTILINE
+)
+READ = [(name, said) for name, taken, said in ROWS if taken == "read"]
+REFUSED = [(name, said) for name, taken, said in ROWS if taken == "refused"]
+
+
+def shown(value):
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return f"{value:.0f}" if isinstance(value, float) else str(value)
+
+
+def content(name):
+    return (FOLDER / name).read_bytes()
+
+
+def test_the_table_names_every_file_of_the_corpus():
+    assert sorted(name for name, _, _ in ROWS) == sorted(p.name for p in FOLDER.glob("*.yaml"))
+    assert len(ROWS) >= 60
+
+
+@pytest.mark.parametrize(("name", "said"), READ)
+def test_a_file_is_read_as_the_table_says(name, said):
+    reading = read(content(name), name)
+
+    assert reading.task is not None, reading.remarks
+    for word in said.split():
+        field, _, value = word.partition("=")
+        assert shown(getattr(reading.task, field)) == value.replace("%", " ")
+
+
+@pytest.mark.parametrize(("name", "said"), REFUSED)
+def test_a_file_is_refused_as_the_table_says(name, said):
+    reading = read(content(name), name)
+    first = reading.remarks[0]
+
+    assert reading.task is None
+    assert first.fatal
+    assert f"{first.code} at line {first.line}" == said
+    assert "\n" not in first.message
+
+
+@pytest.mark.parametrize(("name", "said"), READ)
+def test_what_is_read_loses_nothing_when_its_status_is_edited(name, said):
+    reading = read(content(name), name)
+    changed = edit(reading.text, {"status": "blocked"})
+    again = read(changed.encode(), name)
+
+    assert again.task == reading.task._replace(status="blocked", error="")
+    rows = changed.removesuffix("\n").split("\n")
+    assert [row for row in rows_of_others(reading.text) if row not in rows] == []
+    if not any("anew" in remark.message for remark in reading.remarks):
+        assert reading.text.encode() == content(name)
+    assert plain_tree(changed) == plain_tree(content(name).decode()) | {"status": "blocked"}
+
+
+def rows_of_others(text):
+    layout = split(text.removesuffix("\n").split("\n"))
+    rows = list(layout.head)
+    for entry in layout.entries:
+        rows += entry.after if entry.key == "status" else entry.rows + entry.after
+    return rows
+
+
+def plain_tree(text):
+    return YAML(typ="base", pure=True).load(text)
+
+
+@pytest.mark.parametrize(("name", "said"), READ)
+def test_both_readers_agree_on_the_corpus(name, said):
+    text = content(name).decode()
+    found = fast.parse(text)
+
+    assert found is None or found == careful.parse(text)
+
+
+def test_most_of_the_corpus_is_read_fast():
+    fast_ones = [name for name, _ in READ if fast.parse(content(name).decode()) is not None]
+
+    assert len(fast_ones) > 0.7 * len(READ)
+
+
+@pytest.mark.parametrize(("name", "said"), READ)
+def test_formatting_keeps_the_task_and_leaves_nothing_to_format(name, said):
+    before = read(content(name), name)
+    text, changes = formatted(content(name), name)
+    after = read(text.encode(), name)
+
+    assert after.task == before.task
+    left = ("it is kept", "the mapping is read as")
+    assert [r for r in after.remarks if not any(words in r.message for words in left)] == []
+    assert formatted(text.encode(), name) == (text, [])
+    assert bool(changes) == (text.encode() != content(name))
+    for comment in re.findall(r"(?:^|\s)(# .*)$", content(name).decode(), re.MULTILINE):
+        assert comment in text
