@@ -6,13 +6,12 @@ others check out, so it is plain text in one piece that no tool takes for hidden
 
 from __future__ import annotations
 
-from dibs.core.index import entry_prefix
-from dibs.core.patterns import parse
-from dibs.errors import BadInput
+from functools import lru_cache
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from dibs.core.patterns import Pattern
+from dibs.core.index import entry_prefix
+from dibs.core.names import AGENT_ID_CHARACTERS
+from dibs.core.patterns import Pattern, parse
+from dibs.errors import BadInput
 
 #: The kind of resource that a task is.
 SCHEME = "task"
@@ -20,12 +19,19 @@ SCHEME = "task"
 ENDINGS = (".yml", ".yaml")
 #: How many bytes a name has at most: a file system takes 255 with the ending.
 MAX_NAME = 250
+#: Up to so many characters a plain name needs no parser.
+_PLAIN_MAX = 128
 #: Marks a value that is not plain text.
 _PACKED = "base64:"
 
 
+@lru_cache(maxsize=256)
 def task_pattern(name: str, *, fold_case: bool) -> Pattern:
     """Return the pattern that a claim on the task is made of; raise ``BadInput`` if there is none."""
+    if 0 < len(name) <= _PLAIN_MAX and name[0].isalnum() and AGENT_ID_CHARACTERS.issuperset(name):
+        # Each task of the board has such a name, and each take makes its pattern.
+        key = f":{SCHEME}/{name.lower() if fold_case else name}"
+        return Pattern(f"{SCHEME}:{name}", key, folded=fold_case, scheme=SCHEME, rows=((name,),))
     return parse(f"{SCHEME}:{name}", literal=True, fold_case=fold_case)
 
 

@@ -1,0 +1,64 @@
+"""Names that tasks get: from the moment, the agent and the title; and the patterns of their claims."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dibs.core.names import AGENT_ID_CHARACTERS
+from dibs.core.patterns import parse
+from dibs.core.taskfiles import task_pattern
+from dibs.core.tasknames import handoff_id, new_id, slug
+from dibs.core.tasks import check_task_id
+
+NOON = 1_763_908_200.0  # 2025-11-23T14:30:00Z
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Review and polish ADR-006", "review-and-polish-adr-006"),
+        ("Größe prüfen!", "groe-prufen"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("\x1b[31m", "31m"),
+        ("日本", "task"),
+        ("", "task"),
+        ("w" * 300, "w" * 50),
+        ("one " * 60, "one-" * 11 + "one"),
+    ],
+)
+def test_a_slug_is_small_letters_digits_and_hyphens_cut_between_words(text, expected):
+    assert slug(text) == expected
+
+
+def test_an_id_is_as_the_document_names_files():
+    assert new_id(NOON, "structural", "repomap") == "2025-11-23T1430-structural-repomap"
+    assert new_id(NOON, "", "x") == "2025-11-23T1430-any-x"
+
+
+@given(st.floats(0, 1e12), st.text(max_size=80), st.text(max_size=300), st.text(max_size=80))
+def test_whatever_it_is_made_of_an_id_can_be_one(moment, agent, title, source):
+    check_task_id(new_id(moment, agent, title))
+    check_task_id(handoff_id(source, moment, agent, title))
+
+
+def test_a_handoff_has_one_id_and_another_handoff_another():
+    ids = {
+        handoff_id(source, NOON, agent, title)
+        for source in ("a", "b")
+        for agent in ("x", "y")
+        for title in ("go on", "go  on")
+        for _ in range(2)
+    }
+
+    assert len(ids) == 8
+
+
+@given(st.text(sorted(AGENT_ID_CHARACTERS), min_size=1, max_size=140), st.booleans())
+def test_the_quick_way_to_a_pattern_leads_where_the_parser_does(name, fold):
+    quick, slow = (
+        task_pattern(name, fold_case=fold),
+        parse(f"task:{name}", literal=True, fold_case=fold),
+    )
+
+    facts = ("text", "key", "scheme", "literal", "folded", "rows", "path", "expanding")
+    assert [getattr(quick, f) for f in facts] == [getattr(slow, f) for f in facts]
