@@ -155,9 +155,18 @@ def _same_wish(book: Book, request: Request, ticket: Ticket) -> bool:
 
 
 def attempt(
-    book: Book, request: Request, beat: Beat, *, max_hold: float, waiting: Waiting | None
+    book: Book,
+    request: Request,
+    beat: Beat,
+    *,
+    max_hold: float,
+    waiting: Waiting | None,
+    quiet: bool = False,
 ) -> Outcome:
-    """Grant, queue or deny ``request``, and write what follows from it."""
+    """Grant, queue or deny ``request``, and write what follows from it.
+
+    The ledger is told of a denial, unless the caller has other ways to go and is ``quiet``.
+    """
     result = survey(book, request)
     for key, claim in result.dead.items():
         expire(book, key, claim)
@@ -168,7 +177,8 @@ def attempt(
         return _grant(book, request, beat, result, max_hold)
     conflicts = tuple(result.conflicts[:SHOWN])
     if waiting is None:
-        _tell_denied(book, request, beat, conflicts[0])
+        if not quiet:
+            _tell_denied(book, request, beat, conflicts[0])
         return Denied(conflicts)
     cycle = _closes_circle(book, request, result)
     if cycle:

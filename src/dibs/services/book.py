@@ -87,7 +87,7 @@ def claim_at(key: str, r: dict[str, Any]) -> Claim:
 class Book:
     """Typed reading and writing of the rows of one transaction."""
 
-    __slots__ = ("_beats", "_changed", "_fold", "newest", "now", "txn")
+    __slots__ = ("_beats", "_changed", "_fold", "_patterns", "newest", "now", "txn")
 
     def __init__(self, txn: Txn, *, fold_case: bool) -> None:
         self.txn = txn
@@ -95,10 +95,11 @@ class Book:
         self._fold = fold_case
         self._beats: dict[str, Beat | None] = {}
         self._changed: set[str] = set()
+        self._patterns: dict[str, Pattern] = {}
         #: The sequence number of the last event of this step, 0 if there was none.
         self.newest = 0
 
-    def emit(self, agent: str, role: str, kind: str, summary: str, **details: Any) -> int:
+    def emit(self, agent: str, role: str, kind: str, summary: str, /, **details: Any) -> int:
         """Append to the ledger and return the entry's number."""
         shown = summary if len(summary) <= MAX_SUMMARY else summary[: MAX_SUMMARY - 1] + "…"
         self.newest = self.txn.emit(Event(agent, role, kind, shown, details))
@@ -113,7 +114,10 @@ class Book:
 
     def pattern(self, text: str) -> Pattern:
         """Parse a pattern that was stored: it is canonical."""
-        return parse(text, fold_case=self._fold)
+        known = self._patterns.get(text)
+        if known is None:
+            known = self._patterns[text] = parse(text, fold_case=self._fold)
+        return known
 
     # -- what is filed by pattern
 
@@ -151,7 +155,8 @@ class Book:
         if pattern.scheme == "task" and pattern.literal:
             from dibs.core.taskfiles import claim_key, name_of
 
-            key = claim_key(pattern, name_of(self.pattern(claim.pattern)), claim.agent, claim.id)
+            own = pattern if pattern.text == claim.pattern else self.pattern(claim.pattern)
+            key = claim_key(pattern, name_of(own), claim.agent, claim.id)
         self.txn.put(key, claim_record(claim))
 
     # -- tickets

@@ -103,6 +103,26 @@ class Ledger:
 
         return self._desk.engine.view(step)
 
+    def after(self, seq: int) -> tuple[list[Entry], bool]:
+        """Return what came after ``seq``, and whether that is all: older entries may be in the files only."""
+
+        def step(txn: Txn) -> tuple[list[Entry], bool]:
+            oldest = next(txn.events(), None)
+            return list(txn.events(seq)), oldest is None or oldest.seq <= seq + 1
+
+        return self._desk.engine.view(step)
+
+    def history(self) -> Iterator[Entry]:
+        """Yield everything that this machine knows of, the oldest first, from the monthly files on."""
+        current = self._desk.engine.view(lambda txn: list(txn.events()))
+        last = 0
+        # What is moved to the files after this look is in both; its number tells.
+        for entry in _archived(self._desk.archive):
+            if last < entry.seq and (not current or entry.seq < current[0].seq):
+                last = entry.seq
+                yield entry
+        yield from current
+
     def trim(self) -> int:
         """Bring the ledger back under its bound; what goes is in the monthly files first."""
         limit = self._desk.config.ledger_limit
@@ -162,6 +182,23 @@ def _archive(folder: str, entries: list[Entry]) -> None:
             _append(os.path.join(folder, f"{month}.jsonl"), group)
     finally:
         os.close(lock)
+
+
+def _archived(folder: str) -> Iterator[Entry]:
+    """Yield the entries of the monthly files, month by month; a torn line is passed over."""
+    from dibs.core.ledger import Entry
+
+    try:
+        names = sorted(name for name in os.listdir(folder or ".") if name.endswith(".jsonl"))
+    except FileNotFoundError:
+        return
+    for name in names if folder else ():
+        with open(os.path.join(folder, name), "rb") as file:
+            for line in file:
+                try:
+                    yield Entry(**decode(line.decode("utf-8", "surrogateescape").strip()))
+                except (Unavailable, TypeError):
+                    continue
 
 
 def _take(lock: int) -> None:

@@ -8,6 +8,7 @@ that a later caller does not overtake: as many free tasks as there are earlier w
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 
 from dibs.core.claims import EXCLUSIVE, Granted, Request, check_text
 from dibs.core.durations import check_ttl, check_wait
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from dibs.core.agents import Caller
     from dibs.core.claims import Claim
+    from dibs.core.patterns import Pattern
     from dibs.services.acquire import Survey
     from dibs.services.book import Book
     from dibs.services.desk import Desk
@@ -41,6 +43,12 @@ MAX_FILE = 256 * 1024
 #: Scripts add tasks and take locks off without a word in the ledger: so often, in seconds, a waiter looks.
 LOOK_EVERY = 5.0
 SHORTEST_PAUSE = 0.005
+
+
+@lru_cache(maxsize=2)
+def turn_at(*, fold_case: bool) -> Pattern:
+    """Return what a waiter's ticket is for, as a pattern."""
+    return parse(TURN, fold_case=fold_case)
 
 
 class Taken(Record):
@@ -67,7 +75,7 @@ class Queue:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._turn = parse(TURN, fold_case=desk.fold_case)
+        self._turn = turn_at(fold_case=desk.fold_case)
 
     def take(
         self,
@@ -90,9 +98,9 @@ class Queue:
             until = book.now + patience
             turn = Waiting(until, config.waiter_ttl, standing=False) if patience else None
             answer = once(
-                book, caller.id, request_id, "take", lambda: self._next(book, caller, request, turn)
+                book, caller.id, request_id, "take", lambda: self.hand_out(book, caller, request, turn)
             )  # fmt: skip
-            return answer if isinstance(answer, Busy) else self._taken(book, answer)
+            return answer if isinstance(answer, Busy) else self.taken(book, answer)
 
         answer: Taken | Busy | None = None
         give_up = time.monotonic() + patience
@@ -175,7 +183,7 @@ class Queue:
 
     # -- taking
 
-    def _next(
+    def hand_out(
         self, book: Book, caller: Caller, wish: Request, turn: Waiting | None
     ) -> Granted | Busy:
         """Grant the first task that is free and not left to an earlier waiter."""
@@ -200,7 +208,8 @@ class Queue:
             raise _empty()
         return Busy(tuple(tasks), ahead)
 
-    def _taken(self, book: Book, granted: Granted) -> Taken:
+    def taken(self, book: Book, granted: Granted) -> Taken:
+        """Return the task that was granted, with its text."""
         claim = granted.claims[0]
         shelf = self._shelf(book)
         name = name_of(book.pattern(claim.pattern))
@@ -226,13 +235,13 @@ class Queue:
         act_at = min(give_up, time.monotonic() + self._desk.config.waiter_ttl / 3)
         newest = self._desk.engine.wait(0, 0)
         while (now := time.monotonic()) < act_at:
-            free_in = self._desk.look(lambda book: self._free_in(book, agent))
+            free_in = self._desk.look(lambda book: self.free_in(book, agent))
             if free_in <= 0:
                 return
             pause = max(SHORTEST_PAUSE, min(act_at - now, free_in, LOOK_EVERY))
             newest = self._desk.engine.wait(newest, pause)
 
-    def _free_in(self, book: Book, agent: str) -> float:
+    def free_in(self, book: Book, agent: str) -> float:
         """Return in how many seconds a task may be there for ``agent``, 0 for now."""
         ahead = _ahead(survey(book, Request(agent, (self._turn,), EXCLUSIVE, 0.0)))
         tasks = list(self._shelf(book).states(agent))

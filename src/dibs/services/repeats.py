@@ -60,6 +60,8 @@ def _store(answer: object) -> dict[str, Any] | None:
         return {"denied": answer}
     if isinstance(answer, (list, tuple)) and all(isinstance(item, Claim) for item in answer):
         return {"claims": answer}
+    if isinstance(answer, list) and all(isinstance(item, str) for item in answer):
+        return {"names": answer}
     return None
 
 
@@ -72,4 +74,6 @@ def _revive(stored: dict[str, Any]) -> Any:
         conflicts, why, cycle = stored["denied"]
         waits = tuple(Wait(*wait) for wait in cycle)
         return Denied(tuple(Conflict(*c) for c in conflicts), why, waits)
+    if "names" in stored:
+        return stored["names"]
     return [Claim(*claim) for claim in stored["claims"]]

@@ -1,0 +1,340 @@
+"""Files that people make, edit and move by hand: what they mean for the rows, or why they cannot be meant.
+
+A file's status and its folder must agree, and the step from what the row says must be in the table of moves.
+A state may be passed over by hand if the file carries its moment. While an attempt runs only the content of a
+file is changed by hand. Nothing here touches a file; what is refused stays where it lies.
+"""
+
+from __future__ import annotations
+
+from dibs.core.ledger import Kind
+from dibs.core.names import quote
+from dibs.core.taskbatch import check_new
+from dibs.core.taskgraph import unmet
+from dibs.core.tasks import FINISHED, OPEN, TRANSITIONS, Status, Task, next_statuses
+from dibs.core.values import Record
+from dibs.errors import BadInput
+from dibs.services.presence import arrive
+from dibs.services.taskattempts import live_claim, no_attempt
+from dibs.services.taskmaking import filled_in, needs_of
+from dibs.services.taskrows import digest, load, past, status_of
+from dibs.services.tasktexts import Teller, moment, place_of
+from dibs.services.taskvalues import Stored, Verdict
+from dibs.taskfile.reading import late_times
+from dibs.taskfile.writing import changes_for, edit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from dibs.core.agents import Caller
+    from dibs.services.book import Book
+    from dibs.services.desk import Desk
+    from dibs.services.taskvalues import HandMade
+
+#: Fields that the board writes: where a row has moved on, they are the row's.
+OWNED = (
+    *("status", "agent", "assigned", "started", "completed"),
+    *("summary", "made", "handoff", "error", "retries", "reason"),
+)
+#: Those of them that hold somebody's words: they are not dropped without a word.
+_SAID = ("summary", "made", "handoff", "error")
+#: States that may be passed over by hand, and the moment that shows that the task was in them.
+_PASSED = {Status.ASSIGNED: "assigned", Status.IN_PROGRESS: "started"}
+#: Which entry says that a file was put into a state by hand.
+_KINDS = {
+    Status.ASSIGNED: Kind.TASK_ASSIGNED,
+    Status.IN_PROGRESS: Kind.TASK_STARTED,
+    Status.IN_REVIEW: Kind.TASK_REVIEWED,
+    Status.DONE: Kind.TASK_COMPLETED,
+    Status.ERROR: Kind.TASK_FAILED,
+    Status.CANCELLED: Kind.TASK_CANCELLED,
+    Status.BLOCKED: Kind.TASK_BLOCKED,
+}
+#: What a refusal was told for, by the file's id: told once for one content.
+_ASIDE = "told/aside//"
+
+
+class _No(Exception):
+    """Why a file is not accepted."""
+
+    def __init__(
+        self, message: str, field: str = "", line: int = 0, *, code: str, hint: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.code, self.message, self.field, self.line, self.hint = code, message, field, line, hint
+
+
+class _Batch(Record):
+    """What all files of one call have in common."""
+
+    desk: Desk
+    book: Book
+    teller: Teller
+    #: The dependencies that the files of the batch name, by id.
+    needs: dict[str, tuple[str, ...]]
+
+
+def accept(desk: Desk, book: Book, caller: Caller, hand_made: Sequence[HandMade]) -> list[Verdict]:
+    """Take each file in, or say why not; those that depend on each other may come in any order."""
+    if not hand_made:
+        return []
+    teller = Teller(book, caller.id, arrive(book, caller).role)
+    tasks = [made.reading.task for made in hand_made]
+    needs = {task.id: task.dependencies for task in tasks if task is not None}
+    batch = _Batch(desk, book, teller, needs)
+    verdicts = []
+    for made in hand_made:
+        try:
+            stored = _accepted(batch, made)
+        except _No as no:
+            verdicts.append(_refused(batch, made, no))
+        else:
+            _forget_refusal(book, made.id)
+            verdicts.append(Verdict(made.id, made.place, stored))
+    return verdicts
+
+
+def _accepted(batch: _Batch, made: HandMade) -> Stored:
+    task = made.reading.task
+    if task is None:
+        remark = made.reading.remarks[0]
+        raise _No(remark.message, remark.field, remark.line, code=remark.code)
+    for late in late_times(task, batch.book.now):
+        raise _No(late.message, late.field, code=late.code)
+    old = load(batch.book, made.id)
+    if old is None:
+        return _new(batch, made, task)
+    if old.id != made.id or old.file.lower() != made.file.lower():
+        raise _No(
+            f"the task {quote(old.id)} has the file {old.file} already", "id", code="TASK_EXISTS"
+        )
+    return _changed(batch, made, old, task)
+
+
+# -- a file that is not known
+
+
+def _new(batch: _Batch, made: HandMade, task: Task) -> Stored:
+    book, now = batch.book, moment(batch.book.now)
+    ended = past(book, made.id)
+    if ended is not None:
+        message = f"a task {quote(ended.id)} is in {ended.place} already"
+        raise _No(message, "id", hint="give the file another name", code="TASK_EXISTS")
+    task = task._replace(created=task.created or now)
+    _check_dependencies(batch, task)
+    after = _dated(task, now)
+    _check_place(made, after)
+    text = edit(made.reading.text, changes_for(made.reading.task or task, after))
+    row = filled_in(book, text, after, made.file, "")._replace(place=made.place)
+    row = row._replace(asked="" if after.status == Status.CANCELLED else after.agent)
+    row = row._replace(**_standing(row, after))
+    said = f"{made.place}/{made.file} was dropped by hand"
+    return batch.teller.write(None, row, Kind.TASK_ADDED, said, {"by_hand": True})
+
+
+# -- a file that is
+
+
+def _changed(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
+    """Take in an edit or a move of a file that the board wrote."""
+    if made.base and made.base < old.version:
+        return _merged(batch, made, old, task)
+    held = live_claim(batch.desk, batch.book, old.id) if old.token else None
+    if held is not None and (task.status, task.agent) != (old.task.status, old.task.agent):
+        raise _No(
+            f"{held.agent} works on it: status and agent are not changed by hand",
+            "status" if task.status != old.task.status else "agent",
+            hint="`dibs task done`, or a human says `dibs task cancel` or `reassign`",
+            code="TASK_HELD",
+        )
+    if task.dependencies != old.task.dependencies:
+        _check_dependencies(batch, task)
+    if task.status != old.task.status:
+        _check_way(batch.book, old.task, task)
+    after = _dated(task, moment(batch.book.now), old.task)
+    _check_place(made, after)
+    return _write_edit(batch, made, old, after)
+
+
+def _merged(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
+    """Take in the edit of an older text: what the board writes comes from the row, all else from the file."""
+    said = {name: value for name in _SAID if (value := getattr(task, name))}
+    if any(getattr(old.task, name) != value for name, value in said.items()):
+        raise _No(
+            f"the task has moved on and is {old.task.status}; the file has a result of its own",
+            "result" if task.status != Status.ERROR else "error",
+            hint="the file is kept; write what is still right into the task's file",
+            code="TASK_STALE",
+        )
+    owned = {name: getattr(old.task, name) for name in OWNED}
+    after = task._replace(**owned)
+    if after.dependencies != old.task.dependencies:
+        _check_dependencies(batch, after)
+    return _write_edit(batch, made, old, after)
+
+
+def _write_edit(batch: _Batch, made: HandMade, old: Stored, after: Task) -> Stored:
+    """Write the row of a file that was edited, with an entry if that says something new."""
+    assert made.reading.task is not None
+    text = edit(made.reading.text, changes_for(made.reading.task, after))
+    if text == old.text and after == old.task:
+        return old
+    new = old._replace(task=after, text=text, place=place_of(after), **_standing(old, after))
+    moved = after.status != old.task.status
+    kind = Kind.TASK_EDITED
+    if moved:
+        kind = _KINDS.get(after.status, Kind.TASK_REOPENED)
+    elif after.agent != old.task.agent:
+        kind = Kind.TASK_REASSIGNED
+    said = f"{old.id} was {f'made {after.status}' if moved else 'edited'} by hand"
+    return batch.teller.write(old, new, kind, said, {"by_hand": True})
+
+
+def _standing(old: Stored, after: Task) -> dict[str, Any]:
+    """Return what a status that was written by hand means for the rest of a row."""
+    changes: dict[str, Any] = {}
+    status, before = after.status, old.task.status
+    if after.agent != old.task.agent and status in {*OPEN, Status.BLOCKED}:
+        changes["asked"] = after.agent
+    fresh = not old.version
+    if status == before and not fresh:
+        return changes
+    changes |= no_attempt()
+    if status == Status.IN_PROGRESS:
+        changes["attempt"] = old.attempt + 1
+    elif status in {Status.DONE, Status.IN_REVIEW}:
+        changes["doer"] = old.doer or after.agent
+    elif status == Status.ERROR:
+        changes["failures"] = max(old.failures, after.retries) + 1
+    elif status in OPEN:
+        changes |= {"doer": "", "follower": "", "forgiven": old.failures}
+    return changes
+
+
+# -- what must hold
+
+
+def _dated(task: Task, now: float, old: Task | None = None) -> Task:
+    """Return a task with the moment of its state, where the file has none."""
+    before = None if old is None else old.status
+    if task.status == Status.ASSIGNED and not task.assigned:
+        return task._replace(assigned=now)
+    if task.status == Status.IN_PROGRESS and not task.started:
+        return task._replace(started=now, assigned=task.assigned or now)
+    if task.status in {Status.DONE, Status.CANCELLED} and not task.completed:
+        return task._replace(completed=max(now, task.started))
+    if task.status in OPEN and before not in {None, *OPEN}:
+        # It is to be done anew.
+        return task._replace(started=0.0, completed=0.0)
+    return task
+
+
+def _check_place(made: HandMade, task: Task) -> None:
+    place = place_of(task)
+    if made.place == place:
+        return
+    parts = made.place.split("/")
+    if place.startswith("assigned/") and parts[0] == "assigned":
+        message = f"the agent is {quote(task.agent)}, but the file lies in {made.place}"
+        raise _No(
+            message, "agent", hint=f"move it to {place}, or change `agent`", code="TASK_MISMATCH"
+        )
+    message = f"the status is {task.status}, but the file lies in {made.place}"
+    raise _No(
+        message, "status", hint=f"move it to {place}, or change `status`", code="TASK_MISMATCH"
+    )
+
+
+def _check_way(book: Book, old: Task, task: Task) -> None:
+    """Refuse a step that the table does not have, and one that only a command makes."""
+    if old.status in FINISHED:
+        message = f"it was {old.status}, and is {task.status} now"
+        raise _No(message, "status", hint=f"dibs task reopen {old.id}", code="TASK_TRANSITION")
+    if not _leads(old.status, task):
+        ways = ", ".join(next_statuses(old.status)) or "nothing"
+        passed = _missing(old.status, task)
+        hint = f"write {passed} to pass over a state" if passed else ""
+        message = f"it was {old.status}; from there it becomes {ways}, not {task.status}"
+        raise _No(message, "status", hint=hint, code="TASK_TRANSITION")
+    if task.status == Status.IN_PROGRESS:
+        waits = unmet(task, lambda id_: status_of(book, id_))
+        if waits:
+            said = ", ".join(f"{id_} ({status})" for id_, status in waits[:5])
+            message = f"it cannot begin: it waits for {said}"
+            raise _No(message, "dependencies", code="TASK_DEPENDENCY")
+
+
+def _leads(status: str, task: Task) -> bool:
+    """Tell whether the table leads to a task's status, over states whose moments the file carries."""
+    reached, waiting = {status}, [status]
+    while waiting:
+        here = waiting.pop()
+        for step in TRANSITIONS:
+            if step.source != here or step.target in reached:
+                continue
+            if step.target == task.status:
+                return True
+            passed = _PASSED.get(step.target)
+            if passed is not None and getattr(task, passed) and here in OPEN:
+                reached.add(step.target)
+                waiting.append(step.target)
+    return False
+
+
+def _missing(status: str, task: Task) -> str:
+    """Return the moment that would let a file pass over a state, if one would."""
+    if status in OPEN and not task.started and _leads(status, task._replace(started=1.0)):
+        return "started_at"
+    return ""
+
+
+def _check_dependencies(batch: _Batch, task: Task) -> None:
+    """Refuse what waits for itself or in a circle; what is not known yet may still come."""
+    try:
+        check_new([task], lambda id_: batch.needs.get(id_) or needs_of(batch.book, id_) or ())
+    except BadInput as error:
+        raise _No(error.message, "dependencies", code=error.code, hint=error.hint) from None
+
+
+# -- telling
+
+
+def _refused(batch: _Batch, made: HandMade, no: _No) -> Verdict:
+    """Return the verdict, and tell the ledger once for one content of a file."""
+    line = no.line or _line_of(made.reading.text, no.field)
+    key = _ASIDE + made.id.lower()
+    mark = f"{no.code} {made.place} {digest(made.reading.text)}"
+    if batch.book.txn.get(key) != mark:
+        batch.book.txn.put(key, mark)
+        where = f"{made.place}/{made.file}" + (f":{line}" if line else "")
+        field = f"{no.field}: " if no.field else ""
+        batch.book.emit(
+            batch.teller.agent, batch.teller.role, Kind.TASK_REFUSED,
+            f"{where}: {field}{no.message}",
+            task=made.id, place=made.place, code=no.code, line=line, field=no.field,
+        )  # fmt: skip
+    return Verdict(made.id, made.place, None, no.code, no.message, line, no.field, no.hint)
+
+
+def _forget_refusal(book: Book, id_: str) -> None:
+    key = _ASIDE + id_.lower()
+    if book.txn.get(key) is not None:
+        book.txn.delete(key)
+
+
+def _line_of(text: str, field: str) -> int:
+    """Return the line of a key at the top of a text, 0 if it has none."""
+    names = {field, *_SPELLINGS.get(field, ())}
+    for number, row in enumerate(text.split("\n"), 1):
+        if field and row.partition(":")[0] in names:
+            return number
+    return 0
+
+
+_SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "agent": ("assigned_to",),
+    "dependencies": ("context", "depends_on", "blocked_by"),
+    "id": ("task_id",),
+}

@@ -1,0 +1,172 @@
+"""Making tasks: several at once, all or none, that may depend on each other in any order."""
+
+from __future__ import annotations
+
+from dibs.core.ledger import Kind
+from dibs.core.names import quote
+from dibs.core.secrets import mask
+from dibs.core.similarity import similar
+from dibs.core.taskbatch import check_new
+from dibs.core.tasknames import new_id, slug
+from dibs.core.tasks import FINISHED, INBOX, Status, check_task_id
+from dibs.errors import BadInput
+from dibs.services.taskrows import every, load, past
+from dibs.services.tasktexts import Teller, moment
+from dibs.services.taskvalues import Likeness, Stored
+from dibs.taskfile.reading import error_of, late_times, read
+from dibs.taskfile.writing import edit, render, stamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from dibs.core.tasks import Task
+    from dibs.services.book import Book
+    from dibs.services.taskvalues import Draft
+
+#: How many tasks one call makes.
+MAX_BATCH = 1_000
+
+
+def drafted(
+    book: Book, author: str, drafts: Sequence[Draft], *, reserved: frozenset[str] = frozenset()
+) -> list[Stored]:
+    """Return the rows of new tasks; raise what is wrong with the first that cannot be made."""
+    if not drafts:
+        raise BadInput("name at least one task", code="YAML_SHAPE", field="task")
+    if len(drafts) > MAX_BATCH:
+        raise BadInput(f"{len(drafts)} tasks at once: at most {MAX_BATCH}", code="LIMIT")
+    ids: list[str] = []
+    for draft in drafts:
+        ids.append(_id_of(book, draft, {*ids, *reserved}))
+    keys = {draft.key: id_ for draft, id_ in zip(drafts, ids, strict=True) if draft.key}
+    if len(keys) < sum(1 for draft in drafts if draft.key):
+        raise BadInput("two tasks of the batch have the same key", code="TASK_EXISTS", field="key")
+    rows = [_row(book, author, draft, id_, keys) for draft, id_ in zip(drafts, ids, strict=True)]
+    check_new([row.task for row in rows], lambda id_: needs_of(book, id_))
+    return rows
+
+
+def needs_of(book: Book, id_: str) -> tuple[str, ...] | None:
+    """Return what a task waits for: nothing once it is over, None if there is no such task."""
+    stored = load(book, id_)
+    if stored is not None and stored.id == id_:
+        return () if stored.task.status in FINISHED else stored.task.dependencies
+    return () if past(book, id_) is not None else None
+
+
+def write_new(teller: Teller, rows: Sequence[Stored], said: str = "added") -> list[Stored]:
+    """Write the rows of new tasks, and an entry for each."""
+    return [
+        teller.write(
+            None,
+            row,
+            Kind.TASK_ADDED,
+            f"{teller.agent} {said} {row.id}" + (f": {row.task.title}" if row.task.title else ""),
+            {"title": row.task.title[:200]} if row.task.title else None,
+        )
+        for row in rows
+    ]
+
+
+def likenesses(book: Book, rows: Sequence[Stored], *, fold_case: bool) -> list[Likeness]:
+    """Return the active tasks that the new ones look like."""
+    active = [stored.task for stored in every(book) if stored.task.status not in FINISHED]
+    return [
+        Likeness(row.id, like.id, like.title, like.share, like.paths)
+        for row in rows
+        for like in similar(row.task, active, fold_case=fold_case)
+    ]
+
+
+def refuse_similar(found: Sequence[Likeness]) -> None:
+    """Refuse to make tasks that look like others."""
+    if found:
+        first = found[0]
+        raise BadInput(
+            f"task {quote(first.other)} looks like it: {quote(first.title)}",
+            code="TASK_SIMILAR",
+            field="title",
+            hint="leave out --strict to make it all the same",
+        )
+
+
+def _id_of(book: Book, draft: Draft, taken: set[str]) -> str:
+    fields = draft.fields or {}
+    given = draft.id or str(fields.get("id") or "")
+    if given:
+        check_task_id(given)
+        if is_taken(book, given) or given.lower() in {id_.lower() for id_ in taken}:
+            raise BadInput(
+                f"there is a task {quote(given)} already",
+                code="TASK_EXISTS",
+                field="id",
+                hint="give it another id, or none",
+            )
+        return given
+    about = draft.slug or str(fields.get("title") or "")
+    base = new_id(book.now, str(fields.get("agent") or ""), slug(about))
+    number, id_ = 1, base
+    while id_ in taken or is_taken(book, id_):
+        number += 1
+        id_ = f"{base}-{number}"
+    return id_
+
+
+def is_taken(book: Book, id_: str) -> bool:
+    """Tell whether there is, or was, a task of this id."""
+    return load(book, id_) is not None or past(book, id_) is not None
+
+
+def _row(book: Book, author: str, draft: Draft, id_: str, keys: Mapping[str, str]) -> Stored:
+    file = f"{id_}.yaml"
+    text = draft.text
+    if draft.fields is not None:
+        own = {"id": id_, "status": Status.NEW, "created_at": stamp(book.now), "created_by": author}
+        text = render({**own, **_resolved(draft.fields, keys), "id": id_})
+    reading = read(text.encode("utf-8", "surrogateescape"), file)
+    if reading.task is None:
+        raise error_of(reading.remarks[0], file)
+    for remark in late_times(reading.task, book.now):
+        raise error_of(remark, file)
+    if reading.task.status != Status.NEW:
+        message = f"a task that is made is new, not {reading.task.status}"
+        raise BadInput(message, code="TASK_TRANSITION", field="status")
+    return filled_in(book, reading.text, reading.task, file, author)
+
+
+def filled_in(book: Book, text: str, task: Task, file: str, author: str) -> Stored:
+    """Return the row of a file in the inbox, with what it may lack: id, status, who made it and when."""
+    changes: dict[str, Any] = {}
+    tops = {row.partition(":")[0] for row in text.split("\n")}
+    if tops.isdisjoint({"id", "task_id"}):
+        changes["id"] = task.id
+    if "status" not in tops:
+        changes["status"] = task.status
+    if not task.created:
+        task = task._replace(created=moment(book.now))
+        changes["created_at"] = stamp(task.created)
+    if author and not task.created_by:
+        task = task._replace(created_by=author)
+        changes["created_by"] = author
+    return Stored(task, file, INBOX, edit(text, changes), 0, asked=task.agent)
+
+
+def _resolved(fields: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:
+    """Return fields with ids for the keys of the batch, and without secrets."""
+    found = {name: _masked(value) for name, value in fields.items()}
+    for holder in (found, found.get("context")):
+        if isinstance(holder, dict) and isinstance(holder.get("dependencies"), list):
+            holder["dependencies"] = [keys.get(one, one) for one in holder["dependencies"]]
+    return found
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return mask(value.encode("utf-8", "backslashreplace").decode("utf-8"))
+    if isinstance(value, dict):
+        return {key: _masked(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(inner) for inner in value]
+    return value

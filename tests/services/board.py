@@ -1,0 +1,42 @@
+"""A crew with a board, and short words for what tests do with tasks."""
+
+from tests.services.crew import Crew, caller
+
+from dibs.services.tasks import Tasks
+from dibs.services.taskvalues import Draft
+from dibs.taskfile.reading import read
+
+
+class BoardCrew(Crew):
+    """The services of one project, and its tasks."""
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.tasks = Tasks(self.desk)
+
+    def make(self, *ids, by="human", **fields):
+        drafts = [Draft({"title": id_, **fields}, id=id_) for id_ in ids]
+        return self.tasks.create(caller(by), drafts).tasks
+
+    def take(self, agent, **options):
+        return self.tasks.take(caller(agent), **options)
+
+    def start(self, agent, id_, **options):
+        return self.tasks.start(caller(agent), id_, **options)
+
+    def done(self, agent, id_, **options):
+        return self.tasks.done(caller(agent), id_, **options)
+
+    def row(self, id_):
+        return self.tasks.stored([id_])[id_]
+
+    def statuses(self):
+        return {s.stored.id: s.stored.task.status for s in self.tasks.all(finished=True)}
+
+
+def agrees(stored):
+    """Tell whether a row's text says what the row says."""
+    reading = read(stored.text.encode(), stored.file)
+    assert [r for r in reading.remarks if r.fatal] == []
+    assert reading.task == stored.task
+    return True

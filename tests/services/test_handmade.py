@@ -1,0 +1,357 @@
+"""Files made, edited and moved by hand: taken in, or refused with line and field; nothing in between."""
+
+import pytest
+from tests.services.board import BoardCrew, agrees
+from tests.services.crew import caller
+
+from dibs.core.ledger import Kind
+from dibs.core.tasks import Status
+from dibs.services.ledger import Query
+from dibs.services.taskvalues import HandMade
+from dibs.taskfile.reading import read
+
+BOSS = caller("human")
+
+
+@pytest.fixture
+def crew():
+    return BoardCrew()
+
+
+def made(id_, place, text, base=0):
+    file = f"{id_}.yaml"
+    return HandMade(id_, place, file, read(text.encode(), file), base)
+
+
+def accept(crew, *files):
+    return crew.tasks.accept(BOSS, files)
+
+
+def edited(crew, id_, place=None, *, old="", new="", add="", text=None, base=None):
+    """Return a file of the board after an edit, and maybe a move."""
+    row = crew.row(id_)
+    text = row.text if text is None else text
+    assert old in text
+    text = text.replace(old, new, 1) + add
+    return made(id_, place or row.place, text, row.version if base is None else base)
+
+
+def refused(crew, *files):
+    before = [row for row in crew.rows() if not row[0].startswith(("told/", "beat/", "agent/"))]
+    (verdict, *_) = accept(crew, *files)
+    after = [row for row in crew.rows() if not row[0].startswith(("told/", "beat/", "agent/"))]
+    assert verdict.stored is None
+    assert after == before
+    return verdict
+
+
+# -- dropped
+
+
+def test_a_dropped_file_is_completed_and_can_be_taken(crew):
+    (verdict,) = accept(crew, made("audit", "inbox", "# by hand\ntitle: Audit it\n"))
+
+    stored = verdict.stored
+    assert (verdict.code, stored.place, stored.task.status) == ("", "inbox", "new")
+    assert stored.task.created == 1_000_000.0
+    assert stored.text.startswith("# by hand\ntitle: Audit it\n")
+    assert agrees(stored)
+    assert crew.take("bob").stored.id == "audit"
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("assigned/bob", "agent: bob\nstatus: assigned\n"),
+        ("assigned/bob", "agent: bob\nstatus: in_progress\n"),
+        ("assigned/bob", "agent: bob\nstatus: error\nerror:\n  message: no\n"),
+        ("assigned/bob", "agent: bob\nstatus: blocked\nreason: no\n"),
+        ("inbox", "status: blocked\nreason: no\n"),
+        ("done", "agent: bob\nstatus: done\nresult:\n  summary: yes\n"),
+        ("done", "status: cancelled\n"),
+    ],
+)
+def test_a_file_may_come_in_any_state_that_its_folder_fits(crew, place, text):
+    (verdict,) = accept(crew, made("a", place, text))
+
+    assert (verdict.code, verdict.message) == ("", "")
+    assert verdict.stored.place == place
+    assert agrees(verdict.stored)
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "field", "line"),
+    [
+        ("done", "title: x\nstatus: new\n", "status", 2),
+        ("done", "agent: bob\nstatus: in_progress\n", "status", 2),
+        ("inbox", "agent: bob\nstatus: assigned\n", "status", 2),
+        ("assigned/carol", "status: assigned\nagent: bob\n", "agent", 2),
+        ("assigned/bob", "agent: bob\nstatus: new\n", "status", 2),
+    ],
+)
+def test_a_folder_that_tells_another_story_than_the_file_is_refused(crew, place, text, field, line):
+    verdict = refused(crew, made("a", place, text))
+
+    assert (verdict.code, verdict.field, verdict.line) == ("TASK_MISMATCH", field, line)
+
+
+def test_a_file_that_cannot_be_read_is_refused_with_line_and_field_and_told_once(crew):
+    bad = made("a", "inbox", "title: x\npriority: soon\n")
+
+    first, second = refused(crew, bad), refused(crew, bad)
+
+    assert (first.code, first.field, first.line) == ("TASK_FIELD", "priority", 2)
+    assert first == second
+    entries = [e for e in crew.ledger.newest(Query(), 9) if e.kind == Kind.TASK_REFUSED]
+    assert [(e.details["code"], e.details["line"]) for e in entries] == [("TASK_FIELD", 2)]
+    assert entries[0].summary.startswith("inbox/a.yaml:2: priority: ")
+
+
+def test_a_file_that_was_put_right_is_taken_in_and_a_new_fault_is_told_again(crew):
+    accept(crew, made("a", "inbox", "priority: soon\n"))
+    (verdict,) = accept(crew, made("a", "inbox", "priority: high\n"))
+    assert verdict.stored.task.priority == "high"
+    accept(crew, edited(crew, "a", old="high", new="soon"))
+
+    assert crew.kinds().count(Kind.TASK_REFUSED) == 2
+
+
+def test_a_moment_far_in_the_future_is_refused(crew):
+    verdict = refused(crew, made("a", "inbox", "created_at: 2030-01-01T00:00:00Z\n"))
+
+    assert (verdict.code, verdict.field) == ("TASK_TIME", "created_at")
+
+
+def test_files_that_depend_on_each_other_come_in_any_order_and_may_come_later(crew):
+    files = [made("a", "inbox", "depends_on: [b]\n"), made("b", "inbox", "depends_on: [c]\n")]
+
+    assert [v.code for v in accept(crew, *files)] == ["", ""]
+    assert crew.tasks.show("b").why == ("c is not known",)
+    accept(crew, made("c", "done", "status: done\nresult:\n  summary: x\n"))
+
+    assert crew.take("bob").stored.id == "b"
+
+
+def test_a_file_that_waits_for_itself_or_in_a_circle_is_refused_with_the_circle(crew):
+    verdict = refused(crew, made("a", "inbox", "title: x\ndependencies: [a]\n"))
+    assert (verdict.code, verdict.field, verdict.line) == ("TASK_DEPENDENCY", "dependencies", 2)
+    crew.make("b")
+    accept(crew, made("c", "inbox", "dependencies: [b]\n"))
+
+    verdict = refused(crew, edited(crew, "b", add="dependencies:\n  - c\n"))
+
+    assert "b -> c -> b" in verdict.message
+
+
+def test_the_file_of_a_task_that_is_archived_is_not_taken_in_again(crew):
+    crew.make("a")
+    crew.tasks.cancel(BOSS, "a")
+    crew.clock.advance(40 * 86_400)
+    crew.tasks.archive(BOSS)
+
+    verdict = refused(crew, made("a", "inbox", "title: again\n"))
+
+    assert verdict.code == "TASK_EXISTS"
+    assert "archive/1970-01" in verdict.message
+
+
+# -- edited
+
+
+def test_an_edit_of_the_content_is_taken_in_byte_for_byte(crew):
+    crew.make("a", priority="low")
+    crew.make("b")
+    file = edited(crew, "a", old="low", new="critical # now!", add="extra: 1\n")
+
+    (verdict,) = accept(crew, file)
+
+    assert verdict.stored.text == file.reading.text
+    assert crew.take("bob").stored.id == "a"
+    assert crew.kinds().count(Kind.TASK_EDITED) == 1
+
+
+def test_a_file_that_was_only_touched_changes_nothing(crew):
+    crew.make("a")
+
+    (verdict,) = accept(crew, edited(crew, "a"))
+
+    assert verdict.stored.version == crew.row("a").version
+    assert Kind.TASK_EDITED not in crew.kinds()
+
+
+def test_naming_an_agent_by_hand_decides_who_may_take_it_and_where_it_goes_back_to(crew):
+    crew.make("a")
+    accept(crew, edited(crew, "a", add="agent: writer\n"))
+
+    assert crew.tasks.assign(BOSS)[0].task.agent == "writer"
+    crew.take("writer")
+    assert crew.tasks.release(caller("writer"), "a").place == "assigned/writer"
+
+
+def test_while_an_attempt_runs_only_the_content_changes_by_hand(crew):
+    crew.make("a", priority="low")
+    crew.start("bob", "a", ttl=60)
+
+    verdict = refused(crew, edited(crew, "a", "inbox", old="in_progress", new="new"))
+    assert (verdict.code, verdict.field) == ("TASK_HELD", "status")
+    assert "bob" in verdict.message
+    verdict = refused(crew, edited(crew, "a", "assigned/eve", old="agent: bob", new="agent: eve"))
+    assert (verdict.code, verdict.field) == ("TASK_HELD", "agent")
+    (verdict,) = accept(crew, edited(crew, "a", old="low", new="high"))
+    assert (verdict.stored.task.priority, verdict.stored.holder) == ("high", "bob")
+    assert crew.done("bob", "a").task.status == Status.DONE
+
+
+def test_an_edit_of_an_older_text_keeps_its_content_and_takes_the_state_from_the_row(crew):
+    crew.make("a", priority="low")
+    file = edited(crew, "a", old="low", new="high", add="note_to_self: x\n")
+    crew.start("bob", "a")
+
+    (verdict,) = accept(crew, file)
+
+    stored = verdict.stored
+    assert (stored.task.status, stored.task.agent, stored.place) == (
+        "in_progress",
+        "bob",
+        "assigned/bob",
+    )
+    assert stored.task.priority == "high"
+    assert "note_to_self: x\n" in stored.text
+    assert agrees(stored)
+    assert crew.done("bob", "a", token=stored.token).task.status == Status.DONE
+
+
+# -- moved
+
+
+RESULT = "result:\n  summary: by hand\n"
+
+
+def test_the_curators_procedure_by_mv_and_an_editor_alone(crew):
+    crew.make("a", agent="curator")
+    crew.tasks.assign(BOSS)
+    (verdict,) = accept(crew, edited(crew, "a", old="status: assigned", new="status: in_progress"))
+    assert (verdict.stored.attempt, verdict.stored.task.started) == (1, 1_000_000.0)
+    assert agrees(verdict.stored)
+    assert crew.tasks.sweep() == []
+    crew.clock.advance(60)
+
+    file = edited(crew, "a", "done", old="status: in_progress", new="status: done", add=RESULT)
+    (verdict,) = accept(crew, file)
+
+    stored = verdict.stored
+    assert (stored.task.status, stored.doer, stored.task.completed) == (
+        "done",
+        "curator",
+        1_000_060,
+    )
+    assert agrees(stored)
+    assert [k for k in crew.kinds() if k.startswith("task_")] == [
+        Kind.TASK_ADDED,
+        Kind.TASK_ASSIGNED,
+        Kind.TASK_STARTED,
+        Kind.TASK_COMPLETED,
+    ]
+
+
+def test_a_state_is_passed_over_if_the_file_carries_its_moment(crew):
+    crew.make("a", agent="bob")
+    crew.tasks.assign(BOSS)
+    done = {"old": "status: assigned", "new": "status: done"}
+
+    verdict = refused(crew, edited(crew, "a", "done", **done, add=RESULT))
+    assert (verdict.code, verdict.field) == ("TASK_TRANSITION", "status")
+    assert "in_progress" in verdict.message
+    assert "started_at" in verdict.hint
+    with_moment = "started_at: 1970-01-12T13:46:40Z\n" + RESULT
+    (verdict,) = accept(crew, edited(crew, "a", "done", **done, add=with_moment))
+
+    assert verdict.stored.task.status == Status.DONE
+    assert agrees(verdict.stored)
+
+
+@pytest.mark.parametrize("status", ["assigned", "new", "in_progress", "error"])
+def test_what_is_done_is_not_undone_by_hand(crew, status):
+    crew.make("a", agent="bob")
+    crew.start("bob", "a")
+    crew.done("bob", "a")
+    place = "inbox" if status == "new" else "assigned/bob"
+    error = "error:\n  message: x\n" if status == "error" else ""
+
+    verdict = refused(
+        crew, edited(crew, "a", place, old="status: done", new=f"status: {status}", add=error)
+    )
+
+    assert (verdict.code, verdict.hint) == ("TASK_TRANSITION", "dibs task reopen a")
+
+
+def test_a_retry_by_hand_is_the_error_block_deleted_and_the_status_set_back(crew):
+    crew.make("a", agent="bob")
+    crew.start("bob", "a")
+    crew.tasks.fail(caller("bob"), "a", message="no")
+    text = crew.row("a").text
+    text = text[: text.index("error:\n")].replace("status: error", "status: assigned")
+
+    (verdict,) = accept(crew, edited(crew, "a", text=text))
+
+    assert verdict.stored.task.status == Status.ASSIGNED
+    assert verdict.stored.forgiven == verdict.stored.failures == 1
+    assert agrees(verdict.stored)
+    assert crew.take("bob").stored.attempt == 2
+
+
+def test_what_waits_is_not_begun_by_hand(crew):
+    crew.make("a")
+    crew.make("b", agent="bob", dependencies=["a"])
+
+    verdict = refused(
+        crew, edited(crew, "b", "assigned/bob", old="status: new", new="status: in_progress")
+    )
+
+    assert (verdict.code, "a (new)" in verdict.message) == ("TASK_DEPENDENCY", True)
+
+
+def test_a_hand_made_move_of_a_dead_attempt_is_taken_in(crew):
+    crew.make("a", agent="bob")
+    crew.start("bob", "a", ttl=60)
+    crew.clock.advance(60)
+    file = edited(crew, "a", "done", old="in_progress", new="done", add=RESULT)
+
+    (verdict,) = accept(crew, file)
+
+    assert (verdict.stored.task.status, verdict.stored.doer) == ("done", "bob")
+    assert agrees(verdict.stored)
+    assert crew.tasks.sweep() == []
+
+
+def test_a_result_written_by_hand_is_never_dropped_when_the_row_has_moved_on(crew):
+    crew.make("a", agent="bob")
+    crew.start("bob", "a", ttl=60)
+    crew.clock.advance(60)
+    file = edited(crew, "a", "done", old="in_progress", new="done", add=RESULT)
+    crew.tasks.sweep()
+
+    verdict = refused(crew, file)
+
+    assert (verdict.code, verdict.field) == ("TASK_STALE", "result")
+    assert "is assigned" in verdict.message
+
+
+def test_one_bad_file_does_not_keep_the_others_out(crew):
+    verdicts = accept(
+        crew,
+        made("a", "inbox", "title: one\n"),
+        made("b", "inbox", "priority: soon\n"),
+        made("c", "inbox", "title: three\n"),
+    )
+
+    assert [v.code for v in verdicts] == ["", "TASK_FIELD", ""]
+    assert crew.statuses() == {"a": "new", "c": "new"}
+
+
+def test_a_file_that_differs_from_another_by_case_alone_is_refused(crew):
+    crew.make("audit")
+
+    verdict = refused(crew, made("AUDIT", "inbox", "title: x\n"))
+
+    assert verdict.code == "TASK_EXISTS"

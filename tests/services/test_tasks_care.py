@@ -1,0 +1,321 @@
+"""What the orchestrator does: take back, assign, hand on, warn, archive; each twice at once without harm."""
+
+import pytest
+from tests.services.board import BoardCrew, agrees
+from tests.services.crew import caller
+
+from dibs.core.agents import Agent
+from dibs.core.ledger import Kind
+from dibs.core.tasks import Handoff, Status
+from dibs.services.ledger import Query
+from dibs.services.taskvalues import HandMade
+from dibs.taskfile.reading import read, tree_of
+from dibs.taskfile.tree import MAX_BYTES
+
+BOSS = caller("human")
+HOUR, DAY = 3_600.0, 86_400.0
+
+
+@pytest.fixture
+def crew():
+    return BoardCrew()
+
+
+def twice(act):
+    """Do something, and show that doing it again does nothing."""
+    answer = act()
+    assert not any(act()) if isinstance(answer, tuple) else act() == []
+    return answer
+
+
+# -- taking back
+
+
+def test_a_lost_attempt_comes_back_until_there_were_too_many_then_it_is_an_error():
+    crew = BoardCrew(board_attempts=3)
+    crew.make("a", agent="writer")
+    for attempt in (1, 2, 3):
+        crew.take("bob", roles=["writer"], ttl=60)
+        crew.clock.advance(60)
+        (stored,) = twice(crew.tasks.sweep)
+        assert (stored.attempt, stored.token, stored.holder) == (attempt, 0, "")
+        assert agrees(stored)
+        if attempt < 3:
+            assert (stored.task.status, stored.place) == ("assigned", "assigned/writer")
+    assert stored.task.status == Status.ERROR
+    error = tree_of(stored.text)[0].top["error"]
+    assert (error["retry_count"], error["agent"]) == ("2", "bob")
+    assert "3 attempts came to nothing" in error["message"]
+
+
+def test_a_retry_gives_as_many_attempts_as_a_new_task_has():
+    crew = BoardCrew(board_attempts=2)
+    crew.make("a")
+    seen = []
+    for _ in range(5):
+        crew.start("bob", "a", ttl=60)
+        crew.clock.advance(60)
+        (stored,) = crew.tasks.sweep()
+        seen.append((stored.attempt, stored.task.status))
+        if stored.task.status == Status.ERROR:
+            crew.tasks.retry(BOSS, "a")
+    assert seen == [(1, "new"), (2, "error"), (3, "new"), (4, "error"), (5, "new")]
+
+
+def test_the_claim_of_a_lost_attempt_is_taken_off_and_its_agent_told(crew):
+    crew.make("a")
+    crew.take("bob", ttl=60)
+    crew.clock.advance(60)
+
+    crew.tasks.sweep()
+
+    assert [row for row in crew.rows() if row[0].startswith(("at/", "busy"))] == []
+    (lost,) = crew.renew("bob").lost
+    assert str(lost) == "your claim on task:a expired"
+
+
+# -- assigning
+
+
+def test_a_ready_task_goes_to_whom_it_names_and_one_that_waits_does_not(crew):
+    crew.make("a", agent="writer")
+    crew.make("b", agent="writer", dependencies=["a"])
+
+    (stored,) = twice(lambda: crew.tasks.assign(BOSS))
+
+    assert (stored.id, stored.task.status, stored.place) == ("a", "assigned", "assigned/writer")
+    assert stored.task.assigned == 1_000_000.0
+    assert agrees(stored)
+    assert crew.take("writer").stored.id == "a"
+    crew.done("writer", "a")
+    assert [s.id for s in twice(lambda: crew.tasks.assign(BOSS))] == ["b"]
+
+
+def test_what_names_nobody_is_spread_over_the_live_agents_that_have_least_to_do(crew):
+    for name, role in (("bob", "agent"), ("carol", "agent"), ("dead", "agent"), ("boss", "human")):
+        crew.agents.join(Agent(name, role=role))
+    crew.agents.leave(caller("dead"))
+    crew.make("busy")
+    crew.start("bob", "busy")
+    crew.make(*(f"t{n}" for n in range(9)))
+
+    given = twice(lambda: crew.tasks.assign(BOSS))
+
+    assert [(s.id, s.task.agent) for s in given] == [
+        ("t0", "carol"),
+        ("t1", "bob"),
+        ("t2", "carol"),
+        ("t3", "bob"),
+        ("t4", "carol"),
+    ]
+
+
+def test_without_live_agents_or_without_spreading_they_stay_for_whoever_comes(crew):
+    crew.make("a")
+    assert twice(lambda: crew.tasks.assign(BOSS)) == []
+    crew.agents.join(Agent("bob"))
+    assert twice(lambda: crew.tasks.assign(BOSS, spread=False)) == []
+    crew.clock.advance(301)
+    assert twice(lambda: crew.tasks.assign(BOSS)) == []
+
+
+def test_what_was_spread_to_an_agent_that_died_comes_back_to_all(crew):
+    crew.agents.join(Agent("bob"))
+    crew.make("a")
+    crew.make("b", agent="bob")
+    crew.tasks.assign(BOSS)
+    assert crew.tasks.sweep() == []
+    crew.clock.advance(301)
+
+    (stored,) = twice(crew.tasks.sweep)
+
+    assert (stored.id, stored.task.status, stored.failures) == ("a", "new", 0)
+    assert crew.take("carol").stored.id == "a"
+
+
+# -- handing on
+
+
+def finish(crew, id_, by, handoff, **options):
+    crew.start(by, id_)
+    return crew.done(by, id_, handoff=handoff, **options)
+
+
+def test_a_handoff_becomes_one_task_in_the_words_of_the_document(crew):
+    source = "2025-11-23T1700-architect-adr-api"
+    adr = "docs/architecture/adrs/ADR-006.md"
+    crew.make(source, agent="architect")
+    crew.clock.advance(1_763_912_700 - crew.clock.now)
+    handoff = Handoff(
+        "writer-editor",
+        "Review and polish ADR-006",
+        (adr,),
+        ("Check for clarity", "Ensure examples are understandable"),
+    )
+    finish(crew, source, "architect", handoff)
+
+    (made,), troubles = twice(lambda: crew.tasks.hand_off(BOSS, {"writer-editor"}))
+
+    assert troubles == []
+    assert made.id.startswith("2025-11-23T1545-writer-editor-review-and-polish-adr-006-")
+    tree = tree_of(made.text)[0].top
+    assert tree == {
+        "id": made.id,
+        "agent": "writer-editor",
+        "status": "new",
+        "title": "Review and polish ADR-006",
+        "artefacts": [adr],
+        "context": {
+            "notes": [
+                "Check for clarity",
+                "Ensure examples are understandable",
+                f"Created by architect as handoff from task {source}",
+            ],
+            "dependencies": [source],
+        },
+        "created_at": "2025-11-23T15:45:00Z",
+        "created_by": "architect",
+    }
+    assert agrees(made)
+    assert crew.tasks.assign(BOSS)[0].place == "assigned/writer-editor"
+    assert crew.tasks.hand_off(BOSS, {"writer-editor"}) == ([], [])
+
+
+def test_a_handoff_is_not_made_again_after_its_task_was_done_or_archived(crew):
+    crew.make("a")
+    finish(crew, "a", "bob", Handoff("carol", "go on"))
+    crew.agents.join(Agent("carol"))
+    (made,), _ = crew.tasks.hand_off(BOSS)
+    finish(crew, made.id, "carol", None)
+    crew.clock.advance(40 * DAY)
+    assert {s.id for s in crew.tasks.archive(BOSS)} == {"a", made.id}
+
+    assert crew.tasks.hand_off(BOSS) == ([], [])
+
+
+def test_a_handoff_to_nobody_that_is_known_is_told_once_and_made_when_it_joins(crew):
+    crew.make("a")
+    finish(crew, "a", "bob", Handoff("stranger", "go on"))
+
+    made, troubles = twice(lambda: crew.tasks.hand_off(BOSS))
+    assert (made, [(t.id, t.code) for t in troubles]) == ([], [("a", "NO_AGENT")])
+    assert crew.kinds().count(Kind.HANDOFF_REFUSED) == 1
+    crew.clock.advance(40 * DAY)
+    assert crew.tasks.archive(BOSS) == []
+    crew.agents.join(Agent("newcomer", role="stranger"))
+
+    (made,), troubles = twice(lambda: crew.tasks.hand_off(BOSS))
+    assert (made.task.agent, troubles) == ("stranger", [])
+
+
+def test_somebody_can_name_another_to_follow(crew):
+    crew.make("a")
+    finish(crew, "a", "bob", Handoff("stranger", "go on"))
+    crew.tasks.hand_off(BOSS)
+
+    stored = crew.tasks.reassign(BOSS, "a", to="bob")
+
+    assert (stored.task.status, stored.task.handoff.agent) == ("done", "bob")
+    assert agrees(stored)
+    (made,), _ = twice(lambda: crew.tasks.hand_off(BOSS))
+    assert made.task.agent == "bob"
+
+
+def test_a_handoff_that_makes_no_file_is_told_and_holds_up_no_other(crew):
+    head = "status: done\nresult:\n  summary: x\n  next_agent: bob\n  next_task_title: big\n"
+    note = f"    - {'y' * 1_000}\n"
+    text = head + "  next_task_notes:\n" + note * ((MAX_BYTES - 300) // len(note))
+    made = HandMade("a", "done", "a.yaml", read(text.encode(), "a.yaml"))
+    assert crew.tasks.accept(BOSS, [made])[0].code == ""
+    crew.make("b")
+    finish(crew, "b", "bob", Handoff("bob", "go on"))
+
+    (made,), troubles = twice(lambda: crew.tasks.hand_off(BOSS))
+
+    assert made.task.title == "go on"
+    assert [(t.id, t.code) for t in troubles] == [("a", "LIMIT")]
+
+
+def test_making_a_handoff_never_moves_the_head_of_the_board_back(crew):
+    crew.make("a")
+    finish(crew, "a", "bob", Handoff("bob", "go on"))
+    before = crew.tasks.head()
+
+    (made,), _ = crew.tasks.hand_off(BOSS)
+
+    assert before < made.version == crew.tasks.head() == crew.tasks.versions()[made.id]
+
+
+# -- what takes too long
+
+
+@pytest.mark.parametrize(
+    ("policy", "status"), [("warn", "assigned"), ("release", "new"), ("error", "error")]
+)
+def test_a_task_that_nobody_begins_is_warned_of_and_then_dealt_with(policy, status):
+    crew = BoardCrew(board_stuck=policy)
+    crew.make("a", agent="writer")
+    crew.tasks.assign(BOSS)
+    crew.clock.advance(2 * HOUR - 1)
+    assert crew.tasks.stuck(BOSS) == []
+    crew.clock.advance(1)
+
+    (stuck,) = twice(lambda: crew.tasks.stuck(BOSS))
+    assert (stuck.action, stuck.since) == ("warned", 1_000_000.0)
+    crew.clock.advance(2 * HOUR - 1)
+    assert crew.tasks.stuck(BOSS) == []
+    crew.clock.advance(1)
+    (stuck,) = twice(lambda: crew.tasks.stuck(BOSS))
+
+    assert (stuck.stored.task.status, agrees(stuck.stored)) == (status, True)
+
+
+def test_an_agent_that_gives_signs_of_life_is_not_stuck_however_long_it_takes(crew):
+    crew.make("a")
+    crew.take("bob", ttl=3_600)
+    for _ in range(9):
+        crew.clock.advance(HOUR - 1)
+        crew.agents.beat(caller("bob"))
+        assert crew.tasks.stuck(BOSS) == []
+
+
+# -- archiving
+
+
+def test_finished_tasks_are_archived_by_the_month_of_their_end_and_looked_up_later(crew):
+    crew.clock.advance(1_764_547_190 - crew.clock.now)  # ten seconds before December 2025
+    crew.make("a", "b", "open")
+    finish(crew, "a", "bob", None, summary="fine")
+    crew.clock.advance(20)
+    crew.tasks.cancel(BOSS, "b", reason="no need")
+    crew.clock.advance(30 * DAY)
+
+    gone = twice(lambda: crew.tasks.archive(BOSS))
+
+    assert [(s.id, s.place, s.task.status) for s in gone] == [
+        ("a", "archive/2025-11", "archive"),
+        ("b", "archive/2025-12", "archive"),
+    ]
+    assert all(agrees_but_for_status(s) for s in gone)
+    assert crew.tasks.versions().keys() == {"open"}
+    assert crew.tasks.head() == gone[-1].version
+    past = crew.tasks.past("a")
+    assert (past.status, past.place, past.doer) == ("done", "archive/2025-11", "bob")
+    shown = crew.tasks.show("b")
+    assert (shown.state, shown.past.status) == ("archive", "cancelled")
+    derived = ("over//", "since//", "needs/", "handoff//", "busy//")
+    assert [key for key, _ in crew.rows() if key.startswith(derived)] == []
+
+
+def agrees_but_for_status(stored):
+    assert "status: archive\n" in stored.text
+    return agrees(stored)
+
+
+def test_the_entries_name_who_did_it(crew):
+    crew.make("a", agent="writer")
+    crew.tasks.assign(caller("boss"))
+
+    entry = crew.ledger.newest(Query(), 1)[0]
+
+    assert (entry.agent, entry.kind, entry.details["task"]) == ("boss", Kind.TASK_ASSIGNED, "a")

@@ -1,0 +1,201 @@
+"""The main story of the board on every engine, and what rivals cannot do to it between two reads."""
+
+import threading
+
+import pytest
+from tests.engines.optimistic import OptimisticEngine
+from tests.services.board import agrees
+from tests.services.crew import caller
+
+from dibs.config import Config
+from dibs.core.tasks import Handoff
+from dibs.engines.memory import MemoryEngine
+from dibs.engines.sqlite import SqliteEngine
+from dibs.errors import DibsError
+from dibs.services.desk import Desk
+from dibs.services.tasks import Tasks
+from dibs.services.taskvalues import Draft, NothingFree
+
+BOSS = caller("human")
+
+
+def memory(request):
+    engine = MemoryEngine()
+    return engine.connect
+
+
+def optimistic(request):
+    engine = OptimisticEngine()
+    return engine.connect
+
+
+def sqlite(request):
+    path = str(request.getfixturevalue("tmp_path") / "state.db")
+    return lambda: SqliteEngine(path)
+
+
+def redis(request):
+    from dibs.engines.redis import RedisEngine
+
+    url = request.getfixturevalue("redis_url")
+    memory = str(request.getfixturevalue("tmp_path") / "memory")
+    return lambda: RedisEngine(url, project="board", memory=memory)
+
+
+def git(request):
+    from dibs.engines.git import GitEngine
+
+    remote = request.getfixturevalue("git_remote")
+    state = request.getfixturevalue("tmp_path") / "state"
+    return lambda: GitEngine(remote.path, state=state, poll=0.2)
+
+
+@pytest.fixture(params=[memory, optimistic, sqlite, redis, git], ids=lambda make: make.__name__)
+def connect(request):
+    """Return a way to open the board as one more process would."""
+    make = request.param(request)
+    opened = []
+
+    def open_board():
+        opened.append(make())
+        return Tasks(Desk(opened[-1], Config(ttl=300)))
+
+    yield open_board
+    for engine in opened:
+        engine.close()
+
+
+def test_a_task_is_made_taken_done_followed_and_archived_by_several_processes(connect):
+    maker, worker, boss = connect(), connect(), connect()
+    maker.create(
+        BOSS,
+        [
+            Draft({"agent": "bob", "priority": "high", "dependencies": ["first"]}, id="second"),
+            Draft({"title": "first", "artefacts": ["a.md"]}, id="first"),
+        ],
+    )
+    taken = worker.take(caller("bob"), claim=True)
+    assert taken.stored.id == "first"
+    assert isinstance(maker.take(caller("carol")), NothingFree)
+    with pytest.raises(DibsError):
+        maker.done(caller("carol"), "first")
+
+    worker.done(caller("bob"), "first", token=taken.granted.token, handoff=Handoff("bob", "third"))
+
+    assert [s.id for s in boss.assign(BOSS)] == ["second"]
+    (third,), troubles = boss.hand_off(BOSS)
+    assert (third.task.dependencies, troubles) == (("first",), [])
+    assert boss.hand_off(BOSS) == ([], [])
+    assert maker.head() == third.version
+    rows = maker.stored(maker.versions())
+    assert set(rows) == {"first", "second", third.id}
+    assert all(agrees(row) for row in rows.values())
+    assert {s.stored.id: s.state for s in maker.all()} == {"second": "assigned", third.id: "new"}
+    order = [worker.take(caller("bob")).stored.id for _ in range(2)]
+    assert order == ["second", third.id]
+
+
+def test_rivals_that_take_at_once_never_get_the_same_task(connect):
+    connect().create(BOSS, [Draft({}, id=f"t{n:02}") for n in range(12)])
+    boards = [connect() for _ in range(4)]
+    got, errors = [], []
+
+    def drain(number, board):
+        me = caller(f"agent-{number}")
+        try:
+            while True:
+                answer = board.take(me)
+                if isinstance(answer, NothingFree):
+                    return
+                got.append(answer.stored.id)
+                board.done(me, answer.stored.id, token=answer.granted.token)
+        except DibsError as error:
+            if error.code != "QUEUE_EMPTY":
+                errors.append(error)
+
+    threads = [threading.Thread(target=drain, args=pair) for pair in enumerate(boards)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert errors == []
+    assert sorted(got) == [f"t{n:02}" for n in range(12)]
+    assert {s.stored.task.status for s in boards[0].all(finished=True)} == {"done"}
+
+
+class Interrupted(OptimisticEngine):
+    """Lets a rival act just before the first commit of each step that is armed."""
+
+    rival = None
+
+    def commit(self, attempt):
+        rival, self.rival = self.rival, None
+        if rival is not None:
+            rival()
+        return super().commit(attempt)
+
+
+@pytest.fixture
+def rivals():
+    engine = Interrupted()
+    mine, other = Tasks(Desk(engine, Config())), Tasks(Desk(engine.connect(), Config()))
+
+    def arm(act):
+        engine.rival = act
+
+    return mine, other, arm
+
+
+def test_a_rival_that_takes_the_same_task_in_between_gets_it_and_we_the_next(rivals):
+    mine, other, arm = rivals
+    mine.create(BOSS, [Draft({}, id="a"), Draft({}, id="b")])
+    arm(lambda: other.take(caller("carol")))
+
+    assert mine.take(caller("bob")).stored.id == "b"
+    assert mine.show("a").holder == "carol"
+
+
+def test_a_rival_orchestrator_in_between_makes_no_second_handoff(rivals):
+    mine, other, arm = rivals
+    mine.create(BOSS, [Draft({}, id="a")])
+    mine.start(caller("bob"), "a")
+    mine.done(caller("bob"), "a", handoff=Handoff("bob", "next"))
+    made = []
+    arm(lambda: made.extend(other.hand_off(BOSS)[0]))
+
+    assert mine.hand_off(BOSS) == ([], [])
+    assert len(made) == 1
+    assert len(mine.versions()) == 2
+
+
+def test_a_rival_orchestrator_in_between_assigns_nothing_twice(rivals):
+    mine, other, arm = rivals
+    mine.create(BOSS, [Draft({"agent": "bob"}, id="a"), Draft({"agent": "carol"}, id="b")])
+    arm(lambda: other.assign(BOSS))
+
+    assert mine.assign(BOSS) == []
+    assert [row.attempt for row in mine.stored(["a", "b"]).values()] == [0, 0]
+
+
+def test_a_cancellation_in_between_keeps_a_result_out(rivals):
+    mine, other, arm = rivals
+    mine.create(BOSS, [Draft({}, id="a")])
+    mine.start(caller("bob"), "a")
+    arm(lambda: other.cancel(BOSS, "a", reason="stop"))
+
+    with pytest.raises(DibsError) as caught:
+        mine.done(caller("bob"), "a")
+
+    assert caught.value.code == "FENCED"
+    assert mine.show("a").state == "cancelled"
+
+
+def test_a_dependency_that_is_reopened_in_between_is_not_taken_for_done(rivals):
+    mine, other, arm = rivals
+    mine.create(BOSS, [Draft({}, id="a"), Draft({"dependencies": ["a"]}, id="b")])
+    mine.start(caller("carol"), "a")
+    mine.done(caller("carol"), "a")
+    arm(lambda: other.reopen(BOSS, "a"))
+
+    assert mine.take(caller("bob")).stored.id == "a"

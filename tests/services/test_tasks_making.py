@@ -1,0 +1,174 @@
+"""Making tasks: all or none, in any order, with ids that say what they are."""
+
+import pytest
+from tests.services.board import BoardCrew, agrees
+from tests.services.crew import caller
+
+from dibs.core.tasks import Status
+from dibs.errors import BadInput, NotFound
+from dibs.services.ledger import Query
+from dibs.services.taskvalues import Draft
+
+
+@pytest.fixture
+def crew():
+    return BoardCrew()
+
+
+def create(crew, *drafts, **options):
+    return crew.tasks.create(caller("human"), drafts, **options)
+
+
+def refused(crew, *drafts, **options):
+    before = crew.rows()
+    with pytest.raises(BadInput) as caught:
+        create(crew, *drafts, **options)
+    assert crew.rows() == before
+    return caught.value
+
+
+def test_a_task_lies_in_the_inbox_and_its_text_says_what_its_row_says(crew):
+    fields = {
+        "title": "Check: it's #1",
+        "agent": "curator",
+        "priority": "high",
+        "artefacts": ["docs/*.md"],
+        "context": {"notes": ["look twice"]},
+    }
+    (stored,) = create(crew, Draft(fields)).tasks
+
+    assert (stored.id, stored.file) == (
+        "1970-01-12T1346-curator-check-it-s-1",
+        "1970-01-12T1346-curator-check-it-s-1.yaml",
+    )
+    assert (stored.place, stored.asked, stored.task.created_by) == ("inbox", "curator", "human")
+    assert agrees(stored)
+
+
+def test_a_second_task_of_the_same_minute_gets_a_number(crew):
+    made = create(crew, *[Draft({"title": "audit"})] * 3).tasks
+    again = create(crew, Draft({"title": "audit"})).tasks
+
+    ends = [stored.id.removeprefix("1970-01-12T1346-any-audit") for stored in (*made, *again)]
+    assert ends == ["", "-2", "-3", "-4"]
+
+
+def test_tasks_of_one_batch_depend_on_each_other_in_any_order_by_key_or_id(crew):
+    made = create(
+        crew,
+        Draft({"title": "last", "context": {"dependencies": ["b", "first"]}}),
+        Draft({"title": "middle", "dependencies": ["first"]}, key="b"),
+        Draft({"title": "begin"}, id="first"),
+    ).tasks
+
+    last, middle, _ = made
+    assert last.task.dependencies == (middle.id, "first")
+    assert middle.task.dependencies == ("first",)
+    assert [bool(stored.ready) for stored in made] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("drafts", "words"),
+    [
+        ([Draft({"dependencies": ["a"]}, id="a")], "itself"),
+        ([Draft({"dependencies": ["nowhere"]}, id="a")], "'nowhere', which is not known"),
+        (
+            [Draft({"dependencies": ["b"]}, id="a"), Draft({"dependencies": ["a"]}, id="b")],
+            "a -> b -> a",
+        ),
+    ],
+)
+def test_a_batch_that_could_never_be_done_is_refused_whole(crew, drafts, words):
+    error = refused(crew, *drafts, Draft({"title": "harmless"}))
+
+    assert error.code == "TASK_DEPENDENCY"
+    assert words in error.message
+
+
+def test_one_bad_task_keeps_the_whole_batch_off_the_board(crew):
+    error = refused(crew, Draft({"title": "good"}), Draft({"title": "bad", "priority": "soon"}))
+
+    assert error.code == "TASK_FIELD"
+
+
+@pytest.mark.parametrize("other", ["audit", "AUDIT"])
+def test_an_id_is_given_once_however_it_is_spelled_and_not_again_after_the_archive(crew, other):
+    crew.make("audit")
+    assert refused(crew, Draft({}, id=other)).code == "TASK_EXISTS"
+
+    crew.start("human", "audit")
+    crew.done("human", "audit")
+    crew.clock.advance(40 * 86_400)
+    crew.tasks.archive(caller("human"))
+    assert refused(crew, Draft({}, id=other)).code == "TASK_EXISTS"
+
+
+def test_a_text_is_taken_as_it_is_and_only_completed(crew):
+    text = "# mine\ntitle: 'Audit'   # kept\nodd_key: [1, 2]\n"
+    (stored,) = create(crew, Draft(text=text, id="audit")).tasks
+
+    assert stored.text.startswith(text)
+    assert agrees(stored)
+
+
+def test_secrets_in_fields_are_masked_in_the_file_and_the_ledger(crew):
+    secret = "ghp_" + "a1B2" * 9
+    create(crew, Draft({"title": f"use {secret}", "context": {"notes": [secret]}}))
+
+    assert secret not in f"{crew.rows()}{crew.ledger.newest(Query(), 99)}"
+
+
+def test_a_task_that_looks_like_an_active_one_is_made_and_told_or_refused_when_strict(crew):
+    crew.make("old", title="Polish the API reference", artefacts=["docs/api/*.md"])
+    new = Draft({"title": "Polish API reference pages"})
+    near = Draft({"title": "something else", "artefacts": ["docs/api/index.md"]})
+
+    assert refused(crew, new, strict=True).code == "TASK_SIMILAR"
+    told = create(crew, new, near).similar
+
+    assert [(like.other, like.share > 0.5, like.paths) for like in told] == [
+        ("old", True, ()),
+        ("old", False, ("docs/api/*.md",)),
+    ]
+
+
+def test_a_dry_run_says_what_would_be_made_and_makes_nothing(crew):
+    before = crew.rows()
+
+    planned = create(crew, Draft({"title": "audit"}), dry_run=True)
+
+    assert planned.tasks[0].id.endswith("-any-audit")
+    assert crew.rows() == before
+
+
+def test_a_repeat_with_the_same_request_id_makes_nothing_twice(crew):
+    first = create(crew, Draft({"title": "audit"}), request_id="r1")
+    again = create(crew, Draft({"title": "audit"}), request_id="r1")
+
+    assert [s.id for s in first.tasks] == [s.id for s in again.tasks]
+    assert len(crew.statuses()) == 1
+
+
+def test_a_task_that_there_is_not_is_not_found(crew):
+    with pytest.raises(NotFound) as caught:
+        crew.tasks.show("nowhere")
+
+    assert caught.value.code == "NO_TASK"
+
+
+def test_readers_see_why_a_task_waits_and_who_waits_for_it(crew):
+    crew.make("a")
+    crew.make("b", dependencies=["a"])
+    crew.make("c", dependencies=["b"])
+    crew.start("bob", "a")
+    crew.tasks.fail(caller("bob"), "a", message="no disk")
+
+    shown = {s.stored.id: s for s in crew.tasks.all()}
+
+    assert shown["a"].state == Status.ERROR
+    assert shown["b"].state == shown["c"].state == Status.BLOCKED
+    assert shown["b"].why == ("waits for a, which failed: no disk",)
+    assert shown["c"].why == ("waits for b, which waits for a, which failed: no disk",)
+    assert crew.tasks.show("c").why == shown["c"].why
+    assert crew.tasks.show("b").dependents == ("c",)
+    assert crew.tasks.graph().critical_path() == ["a", "b", "c"]

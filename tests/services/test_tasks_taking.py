@@ -1,0 +1,444 @@
+"""Taking tasks: who gets which, exactly once, in which order, and who waits."""
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+from tests.services.board import BoardCrew, agrees
+from tests.services.crew import caller
+
+from dibs.core.agents import Agent, Caller
+from dibs.core.claims import Denied
+from dibs.core.tasks import Status
+from dibs.errors import BadInput, NotAllowed, NotFound
+from dibs.services.queue import Queue
+from dibs.services.taskvalues import QUEUE, NothingFree
+
+
+@pytest.fixture
+def crew():
+    return BoardCrew()
+
+
+def taken(crew, agent, **options):
+    answer = crew.take(agent, **options)
+    return None if isinstance(answer, NothingFree) else answer.stored.id
+
+
+def test_the_most_urgent_comes_first_then_the_oldest_then_by_id(crew):
+    crew.make("b", "a")
+    crew.clock.advance(60)
+    crew.make("late")
+    crew.make("urgent", priority="critical")
+    crew.make("idle", priority="low")
+
+    order = [taken(crew, f"agent-{n}") for n in range(5)]
+
+    assert order == ["urgent", "a", "b", "late", "idle"]
+
+
+def test_among_equals_named_comes_before_kin_before_role_before_anybody(crew):
+    crew.make("base", "other")
+    crew.start("bob", "base")
+    crew.done("bob", "base")
+    crew.start("carol", "other")
+    crew.done("carol", "other")
+    crew.make("any")
+    crew.make("role", agent="writer")
+    crew.make("kin", dependencies=["base"])
+    crew.make("carols", dependencies=["other"])
+    crew.make("mine", agent="bob")
+    crew.make("hers", agent="carol")
+
+    order = [taken(crew, "bob", roles=["writer"]) for _ in range(5)]
+
+    assert order == ["mine", "kin", "role", "any", "carols"]
+    assert isinstance(crew.take("bob", roles=["writer"]), NothingFree)
+
+
+def test_tasks_of_several_roles_come_by_age_not_by_role(crew):
+    for name, role in (("z", "one"), ("y", "two"), ("x", "one")):
+        crew.make(name, agent=role)
+        crew.clock.advance(60)
+
+    assert [taken(crew, "bob", roles=["two", "one"]) for _ in range(3)] == ["z", "y", "x"]
+
+
+def test_the_role_with_which_an_agent_joined_counts(crew):
+    crew.agents.join(Agent("bob", role="writer"))
+    crew.make("a", agent="writer")
+
+    assert taken(crew, "bob") == "a"
+
+
+def test_a_task_for_another_is_not_handed_out(crew):
+    crew.make("a", agent="carol")
+
+    assert isinstance(crew.take("bob"), NothingFree)
+    with pytest.raises(NotAllowed) as caught:
+        crew.start("bob", "a")
+    assert caught.value.code == "TASK_NOT_YOURS"
+    assert crew.tasks.start(Caller("bob"), "a", roles=["carol"]).stored.task.agent == "bob"
+
+
+def test_a_taken_task_is_in_progress_with_the_token_of_its_claim(crew):
+    crew.make("a", agent="writer")
+
+    answer = crew.take("bob", roles=["writer"], ttl=60, reason="now")
+    stored, task = answer.stored, answer.stored.task
+
+    assert (task.status, task.agent, stored.place) == ("in_progress", "bob", "assigned/bob")
+    assert task.started == task.assigned == 1_000_000.0
+    assert (stored.attempt, stored.token, stored.holder) == (1, answer.granted.token, "bob")
+    assert stored.asked == "writer"
+    assert agrees(stored)
+    assert crew.held() == {("bob", "task:a")}
+
+
+def test_a_task_is_ready_only_when_all_its_dependencies_are_done(crew):
+    crew.make("a", "b")
+    crew.make("c", dependencies=["a", "b"], priority="critical")
+    assert {taken(crew, "bob"), taken(crew, "bob")} == {"a", "b"}
+    crew.done("bob", "a")
+    assert taken(crew, "carol") is None
+
+    crew.done("bob", "b")
+
+    assert taken(crew, "carol") == "c"
+
+
+def test_a_dependency_that_is_archived_counts_if_it_was_done_and_not_if_it_was_cancelled(crew):
+    crew.make("a", "b")
+    crew.start("bob", "a")
+    crew.done("bob", "a")
+    crew.tasks.cancel(caller("human"), "b")
+    crew.clock.advance(40 * 86_400)
+    assert len(crew.tasks.archive(caller("human"))) == 2
+
+    crew.make("c", dependencies=["a"])
+    crew.make("d", dependencies=["b"])
+
+    assert taken(crew, "bob") == "c"
+    assert crew.tasks.show("d").why == ("waits for b, which was cancelled",)
+
+
+def test_a_reopened_dependency_takes_its_dependents_out_of_the_ready_ones(crew):
+    crew.make("a")
+    crew.make("b", dependencies=["a"])
+    crew.start("bob", "a")
+    crew.done("bob", "a")
+    crew.tasks.reopen(caller("human"), "a")
+
+    assert taken(crew, "bob") == "a"
+    assert taken(crew, "bob") is None
+
+
+def test_starting_a_task_that_waits_is_refused_with_what_it_waits_for(crew):
+    crew.make("a")
+    crew.make("b", dependencies=["a"])
+
+    with pytest.raises(BadInput) as caught:
+        crew.start("human", "b")
+
+    assert caught.value.code == "TASK_DEPENDENCY"
+    assert "waits for a, which is not started" in caught.value.message
+
+
+def test_what_another_holds_is_denied_with_who_and_until_when(crew):
+    crew.make("a")
+    crew.start("bob", "a", ttl=60)
+
+    answer = crew.start("carol", "a")
+
+    assert isinstance(answer, Denied)
+    assert [(c.holder, c.expires_in) for c in answer.conflicts] == [("bob", 60)]
+
+
+def test_starting_what_one_has_already_goes_on_with_the_same_attempt(crew):
+    crew.make("a", artefacts=["x.py"])
+    first = crew.start("bob", "a")
+
+    again = crew.start("bob", "a", claim=True)
+
+    assert (again.stored.attempt, again.granted.claims[0].token) == (1, first.granted.token)
+    assert crew.held() == {("bob", "task:a"), ("bob", "x.py")}
+    crew.done("bob", "a")
+    assert crew.held() == set()
+
+
+def test_a_task_whose_name_somebody_has_claimed_is_passed_over(crew):
+    crew.make("a", "b")
+    crew.claim("carol", "task:a")
+
+    assert taken(crew, "bob") == "b"
+    assert taken(crew, "carol") == "a"
+
+
+@pytest.mark.parametrize("case", ["insensitive", "sensitive"])
+def test_a_task_may_be_named_in_other_letters_than_its_file_has(case):
+    crew = BoardCrew(case=case)
+    crew.make("Audit")
+    first = crew.start("bob", "AUDIT")
+
+    again = crew.start("bob", "audit")
+
+    assert (again.stored.attempt, again.granted.token) == (1, first.granted.token)
+    assert isinstance(crew.start("carol", "aUDIT"), Denied)
+    assert crew.done("bob", "audit", token=first.granted.token).id == "Audit"
+    assert crew.held() == set()
+
+
+# -- with artefacts
+
+
+def test_a_task_is_claimed_with_its_artefacts_all_or_nothing(crew):
+    crew.make("a", artefacts=["src/a.py", "docs/*.md"])
+    crew.make("b", artefacts=["src/b.py"])
+    crew.claim("carol", "docs/index.md")
+
+    assert taken(crew, "bob", claim=True) == "b"
+    assert crew.held() >= {("bob", "task:b"), ("bob", "src/b.py")}
+    assert isinstance(crew.take("dave", claim=True), NothingFree)
+    assert ("dave", "src/a.py") not in crew.held()
+    assert "lock_denied" not in crew.kinds()
+
+
+def test_artefacts_are_given_back_with_the_task_and_what_was_held_before_stays(crew):
+    crew.make("a", artefacts=["src/a.py", "src/b.py"])
+    crew.claim("bob", "src/b.py")
+    crew.take("bob", claim=True)
+
+    crew.done("bob", "a")
+
+    assert crew.held() == {("bob", "src/b.py")}
+
+
+def test_the_setting_says_whether_artefacts_are_claimed():
+    crew = BoardCrew(board_claim=True)
+    crew.make("a", artefacts=["src/a.py"])
+    crew.make("b", artefacts=["src/b.py"])
+
+    crew.take("bob")
+    crew.take("carol", claim=False)
+
+    assert crew.held() == {("bob", "task:a"), ("bob", "src/a.py"), ("carol", "task:b")}
+
+
+def test_a_task_whose_artefacts_nobody_may_claim_is_passed_over_and_start_says_why(crew):
+    crew.make("a", artefacts=["**"], priority="critical")
+    crew.make("b")
+
+    assert taken(crew, "bob", claim=True) == "b"
+    with pytest.raises(NotAllowed) as caught:
+        crew.start("bob", "a", claim=True)
+    assert caught.value.code == "GLOB_TOO_BROAD"
+    assert taken(crew, "bob") == "a"
+
+
+# -- nothing to take
+
+
+def test_an_empty_board_says_so(crew):
+    with pytest.raises(NotFound) as caught:
+        crew.take("bob")
+
+    assert caught.value.code == "QUEUE_EMPTY"
+
+
+def test_where_nothing_is_free_the_caller_learns_what_there_is_and_why(crew):
+    crew.make("a")
+    crew.make("b", dependencies=["a"])
+    crew.make("c", agent="dave")
+    crew.start("bob", "a", ttl=60)
+
+    answer = crew.take("carol")
+
+    assert isinstance(answer, NothingFree)
+    assert {(s.stored.id, s.state, s.holder, s.expires_in, s.ready) for s in answer.tasks} == {
+        ("a", "in_progress", "bob", 60, False),
+        ("b", "blocked", "", 0, False),
+        ("c", "new", "", 0, True),
+    }
+
+
+def test_a_failing_take_writes_no_entry(crew):
+    crew.make("a", agent="dave")
+    crew.take("carol")
+    before = crew.kinds()
+
+    crew.take("carol")
+
+    assert crew.kinds() == before
+
+
+# -- the queue of the first document
+
+
+def test_the_queue_of_the_first_document_is_tried_when_the_board_has_nothing(crew):
+    Queue(crew.desk).add(caller("human"), {"old.yml": b"title: old\n"})
+    crew.make("a", priority="low")
+
+    assert taken(crew, "bob") == "a"
+    answer = crew.take("bob")
+    assert (answer.stored.id, answer.stored.place) == ("old", QUEUE)
+    assert answer.stored.text == "title: old\n"
+    busy = crew.take("carol")
+    assert [task.holder for task in busy.queue] == ["bob"]
+
+
+# -- dead agents
+
+
+def test_a_task_of_a_dead_agent_comes_back_at_the_next_take(crew):
+    crew.make("a", agent="writer")
+    crew.take("bob", roles=["writer"], ttl=60)
+    crew.clock.advance(59)
+    assert taken(crew, "carol", roles=["writer"]) is None
+    crew.clock.advance(1)
+
+    answer = crew.take("carol", roles=["writer"])
+
+    assert (answer.stored.id, answer.stored.attempt, answer.stored.failures) == ("a", 2, 1)
+    assert answer.stored.asked == "writer"
+
+
+def test_an_agent_that_gives_signs_of_life_keeps_its_task(crew):
+    crew.make("a")
+    crew.take("bob", ttl=60)
+    for _ in range(5):
+        crew.clock.advance(50)
+        crew.agents.beat(caller("bob"))
+        assert taken(crew, "carol") is None
+    assert crew.tasks.sweep() == []
+
+
+def test_a_task_that_was_let_go_by_its_claim_alone_comes_back(crew):
+    crew.make("a")
+    crew.take("bob")
+    crew.release("bob", "task:a")
+
+    assert taken(crew, "carol") == "a"
+
+
+def test_an_attempt_goes_on_under_whoever_the_claim_is_handed_to(crew):
+    crew.make("a")
+    crew.take("bob")
+    crew.agents.join(Agent("carol"))
+    crew.transfer("bob", "task:a", to="carol")
+
+    assert crew.tasks.sweep() == []
+    assert (crew.row("a").holder, crew.row("a").place) == ("carol", "assigned/carol")
+    assert crew.done("carol", "a").doer == "carol"
+
+
+# -- repeats and races
+
+
+def test_a_repeat_with_the_same_request_id_gets_the_same_task(crew):
+    crew.make("a", "b")
+
+    first = crew.take("bob", request_id="r1")
+    again = crew.take("bob", request_id="r1")
+
+    assert first.granted == again.granted
+    assert again.stored.id == "a"
+    assert crew.statuses() == {"a": Status.IN_PROGRESS, "b": Status.NEW}
+
+
+def test_many_callers_at_once_each_get_a_task_of_their_own(crew):
+    crew.make(*(f"t{n}" for n in range(16)))
+    got = []
+    threads = [
+        threading.Thread(target=lambda n=n: got.append(taken(crew, f"agent-{n}")))
+        for n in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(filter(None, got)) == sorted(f"t{n}" for n in range(16))
+    assert got.count(None) == 4
+
+
+# -- waiting
+
+
+def test_a_waiter_is_woken_by_a_new_task_and_each_try_is_inside_of_what_surrounds_it(crew):
+    entered = []
+
+    @contextmanager
+    def around():
+        entered.append("in")
+        yield
+        entered.append("out")
+
+    got = []
+    waiter = threading.Thread(
+        target=lambda: got.append(crew.take("bob", wait=60, around=around).stored.id)
+    )
+    crew.make("held")
+    crew.start("carol", "held")
+    waiter.start()
+    until(lambda: crew.waiting() == ["bob"])
+
+    crew.make("a")
+    waiter.join(20)
+
+    assert got == ["a"]
+    assert crew.waiting() == []
+    assert entered == ["in", "out"] * (len(entered) // 2)
+
+
+def test_a_later_caller_leaves_to_an_earlier_waiter_what_that_one_could_take(crew):
+    crew.make("held")
+    crew.start("carol", "held")
+    draw_ticket(crew, "bob", roles=["writer"])
+    crew.make("a", agent="writer", priority="low")
+    crew.make("b", agent="reader")
+
+    assert taken(crew, "dave", roles=["writer"]) is None
+    assert taken(crew, "dave", roles=["reader"]) == "b"
+    assert taken(crew, "bob", roles=["writer"]) == "a"
+    assert crew.waiting() == []
+
+
+def test_what_an_earlier_waiter_cannot_take_is_free_for_others(crew):
+    crew.make("held")
+    crew.start("carol", "held")
+    crew.claim("carol", "x.py")
+    draw_ticket(crew, "bob", claim=True)
+    crew.make("a", artefacts=["x.py"])
+    crew.make("b", "c")
+
+    assert taken(crew, "dave") == "a"
+    assert taken(crew, "dave") == "c"
+    assert taken(crew, "dave") is None
+    assert taken(crew, "bob", claim=True) == "b"
+
+
+def test_a_waiter_that_gives_up_leaves_nothing_behind(crew):
+    crew.make("held")
+    crew.start("carol", "held")
+    before = {key for key, _ in crew.rows()}
+
+    answer = crew.take("bob", wait=1)
+
+    assert answer.waited
+    assert {key for key, _ in crew.rows()} - before == {"agent/bob", "beat/bob"}
+
+
+def draw_ticket(crew, agent, **options):
+    """Let an agent stand in line as one that waits, without a thread."""
+    taking = crew.tasks._taking()
+    wish = taking.wish(caller(agent), options.get("roles", ()), options.get("claim"), None, "")
+    crew.desk.apply(lambda book: taking._next(book, caller(agent), wish, 600.0))
+    assert agent in crew.waiting()
+
+
+def until(condition):
+    for _ in range(2_000):
+        if condition():
+            return
+        threading.Event().wait(0.005)
+    raise AssertionError("it never came true")
