@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from dibs.config import Config
     from dibs.core.patterns import Pattern
     from dibs.engines.base import Engine
+    from dibs.repository import Repository
     from dibs.services.agents import Agents
     from dibs.services.claims import Claims
     from dibs.services.holdings import Holdings
     from dibs.services.ledger import Ledger
+    from dibs.services.mirror import Board
     from dibs.services.overview import Overview
     from dibs.services.queue import Queue
+    from dibs.services.tasks import Tasks
 
 
 class Project:
@@ -34,6 +37,7 @@ class Project:
         self.engine = engine
         self.desk = Desk(engine, self.config, os.path.join(place.repository.state, "ledger"))
         self.tree = place.tree
+        self._board: Board | None = None
 
     @property
     def claims(self) -> Claims:
@@ -64,6 +68,23 @@ class Project:
         return Queue(self.desk)
 
     @property
+    def tasks(self) -> Tasks:
+        """Making, taking, finishing and handing on the tasks of the board."""
+        from dibs.services.tasks import Tasks
+
+        return Tasks(self.desk)
+
+    @property
+    def board(self) -> Board:
+        """The files of the tasks; one for the whole project, because it knows what it saw last."""
+        if self._board is None:
+            from dibs.services.mirror import Board
+
+            repository = self.place.repository
+            self._board = Board(self.tasks, self.desk, main_tree(repository), repository.state)
+        return self._board
+
+    @property
     def ledger(self) -> Ledger:
         """What happened."""
         from dibs.services.ledger import Ledger
@@ -85,6 +106,16 @@ class Project:
     def close(self) -> None:
         """Close the engine."""
         self.engine.close()
+
+
+def main_tree(repository: Repository) -> str:
+    """Return the working tree that holds what all worktrees of a clone share, such as the board.
+
+    That is the one beside the common git directory. Where there is none (a bare repository with worktrees, a
+    submodule, a git directory kept elsewhere), each working tree has its own.
+    """
+    above, name = os.path.split(repository.common)
+    return above if name == ".git" else repository.root
 
 
 def locate(

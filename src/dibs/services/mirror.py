@@ -1,0 +1,283 @@
+"""The board on disk and in the rows: every board command runs between a settling and a projecting.
+
+Rows in the engine decide; the files in ``work/`` show them and take in what hands change. ``settled`` takes
+the board's lock, brings both sides in line, lets the command act, and shows what it did.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import RLock
+
+from dibs.errors import DibsError
+from dibs.services.settling import Settling
+from dibs.services.showing import Settled
+from dibs.services.taskrows import digest
+from dibs.workdir import index as indexes
+from dibs.workdir.asides import write_page
+from dibs.workdir.disk import Disk, Folders
+from dibs.workdir.files import Files
+from dibs.workdir.layout import make
+from dibs.workdir.lock import Lock
+from dibs.workdir.pending import take_over, waits
+from dibs.workdir.scan import UNFINISHED, Sight, scan, stem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from dibs.core.agents import Caller
+    from dibs.core.findings import Finding
+    from dibs.services.boardcommits import Commits
+    from dibs.services.book import Book
+    from dibs.services.desk import Desk
+    from dibs.services.tasks import Tasks
+
+#: The branch on which nobody but the git engine writes.
+OWN_BRANCH = "dibs"
+#: The file with what this machine knows of the board's files, and the lock, in the state's folder.
+INDEX, LOCK = "board-index.jsonl", "board.lock"
+#: Stands for a change that no index has seen.
+NOTHING = -1
+#: From how many ledger entries on the versions of all tasks are read instead.
+MANY_ENTRIES = 2_000
+
+
+class Board:
+    """The files of a project's tasks. One object may be used by several threads, one at a time."""
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        desk: Desk,
+        base: str,
+        state: str,
+        *,
+        disk: Disk | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Make the board of the folder that the settings name, beneath ``base``, a real path."""
+        self.tasks = tasks
+        self._desk = desk
+        self.folders = Folders(base, desk.config.board_folder, disk or Disk())
+        config = desk.config
+        #: On a branch that shell agents use, the queue folder is theirs: it shows rows of the engine.
+        self._shares_queue = config.engine.startswith("git:") and config.git_branch != OWN_BRANCH
+        self._state = state
+        self._clock = clock
+        self.lock = Lock(os.path.join(state, LOCK))
+        self.threads = RLock()
+        self._index: indexes.Index | None = None
+        self._stamp: tuple[int, int] = (0, 0)
+        self.inside: Settled | None = None
+        #: What the last command committed, if that is wished.
+        self.commits: Commits | None = None
+        #: Agents that have a folder on the board, as the last settling saw them.
+        self.agents: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The board's folder."""
+        return os.path.join(self.folders.base, self.folders.folder)
+
+    def there(self) -> bool:
+        """Tell whether this working tree has a board; ``BOARD_FOLDER`` if its folder cannot be one."""
+        return self.folders.there()
+
+    def begun(self) -> bool:
+        """Tell whether there are tasks, here or elsewhere, or files that shall become some.
+
+        Where there are none, a command that makes none leaves no folders behind.
+        """
+        if self.there() or self.tasks.head() > 0:
+            return True
+        return not self._shares_queue and waits(self.folders)
+
+    def settled(
+        self, caller: Caller, *, writes: bool = True, thorough: bool = False
+    ) -> SettledBoard:
+        """Return a context: within it the board is this command's, settled; at its end files show the rows.
+
+        A command that only reads (``writes=False``) makes no board where there is none. ``thorough`` looks at
+        every file, also in folders that are large and have not moved.
+        """
+        return SettledBoard(self, caller, writes=writes, thorough=thorough)
+
+    def check(self) -> list[Finding]:
+        """Return what is wrong with the files, and change nothing."""
+        from dibs.services.boardcheck import check
+
+        return check(self)
+
+    def repair(self, caller: Caller) -> list[str]:
+        """Bring in line what can be, and say what was done."""
+        from dibs.services.boardcheck import repair
+
+        return repair(self, caller)
+
+    # -- for the context
+
+    def enter(self, caller: Caller, *, thorough: bool) -> Settled:
+        """Settle; the lock is held."""
+        self.folders.hold()
+        make(self.folders, _schema)
+        files = self.files()
+        if not self._shares_queue:
+            take_over(files)
+        head = self.tasks.head()
+        since = NOTHING if thorough else files.index.head
+        changed = self._changed_since(files.index, since, head)
+        sight = scan(self.folders, files.index, files.now, thorough=thorough)
+        self.agents = tuple(sight.agents)
+        done = Settling(self.tasks, files, caller).run(sight, changed)
+        files.index.head = head  # what the settling wrote comes again, and is as it should be
+        self._clean(files, sight)
+        return done
+
+    def leave(self, caller: Caller) -> None:
+        """Show what the command did, save the index, and leave log and commit behind."""
+        files = self.files()
+        index, head = files.index, self.tasks.head()
+        changed: Collection[str] = ()
+        self.commits = None
+        if head != index.head:
+            changed = self._changed_since(index, index.head, head)
+            Settling(self.tasks, files, None).project(changed)
+            index.head = head
+        if index.asides_differ:
+            write_page(files)
+        if index.differs:
+            self._save(index)
+        if changed and (self._desk.config.board_logs or self._desk.config.board_commit):
+            from dibs.services.boardtrail import Trail
+
+            self.commits = Trail(self._desk, self.tasks, self.folders).follow(caller, changed)
+
+    def forget(self) -> None:
+        """Let go of the index in memory after a command that broke off."""
+        self._index = None
+
+    def files(self) -> Files:
+        """Return the files as the index knows them, at this moment."""
+        return Files(self.folders, self._load(), _digest, self._clock())
+
+    def _changed_since(self, index: indexes.Index, since: int, head: int) -> Collection[str]:
+        """Return the ids of the tasks whose rows changed since then, or are not as the index has them."""
+        if head == since:
+            return ()
+        if 0 <= since < head:
+            told = self._told_since(since, head)
+            if told is not None:
+                return told
+        versions = self.tasks.versions()
+        known = {stem(name): version for name, version in index.versions().items()}
+        return [id_ for id_ in {**known, **versions} if versions.get(id_) != known.get(id_)]
+
+    def _told_since(self, after: int, head: int) -> set[str] | None:
+        """Return the tasks that the ledger names since ``after``; None if it does not hold all of that."""
+
+        def step(book: Book) -> set[str] | None:
+            ids, last = set(), after
+            for entry in book.txn.events(after):
+                if entry.seq != last + 1 or entry.seq > after + MANY_ENTRIES:
+                    return None
+                last = entry.seq
+                if "task" in entry.details:
+                    ids.add(str(entry.details["task"]))
+            return ids if last >= head else None
+
+        return self._desk.look(step)
+
+    def _clean(self, files: Files, sight: Sight) -> None:
+        """Remove what a killed command of ours left half written; the rows hold all of it."""
+        for temp in sight.temps:
+            if temp.ours and files.now - temp.mark.mtime / 1e9 > UNFINISHED:
+                with self.folders.open(temp.place) as handle:
+                    self.folders.disk.remove(handle, temp.name)
+
+    def _load(self) -> indexes.Index:
+        """Return the index, from memory as long as no other process wrote it."""
+        path = os.path.join(self._state, INDEX)
+        stamp = _stamp(path)
+        if self._index is None or stamp != self._stamp:
+            self._index, self._stamp = indexes.load(path), stamp
+        return self._index
+
+    def _save(self, index: indexes.Index) -> None:
+        path = os.path.join(self._state, INDEX)
+        self.folders.disk.reach("save", path)
+        indexes.save(index, path, self._clock())
+        self._stamp = _stamp(path)
+
+
+class SettledBoard:
+    """The time of one command on the board. Within another one's it is part of that."""
+
+    def __init__(self, board: Board, caller: Caller, *, writes: bool, thorough: bool) -> None:
+        self._board = board
+        self._caller = caller
+        self._writes = writes
+        self._thorough = thorough
+        self._outer = False
+
+    def __enter__(self) -> Settled:
+        """Take the lock and settle."""
+        board = self._board
+        board.threads.acquire()
+        try:
+            if board.inside is not None:
+                return board.inside
+            if not board.there() and not self._writes:
+                return Settled([], [], [], 0, [])
+            board.lock.__enter__()
+            self._outer = True
+            board.inside = board.enter(self._caller, thorough=self._thorough)
+        except BaseException:
+            self._end(broken=True)
+            raise
+        return board.inside
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Show what was done, and let go; an error of the command is not covered by one of the disk."""
+        broken = True
+        try:
+            if self._outer:
+                self._board.leave(self._caller)
+            broken = False
+        except (DibsError, OSError):
+            if kind is None:
+                raise
+        finally:
+            self._end(broken=broken)
+
+    def _end(self, *, broken: bool) -> None:
+        if self._outer:
+            self._outer = False
+            self._board.inside = None
+            self._board.folders.let_go()
+            if broken:
+                self._board.forget()
+            self._board.lock.__exit__()
+        self._board.threads.release()
+
+
+def _digest(content: bytes) -> str:
+    return digest(content.decode("utf-8", "surrogateescape"))
+
+
+def _schema() -> str:
+    import json
+
+    from dibs.taskfile.schema import SCHEMA
+
+    return json.dumps(SCHEMA, indent=2, ensure_ascii=False) + "\n"
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """Return by what a file is known to be the same, zeros if it is not there."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return (0, 0)
+    return (status.st_ino, status.st_mtime_ns)

@@ -1,0 +1,341 @@
+"""One settling of a board: what changed by hand goes into the rows, what changed in the rows into the files.
+
+For each task that something happened to, its row and all files with its name are looked at together:
+
+- a file that shows the row as it is, is noted; one that shows an earlier state (a branch was switched, a
+  command was killed) is brought in line
+- a file that says something else was made by hand: it is taken into the rows, or set aside with the reason
+- a task without a file gets it back; a second file with its name is removed only if its text was the row's
+"""
+
+from __future__ import annotations
+
+from dibs.core.tasks import Status
+from dibs.core.values import Record
+from dibs.services.showing import Settled, asides_of, by_people, target_of
+from dibs.services.taskrows import digest
+from dibs.services.taskvalues import HandMade
+from dibs.workdir import moves
+from dibs.workdir.files import Copy, Target
+from dibs.workdir.scan import UNFINISHED, stem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.core.agents import Caller
+    from dibs.services.tasks import Tasks
+    from dibs.services.taskvalues import Past, Stored
+    from dibs.taskfile.reading import Reading
+    from dibs.workdir.files import Files
+    from dibs.workdir.scan import Sight
+
+#: From how many tasks on the whole index is decoded at once.
+MANY = 100
+#: The version of what cannot be a task's file at all.
+NOT_A_TASK = -1
+
+
+class _Hand(Record):
+    """A hand-made file that waits for its verdict, and what the row said."""
+
+    copy: Copy
+    made: HandMade
+    version: int
+    #: The row's text, if the file may have been written without knowing it.
+    unseen: str = ""
+
+
+class _Wanted(Record):
+    """A file to be brought in line, and whether that is told as a loss made good."""
+
+    copy: Copy | None
+    target: Target
+    told: bool
+
+
+class _Happened(Record):
+    """What happened to the files and the row of one task."""
+
+    fresh: list[tuple[str, str]]
+    gone: list[tuple[str, str]]
+    row_changed: bool
+
+
+class Settling:
+    """One settling; the caller holds the board's lock."""
+
+    def __init__(self, tasks: Tasks, files: Files, caller: Caller | None) -> None:
+        self._tasks = tasks
+        self._files = files
+        self._caller = caller
+        self._hands: list[_Hand] = []
+        self._wanted: list[_Wanted] = []
+        self._places: dict[str, list[str]] | None = None
+        self.done = Settled([], [], [], 0, [])
+
+    def run(self, sight: Sight, changed: Iterable[str]) -> Settled:
+        """Settle what a look found, and the tasks whose rows changed."""
+        index = self._files.index
+        moved = {id_.lower(): id_ for id_ in (*changed, *index.behind)}
+        index.behind.clear()
+        fresh = _by_id((seen.place, seen.name) for seen in sight.fresh)
+        gone = _by_id(sight.gone)
+        ids = {key: stem(paths[0][1]) for key, paths in (*fresh.items(), *gone.items())} | moved
+        self._review(fresh, ids)
+        if ids:
+            rows = {i.lower(): row for i, row in self._tasks.stored(ids.values()).items()}
+            self._prepare(len(ids))
+            for key in sorted(ids):
+                happened = _Happened(fresh.get(key, []), gone.get(key, []), key in moved)
+                self._one(ids[key], rows.get(key), happened)
+            self._flush()
+            self._judge()
+            self._flush()
+        for odd in sight.odd:
+            copy = Copy(odd.place, odd.name, odd.mark, "")
+            self._files.set_aside(copy, NOT_A_TASK, odd.code, odd.message)
+        return self.done._replace(aside=asides_of(index))
+
+    def project(self, ids: Iterable[str]) -> None:
+        """Show rows that changed; what a hand did to these files meanwhile is left to the next settling."""
+        index = self._files.index
+        keys = {id_.lower(): id_ for id_ in (*ids, *index.behind)}
+        index.behind.clear()
+        rows = {i.lower(): row for i, row in self._tasks.stored(keys.values()).items()}
+        self._prepare(len(keys))
+        for key in sorted(keys):
+            self._one(keys[key], rows.get(key), _Happened([], [], row_changed=True))
+        self._flush()
+
+    # -- what is looked at
+
+    def _review(self, fresh: dict[str, list[tuple[str, str]]], ids: dict[str, str]) -> None:
+        """Forget reasons whose file is gone; judge a file again when anything happened to its task."""
+        asides = self._files.index.asides
+        for path, aside in list(asides.items()):
+            place, _, name = path.rpartition("/")
+            key = stem(name).lower()
+            if not self._files.is_there(place, name):
+                del asides[path]
+                if aside.version > 0:
+                    ids.setdefault(key, stem(name))  # it was the file of a task, which needs one
+            elif key in ids and aside.version != NOT_A_TASK:
+                paths = fresh.setdefault(key, [])
+                if (place, name) not in paths:
+                    paths.append((place, name))
+
+    def _prepare(self, count: int) -> None:
+        if count > MANY:
+            places: dict[str, list[str]] = {}
+            for place, folder in self._files.index.folders.items():
+                for name in folder.all():
+                    places.setdefault(name.lower(), []).append(place)
+            self._places = places
+
+    def _known(self, id_: str, row: Stored | None) -> list[tuple[str, str]]:
+        names = dict.fromkeys((*([row.file] if row else []), f"{id_}.yaml", f"{id_}.yml"))
+        if self._places is None:
+            return [(place, name) for name in names for place in self._files.index.find(name)]
+        return [(place, name) for name in names for place in self._places.get(name.lower(), ())]
+
+    def _one(self, id_: str, row: Stored | None, happened: _Happened) -> None:
+        """Settle one task."""
+        index, known = self._files.index, self._known(id_, row)
+        base = max((e.version for p, n in known if (e := index.folder(p).get(n))), default=0)
+        before = [index.asides.get(f"{place}/{name}") for place, name in happened.fresh]
+        base = base or max((aside.version for aside in before if aside), default=0)
+        copies = []
+        for place, name in happened.fresh:
+            copy = self._files.read(place, name)
+            if copy is not None:
+                copies.append(copy._replace(base=copy.base or base))
+        if any(self._unfinished(copy, row) for copy in copies):
+            return
+        read = {copy.path for copy in copies}
+        for place, name in known:
+            copy = None if (place, name) in happened.gone else self._files.known(place, name)
+            if copy is not None and copy.path not in read:
+                copies.append(copy)
+        was_at = next((place for place, _ in known), "")
+        for place, name in happened.gone:
+            index.drop(place, name)
+        if row is not None:
+            told = bool(happened.gone) and not happened.row_changed
+            self._with_row(row, copies, was_at, told=told)
+        elif copies:
+            self._without_row(id_, copies)
+
+    def _unfinished(self, copy: Copy, row: Stored | None) -> bool:
+        """Tell whether a file looks half written: without a line end it waits, then it stands aside."""
+        if copy.content is None or copy.content.endswith(b"\n"):
+            return False
+        if row is not None and copy.digest == digest(row.text):
+            return False
+        if self._files.now - copy.mark.mtime / 1e9 < UNFINISHED:
+            self._files.index.folder(copy.place).mtime = 0  # to be listed again next time
+        else:
+            message = "the file ends within a line, as if it were half written"
+            version = row.version if row else 0
+            line = copy.content.count(b"\n") + 1
+            self._files.set_aside(copy, version, code="TASK_PARTIAL", message=message, line=line)
+        return True
+
+    # -- judging
+
+    def _with_row(self, row: Stored, copies: list[Copy], was_at: str, *, told: bool) -> None:
+        had = {digest(row.text), *row.earlier}
+        copy = self._only(row, copies, had)
+        target = target_of(row)
+        if copy is None:
+            self._bring(None, target, told=told)
+        elif copy.digest not in had:
+            self._by_hand(row, copy)
+        elif copy.path != target.path and self._moved_by_hand(row, copy, was_at):
+            self._hand_in(row.id, copy, row.version, row.version)
+        elif copy.path == target.path and copy.digest == target.digest:
+            self._files.note(copy, row.version)
+        else:
+            self._bring(copy, target)
+
+    def _only(self, row: Stored, copies: list[Copy], had: set[str]) -> Copy | None:
+        """Return the one file that counts of those with the task's name; the others go or stand aside."""
+        home = next((c for c in copies if c.path == target_of(row).path), None)
+        edited = [c for c in copies if c.digest not in had]
+        if home is None:
+            home = edited[0] if len(edited) == 1 else None if edited else next(iter(copies), None)
+        for copy in copies:
+            if copy is home:
+                continue
+            if copy.digest in had:
+                self._remove(copy)
+            else:
+                message = f"task {row.id} lies in {row.place} as well; that file counts"
+                self._files.set_aside(copy, row.version, code="TASK_DUPLICATE", message=message)
+        return home
+
+    def _moved_by_hand(self, row: Stored, copy: Copy, was_at: str) -> bool:
+        """Tell a move by hand from one of ours that was broken off: the file was where the row has it."""
+        return was_at == row.place and copy.base == row.version and copy.digest == digest(row.text)
+
+    def _by_hand(self, row: Stored, copy: Copy) -> None:
+        """Hand an edit in; one of an older text is joined with the row there, if it can be read at all."""
+        unseen = "" if copy.base == row.version else row.text
+        self._hand_in(row.id, copy, copy.base or row.version, row.version, unseen)
+
+    def _make_way(self, id_: str, copy: Copy) -> None:
+        """Keep a hand-made text that cannot be joined with what the row says now, and show the row."""
+        row = self._tasks.stored([id_]).get(id_)
+        if row is None:
+            return
+        try:
+            self.done.kept.append(self._files.keep(copy))
+        except moves.Meanwhile:
+            self._files.index.behind.add(id_)
+            return
+        self._bring(None, target_of(row))
+
+    def _without_row(self, id_: str, copies: list[Copy]) -> None:
+        past = self._tasks.past(id_)
+        if past is not None:
+            copies = [copy for copy in copies if not self._archived(past, copy)]
+        copies.sort(key=lambda copy: copy.path)
+        for copy in copies[1:]:
+            message = f"task {id_} lies in {copies[0].place} as well; that file counts"
+            self._files.set_aside(copy, 0, code="TASK_DUPLICATE", message=message)
+        for copy in copies[:1]:
+            self._hand_in(id_, copy, 0, 0)
+
+    def _archived(self, past: Past, copy: Copy) -> bool:
+        """Bring the file of an archived task to its month; tell whether it was just that."""
+        from dibs.taskfile.writing import edit
+
+        ours = copy.content is None  # it is as it was when it showed the row
+        copy = self._files.read(copy.place, copy.name) or copy if ours else copy
+        text = edit((copy.content or b"").decode("utf-8", "replace"), {"status": Status.ARCHIVE})
+        if not ours and past.digest not in {digest(text), copy.digest}:
+            return False
+        target = Target(past.place, past.file, text, digest(text), past.version)
+        there = self._files.read(past.place, past.file)
+        if there is not None and there.digest == past.digest:
+            self._remove(copy)
+        else:
+            self._bring(copy, target)
+        return True
+
+    # -- acting
+
+    def _reading(self, copy: Copy) -> Reading:
+        from dibs.taskfile.reading import read
+
+        if copy.content is None:
+            copy = self._files.read(copy.place, copy.name) or copy
+        return read(copy.content or b"", copy.name)
+
+    def _hand_in(self, id_: str, copy: Copy, base: int, version: int, unseen: str = "") -> None:
+        if self._caller is None:
+            self._files.index.behind.add(id_)
+            return
+        reading = self._reading(copy)
+        made = HandMade(id_, copy.place, copy.name, reading, base)
+        self._hands.append(_Hand(copy, made, version, unseen))
+
+    def _judge(self) -> None:
+        """Let the rows decide about all that was made by hand, in one transaction."""
+        if not self._hands or self._caller is None:
+            return
+        for hand in self._hands:
+            self._keep_unseen(hand)
+        self._files.disk.reach("accept", "")
+        verdicts = self._tasks.accept(self._caller, [hand.made for hand in self._hands])
+        for hand, verdict in zip(self._hands, verdicts, strict=True):
+            if verdict.stored is not None:
+                self.done.accepted.append(verdict)
+                self._accepted(hand, target_of(verdict.stored))
+            elif hand.made.base == hand.version:
+                message = f"{verdict.message}; {verdict.hint}" if verdict.hint else verdict.message
+                reason = (verdict.code, message, verdict.line, verdict.field)
+                self._files.set_aside(hand.copy, hand.version, *reason)
+            else:
+                self._make_way(hand.made.id, hand.copy)
+
+    def _keep_unseen(self, hand: _Hand) -> None:
+        """Keep the words of another hand that a file overrides without knowing them."""
+        if hand.unseen and not by_people(hand.unseen) <= by_people(hand.made.reading.text):
+            kept = self._files.keep_text(hand.made.file, hand.unseen, digest(hand.unseen))
+            self.done.kept.append(kept)
+
+    def _accepted(self, hand: _Hand, target: Target) -> None:
+        copy = hand.copy
+        if (copy.path, copy.digest) == (target.path, target.digest):
+            self._files.note(copy, target.version)
+        else:
+            self._bring(copy, target)
+
+    def _bring(self, copy: Copy | None, target: Target, *, told: bool = False) -> None:
+        """Let a file be brought in line, together with the others at the end."""
+        self._wanted.append(_Wanted(copy, target, told))
+
+    def _flush(self) -> None:
+        """Bring the files in line; one that a hand was at is tried again by the next command."""
+        worked = self._files.bring([(want.copy, want.target) for want in self._wanted])
+        for want, done in zip(self._wanted, worked, strict=True):
+            if not done:
+                self._files.index.behind.add(stem(want.target.name))
+            elif want.told:
+                self.done.restored.append(want.target.path)
+        self.done = self.done._replace(pulled=self.done.pulled + sum(worked))
+        self._wanted.clear()
+
+    def _remove(self, copy: Copy) -> None:
+        try:
+            self._files.remove(copy)
+        except moves.Meanwhile:
+            self._files.index.behind.add(stem(copy.name))
+
+
+def _by_id(paths: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for place, name in paths:
+        found.setdefault(stem(name).lower(), []).append((place, name))
+    return found

@@ -1,0 +1,67 @@
+"""What a settling says, and how rows and the index are shown as files and verdicts: values only."""
+
+from __future__ import annotations
+
+from dibs.core.values import Record
+from dibs.services.taskrows import digest
+from dibs.services.taskvalues import Verdict
+from dibs.workdir.files import Target
+from dibs.workdir.scan import stem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.services.taskvalues import Stored
+    from dibs.workdir.index import Index
+
+#: Keys that commands write into a task's file.
+_WRITTEN = frozenset(
+    {
+        "id",
+        "status",
+        "agent",
+        "assigned_to",
+        "created_at",
+        "created_by",
+        "assigned_at",
+        "started_at",
+    }
+    | {"completed_at", "result", "error", "reason"}
+)
+
+
+class Settled(Record):
+    """What a settling did."""
+
+    accepted: list[Verdict]
+    #: Every file that stands aside now, also from before.
+    aside: list[Verdict]
+    #: Files that were gone or spoiled, and were written back.
+    restored: list[str]
+    #: How many files were written or moved to show their rows.
+    pulled: int
+    #: Hand-made files that had to make way, and where they are kept.
+    kept: list[str]
+
+
+def target_of(stored: Stored) -> Target:
+    """Return how and where the file of a task shall be."""
+    return Target(stored.place, stored.file, stored.text, digest(stored.text), stored.version)
+
+
+def asides_of(index: Index) -> list[Verdict]:
+    """Return every file that stands aside."""
+    return [
+        Verdict(stem(path.rpartition("/")[2]), path.rpartition("/")[0], None, *aside[2:6])
+        for path, aside in sorted(index.asides.items())
+    ]
+
+
+def by_people(text: str) -> set[str]:
+    """Return the lines of a task's text that the board does not write itself."""
+    found, theirs = set(), True
+    for line in text.split("\n"):
+        if line[:1] not in {"", " ", "-", "#"}:
+            theirs = line.partition(":")[0] not in _WRITTEN
+        if theirs:
+            found.add(line)
+    return found

@@ -1,0 +1,194 @@
+"""The calls that change files, one by one, beneath one folder and through no symbolic link.
+
+``Disk`` is the only place that opens, renames or removes; ``reach`` is called before each step, so that a
+test can stop at any of them as a crash would.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from dibs.core.names import quote
+from dibs.core.values import Record
+from dibs.errors import Misconfigured
+
+#: How our unfinished files begin and end; every reader of the board passes them over.
+TEMP_PREFIX, TEMP_ENDING = ".dibs-", ".tmp"
+
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FOLDER |= getattr(os, "O_CLOEXEC", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+#: Without O_NONBLOCK the opening of a FIFO would wait for a writer.
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class Mark(Record):
+    """By what a file is known to be unchanged."""
+
+    mtime: int
+    ctime: int
+    size: int
+    inode: int
+
+
+def mark_of(status: os.stat_result) -> Mark:
+    """Return the mark of a file from its status."""
+    return Mark(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+
+
+class Disk:
+    """Steps on the disk. Folders are handles: whatever happens to their names, a step stays in them."""
+
+    def reach(self, step: str, name: str) -> None:
+        """Do nothing; a test's double stops here."""
+
+    def create(self, folder: int) -> tuple[int, str]:
+        """Open a new unfinished file."""
+        name = f"{TEMP_PREFIX}{os.urandom(6).hex()}{TEMP_ENDING}"
+        self.reach("create", name)
+        return os.open(name, _NEW, 0o644, dir_fd=folder), name
+
+    def write(self, file: int, name: str, content: bytes) -> None:
+        """Write all of ``content``."""
+        view = memoryview(content)
+        self.reach("write", name)
+        while view:
+            view = view[os.write(file, view) :]
+
+    def sync(self, file: int, name: str) -> None:
+        """Wait until a file, or the names in a folder, are on the disk."""
+        self.reach("sync", name)
+        os.fsync(file)
+
+    def rename(self, folder: int, name: str, target: int, new: str) -> None:
+        """Give a file its name, or another one."""
+        self.reach("rename", new)
+        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=target)
+
+    def remove(self, folder: int, name: str) -> None:
+        """Remove a file."""
+        self.reach("remove", name)
+        os.unlink(name, dir_fd=folder)
+
+    def make(self, folder: int, name: str) -> None:
+        """Make a folder; one that is there already is as good."""
+        self.reach("make", name)
+        try:
+            os.mkdir(name, dir_fd=folder)
+        except FileExistsError:
+            return
+        os.fsync(folder)
+
+
+def read(folder: int, name: str, limit: int) -> tuple[bytes, Mark]:
+    """Return up to ``limit`` + 1 bytes of a plain file, and its mark."""
+    file = os.open(name, _READ, dir_fd=folder)
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", name)
+        parts, left = [], limit + 1
+        while left > 0 and (part := os.read(file, left)):
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts), mark_of(status)
+    finally:
+        os.close(file)
+
+
+def status_of(folder: int, name: str) -> os.stat_result | None:
+    """Return the status of what has this name, itself and not what it points to."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+class Opened:
+    """A handle on a folder, closed at the end of a ``with``."""
+
+    __slots__ = ("handle",)
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    def __enter__(self) -> int:
+        """Hand out the handle."""
+        return self.handle
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        os.close(self.handle)
+
+
+class Folders:
+    """The folders beneath a trusted one. A symbolic link is never followed, wherever it leads."""
+
+    __slots__ = ("_held", "base", "disk", "folder")
+
+    def __init__(self, base: str, folder: str, disk: Disk) -> None:
+        #: A real path that the caller vouches for, and the board's own beneath it.
+        self.base = base
+        self.folder = folder
+        self.disk = disk
+        self._held = -1
+
+    def hold(self) -> None:
+        """Keep the board's own folder open, for a command that opens many beneath it."""
+        self._held = self._walk(os.open(self.base, _FOLDER), self.folder, make=True)
+
+    def let_go(self) -> None:
+        """Close it again."""
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+
+    def there(self) -> bool:
+        """Tell whether the board's folder is there; refuse what is in its place."""
+        try:
+            self.open("").__exit__()
+        except FileNotFoundError:
+            return False
+        except NotADirectoryError as error:
+            raise Misconfigured(
+                f"{quote(self.folder)} cannot hold the board: {error.filename} is a link or no folder",
+                code="BOARD_FOLDER",
+                field="board.folder",
+                hint="name a real folder inside the repository",
+            ) from None
+        return True
+
+    def open(self, place: str, *, make: bool = False) -> Opened:
+        """Open a folder of the board by its place, the board's own by an empty one."""
+        if self._held >= 0:
+            return Opened(self._walk(os.dup(self._held), place, make=make))
+        path = f"{self.folder}/{place}" if place else self.folder
+        return Opened(self._walk(os.open(self.base, _FOLDER), path, make=make))
+
+    def beside(self, path: str) -> Opened:
+        """Open a folder that is not the board's, from the base on."""
+        return Opened(self._walk(os.open(self.base, _FOLDER), path, make=False))
+
+    def _walk(self, handle: int, path: str, *, make: bool) -> int:
+        for part in path.split("/") if path else ():
+            try:
+                below = self._step(handle, part, make=make)
+            finally:
+                os.close(handle)
+            handle = below
+        return handle
+
+    def _step(self, handle: int, part: str, *, make: bool) -> int:
+        try:
+            return os.open(part, _FOLDER, dir_fd=handle)
+        except FileNotFoundError:
+            if not make:
+                raise
+        except OSError as error:
+            if error.errno in {errno.ELOOP, errno.ENOTDIR}:  # systems name a link differently
+                raise NotADirectoryError(errno.ENOTDIR, "a link or no folder", part) from None
+            raise
+        self.disk.make(handle, part)
+        return os.open(part, _FOLDER, dir_fd=handle)

@@ -1,0 +1,241 @@
+"""What this machine knows of a board's files, so that an unchanged board is not read again.
+
+For each folder: when it last changed, and of each file its mark, the version of the row that it shows and the
+digest of its text. The first line of the index file is about the whole; each further line is a share of one
+folder's files and is decoded when it is needed. Losing the index loses nothing: every file is then compared
+with its row by content.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from dibs.core.values import Record
+from dibs.workdir.disk import Mark
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+FORMAT = 1
+#: How many files stand in one line of the index.
+SHARE = 500
+#: How long file systems may give out the same time (ns): those that count fine, those that count seconds.
+_TICK, _SECOND = 50_000_000, 2_000_000_000
+
+
+class Entry(Record):
+    """What is known of one file."""
+
+    mark: Mark
+    #: Which change of the task it shows.
+    version: int
+    digest: str
+
+
+class Aside(Record):
+    """A file that cannot be taken onto the board, and why."""
+
+    mark: Mark
+    #: The version of its row when it was refused.
+    version: int
+    code: str
+    message: str
+    line: int
+    field: str
+    #: When it was first refused, seconds since 1970.
+    since: float
+
+
+class FolderIndex:
+    """The files of one folder."""
+
+    def __init__(self, mtime: int = 0, shares: list[Any] | None = None) -> None:
+        #: When the folder itself last changed, 0 if it must be looked through.
+        self.mtime = mtime
+        #: Which share of a large folder is looked at next; any process may begin with any.
+        self.turn = -1
+        self._shares: list[Any] = [] if shares is None else shares  # text, or decoded
+        self._noted: set[str] = set()
+        #: Whether an entry is not as it was read.
+        self.touched = False
+
+    def share(self, place: int) -> dict[str, list[Any]]:
+        """Return one share, decoded."""
+        share = self._shares[place]
+        if isinstance(share, str):
+            share = self._shares[place] = json.loads(share)
+        found: dict[str, list[Any]] = share
+        return found
+
+    @property
+    def shares(self) -> int:
+        """How many shares there are."""
+        return len(self._shares)
+
+    def _of(self, name: str) -> dict[str, list[Any]] | None:
+        quoted = json.dumps(name)
+        for place, share in enumerate(self._shares):
+            if quoted in share if isinstance(share, str) else name in share:
+                decoded = self.share(place)
+                if name in decoded:
+                    return decoded
+        return None
+
+    def get(self, name: str) -> Entry | None:
+        """Return what is known of the file ``name``."""
+        share = self._of(name)
+        return None if share is None else entry_of(share[name])
+
+    def put(self, name: str, entry: Entry) -> None:
+        """Note what a file is."""
+        share = self._of(name)
+        if share is None:
+            if not self._shares or len(self.share(-1)) >= SHARE:
+                self._shares.append({})
+            share = self.share(-1)
+        share[name] = [*entry.mark, entry.version, entry.digest]
+        self._noted.add(name)
+        self.touched = True
+
+    def drop(self, name: str) -> None:
+        """Forget a file."""
+        share = self._of(name)
+        if share is not None:
+            del share[name]
+            self.touched = True
+
+    def all(self) -> dict[str, list[Any]]:
+        """Return the raw entries of all files by their name."""
+        found: dict[str, list[Any]] = {}
+        for place in range(len(self._shares)):
+            found.update(self.share(place))
+        return found
+
+    def blur(self, now: float) -> None:
+        """Forget the size of files that a change could leave with the same time: they are read again."""
+        for name in self._noted:
+            share = self._of(name)
+            if share is not None and recent(share[name][1], now):
+                share[name][2] = -1
+        self._noted.clear()
+
+    def rows(self) -> Iterator[str]:
+        """Yield the shares as they are written; an empty one is left out."""
+        for share in self._shares:
+            if share:
+                yield share if isinstance(share, str) else json.dumps(share, separators=(",", ":"))
+
+
+def recent(time: int, now: float) -> bool:
+    """Tell whether a change right now could leave the same time behind."""
+    return now * 1e9 - time < (_TICK if time % 1_000_000_000 else _SECOND)
+
+
+def entry_of(raw: list[Any]) -> Entry:
+    """Return an entry from its stored form."""
+    return Entry(Mark(*raw[:4]), raw[4], raw[5])
+
+
+class Index:
+    """The index of a board."""
+
+    def __init__(self) -> None:
+        #: The number of the last change of the board that its files show.
+        self.head = -1
+        self.folders: dict[str, FolderIndex] = {}
+        #: By path.
+        self.asides: dict[str, Aside] = {}
+        #: Ids of tasks whose file could not be brought in line yet.
+        self.behind: set[str] = set()
+
+        self._saved: tuple[Any, ...] = ()
+
+    def saved(self) -> None:
+        """Note that the file holds all of this."""
+        self._saved = self._state()
+        for folder in self.folders.values():
+            folder.touched = False
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is something to be saved."""
+        touched = any(folder.touched for folder in self.folders.values())
+        return touched or self._saved != self._state()
+
+    @property
+    def asides_differ(self) -> bool:
+        """Whether other files stand aside than when this was saved, or for other reasons."""
+        return not self._saved or self._saved[1] != self.asides
+
+    def _state(self) -> tuple[Any, ...]:
+        times = {place: folder.mtime for place, folder in self.folders.items()}
+        return (self.head, dict(self.asides), set(self.behind), times)
+
+    def folder(self, place: str) -> FolderIndex:
+        """Return what is known of a folder, nothing if it is new."""
+        return self.folders.setdefault(place, FolderIndex())
+
+    def find(self, name: str) -> list[str]:
+        """Return the folders in which a file of this name is known."""
+        return [place for place, folder in self.folders.items() if folder.get(name)]
+
+    def versions(self) -> dict[str, int]:
+        """Return the version of each known file by its name."""
+        return {
+            name: raw[4] for folder in self.folders.values() for name, raw in folder.all().items()
+        }
+
+    def drop(self, place: str, name: str) -> None:
+        """Forget a file."""
+        if place in self.folders:
+            self.folders[place].drop(name)
+        self.asides.pop(f"{place}/{name}", None)
+
+
+def load(path: str) -> Index:
+    """Return the index that lies at ``path``, an empty one if there is none that can be read."""
+    try:
+        with open(path, encoding="ascii") as file:
+            lines = file.read().split("\n")
+        return _decoded(lines)
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return Index()
+
+
+def _decoded(lines: list[str]) -> Index:
+    top = json.loads(lines[0])
+    if top["format"] != FORMAT or lines[-1] or len(lines) != top["lines"] + 2:
+        return Index()
+    index, at = Index(), 1
+    index.head = int(top["head"])
+    index.behind = set(top["behind"])
+    for path, (mark, *rest) in top["asides"].items():
+        index.asides[path] = Aside(Mark(*mark), *rest)
+    for place, mtime, count in top["folders"]:
+        index.folders[place] = FolderIndex(mtime, lines[at : at + count])
+        at += count
+    index.saved()
+    return index
+
+
+def save(index: Index, path: str, now: float) -> None:
+    """Write the index aside and rename it; it need not survive a power cut."""
+    body: list[str] = []
+    folders = []
+    for place, folder in index.folders.items():
+        folder.blur(now)
+        rows = list(folder.rows())
+        folders.append([place, folder.mtime, len(rows)])
+        body += rows
+    asides = {path: [list(aside.mark), *aside[1:]] for path, aside in index.asides.items()}
+    top = {"format": FORMAT, "head": index.head, "lines": len(body), "asides": asides}
+    top |= {"folders": folders, "behind": sorted(index.behind)}
+    text = "\n".join([json.dumps(top), *body, ""])
+    aside = f"{path}.{os.getpid()}"
+    with open(aside, "w", encoding="ascii") as file:
+        file.write(text)
+    os.replace(aside, path)
+    index.saved()

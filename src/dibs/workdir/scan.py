@@ -1,0 +1,252 @@
+"""Finding what changed on a board, by names and marks alone: no file is read, and done work is not walked.
+
+A folder is listed when its own time has moved. Files that the listing shows with a known inode, and all files
+of a folder that has not moved, are looked at for changes in place: each time if they are not many, else one
+share of them after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from dibs.core.names import check_agent_id, quote
+from dibs.core.tasks import ASSIGNED, DONE, INBOX, check_task_id
+from dibs.core.values import Record
+from dibs.errors import BadInput
+from dibs.workdir.disk import TEMP_ENDING, TEMP_PREFIX, Mark, mark_of, status_of
+from dibs.workdir.index import SHARE, recent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.workdir.disk import Folders
+    from dibs.workdir.index import FolderIndex, Index
+
+ENDINGS = (".yaml", ".yml")
+#: The largest file that is a task, in bytes.
+MAX_FILE = 256 * 1024
+#: How many files of a folder are looked at each time.
+WHOLE = 2 * SHARE
+#: Seconds after which an unfinished file is no longer taken for one that is being written.
+UNFINISHED = 60.0
+
+
+class Seen(Record):
+    """A file that is new, or not as it was."""
+
+    place: str
+    name: str
+    mark: Mark
+
+
+class Odd(Record):
+    """Something with a task's name that cannot be one."""
+
+    place: str
+    name: str
+    mark: Mark
+    code: str
+    message: str
+
+
+class Temp(Record):
+    """An unfinished file: ours, or somebody's."""
+
+    place: str
+    name: str
+    mark: Mark
+    ours: bool
+
+
+class Sight:
+    """What one look at the board found."""
+
+    def __init__(self) -> None:
+        self.fresh: list[Seen] = []
+        self.gone: list[tuple[str, str]] = []
+        self.odd: list[Odd] = []
+        self.temps: list[Temp] = []
+        #: Folders of agents that are there.
+        self.agents: list[str] = []
+
+
+def scan(folders: Folders, index: Index, now: float, *, thorough: bool = False) -> Sight:
+    """Compare the board with the index; the index learns only when its folders were listed."""
+    sight = Sight()
+    for place in (INBOX, *_agents(folders, index, sight), DONE):
+        try:
+            with folders.open(place) as handle:
+                _look(handle, place, index, sight, now, thorough=thorough)
+        except FileNotFoundError:
+            sight.gone += [(place, name) for name in index.folder(place).all()]
+        except NotADirectoryError:
+            code = "TASK_KIND"
+            sight.odd.append(
+                Odd(place, "", Mark(0, 0, 0, 0), code, f"{place} is not a real folder")
+            )
+    return sight
+
+
+def _agents(folders: Folders, index: Index, sight: Sight) -> list[str]:
+    """Return the places of all agents that have a folder, or had one."""
+    found = {place for place in index.folders if place.startswith(f"{ASSIGNED}/")}
+    try:
+        with folders.open(ASSIGNED) as handle, os.scandir(handle) as entries:
+            for entry in entries:
+                place = f"{ASSIGNED}/{entry.name}"
+                if entry.name.startswith("."):
+                    continue
+                if not entry.is_dir(follow_symlinks=False):
+                    _stray(entry, sight)
+                elif _is_agent(entry.name):
+                    found.add(place)
+                    sight.agents.append(entry.name)
+                else:
+                    mark = mark_of(entry.stat(follow_symlinks=False))
+                    message = f"{quote(entry.name)} cannot be the id of an agent"
+                    sight.odd.append(Odd(ASSIGNED, entry.name, mark, "AGENT_ID", message))
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    return sorted(found)
+
+
+def _stray(entry: os.DirEntry[str], sight: Sight) -> None:
+    if entry.is_symlink() or entry.name.endswith(ENDINGS):
+        kind = "TASK_KIND" if entry.is_symlink() else "TASK_MISMATCH"
+        what = "is a link" if entry.is_symlink() else "belongs into the folder of an agent"
+        mark = mark_of(entry.stat(follow_symlinks=False))
+        sight.odd.append(Odd(ASSIGNED, entry.name, mark, kind, f"{quote(entry.name)} {what}"))
+
+
+def _is_agent(name: str) -> bool:
+    try:
+        check_agent_id(name)
+    except BadInput:
+        return False
+    return True
+
+
+def _look(
+    handle: int, place: str, index: Index, sight: Sight, now: float, *, thorough: bool
+) -> None:
+    folder = index.folder(place)
+    status = os.fstat(handle)
+    due = _due(folder, now, thorough=thorough)
+    if thorough or not folder.mtime or status.st_mtime_ns != folder.mtime:
+        unsettled = _listed(handle, place, index, sight, due, status.st_dev)
+        folder.mtime = 0 if unsettled or recent(status.st_mtime_ns, now) else status.st_mtime_ns
+        return
+    known = [(name, raw) for share in due for name, raw in folder.share(share).items()]
+    for name, raw in known:
+        found = status_of(handle, name)
+        if found is None:
+            sight.gone.append((place, name))
+        else:
+            _compare(place, name, found, raw, index, sight, status.st_dev)
+    for path in [path for path in index.asides if path.rpartition("/")[0] == place]:
+        name = path.rpartition("/")[2]
+        found = status_of(handle, name)
+        if found is not None and name not in dict(known):
+            _compare(place, name, found, None, index, sight, status.st_dev)
+
+
+def _due(folder: FolderIndex, now: float, *, thorough: bool) -> list[int]:
+    """Return the shares of a folder whose files are looked at one by one this time."""
+    count = folder.shares
+    if thorough or count * SHARE <= WHOLE:
+        return list(range(count))
+    first = (folder.turn if folder.turn >= 0 else int(now * 1000)) % count
+    folder.turn = (first + WHOLE // SHARE) % count
+    return [(first + place) % count for place in range(WHOLE // SHARE)]
+
+
+def _listed(
+    handle: int, place: str, index: Index, sight: Sight, due: list[int], device: int
+) -> bool:
+    """Go through a folder; tell whether it holds something that is not finished."""
+    folder = index.folder(place)
+    looked = {name for share in due for name in folder.share(share)}
+    known, unsettled = folder.all(), False
+    seen: set[str] = set()
+    with os.scandir(handle) as entries:
+        for entry in entries:
+            name = entry.name
+            raw = known.get(name)
+            if raw and raw[3] == entry.inode() and raw[2] >= 0 and name not in looked:
+                seen.add(name)
+                continue
+            if _passed_over(name):
+                unsettled |= _unfinished(entry, place, sight)
+                continue
+            seen.add(name)
+            _compare(place, name, entry.stat(follow_symlinks=False), raw, index, sight, device)
+    sight.gone += [(place, name) for name in known if name not in seen]
+    return unsettled
+
+
+def _passed_over(name: str) -> bool:
+    """Tell whether a name is not a task's: other files, temporary ones, an editor's lock."""
+    return not name.endswith(ENDINGS) or name.startswith(".#")
+
+
+def _unfinished(entry: os.DirEntry[str], place: str, sight: Sight) -> bool:
+    if not entry.name.endswith(TEMP_ENDING) or not entry.is_file(follow_symlinks=False):
+        return False
+    ours = entry.name.startswith(TEMP_PREFIX)
+    mark = mark_of(entry.stat(follow_symlinks=False))
+    sight.temps.append(Temp(place, entry.name, mark, ours))
+    return True
+
+
+def _compare(
+    place: str,
+    name: str,
+    status: os.stat_result,
+    raw: list[Any] | None,
+    index: Index,
+    sight: Sight,
+    device: int,
+) -> None:
+    mark = mark_of(status)
+    if raw is not None and tuple(raw[:4]) == mark:
+        return
+    aside = index.asides.get(f"{place}/{name}")
+    if aside is not None and aside.mark == mark:
+        return
+    code, message = _oddity(name, status, device)
+    if code:
+        sight.odd.append(Odd(place, name, mark, code, message))
+    else:
+        sight.fresh.append(Seen(place, name, mark))
+
+
+def _oddity(name: str, status: os.stat_result, device: int) -> tuple[str, str]:
+    """Return the code and the words for what cannot be a task's file, empty ones otherwise."""
+    try:
+        check_task_id(stem(name))
+    except BadInput as error:
+        return error.code, error.message
+    what = ""
+    if not stat.S_ISREG(status.st_mode):
+        what = f"is a {_kind(status.st_mode)}, not a plain file"
+    elif status.st_nlink > 1:
+        what = f"has {status.st_nlink} names (hard links)"
+    elif not status.st_mode & 0o444:
+        what = "can be read by nobody"
+    elif status.st_dev != device:
+        what = "lies on another device than its folder"
+    elif status.st_size > MAX_FILE:
+        return "LIMIT", f"{quote(name)} has {status.st_size} bytes; {MAX_FILE} are allowed"
+    return ("TASK_KIND", f"{quote(name)} {what}") if what else ("", "")
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFLNK: "symbolic link", stat.S_IFDIR: "folder", stat.S_IFIFO: "FIFO"}
+    return kinds.get(stat.S_IFMT(mode), "device or socket")
+
+
+def stem(name: str) -> str:
+    """Return a file's name without the ending of a task's file."""
+    return name.removesuffix(".yaml") if name.endswith(".yaml") else name.removesuffix(".yml")

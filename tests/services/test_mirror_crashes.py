@@ -1,0 +1,274 @@
+"""A kill at any step of any transition: each task is in one place afterwards, as its row says, and whole."""
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+from tests.services.boards import HUMAN, World, task
+from tests.workdir.crashing import Crash, CrashingDisk
+
+from dibs.core.agents import Caller
+from dibs.core.tasks import Handoff
+
+CURATOR = Caller("curator")
+
+
+def prepare(world):
+    """Make a board with a task in each state that a transition starts from."""
+    for id_ in ("a-new", "b-taken", "c-failed", "d-finished"):
+        world.create(id_, artefacts=[f"docs/{id_}.md"])
+    with world.board.settled(CURATOR):
+        for id_ in ("b-taken", "c-failed", "d-finished"):
+            world.tasks.start(CURATOR, id_)
+        world.tasks.fail(CURATOR, "c-failed", message="it broke")
+        world.tasks.done(CURATOR, "d-finished", summary="well done")
+    world.clock.advance(1.0)
+
+
+def create(world):
+    world.create("new-one", artefacts=["src/x.py"])
+
+
+def take(world):
+    with world.board.settled(CURATOR):
+        world.tasks.start(CURATOR, "a-new")
+
+
+def done(world):
+    with world.board.settled(CURATOR):
+        follow = Handoff("writer-editor", "Polish it")
+        world.tasks.done(CURATOR, "b-taken", summary="all", handoff=follow)
+
+
+def release(world):
+    with world.board.settled(CURATOR):
+        world.tasks.release(CURATOR, "b-taken")
+
+
+def fail(world):
+    with world.board.settled(CURATOR):
+        world.tasks.fail(CURATOR, "b-taken", message="no")
+
+
+def retry(world):
+    with world.board.settled(HUMAN):
+        world.tasks.retry(HUMAN, "c-failed")
+
+
+def reopen(world):
+    with world.board.settled(HUMAN):
+        world.tasks.reopen(HUMAN, "d-finished", reason="again")
+
+
+def cancel(world):
+    with world.board.settled(HUMAN):
+        world.tasks.cancel(HUMAN, "a-new", reason="no need")
+
+
+def block(world):
+    with world.board.settled(HUMAN):
+        world.tasks.block(HUMAN, "a-new", reason="not now")
+
+
+def reassign(world):
+    with world.board.settled(HUMAN):
+        world.tasks.reassign(HUMAN, "a-new", to="editor")
+
+
+def archive(world):
+    with world.board.settled(HUMAN):
+        world.clock.advance(40 * 86_400)
+        world.tasks.archive(HUMAN)
+
+
+def several(world):
+    with world.board.settled(CURATOR):
+        world.tasks.start(CURATOR, "a-new")
+        world.tasks.done(CURATOR, "b-taken", summary="all")
+        world.tasks.done(CURATOR, "a-new", summary="all")
+
+
+def drop(world):
+    world.write("inbox/dropped.yaml", task("dropped"))
+    settle(world)
+
+
+def edit_by_hand(world):
+    world.sh("echo 'colour: red' >> inbox/a-new.yaml")
+    settle(world)
+
+
+def move_by_hand(world):
+    world.sh("""
+        mkdir -p assigned/editor
+        sed -i 's/^status: new/status: assigned\\nagent: editor/' inbox/a-new.yaml
+        mv inbox/a-new.yaml assigned/editor/
+    """)
+    settle(world)
+
+
+def spoil(world):
+    world.sh("echo '}{' >> inbox/a-new.yaml; rm done/d-finished.yaml")
+    settle(world)
+
+
+def queue_folder(world):
+    folder = world.path / "tasks/pending"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (world.path / "work/inbox/queued.yml").exists():
+        (folder / "queued.yml").write_text("title: from the queue\n")
+    settle(world)
+
+
+def settle(world):
+    with world.board.settled(HUMAN):
+        pass
+
+
+COMMANDS = [
+    create,
+    take,
+    done,
+    release,
+    fail,
+    retry,
+    reopen,
+    cancel,
+    block,
+    reassign,
+    archive,
+    several,
+]
+HANDS = [drop, edit_by_hand, move_by_hand, queue_folder]
+
+
+def steps_of(path, action):
+    world = World(path)
+    prepare(world)
+    disk = CrashingDisk()
+    world.open(disk)
+    action(world)
+    return len(disk.steps)
+
+
+@pytest.mark.parametrize("action", COMMANDS + HANDS, ids=lambda action: action.__name__)
+def test_a_crash_at_any_step_leaves_each_task_in_one_place(tmp_path, action):
+    count = steps_of(tmp_path / "counted", action)
+    assert count >= 2
+    for at in range(count):
+        world = World(tmp_path / f"at{at}")
+        prepare(world)
+        world.open(CrashingDisk(at))
+        with pytest.raises(Crash):
+            action(world)
+
+        world.later = 61.0
+        settled = world.settle()
+
+        assert settled.aside == []
+        assert settled.restored == []
+        world.settle()
+        world.consistent()
+
+
+def test_a_crash_while_a_spoiled_file_is_set_aside_loses_neither_file(tmp_path):
+    count = steps_of(tmp_path / "counted", spoil)
+    for at in range(count):
+        world = World(tmp_path / f"at{at}")
+        prepare(world)
+        world.open(CrashingDisk(at))
+        with pytest.raises(Crash):
+            spoil(world)
+
+        world.later = 61.0
+        (verdict,) = world.settle().aside
+
+        assert (verdict.id, verdict.code) == ("a-new", "YAML_SYNTAX")
+        assert "}{" in world.read("inbox/a-new.yaml")
+        assert world.read("done/d-finished.yaml") == world.row("d-finished").text
+        assert [path for path in world.files() if path.endswith(".tmp")] == []
+
+
+def test_two_crashes_in_a_row_are_no_worse_than_one(tmp_path):
+    for first in range(0, 12, 2):
+        for second in range(0, 8, 2):
+            world = World(tmp_path / f"{first}-{second}")
+            prepare(world)
+            for at, action in ((first, several), (second, settle)):
+                world.open(CrashingDisk(at))
+                with suppress(Crash):
+                    action(world)
+
+            world.later = 61.0
+            world.settle()
+            world.settle()
+
+            world.consistent()
+
+
+KILLED = """
+import sys
+from dibs.core.agents import Caller
+from dibs.project import open_project
+from tests.workdir.crashing import CrashingDisk
+
+path, verb, at = sys.argv[1], sys.argv[2], int(sys.argv[3])
+project = open_project(path, {})
+project.board.folders.disk = CrashingDisk(at if at >= 0 else None, kill=True)
+caller = Caller("curator")
+with project.board.settled(caller):
+    if verb == "take":
+        project.tasks.start(caller, "t1")
+    elif verb == "done":
+        project.tasks.done(caller, "t1", summary="all of it")
+    elif verb == "release":
+        project.tasks.release(caller, "t1")
+"""
+
+
+def killed_at(path, verb, at):
+    """Run one command in a process of its own that kills itself at a step; tell whether it did."""
+    command = [sys.executable, "-c", KILLED, str(path), verb, str(at)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run(command, env=env, check=False, capture_output=True, text=True)
+    assert ended.returncode in {0, -9}, ended.stderr
+    return ended.returncode == -9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", ["take", "done", "release", "settle"])
+def test_a_killed_process_leaves_each_task_in_one_place(tmp_path, verb):
+    from dibs.project import open_project
+    from dibs.services.taskvalues import Draft
+
+    at, killed = 0, True
+    while killed:
+        path = tmp_path / f"at{at}"
+        path.mkdir()
+        subprocess.run(["git", "init", "-q", str(path)], check=True)
+        project = open_project(str(path), {})
+        with project.board.settled(HUMAN):
+            project.tasks.create(HUMAN, [Draft(fields={"title": "one"}, id="t1")])
+        if verb in {"done", "release"}:
+            with project.board.settled(CURATOR):
+                project.tasks.start(CURATOR, "t1")
+        if verb == "settle":
+            (path / "work/inbox/t2.yaml").write_text(task("t2"))
+        project.close()
+
+        killed = killed_at(path, verb, at)
+
+        project = open_project(str(path), {})
+        with project.board.settled(HUMAN) as settled:
+            assert (settled.aside, settled.restored) == ([], [])
+        rows = project.tasks.stored(project.tasks.versions())
+        for row in rows.values():
+            assert (path / "work" / row.place / row.file).read_text() == row.text
+        found = [name for _, _, names in os.walk(path / "work") for name in names if name[0] == "t"]
+        wanted = sorted([*(row.file for row in rows.values()), "task.schema.json"])
+        assert sorted(found) == wanted
+        project.close()
+        at += 1
+    assert at > 5

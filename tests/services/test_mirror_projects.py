@@ -1,0 +1,104 @@
+"""The board of a real project: worktrees share it, clones follow through any engine."""
+
+import subprocess
+
+import pytest
+from tests.services.boards import HUMAN
+
+from dibs.core.agents import Caller
+from dibs.project import create, main_tree, open_project
+from dibs.repository import Repository
+from dibs.services.taskvalues import Draft
+
+CURATOR = Caller("curator")
+
+
+def git(path, *args):
+    command = ["git", "-c", "user.name=x", "-c", "user.email=x@x", *args]
+    subprocess.run(command, cwd=path, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repo(tmp_path):
+    path = tmp_path / "repo"
+    path.mkdir()
+    git(path, "init", "-q", "-b", "main")
+    git(path, "commit", "-q", "--allow-empty", "-m", "first")
+    return path
+
+
+def add(project, id_):
+    with project.board.settled(HUMAN):
+        project.tasks.create(HUMAN, [Draft(fields={"title": id_}, id=id_)])
+
+
+def test_all_worktrees_of_a_clone_share_one_board(repo, tmp_path):
+    git(repo, "worktree", "add", "-q", str(tmp_path / "side"))
+    project = open_project(str(tmp_path / "side"), {})
+
+    add(project, "t1")
+
+    assert (repo / "work/inbox/t1.yaml").exists()
+    assert not (tmp_path / "side/work").exists()
+    project.close()
+
+
+def test_outside_of_git_the_board_lies_at_the_root(tmp_path):
+    project, _ = create(str(tmp_path), {})
+
+    add(project, "t1")
+
+    assert (tmp_path / "work/inbox/t1.yaml").exists()
+    project.close()
+
+
+@pytest.mark.parametrize("common", ["/x/.git/modules/sub", "/x/bare.git", ""])
+def test_without_a_main_tree_each_working_tree_has_its_own_board(common):
+    assert main_tree(Repository("/y", common, "/s", "")) == "/y"
+
+
+def test_the_folder_is_what_the_settings_say(repo):
+    (repo / "dibs.toml").write_text('[board]\nfolder = "coordination/work"\n')
+    project = open_project(str(repo), {})
+
+    add(project, "t1")
+
+    assert (repo / "coordination/work/inbox/t1.yaml").exists()
+    project.close()
+
+
+@pytest.fixture(params=["redis", "git"])
+def engine_url(request):
+    if request.param == "redis":
+        return request.getfixturevalue("redis_url")
+    return f"git:{request.getfixturevalue('git_remote').path}"
+
+
+@pytest.mark.slow
+def test_two_clones_show_the_same_board_on_every_shared_engine(tmp_path, engine_url):
+    clones = []
+    for name in ("one", "two"):
+        path = tmp_path / name
+        path.mkdir()
+        git(path, "init", "-q")
+        clones.append(open_project(str(path), {}, {"engine": engine_url, "project": "shared"}))
+    one, two = clones
+
+    add(one, "t1")
+    with two.board.settled(CURATOR):
+        two.tasks.take(CURATOR)
+    (tmp_path / "one/work/inbox/t2.yaml").write_text("title: by hand\n")
+    with one.board.settled(HUMAN) as settled:
+        assert [verdict.id for verdict in settled.accepted] == ["t2"]
+    with two.board.settled(CURATOR):
+        two.tasks.done(CURATOR, "t1", summary="all of it")
+    with one.board.settled(HUMAN):
+        pass
+
+    boards = [sorted(map(str, (tmp_path / n / "work").rglob("t?.yaml"))) for n in ("one", "two")]
+    assert [path.replace("/one/", "/two/") for path in boards[0]] == boards[1]
+    assert [path.rpartition("/work/")[2] for path in boards[0]] == ["done/t1.yaml", "inbox/t2.yaml"]
+    texts = [(tmp_path / n / "work/done/t1.yaml").read_text() for n in ("one", "two")]
+    assert texts[0] == texts[1]
+    for project in clones:
+        project.close()

@@ -1,0 +1,83 @@
+"""The index: what this machine knows of a board's files."""
+
+import pytest
+
+from dibs.workdir.disk import Mark
+from dibs.workdir.index import SHARE, Aside, Entry, Index, load, save
+
+OLD = 1_700_000_000_123_456_789
+NOW = 1_800_000_000.0
+
+
+def entry(n=1, ctime=OLD):
+    return Entry(Mark(OLD, ctime, 10, n), n, f"digest{n}")
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    index = Index()
+    index.head, index.behind = 7, {"b"}
+    index.folder("inbox").put("a.yaml", entry())
+    index.folder("inbox").mtime = OLD
+    index.asides["done/x.yaml"] = Aside(Mark(1, 2, 3, 4), 5, "TASK_KIND", "no", 6, "field", 7.5)
+
+    save(index, str(tmp_path / "index"), NOW)
+    again = load(str(tmp_path / "index"))
+
+    assert again.head == 7
+    assert again.behind == {"b"}
+    assert again.asides == index.asides
+    assert again.folder("inbox").get("a.yaml") == entry()
+    assert again.folder("inbox").mtime == OLD
+
+
+def test_many_files_are_found_in_their_shares(tmp_path):
+    index = Index()
+    for n in range(SHARE * 2 + 10):
+        index.folder("done").put(f"t{n}.yaml", entry(n))
+    save(index, str(tmp_path / "index"), NOW)
+
+    again = load(str(tmp_path / "index"))
+
+    assert again.folder("done").shares == 3
+    assert again.folder("done").get(f"t{SHARE + 1}.yaml") == entry(SHARE + 1)
+    assert again.find(f"t{SHARE * 2}.yaml") == ["done"]
+    assert len(again.folder("done").all()) == SHARE * 2 + 10
+
+
+@pytest.mark.parametrize("damage", ["", "{}", "[1]\n", "half a line", '{"format": 2}\n'])
+def test_a_damaged_index_is_an_empty_one(tmp_path, damage):
+    (tmp_path / "index").write_text(damage)
+
+    assert load(str(tmp_path / "index")).folders == {}
+
+
+def test_a_cut_index_is_an_empty_one(tmp_path):
+    index = Index()
+    index.folder("inbox").put("a.yaml", entry())
+    save(index, str(tmp_path / "index"), NOW)
+    text = (tmp_path / "index").read_text()
+
+    for length in range(len(text)):
+        (tmp_path / "index").write_text(text[:length])
+        assert load(str(tmp_path / "index")).folders == {}
+
+
+def test_a_file_changed_just_now_is_read_again_next_time(tmp_path):
+    index = Index()
+    index.folder("inbox").put("a.yaml", entry(ctime=int(NOW * 1e9) - 1_000_001))
+
+    save(index, str(tmp_path / "index"), NOW)
+
+    assert load(str(tmp_path / "index")).folder("inbox").get("a.yaml").mark.size == -1
+
+
+def test_an_index_that_was_not_changed_need_not_be_saved(tmp_path):
+    index = Index()
+    index.folder("inbox").put("a.yaml", entry())
+    assert index.differs
+    save(index, str(tmp_path / "index"), NOW)
+
+    again = load(str(tmp_path / "index"))
+    assert not again.differs
+    again.folder("inbox").drop("a.yaml")
+    assert again.differs
