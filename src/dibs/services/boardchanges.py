@@ -1,0 +1,177 @@
+"""Which files of the board differ from the last commit, gathered by task."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from dibs.core.names import AGENT_ID_CHARACTERS
+from dibs.core.tasks import ARCHIVE, ASSIGNED, DONE, INBOX
+from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dibs.services.gitcalls import GitCalls
+
+#: Folders of task files, of the pages that Dibs writes, and of logs.
+_TASKS = frozenset({INBOX, ASSIGNED, DONE, ARCHIVE})
+_PAGES = frozenset({"collaboration", "schemas", ".gitattributes"})
+_LOGS = "logs"
+_ENDINGS = (".yaml", ".yml")
+#: How much of a work log is looked at to see which task it is about.
+_LOG_HEAD = 2048
+
+
+class Change(Record):
+    """What one commit holds."""
+
+    #: The task, empty for the board's own pages.
+    id: str
+    #: The task's status in the last commit and on disk, empty where there is none.
+    before: str
+    after: str
+    #: Paths from the top of the tree, each with mode and object, empty where the file is gone.
+    entries: tuple[tuple[str, str], ...]
+
+
+def changes(
+    git: GitCalls, folder: str, head: str, ids: Sequence[str] | None = None
+) -> list[Change]:
+    """Return what is to be committed, the tasks in order of their ids, the pages last."""
+    groups: dict[str, list[str]] = {}
+    logs: list[str] = []
+    for path in _differing(git, folder):
+        inner = path.removeprefix(f"{folder}/")
+        if inner.startswith(f"{_LOGS}/"):
+            logs.append(path)
+        elif (owner := _owner(inner)) is not None:
+            groups.setdefault(owner, []).append(path)
+    for path in logs:
+        told = _task_of_log(os.path.join(git.tree, path))
+        groups.setdefault(told if told in groups else "", []).append(path)
+    wanted = set(groups) if ids is None else set(groups).intersection(ids)
+    paths = [path for owner in wanted for path in groups[owner]]
+    return _compared(git, head, {owner: groups[owner] for owner in wanted}, paths) if paths else []
+
+
+def _compared(
+    git: GitCalls, head: str, groups: dict[str, list[str]], paths: list[str]
+) -> list[Change]:
+    old = _committed(git, head, paths)
+    new = _on_disk(git, paths)
+    texts = _texts(git, {old[path].split()[1] for path in paths if path in old})
+    found = []
+    for owner in sorted(groups, key=lambda owner: (not owner, owner)):
+        entries = [(path, new.get(path, "")) for path in sorted(groups[owner])]
+        entries = [(path, entry) for path, entry in entries if entry != old.get(path, "")]
+        if not entries:
+            continue
+        before = [texts[old[path].split()[1]] for path, _ in entries if path in old]
+        after = [_content(os.path.join(git.tree, path)) for path, entry in entries if entry]
+        told = (_status(before), _status(after)) if owner else ("", "")
+        found.append(Change(owner, *told, tuple(entries)))
+    return found
+
+
+def _differing(git: GitCalls, folder: str) -> Iterable[str]:
+    """Yield the paths below ``folder`` that differ from the last commit or the index; ignored ones do not."""
+    out = git.must(
+        "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all",
+        "--ignore-submodules=all", "--", folder,
+    )  # fmt: skip
+    for row in out.split(b"\0"):
+        code, path = row[:2], os.fsdecode(row[3:])
+        unmerged = b"U" in code or code in {b"AA", b"DD"}
+        if path and not unmerged and path.isprintable() and not path.startswith('"'):
+            yield path
+
+
+def _owner(inner: str) -> str | None:
+    """Return the task of a file, an empty text for a page of the board, None for what is not ours."""
+    top, _, rest = inner.partition("/")
+    name = inner.rpartition("/")[2]
+    if top in _PAGES:
+        return None if name.endswith(".tmp") else ""
+    stem, ending = os.path.splitext(name)
+    if top in _TASKS and rest and ending in _ENDINGS and AGENT_ID_CHARACTERS.issuperset(stem):
+        return None if stem.startswith(".") else stem
+    return None
+
+
+def _task_of_log(path: str) -> str:
+    mark = "**Task ID:** "
+    for line in _content(path)[:_LOG_HEAD].splitlines():
+        if line.startswith(mark):
+            return line.removeprefix(mark).strip()
+    return ""
+
+
+def _committed(git: GitCalls, head: str, paths: list[str]) -> dict[str, str]:
+    """Return mode and object of those of ``paths`` that the last commit has."""
+    if not head:
+        return {}
+    found = {}
+    for some in _portions(paths):
+        out = git.must("ls-tree", "-z", "--end-of-options", head, "--", *some)
+        for row in out.split(b"\0")[:-1]:
+            about, _, path = row.partition(b"\t")
+            mode, _, oid = about.decode().split()
+            found[os.fsdecode(path)] = f"{mode} {oid}"
+    return found
+
+
+def _on_disk(git: GitCalls, paths: list[str]) -> dict[str, str]:
+    """Write the files that are there as objects; return mode and object of each."""
+    modes = {}
+    for path in paths:
+        try:
+            mode = os.lstat(os.path.join(git.tree, path)).st_mode
+        except OSError:
+            continue
+        if stat.S_ISREG(mode):
+            modes[path] = "100755" if mode & stat.S_IXUSR else "100644"
+    if not modes:
+        return {}
+    given = b"".join(os.fsencode(path) + b"\n" for path in modes)
+    oids = git.must("hash-object", "-w", "--stdin-paths", given=given).decode().split()
+    return {path: f"{mode} {oid}" for (path, mode), oid in zip(modes.items(), oids, strict=True)}
+
+
+def _texts(git: GitCalls, oids: set[str]) -> dict[str, str]:
+    """Return the texts of objects, by one process."""
+    if not oids:
+        return {}
+    asked = sorted(oids)
+    out = git.must("cat-file", "--batch", given="".join(f"{oid}\n" for oid in asked).encode())
+    texts, at = {}, 0
+    for oid in asked:
+        end = out.index(b"\n", at)
+        size = int(out[at:end].split()[2])
+        texts[oid] = out[end + 1 : end + 1 + size].decode("utf-8", "replace")
+        at = end + 1 + size + 1
+    return texts
+
+
+def _content(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _status(texts: list[str]) -> str:
+    """Return the status that a task's text names; a message needs no more of the file than that."""
+    for text in texts:
+        for line in text.splitlines():
+            key, mark, value = line.partition(":")
+            if mark and key == "status":
+                return value.split("#")[0].strip().strip("'\"") or "new"
+    return "new" if texts else ""
+
+
+def _portions(paths: list[str]) -> list[list[str]]:
+    """Return ``paths`` in parts that a command line can hold."""
+    return [paths[start : start + 200] for start in range(0, len(paths), 200)]

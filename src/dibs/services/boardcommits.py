@@ -1,0 +1,182 @@
+"""Each move of a task as a git commit that holds that task's files and nothing else.
+
+What is to be committed is found by comparing the last commit with the disk, so a move that could not be
+committed at its time (a locked index, a merge under way) is committed by a later call. Commits are built
+beside the index and put onto the branch by compare-and-swap; of the index only the entries of the committed
+paths change, so what others have staged stays staged. Hooks of the user do not run, as with ``--no-verify``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import time
+
+from dibs.core.names import printable
+from dibs.core.values import Record
+from dibs.errors import Unavailable
+from dibs.services.boardchanges import Change, changes
+from dibs.services.gitcalls import GitCalls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+#: How often a commit is tried when somebody else is faster, or has the index.
+TRIES = 5
+#: How long one try waits for the index, in seconds.
+PATIENCE = 0.5
+PAUSE = 0.02
+
+#: Where a chain of commits stands until the branch has it.
+_SCRATCH = "refs/dibs/board"
+#: What git leaves in its directory while it is in the middle of something, and what that is.
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+}
+
+
+class Commits(Record):
+    """What was committed, a message each; and why the rest waits, empty if nothing does."""
+
+    made: tuple[str, ...] = ()
+    left: str = ""
+
+
+class _Busy(Exception):
+    """Somebody else was faster, or has the index; another try may succeed."""
+
+
+def commit(
+    tree: str, folder: str, *, by: Callable[[str], str], ids: Sequence[str] | None = None
+) -> Commits:
+    """Commit what changed on the board ``folder`` of the working tree ``tree``.
+
+    ``by`` says who moved a task. ``ids`` narrows to some tasks; None means all, with the board's own pages.
+    """
+    git = GitCalls(tree)
+    why = "somebody else is committing"
+    for _ in range(TRIES):
+        try:
+            return _commit(git, folder, by, ids)
+        except _Busy as busy:
+            why = str(busy)
+    return Commits(left=f"{why}; the changes are committed next time")
+
+
+def _commit(
+    git: GitCalls, folder: str, by: Callable[[str], str], ids: Sequence[str] | None
+) -> Commits:
+    where = git.run("rev-parse", "--absolute-git-dir")
+    if where.code:
+        return Commits(left="this is no git repository: nothing is committed")
+    place = os.fsdecode(where.out.rstrip(b"\n"))
+    for name, what in _UNDER_WAY.items():
+        if os.path.lexists(os.path.join(place, name)):
+            return Commits(left=f"{what} is under way: the board is committed after it")
+    head = git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}").out.decode().strip()
+    found = changes(git, folder, head, ids)
+    if not found:
+        return Commits()
+    messages = [_message(change, by) for change in found]
+    with _index_locked(place) as new_index:
+        tip = _build(git, found, messages, head)
+        _update_entries(git, found, new_index)
+        moved = git.run("update-ref", "-m", f"dibs: {messages[-1]}", "HEAD", tip, head)
+        if moved.code:
+            raise _Busy("the branch moved meanwhile")
+    git.run("update-ref", "-d", _SCRATCH)
+    return Commits(tuple(messages))
+
+
+def _message(change: Change, by: Callable[[str], str]) -> str:
+    if not change.id:
+        return "board: pages and logs"
+    step = change.after or "gone"
+    if change.before and change.before != step:
+        step = f"{change.before} -> {step}"
+    elif change.before:
+        step = "edited"
+    who = by(change.id)
+    return printable(f"task: {change.id} {step}" + (f" by {who}" if who else ""))
+
+
+@contextlib.contextmanager
+def _index_locked(place: str) -> Iterator[str]:
+    """Hold git's own lock on the index; what is at the path given out becomes the index in the end."""
+    index, lock = os.path.join(place, "index"), os.path.join(place, "index.lock")
+    own = os.path.join(place, f"dibs-index-{os.getpid()}")
+    _take(lock)
+    held = True
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(index, own)
+        yield own
+        if os.path.exists(own):
+            os.replace(own, lock)
+            os.replace(lock, index)
+            held = False
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(own)
+        if held:
+            os.unlink(lock)
+
+
+def _take(lock: str) -> None:
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        except FileExistsError:
+            if time.monotonic() >= until:
+                raise _Busy(f"git's index is locked by another process ({lock})") from None
+            time.sleep(PAUSE)
+        else:
+            return
+
+
+def _build(git: GitCalls, found: Sequence[Change], messages: Sequence[str], head: str) -> str:
+    """Write one commit for each change, each on the one before, and return the last."""
+    who = _identity(git)
+    lines: list[bytes] = []
+    for number, (change, message) in enumerate(zip(found, messages, strict=True), 1):
+        text = message.encode("utf-8", "backslashreplace")
+        lines += [b"commit %s" % _SCRATCH.encode(), b"mark :%d" % number, b"committer " + who]
+        lines += [b"data %d" % len(text), text]
+        if number == 1 and head:
+            lines.append(b"from " + head.encode())
+        for path, entry in change.entries:
+            name = os.fsencode(path)
+            lines.append(b"M %s %s" % (entry.encode(), name) if entry else b"D " + name)
+        lines.append(b"")
+    lines += [b"get-mark :%d" % len(found), b"done", b""]
+    out = git.must("fast-import", "--quiet", "--force", "--done", given=b"\n".join(lines))
+    return out.decode().strip()
+
+
+def _identity(git: GitCalls) -> bytes:
+    """Return name, address and moment as git writes them; a machine without a name commits as dibs."""
+    said = git.run("var", "GIT_COMMITTER_IDENT")
+    if said.code:
+        names = {"GIT_COMMITTER_NAME": "dibs", "GIT_COMMITTER_EMAIL": "dibs@localhost"}
+        return git.must("var", "GIT_COMMITTER_IDENT", variables=names).strip()
+    return said.out.strip()
+
+
+def _update_entries(git: GitCalls, found: Sequence[Change], index: str) -> None:
+    """Bring the entries of the committed paths in line with the disk, and no others."""
+    paths = [os.fsencode(path) for change in found for path, _ in change.entries]
+    git.must(
+        "update-index", "--add", "--remove", "-z", "--stdin",
+        given=b"\0".join(paths) + b"\0", variables={"GIT_INDEX_FILE": index},
+    )  # fmt: skip
+    if not stat.S_ISREG(os.stat(index).st_mode):
+        raise Unavailable("git wrote no index")

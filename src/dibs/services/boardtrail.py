@@ -1,0 +1,101 @@
+"""What a board command leaves beside the files of its tasks: work logs, and commits where they are wished.
+
+Neither decides anything. A command whose log or commit fails has still done what it did; the orchestrator
+makes up for it later.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from itertools import islice
+
+from dibs.core.tasks import Status
+from dibs.core.values import Record
+from dibs.errors import DibsError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from dibs.core.agents import Caller
+    from dibs.core.ledger import Entry
+    from dibs.services.boardcommits import Commits
+    from dibs.services.book import Book
+    from dibs.services.desk import Desk
+    from dibs.services.tasks import Tasks
+    from dibs.workdir.disk import Folders
+
+#: How far back the ledger is read for the steps of a task; the rest of a long story is in the ledger itself.
+LOOK_BACK = 1_000
+_ENDED = frozenset({Status.DONE, Status.ERROR, Status.IN_REVIEW})
+
+
+class Trail(Record):
+    """Where a board keeps what, and whether it is to be logged and committed."""
+
+    desk: Desk
+    tasks: Tasks
+    folders: Folders
+
+    def follow(self, caller: Caller, ids: Collection[str]) -> Commits | None:
+        """Log the attempts that ended among these tasks, and commit their files; the board's lock is held."""
+        config = self.desk.config
+        if config.board_logs:
+            with suppress(OSError, DibsError):  # without its log, the task is done all the same
+                self.log(ids)
+        return self.commit(caller, ids) if config.board_commit else None
+
+    def log(self, ids: Collection[str]) -> None:
+        """Write a work log for each of these tasks whose attempt ended and has none."""
+        rows = self.tasks.stored(ids)
+        rows = {id_: row for id_, row in rows.items() if row.task.status in _ENDED}
+        if not rows:
+            return
+        from dibs.services import worklogs
+
+        told = self._told(rows)
+        ended = worklogs.ended_in(entry for steps in told.values() for entry in steps)
+        elsewhere = self._elsewhere({entry.agent for entry in ended.values()})
+        for id_, row in rows.items():
+            if id_ in ended and ended[id_].agent not in elsewhere:
+                worklogs.write_log(self.folders, self.folders.base, row, ended[id_], told[id_])
+
+    def commit(self, caller: Caller, ids: Collection[str] | None) -> Commits:
+        """Commit the files of these tasks, of all and the pages by None; say what waits and why."""
+        from dibs.services.boardcommits import Commits, commit
+
+        movers = {id_: steps[-1].agent for id_, steps in self._told(ids).items() if steps}
+        try:
+            return commit(
+                self.folders.base,
+                self.folders.folder,
+                by=lambda id_: movers.get(id_, caller.id),
+                ids=None if ids is None else tuple(ids),
+            )
+        except DibsError as error:
+            return Commits(left=f"{error.message}; the changes are committed next time")
+
+    def _elsewhere(self, agents: Collection[str]) -> set[str]:
+        """Return those agents that work on other machines: their logs are written there."""
+        if not hasattr(os, "uname"):
+            return set()
+        here = {"", os.uname().nodename}
+
+        def step(book: Book) -> set[str]:
+            known = [book.agent(agent) for agent in agents]
+            return {agent.id for agent in known if agent is not None and agent.host not in here}
+
+        return self.desk.look(step)
+
+    def _told(self, ids: Collection[str] | None) -> dict[str, list[Entry]]:
+        """Return what the newest part of the ledger says of each task, the oldest first."""
+        newest = self.desk.engine.view(
+            lambda txn: list(islice(txn.events(newest_first=True), LOOK_BACK))
+        )
+        found: dict[str, list[Entry]] = {}
+        for entry in reversed(newest):
+            id_ = entry.details.get("task")
+            if isinstance(id_, str) and (ids is None or id_ in ids):
+                found.setdefault(id_, []).append(entry)
+        return found

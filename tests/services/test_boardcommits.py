@@ -1,0 +1,245 @@
+"""Commits of the board: only the task's files, and nobody else's work is touched."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from dibs.services.boardcommits import commit
+
+TASK = "id: {id}\nagent: bob\nstatus: {status}\n"
+
+
+@pytest.fixture(autouse=True)
+def own_git(monkeypatch, tmp_path):
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    root = tmp_path / "tree"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    git(root, "config", "user.name", "Ann")
+    git(root, "config", "user.email", "ann@example.org")
+    return root
+
+
+@pytest.fixture
+def begun(tree):
+    """A tree with a commit and a task in it."""
+    put(tree, "code.py", "one\n")
+    put(tree, "work/assigned/bob/a.yaml", TASK.format(id="a", status="assigned"))
+    git(tree, "add", ".")
+    git(tree, "commit", "-q", "-m", "first")
+    return tree
+
+
+def git(tree, *words, check=True):
+    done = subprocess.run(["git", "-C", tree, *words], capture_output=True, text=True, check=False)
+    assert not check or done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def put(tree, path, text):
+    file = tree / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def move(tree, source, target, text):
+    (tree / source).unlink()
+    put(tree, target, text)
+
+
+def board_commit(tree, ids=None, by="bob"):
+    return commit(str(tree), "work", by=lambda _: by, ids=ids)
+
+
+def subjects(tree):
+    return git(tree, "log", "--format=%s").splitlines()
+
+
+def files_of(tree, revision="HEAD"):
+    return git(tree, "show", "--format=", "--name-only", "--no-renames", revision).splitlines()
+
+
+def test_a_move_is_one_commit_with_both_places_of_the_file_and_nothing_else(begun):
+    put(begun, "code.py", "two\n")
+    put(begun, "notes.txt", "mine\n")
+    put(begun, "work/curator/report.md", "not Dibs's own\n")
+    move(begun, "work/assigned/bob/a.yaml", "work/done/a.yaml", TASK.format(id="a", status="done"))
+
+    done = board_commit(begun)
+
+    assert done.made == ("task: a assigned -> done by bob",)
+    assert subjects(begun) == ["task: a assigned -> done by bob", "first"]
+    assert files_of(begun) == ["work/assigned/bob/a.yaml", "work/done/a.yaml"]
+    assert git(begun, "status", "--porcelain").splitlines() == [
+        "M code.py", "?? notes.txt", "?? work/curator/"
+    ]  # fmt: skip
+
+
+def test_what_others_have_staged_stays_staged(begun):
+    put(begun, "code.py", "two\n")
+    put(begun, "new.py", "new\n")
+    git(begun, "add", "code.py", "new.py")
+    put(begun, "code.py", "three\n")
+    put(begun, "work/assigned/bob/a.yaml", TASK.format(id="a", status="in_progress"))
+
+    board_commit(begun)
+
+    assert files_of(begun) == ["work/assigned/bob/a.yaml"]
+    assert git(begun, "diff", "--cached", "--name-only").splitlines() == ["code.py", "new.py"]
+    assert git(begun, "show", ":code.py") == "two"
+    assert (begun / "code.py").read_text() == "three\n"
+
+
+def test_each_task_has_a_commit_of_its_own(begun):
+    for name in "xyz":
+        put(begun, f"work/inbox/{name}.yaml", TASK.format(id=name, status="new"))
+
+    done = board_commit(begun)
+
+    assert done.made == tuple(f"task: {name} new by bob" for name in "xyz")
+    assert files_of(begun, "HEAD~1") == ["work/inbox/y.yaml"]
+
+
+def test_only_the_tasks_that_are_named_are_committed(begun):
+    for name in "xyz":
+        put(begun, f"work/inbox/{name}.yaml", TASK.format(id=name, status="new"))
+
+    board_commit(begun, ids=["y"])
+
+    assert files_of(begun) == ["work/inbox/y.yaml"]
+
+
+def test_the_first_commit_of_a_repository_can_be_the_boards(tree):
+    put(tree, "code.py", "one\n")
+    git(tree, "add", "code.py")
+    put(tree, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+
+    done = board_commit(tree)
+
+    assert done.made == ("task: x new by bob",)
+    assert files_of(tree) == ["work/inbox/x.yaml"]
+    assert git(tree, "diff", "--cached", "--name-only") == "code.py"
+
+
+def test_a_detached_head_moves_and_no_branch_does(begun):
+    git(begun, "checkout", "-q", "--detach")
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+
+    board_commit(begun)
+
+    assert git(begun, "log", "-1", "--format=%s") == "task: x new by bob"
+    assert git(begun, "log", "-1", "--format=%s", "main") == "first"
+
+
+def test_a_locked_index_leaves_everything_for_the_next_time(begun, monkeypatch):
+    monkeypatch.setattr("dibs.services.boardcommits.PATIENCE", 0.01)
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+    lock = begun / ".git" / "index.lock"
+    lock.write_text("somebody's")
+
+    done = board_commit(begun)
+
+    assert done.made == ()
+    assert "index is locked" in done.left
+    assert lock.read_text() == "somebody's"
+    assert subjects(begun) == ["first"]
+    lock.unlink()
+    assert board_commit(begun).made == ("task: x new by bob",)
+
+
+def test_a_rival_commit_in_between_is_kept_below_ours(begun, monkeypatch):
+    from dibs.services import boardcommits
+
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+    build, rivals = boardcommits._build, ["rival"]
+
+    def late(*args):
+        tip = build(*args)
+        if rivals:
+            tree = git(begun, "rev-parse", "HEAD^{tree}")
+            rival = git(begun, "commit-tree", "-p", "HEAD", "-m", rivals.pop(), tree)
+            git(begun, "update-ref", "HEAD", rival)
+        return tip
+
+    monkeypatch.setattr(boardcommits, "_build", late)
+
+    board_commit(begun)
+
+    assert subjects(begun) == ["task: x new by bob", "rival", "first"]
+    assert git(begun, "status", "--porcelain") == ""
+
+
+def test_nothing_is_committed_in_the_middle_of_a_merge(begun):
+    git(begun, "checkout", "-q", "-b", "side")
+    put(begun, "code.py", "side\n")
+    git(begun, "commit", "-q", "-a", "-m", "side")
+    git(begun, "checkout", "-q", "main")
+    put(begun, "code.py", "main\n")
+    git(begun, "commit", "-q", "-a", "-m", "main")
+    git(begun, "merge", "side", check=False)
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+
+    done = board_commit(begun)
+
+    assert done.left == "a merge is under way: the board is committed after it"
+    assert subjects(begun) == ["main", "first"]
+
+
+def test_hooks_of_the_user_do_not_run(begun):
+    for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction"):
+        hook = begun / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {begun}/ran-{name}\nexit 1\n")
+        hook.chmod(0o755)
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+
+    assert board_commit(begun).made
+
+    assert not list(begun.glob("ran-*"))
+
+
+def test_an_ignored_board_is_not_committed(begun):
+    put(begun, ".gitignore", "work/inbox/\n")
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+
+    assert board_commit(begun).made == ()
+
+
+def test_a_second_time_commits_nothing(begun):
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+    put(begun, "work/collaboration/HANDOFFS.md", "# Agent Handoffs\n")
+
+    first, second = board_commit(begun), board_commit(begun)
+
+    assert first.made == ("task: x new by bob", "board: pages and logs")
+    assert second.made == ()
+
+
+def test_a_machine_without_a_name_commits_as_dibs(begun):
+    git(begun, "config", "--unset", "user.name")
+    git(begun, "config", "--unset", "user.email")
+    git(begun, "config", "user.useConfigOnly", "true")
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+
+    board_commit(begun)
+
+    assert git(begun, "log", "-1", "--format=%cn <%ce>") == "dibs <dibs@localhost>"
+
+
+def test_a_work_log_goes_with_its_task(begun):
+    put(begun, "work/assigned/bob/a.yaml", TASK.format(id="a", status="error"))
+    put(begun, "work/logs/bob/2025-11-23T1430-a.md", "# Work Log\n\n**Task ID:** a\n")
+
+    board_commit(begun)
+
+    assert files_of(begun) == ["work/assigned/bob/a.yaml", "work/logs/bob/2025-11-23T1430-a.md"]
