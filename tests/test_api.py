@@ -8,7 +8,8 @@ from threading import Event
 import pytest
 
 import dibs
-from dibs import Dibs, Fenced, Refused, Unavailable, api
+from dibs import BadInput, Dibs, Fenced, Refused, Unavailable, api
+from dibs.keeper import Keeper
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +109,7 @@ def test_an_inner_block_does_not_give_back_what_the_outer_one_holds():
 
 def test_inside_a_block_signs_of_life_keep_the_claim_past_its_ttl():
     beats = Event()
-    keeper = api._Keeper(beats.set, every=0.001)
+    keeper = Keeper(beats.set, every=0.001)
 
     keeper.start()
     came = beats.wait(10)
@@ -129,7 +130,7 @@ def test_a_sign_of_life_that_fails_does_not_end_the_others():
             raise Unavailable("busy")
         enough.set()
 
-    keeper = api._Keeper(beat, every=0.001)
+    keeper = Keeper(beat, every=0.001)
     keeper.start()
     came = enough.wait(10)
     keeper.stop()
@@ -163,3 +164,97 @@ def test_leaving_gives_everything_back():
         mine.leave()
 
         assert mine.held() == []
+
+
+def test_looking_for_tasks_where_there_are_none_leaves_no_folders(repository):
+    with Dibs.open(agent="alice") as alice:
+        assert alice.tasks() == []
+        assert alice.take_task() is None
+
+    assert [path.name for path in repository.iterdir()] == [".git"]
+
+
+def test_a_task_is_taken_by_one_agent_and_done(repository):
+    with Dibs.open(agent="alice") as alice:
+        bob = alice.as_agent("bob")
+        made = alice.new_task("Audit the docs", agent="curator", artefacts=["docs/"], notes=["x"])
+        assert alice.take_task() is None
+        attempt = bob.take_task(roles=["curator"], claim=True)
+        assert attempt.task.id == made.id
+        assert {held.claim.pattern for held in alice.held("bob")} == {f"task:{made.id}", "docs/"}
+
+        with attempt:
+            attempt.done("12 mended", artefacts=["docs/a.md"])
+
+        assert alice.held() == []
+        (shown,) = alice.tasks(finished=True)
+        assert (shown.state, shown.stored.task.summary) == ("done", "12 mended")
+        assert (repository / "work" / "done" / f"{made.id}.yaml").exists()
+
+
+def test_a_block_left_without_a_word_gives_the_task_back_and_an_exception_is_its_error():
+    with Dibs.open(agent="alice") as alice:
+        alice.new_task("Audit the docs")
+        with alice.take_task():
+            pass
+        assert alice.tasks()[0].state == "new"
+
+        with pytest.raises(ZeroDivisionError), alice.take_task():
+            _ = 1 / 0
+
+        (shown,) = alice.tasks()
+        assert (shown.state, shown.stored.task.error) == (
+            "error",
+            "ZeroDivisionError: division by zero",
+        )
+
+
+def test_a_late_word_about_a_task_is_fenced():
+    with Dibs.open(agent="alice") as alice:
+        alice.new_task("Audit the docs")
+        attempt = alice.take_task()
+        alice.project.tasks.release(alice.caller, attempt.task.id)
+        alice.as_agent("bob").take_task()
+
+        with pytest.raises(Fenced), attempt:
+            attempt.done("late")
+
+
+def test_an_older_attempt_of_the_same_agent_is_fenced_by_its_token():
+    with Dibs.open(agent="alice") as alice:
+        alice.new_task("Audit the docs")
+        older = alice.take_task()
+        alice.project.tasks.release(alice.caller, older.task.id)
+        newer = alice.take_task()
+
+        for late in (older.done, lambda: older.fail("x"), older.release):
+            with pytest.raises(Fenced):
+                late()
+        assert newer.done("in time").task.status == "done"
+
+
+def test_a_task_of_the_queue_of_shell_agents_is_taken_and_done_the_same():
+    with Dibs.open(agent="alice") as alice:
+        alice.project.queue.add(alice.caller, {"a.yml": b"title: a\n", "b.yml": b"title: b\n"})
+        with alice.take_task() as attempt:
+            assert attempt.done("easy").task.status == "done"
+        with alice.take_task() as attempt:
+            assert attempt.text == "title: b\n"
+
+        assert [(task.name, task.state) for task in alice.project.queue.all()] == [
+            ("b", "free"),
+            ("a", "done"),
+        ]
+
+
+def test_bad_values_for_a_task_change_nothing():
+    with Dibs.open(agent="alice") as alice:
+        for wrong in (
+            {"agent": ".."},
+            {"priority": "soon"},
+            {"artefacts": ["../x"]},
+            {"needs": ["x"]},
+        ):
+            with pytest.raises(BadInput):
+                alice.new_task("Audit", **wrong)
+        assert alice.tasks(finished=True) == []

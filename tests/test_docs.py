@@ -24,7 +24,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "examples").rg
 
 CODE = re.compile(r"[A-Z][A-Z_]{3,}")
 #: Codes that are handed on by position and not by name begin so.
-FAMILIES = re.compile(r"(PATH|GLOB|STORE|STORAGE|AGENT|REQUEST|TTL|WAIT)_[A-Z_]+")
+FAMILIES = re.compile(r"(PATH|GLOB|STORE|STORAGE|AGENT|REQUEST|TTL|WAIT|TASK|YAML)_[A-Z_]+")
 
 
 def page_id(page):

@@ -14,6 +14,7 @@ HERE = ("src/auth/login.py", "notes.md")
 
 #: What differs from one run to the next, and from one terminal to the next.
 VARIES = (
+    (re.compile(r"\d{4}-\d\d-\d\d"), "DATE"),
     (re.compile(r"\d\d:\d\d:\d\d"), "CLOCK"),
     (re.compile(r"you-[\w-]+ *"), "YOU "),
     (re.compile(r"\b(\d+m)?\d+s\b|\b\d+m\b"), "SPAN"),

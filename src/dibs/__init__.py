@@ -8,6 +8,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.api import Dibs, Hold, Refused
+    from dibs.attempts import Attempt
     from dibs.errors import (
         BadInput,
         BadUsage,
@@ -22,9 +23,15 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {"Dibs": "dibs.api", "Hold": "dibs.api", "Refused": "dibs.api"}
+_HOMES = {
+    "Attempt": "dibs.attempts",
+    "Dibs": "dibs.api",
+    "Hold": "dibs.api",
+    "Refused": "dibs.api",
+}
 
 __all__ = [
+    "Attempt",
     "BadInput",
     "BadUsage",
     "Dibs",

@@ -19,6 +19,16 @@ alice src/auth.py
 >>> hold.release()
 >>> bob.claim("src/*.py").token > hold.token
 True
+
+Tasks come from the board, each to one agent; leaving the block without a word gives the task back:
+
+>>> task = alice.new_task("Audit the docs", artefacts=["docs/"], slug="audit")
+>>> attempt = bob.take_task()
+>>> with attempt:
+...     attempt.done("12 links mended").task.status
+'done'
+>>> alice.take_task() is None
+True
 >>> alice.close()
 """
 
@@ -31,20 +41,22 @@ from dibs.core.claims import EXCLUSIVE, SHARED, Denied, Granted, Queued
 from dibs.core.names import check_agent_id
 from dibs.errors import DibsError, Fenced
 from dibs.identity import acting_agent
+from dibs.keeper import Keeper
 from dibs.project import open_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from threading import Event, Thread
+    from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
+    from dibs.attempts import Attempt
     from dibs.core.claims import Ask, Claim, Conflict, Lost
     from dibs.core.ledger import Entry
     from dibs.core.patterns import Pattern
     from dibs.project import Project
     from dibs.services.claims import Held
     from dibs.services.holdings import Renewed
+    from dibs.services.taskvalues import Shown, Stored
 
 
 class Refused(DibsError):
@@ -77,7 +89,7 @@ class Hold:
     def __init__(self, dibs: Dibs, granted: Granted) -> None:
         self._dibs = dibs
         self._fresh = granted.fresh
-        self._keeper = _Keeper(dibs.beat, min(claim.ttl for claim in granted.claims) / 3)
+        self._keeper = Keeper(dibs.beat, min(claim.ttl for claim in granted.claims) / 3)
         self.claims: tuple[Claim, ...] = granted.claims
         self.token: int = granted.token
 
@@ -113,37 +125,6 @@ class Hold:
 
     def _patterns(self, claims: Iterable[Claim]) -> list[Pattern]:
         return [self._dibs.project.pattern(claim.pattern) for claim in claims]
-
-
-class _Keeper:
-    """A thread that gives signs of life; where one fails, the next may not."""
-
-    def __init__(self, beat: Callable[[], object], every: float) -> None:
-        self._beat = beat
-        self._every = every
-        self._stop: Event | None = None
-        self._thread: Thread | None = None
-
-    def start(self) -> None:
-        """Begin; a thread that lives ends with its process."""
-        from threading import Event, Thread
-
-        self._stop = Event()
-        self._thread = Thread(target=self._run, args=[self._stop], daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End, and wait until it has ended."""
-        if self._stop is not None and self._thread is not None:
-            self._stop.set()
-            self._thread.join()
-
-    def _run(self, stop: Event) -> None:
-        while not stop.wait(self._every):
-            try:
-                self._beat()
-            except DibsError:
-                continue  # the claim runs out, and whoever holds it learns so at the end
 
 
 class Dibs:
@@ -235,6 +216,55 @@ class Dibs:
         """Ask the holders of ``patterns`` to give them back in time."""
         resolved = [self.project.tree.resolve(text) for text in patterns]
         return self.project.holdings.ask(self.caller, resolved, within=within, note=note)
+
+    def new_task(
+        self,
+        title: str,
+        *,
+        agent: str = "",
+        priority: str = "normal",
+        artefacts: Sequence[str] = (),
+        needs: Sequence[str] = (),
+        notes: Sequence[str] = (),
+        slug: str = "",
+        strict: bool = False,
+    ) -> Stored:
+        """Make a task of the board, for an agent, a role, or anybody; its file lies in the inbox."""
+        from dibs.services.taskvalues import Draft
+
+        fields = {
+            "agent": agent, "title": title, "priority": priority, "artefacts": list(artefacts),
+            "context": {"notes": list(notes), "dependencies": list(needs)},
+        }  # fmt: skip
+        given = {key: value for key, value in fields.items() if value}
+        with self.project.board.settled(self.caller):
+            made = self.project.tasks.create(
+                self.caller, [Draft(fields=given, slug=slug)], strict=strict
+            )
+        return made.tasks[0]
+
+    def take_task(
+        self,
+        *,
+        roles: Sequence[str] = (),
+        claim: bool | None = None,
+        ttl: float | str | None = None,
+        wait: float | str = 0,
+        reason: str = "",
+        request_id: str = "",
+    ) -> Attempt | None:
+        """Take the next task that this agent, or one of its ``roles``, can do; None if there is none."""
+        from dibs.attempts import take
+
+        return take(
+            self, roles=roles, claim=claim, ttl=ttl, wait=wait, reason=reason, request_id=request_id
+        )
+
+    def tasks(self, *, finished: bool = False) -> list[Shown]:
+        """Return the tasks of the board in the order of taking; with ``finished`` also those done."""
+        board = self.project.board
+        with board.settled(self.caller, writes=board.begun()):
+            return self.project.tasks.all(finished=finished)
 
     def log(self, limit: int = 50) -> list[Entry]:
         """Return the newest entries of the ledger, the oldest of them first."""

@@ -57,3 +57,18 @@ def test_help_loads_neither_parser_nor_engine_nor_json(repo, words):
 
 def test_only_a_view_on_a_terminal_loads_rich(repo):
     assert "rich" not in loaded("status")
+
+
+def test_taking_a_task_loads_no_yaml_reader_and_no_other_verb(repo):
+    loaded("task", "new", "Audit the docs")
+    loaded("task", "new", "Polish the pages")
+
+    modules = loaded("task", "take", "--json", "--agent", "bob")
+
+    assert "dibs.services.tasktaking" in modules
+    assert not {name for name in modules if name.startswith("ruamel")}
+    assert modules & (HEAVY - {"hashlib"}) == set()
+    assert {name for name in modules if name.startswith("dibs.cli.task_")} == {
+        "dibs.cli.task_board",
+        "dibs.cli.task_take",
+    }

@@ -60,7 +60,7 @@ def test_an_empty_queue_is_said_so_and_take_leaves_with_6(dibs):
     answer = dibs("task", "take", agent="bob")
 
     assert answer.status == 6
-    assert "the queue is empty" in answer.err
+    assert "there is no task to take" in answer.err
     assert dibs("task", "take", "--json", agent="bob").json["error"]["code"] == "QUEUE_EMPTY"
     assert dibs("status", "--json").json["claims"] == []
 

@@ -60,13 +60,13 @@ def _configure_join(parser: ArgumentParser) -> None:
     parser.add_argument("--parent", default="", metavar="AGENT", help="who started it")
     parser.add_argument("--pid", type=number, default=0, metavar="N", help="its process")
     parser.add_argument("--model", default="", metavar="TEXT", help="the model that it runs on")
-    parser.add_argument("--task", default="", metavar="ID", help="what it works on")
+    parser.add_argument("--task", default="", metavar="TASK", help="what it works on")
     parser.add_argument("--host", default="", metavar="NAME", help="where it runs (here)")
 
 
 def _configure_report(parser: ArgumentParser) -> None:
     parser.add_argument("--status", metavar="WORD", help="running or idle")
-    parser.add_argument("--task", metavar="ID", help="what you work on")
+    parser.add_argument("--task", metavar="TASK", help="what you work on")
     parser.add_argument("--model", metavar="TEXT", help="the model that you run on")
     parser.add_argument("--context", type=_share, metavar="SHARE", help="context used, 0 to 1")
     parser.add_argument("--name", metavar="TEXT", help="your name for people")

@@ -31,7 +31,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--wait", metavar="SPAN", help="wait in the queue for up to so long")
     parser.add_argument("--queue", action="store_true", help="take a place in the queue, return")
     parser.add_argument("--reason", default="", metavar="TEXT", help="what for; others see it")
-    parser.add_argument("--task", default="", metavar="ID", help="the task that it belongs to")
+    parser.add_argument("--task", default="", metavar="TASK", help="the task that it belongs to")
     parser.add_argument("--literal", action="store_true", help="no character is special")
     parser.add_argument("--request-id", default="", metavar="ID", help="repeat safely")
 

@@ -4,7 +4,7 @@
   zsh:   eval "$(dibs completion zsh)"        in ~/.zshrc, after compinit
   fish:  dibs completion fish | source        in ~/.config/fish/config.fish
 
-Agents and claimed patterns are looked up while you type.
+Agents, tasks and claimed patterns are looked up while you type.
 """
 
 from __future__ import annotations
@@ -19,11 +19,19 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator
 
+    from dibs.cli.session import Session
+
 SHELLS = ("bash", "zsh", "fish")
 
 #: What completes the word that a metavar stands for: values that are looked up, or files.
-LOOKED_UP = {"AGENT": "agents", "PATTERN": "claims", "PATH": "claims", "KIND": "kinds"}
-FILES = frozenset({"PATTERN", "PATH"})
+LOOKED_UP = {
+    "AGENT": "agents",
+    "PATTERN": "claims",
+    "PATH": "claims",
+    "KIND": "kinds",
+    "TASK": "tasks",
+}
+FILES = frozenset({"PATTERN", "PATH", "FILE"})
 FOLDERS = frozenset({"DIR"})
 
 
@@ -88,10 +96,20 @@ def _values(args: Namespace) -> list[str]:
         with Session(args, timeout=0.5) as session:
             if args.values == "agents":
                 return [seen.agent.id for seen in session.project.agents.all(ended=False)]
+            if args.values == "tasks":
+                return [printable(name) for name in _tasks(session)]
             held, _ = session.project.claims.all()
             return sorted({printable(h.claim.pattern) for h in held})
     except DibsError:
         return []
+
+
+def _tasks(session: Session) -> list[str]:
+    """Return the tasks that are not finished, of the board and of the queue; settles nothing."""
+    from dibs.services.shelf import DONE
+
+    board = [task.stored.id for task in session.project.tasks.all()]
+    return [*board, *(task.name for task in session.project.queue.all() if task.state != DONE)]
 
 
 def grammar() -> Iterator[Words]:

@@ -143,6 +143,13 @@ def _take_late_patterns(args: argparse.Namespace, words: Sequence[str], extra: l
     return True
 
 
+def task_id(text: str) -> str:
+    """Return the id of a task of the board."""
+    from dibs.core.tasks import check_task_id
+
+    return check_task_id(text)
+
+
 def number(text: str) -> int:
     """Return a whole number from 1 on, such as a token."""
     if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:

@@ -51,7 +51,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--ttl", metavar="SPAN", help="life after a sign of life (5m)")
     parser.add_argument("--wait", metavar="SPAN", help="wait in the queue for up to so long")
     parser.add_argument("--reason", default="", metavar="TEXT", help="what for (the command)")
-    parser.add_argument("--task", default="", metavar="ID", help="the task that it belongs to")
+    parser.add_argument("--task", default="", metavar="TASK", help="the task that it belongs to")
     parser.add_argument("--literal", action="store_true", help="no character is special")
     parser.add_argument(
         "--on-lost", choices=("stop", "warn"), default="stop", help="when a claim is lost (stop)"

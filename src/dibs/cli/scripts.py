@@ -174,7 +174,7 @@ def _zsh_value(value: str, choices: Sequence[str]) -> str:
     if choices:
         return f"({' '.join(choices)})"
     if value in FILES:
-        return " _dibs_paths"
+        return " _dibs_paths" if value in LOOKED_UP else "_files"
     if value in FOLDERS:
         return "_files -/"
     return f" _dibs_values {LOOKED_UP[value]}" if value in LOOKED_UP else " "

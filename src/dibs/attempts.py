@@ -1,0 +1,140 @@
+"""A task that an agent works on, as a block in Python."""
+
+from __future__ import annotations
+
+from dibs.core.tasks import Status
+from dibs.errors import Fenced, NotFound
+from dibs.keeper import Keeper
+from dibs.services.taskvalues import QUEUE, TakenTask
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from dibs.api import Dibs
+    from dibs.core.tasks import Handoff, Task
+    from dibs.services.taskvalues import Stored
+
+
+class Attempt:
+    """A task that was taken. ``done``, ``fail`` or ``release`` say how it ended; late ones are ``Fenced``.
+
+    Inside the block a thread gives signs of life. Leaving it without a word gives the task back; an exception
+    that leaves it is told as the task's error.
+    """
+
+    def __init__(self, dibs: Dibs, taken: TakenTask) -> None:
+        self._dibs = dibs
+        claims = taken.granted.claims
+        self._keeper = Keeper(dibs.beat, min(claim.ttl for claim in claims) / 3)
+        self._ended = False
+        self.stored: Stored = taken.stored
+        self.token: int = taken.granted.token
+
+    @property
+    def task(self) -> Task:
+        """What the task's file says, as values."""
+        return self.stored.task
+
+    @property
+    def text(self) -> str:
+        """What the task's file says, as it stood when it was taken."""
+        return self.stored.text
+
+    def __enter__(self) -> Attempt:
+        self._keeper.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._keeper.stop()
+        if self._ended:
+            return
+        try:
+            if isinstance(error, Exception):
+                self.fail(f"{type(error).__name__}: {error}")
+            else:
+                self.release()
+        except Fenced:
+            if error is None:
+                raise
+
+    def done(
+        self,
+        summary: str = "",
+        *,
+        artefacts: Sequence[str] = (),
+        handoff: Handoff | None = None,
+        review: bool = False,
+    ) -> Stored:
+        """Finish the task; with ``review`` somebody else shall look at it first."""
+        tasks = self._dibs.project.tasks
+        if self.stored.place == QUEUE:
+            return self._end_in_queue(Status.DONE, summary)
+        return self._end(
+            lambda: tasks.done(
+                self._dibs.caller, self.stored.id, token=self.token, summary=summary,
+                artefacts=artefacts, handoff=handoff, review=review,
+            )
+        )  # fmt: skip
+
+    def fail(self, message: str) -> Stored:
+        """Say that the task went wrong; it waits for a retry."""
+        tasks, caller = self._dibs.project.tasks, self._dibs.caller
+        if self.stored.place == QUEUE:  # which knows no failure: the task is for the next one
+            return self._end_in_queue(Status.NEW)
+        return self._end(
+            lambda: tasks.fail(caller, self.stored.id, message=message, token=self.token)
+        )
+
+    def release(self) -> Stored:
+        """Give the task back."""
+        tasks, caller = self._dibs.project.tasks, self._dibs.caller
+        if self.stored.place == QUEUE:
+            return self._end_in_queue(Status.NEW)
+        return self._end(lambda: tasks.release(caller, self.stored.id, token=self.token))
+
+    def _end_in_queue(self, status: str, note: str = "") -> Stored:
+        """End a task of the queue of shell agents, which has no row on the board."""
+        queue, caller, id_ = self._dibs.project.queue, self._dibs.caller, self.stored.id
+        if status == Status.DONE:
+            queue.done(caller, id_, token=self.token, note=note)
+        else:
+            queue.release(caller, id_, token=self.token)
+        self._ended = True
+        return self.stored._replace(task=self.task._replace(status=status))
+
+    def _end(self, act: Callable[[], Stored]) -> Stored:
+        with self._dibs.project.board.settled(self._dibs.caller):
+            stored = act()
+        self._ended = True
+        return stored
+
+
+def take(
+    dibs: Dibs,
+    *,
+    roles: Sequence[str],
+    claim: bool | None,
+    ttl: object,
+    wait: object,
+    reason: str,
+    request_id: str,
+) -> Attempt | None:
+    """Take the next task of the board for an agent; None if there is none for it now."""
+    board = dibs.project.board
+    try:
+        answer = dibs.project.tasks.take(
+            dibs.caller, roles=roles, claim=claim, ttl=ttl, wait=wait, reason=reason,
+            request_id=request_id, around=lambda: board.settled(dibs.caller, writes=board.begun()),
+        )  # fmt: skip
+    except NotFound as empty:
+        if empty.code != "QUEUE_EMPTY":
+            raise
+        return None
+    return Attempt(dibs, answer) if isinstance(answer, TakenTask) else None

@@ -1,0 +1,141 @@
+"""``dibs task fmt``, ``validate`` and ``dibs doctor``: a drifted board is brought into line, without loss."""
+
+import os
+import stat
+
+import pytest
+
+DRIFTED = """\
+# from the old board
+title: Old one
+status: pending
+artifacts: [docs/a.md]   # the page
+priority: HIGH
+effort: 3h # mine
+"""
+
+
+@pytest.fixture
+def inbox(repo):
+    folder = repo / "work" / "inbox"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_fmt_brings_a_drifted_file_into_line_and_keeps_comments_and_own_keys(dibs, inbox):
+    path = inbox / "old.yaml"
+    path.write_text(DRIFTED)
+
+    check = dibs("task", "fmt", "--check")
+    before = path.read_text()
+    written = dibs("task", "fmt")
+
+    assert (check.status, before) == (65, DRIFTED)
+    assert check.out.endswith("1 file: 1 would change\n")
+    assert written.status == 0
+    text = path.read_text()
+    for line in ("# from the old board", "effort: 3h # mine", "artefacts: [docs/a.md]   # the page",
+                 "status: new", "priority: high"):  # fmt: skip
+        assert f"{line}\n" in text
+    assert dibs("task", "fmt").out == "1 file: none changed\n"
+    assert dibs("task", "validate", "--quiet").out == "1 file: nothing is wrong\n"
+    assert dibs("task", "ls", "--json").json["tasks"][0]["priority"] == "high"
+
+
+def test_fmt_leaves_a_file_alone_that_cannot_be_read(dibs, inbox):
+    (inbox / "bad.yaml").write_text("title: [\n")
+
+    answer = dibs("task", "fmt")
+
+    assert answer.status == 65
+    assert answer.out.startswith("left alone work/inbox/bad.yaml:2: ")
+    assert (inbox / "bad.yaml").read_text() == "title: [\n"
+
+
+def test_fmt_works_on_files_that_are_no_part_of_a_board(dibs, repo):
+    (repo / "x.yaml").write_text(DRIFTED)
+
+    assert dibs("task", "fmt", "x.yaml").status == 0
+    assert "status: new" in (repo / "x.yaml").read_text()
+    assert dibs("task", "fmt", "none.yaml").status == 65
+    assert dibs("task", "fmt", ".").status == 65
+    assert not (repo / "work" / "inbox" / "x.yaml").exists()
+
+
+def test_fmt_follows_no_link(dibs, repo, tmp_path):
+    outside = tmp_path / "outside.yaml"
+    outside.write_text(DRIFTED)
+    (repo / "x.yaml").symlink_to(outside)
+
+    assert dibs("task", "fmt", "x.yaml").status == 65
+    assert outside.read_text() == DRIFTED
+
+
+def test_validate_prints_lines_that_an_editor_can_jump_by(dibs, inbox):
+    (inbox / "x.yaml").write_text("title: a\npriority: soon\n")
+
+    answer = dibs("task", "validate")
+
+    assert answer.status == 65
+    assert answer.out.splitlines()[0].startswith("work/inbox/x.yaml:2: priority: ")
+    assert dibs("task", "validate", "work/inbox/x.yaml").out == answer.out
+
+
+def test_validate_of_a_file_in_a_subfolder_names_it_as_it_was_typed(dibs, inbox, monkeypatch):
+    (inbox / "x.yaml").write_text("title: a\npriority: soon\n")
+    monkeypatch.chdir(inbox)
+
+    assert dibs("task", "validate", "x.yaml").out.startswith("x.yaml:2: ")
+    assert dibs("task", "validate").out.startswith("x.yaml:2: ")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_a_file_that_may_not_be_read_is_told(dibs, inbox):
+    (inbox / "x.yaml").write_text("title: a\n")
+    (inbox / "x.yaml").chmod(0)
+
+    assert dibs("task", "validate").status == 65
+    (inbox / "x.yaml").chmod(stat.S_IRUSR | stat.S_IWUSR)
+
+
+def test_doctor_says_what_is_wrong_and_fix_settles_what_can_be(dibs, repo):
+    id_ = dibs("task", "new", "Audit", "--json").json["created"][0]["id"]
+    file = repo / "work" / "inbox" / f"{id_}.yaml"
+    text = file.read_text()
+    file.unlink()
+
+    sick = dibs("doctor")
+    mended = dibs("doctor", "--fix", "--json")
+
+    assert sick.status == 65
+    assert f"{id_}" in "".join(sick.out.split())
+    assert sick.out.splitlines()[-1].startswith("not well: 1 to settle")
+    assert mended.status == 0
+    assert mended.json["well"]
+    assert any(id_ in line for line in mended.json["done"])
+    assert file.read_text() == text
+
+
+def test_a_file_that_was_moved_to_a_wrong_folder_stands_aside_and_leaves_nothing_else(dibs, repo):
+    id_ = dibs("task", "new", "Audit", "--json").json["created"][0]["id"]
+    name = f"{id_}.yaml"
+    (repo / "work" / "inbox" / name).rename(repo / "work" / "done" / name)
+
+    listed = dibs("task", "ls")
+    found = dibs("doctor", "--json").json["findings"]
+
+    assert f"set aside work/done/{name}:" in listed.out
+    assert [f["what"] for f in found if f["part"] == "board"] == ["TASK_MISMATCH"]
+    assert [path.name for path in (repo / "work").rglob(f"{id_}*")] == [name]
+    (repo / "work" / "done" / name).rename(repo / "work" / "inbox" / name)
+    assert "set aside" not in dibs("task", "ls").out
+
+
+def test_a_file_that_is_gone_is_put_back_and_that_is_told(dibs, repo):
+    id_ = dibs("task", "new", "Audit", "--json").json["created"][0]["id"]
+    (repo / "work" / "inbox" / f"{id_}.yaml").unlink()
+
+    answer = dibs("task", "ls")
+
+    assert f"{id_}.yaml was gone and is restored" in answer.err
+    assert dibs("task", "ls").err == ""

@@ -1,0 +1,141 @@
+"""The board among processes, clones and engines, through the real command."""
+
+import json
+import subprocess
+
+import pytest
+
+from .conftest import PROGRAM
+
+
+def run(folder, *words):
+    done = subprocess.run(
+        [*PROGRAM, *words], cwd=folder, capture_output=True, text=True, check=False, timeout=60
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def answer(folder, *words):
+    status, out, err = run(folder, *words, "--json")
+    assert status == 0, (words, out, err)
+    return json.loads(out)
+
+
+def git(folder, *words):
+    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture(params=["git", "redis"])
+def clones(request, tmp_path, monkeypatch):
+    """Two clones of one repository that share a store, as on two machines."""
+    remote = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", remote], check=True)
+    url = "git:origin" if request.param == "git" else request.getfixturevalue("redis_url")
+    monkeypatch.setenv("DIBS_ENGINE", url)
+    folders = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        subprocess.run(["git", "clone", "-q", remote, folder], check=True, capture_output=True)
+        folders.append(folder)
+    return folders
+
+
+def test_two_clones_share_one_board_and_each_shows_it_in_its_files(clones):
+    one, two = clones
+    made = answer(one, "task", "new", "Audit the docs", "--agent", "lead")["created"][0]["id"]
+
+    taken = answer(two, "task", "take", "--agent", "bob")
+    refused = run(one, "task", "take", "--agent", "carol")
+
+    assert taken["task"]["id"] == made
+    assert refused[0] == 3
+    assert (two / "work" / "assigned" / "bob" / f"{made}.yaml").exists()
+    assert (one / "work" / "assigned" / "bob" / f"{made}.yaml").exists()
+    assert not (one / "work" / "inbox" / f"{made}.yaml").exists()
+    answer(two, "task", "done", made, "--summary", "fine", "--agent", "bob")
+    answer(one, "task", "ls")
+    texts = [(clone / "work" / "done" / f"{made}.yaml").read_text() for clone in clones]
+    assert texts[0] == texts[1]
+    assert 'summary: "fine"' in texts[0]
+
+
+def test_a_file_that_a_hand_put_into_one_clone_is_taken_in_the_other(clones):
+    one, two = clones
+    (one / "work" / "inbox").mkdir(parents=True)
+    (one / "work" / "inbox" / "audit.yaml").write_text("title: Audit\n")
+    answer(one, "task", "ls")
+
+    assert answer(two, "task", "take", "--agent", "bob")["task"]["id"] == "audit"
+
+
+def test_processes_that_take_at_once_each_get_another_task(repo, start):
+    (repo / "b.yaml").write_text("".join(f"- title: word{n} thing{n}\n" for n in range(5)))
+    made = answer(repo, "task", "import", "b.yaml")["created"]
+
+    takers = [start("task", "take", "--json", "--agent", f"a{n}") for n in range(6)]
+    outs = [(taker.communicate(timeout=60)[0], taker.returncode) for taker in takers]
+
+    taken = [json.loads(out)["task"]["id"] for out, status in outs if status == 0]
+    assert sorted(taken) == sorted(task["id"] for task in made)
+    assert sorted(status for _, status in outs) == [0] * 5 + [3]
+
+
+def test_who_waits_gets_the_task_that_is_made_meanwhile(repo, start):
+    waiter = start("task", "take", "--wait", "30s", "--json", "--agent", "bob")
+    while "task" not in run(repo, "status", "--json")[1].partition('"queue"')[2]:
+        assert waiter.poll() is None
+
+    made = answer(repo, "task", "new", "Audit")["created"][0]["id"]
+
+    assert json.loads(waiter.communicate(timeout=60)[0])["task"]["id"] == made
+
+
+def test_all_worktrees_of_a_clone_share_the_folder_of_the_main_one(repo):
+    git(
+        repo,
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x@y",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "a",
+    )
+    git(repo, "worktree", "add", "-q", "../side")
+    side = repo.parent / "side"
+
+    made = answer(side, "task", "new", "Audit", "--artefact", "docs/")["created"][0]
+
+    assert (repo / "work" / "inbox" / f"{made['id']}.yaml").exists()
+    assert not (side / "work").exists()
+    assert run(side, "task", "take", "--agent", "bob")[1].splitlines()[1].strip() == (
+        f"../repo/work/assigned/bob/{made['id']}.yaml"
+    )
+
+
+def test_tasks_come_from_standard_input(repo, start):
+    maker = start("task", "import", "-", "--json", stdin=subprocess.PIPE)
+
+    out, _ = maker.communicate("title: Eins\n---\ntitle: Zwei\n", timeout=60)
+
+    assert [task["title"] for task in json.loads(out)["created"]] == ["Eins", "Zwei"]
+
+
+def test_a_board_whose_remote_is_away_is_still_shown_and_its_files_stay(tmp_path, clones, request):
+    if "git" not in request.node.name:
+        pytest.skip("only git answers from what was last seen")
+    one, _ = clones
+    made = answer(one, "task", "new", "Audit")["created"][0]["id"]
+    (tmp_path / "remote.git").rename(tmp_path / "away.git")
+    (one / "work" / "inbox" / "by-hand.yaml").write_text("title: By hand\n")
+
+    status, out, err = run(one, "task", "ls", "--json")
+
+    assert (status, [task["id"] for task in json.loads(out)["tasks"]]) == (0, [made])
+    assert "as_of" in json.loads(out)
+    assert "files are not taken in now" in err
+    assert run(one, "task", "take", "--agent", "bob")[0] == 69
+    (tmp_path / "away.git").rename(tmp_path / "remote.git")
+    assert {task["id"] for task in answer(one, "task", "ls")["tasks"]} == {made, "by-hand"}

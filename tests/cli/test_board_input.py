@@ -1,0 +1,281 @@
+"""Bad input for the board, row by row of the catalogue, through files and through the command.
+
+Each wrong file is set aside with its code, and its line where it has one; it is not handed out, it stays as
+it is, and the board goes on without it.
+"""
+
+import os
+
+import pytest
+
+NAME = "2025-11-23T1430-any-a.yaml"
+
+
+@pytest.fixture
+def board(dibs, repo):
+    """A board with one good task that anybody can take."""
+    made = dibs("task", "new", "A good task", "--slug", "good", "--json").json["created"][0]["id"]
+
+    class Board:
+        folder = repo / "work"
+        good = made
+
+        def put(self, content, name=NAME, place="inbox"):
+            path = self.folder / place / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+            return path
+
+        def findings(self):
+            answer = dibs("task", "validate", "--quiet", "--json")
+            assert answer.status == (65 if answer.json["findings"] else 0)
+            return answer.json["findings"]
+
+        def take(self, agent="bob"):
+            answer = dibs("task", "take", "--json", agent=agent)
+            return answer.json["task"]["id"] if answer.status == 0 else None
+
+    return Board()
+
+
+DEEP = "a:\n" + "".join(" " * (n + 1) + "a:\n" for n in range(21)) + " " * 23 + "b: 1\n"
+
+WRONG_FILES = [
+    (67, "title: !!python/object/apply:os.system [echo]\n", "YAML_TAG", 1),
+    (67, "title: x\nnote: !custom y\n", "YAML_TAG", 2),
+    (68, "title: &x a\nnote: *x\n", "YAML_ALIAS", 1),
+    (68, "title: a\ncontext:\n  <<: {a: b}\n", "YAML_ALIAS", 3),
+    (69, "title: a\npriority: low\ntitle: b\n", "YAML_DUPLICATE", 3),
+    (70, "title: a\ncontext:\n\tnotes: b\n", "YAML_SYNTAX", 3),
+    (70, b"title: a\r\n", "YAML_SYNTAX", 1),
+    (70, b"\xef\xbb\xbftitle: a\n", "YAML_SYNTAX", 1),
+    (70, "title: a\n".encode("utf-16"), "YAML_SYNTAX", 1),
+    (70, b"title: a\nnote: \xe9\n", "YAML_SYNTAX", 2),
+    (70, b"title: a\x00b\n", "YAML_SYNTAX", 1),
+    (70, b"title: a\x0cb\n", "YAML_SYNTAX", 1),
+    (71, "title: a\n---\ntitle: b\n", "YAML_SHAPE", 2),
+    (71, "", "YAML_SHAPE", 1),
+    (71, "- title: a\n", "YAML_SHAPE", 1),
+    (71, "just words\n", "YAML_SHAPE", 1),
+    (73, "title: a\nnote: |\n" + "  x\n" * (64 * 1024 + 1), "LIMIT", None),
+    (73, DEEP, "LIMIT", None),
+    (73, "title: a\nnotes:\n" + "- b\n" * 10_001, "LIMIT", None),
+    (73, "title: " + "a" * (100 * 1024) + "\n", "LIMIT", 1),
+    (74, "id: 2025-11-23T1430-any-b\ntitle: a\n", "TASK_MISMATCH", 1),
+    (74, "title: a\nstatus: in_progress\nagent: bob\n", "TASK_MISMATCH", None),
+    (77, "title: a\nstatus: nonsense\n", "TASK_TRANSITION", 2),
+    (78, "title: a\ncontext:\n  dependencies: [2025-11-23T1430-any-a]\n", "TASK_DEPENDENCY", None),
+    (79, "title: a\nartefacts: [../../etc/passwd]\n", "PATH_ESCAPE", 2),
+    (79, "title: a\nartefacts:\n  - ok\n  - /etc/passwd\n", "PATH_ESCAPE", 4),
+    (80, 'title: a\nagent: ".."\n', "AGENT_ID", 2),
+    (81, 'title: a\ncreated_at: "99999-01-01T00:00:00Z"\n', "TASK_TIME", 2),
+    (81, 'title: a\ncreated_at: "2025-11-23T15:45:00"\n', "TASK_TIME", 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "content", "code", "line"), WRONG_FILES, ids=lambda v: v if isinstance(v, int) else ""
+)
+def test_a_wrong_file_is_set_aside_with_its_code_and_line(board, dibs, row, content, code, line):
+    path = board.put(content)
+    before = path.read_bytes()
+
+    findings = board.findings()
+
+    assert {(f["file"], f["code"]) for f in findings} == {(f"work/inbox/{NAME}", code)}
+    if line is not None:
+        assert findings[0]["line"] == line
+    assert path.read_bytes() == before
+    assert NAME.removesuffix(".yaml") not in {
+        t["id"] for t in dibs("task", "ls", "--ready", "--json").json["tasks"]
+    }
+    assert board.take() == board.good
+    assert board.take("carol") is None
+
+
+@pytest.mark.parametrize(("row", "content", "code", "line"), [w for w in WRONG_FILES if w[0] < 74])
+def test_a_file_that_is_named_is_checked_the_same(dibs, repo, row, content, code, line):
+    path = repo / NAME
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    answer = dibs("task", "validate", NAME)
+
+    assert answer.status == 65
+    assert answer.out.startswith(f"{NAME}:{line or ''}")
+    assert dibs("task", "validate", NAME, "--json").json["findings"][0]["code"] == code
+
+
+def test_row_72_words_that_yaml_takes_for_other_things_stay_words(board, dibs):
+    board.put("title: a\nagent: no\nversion: 1.10\nmode: 12:30\n", "12-30.yaml")
+
+    assert board.findings() == []
+    shown = dibs("task", "show", "12-30", "--json").json["task"]
+    assert (shown["agent"], shown["mode"]) == ("no", "12:30")
+
+
+@pytest.mark.parametrize(
+    ("place", "content"),
+    [
+        ("done", "title: a\nstatus: new\n"),
+        ("assigned/bob", "title: a\nstatus: assigned\nagent: carol\n"),
+        ("assigned/bob", "title: a\nstatus: new\nagent: bob\n"),
+    ],
+)
+def test_row_74_state_and_folder_must_agree(board, place, content):
+    board.put(content, place=place)
+
+    (finding,) = board.findings()
+
+    assert finding["code"] == "TASK_MISMATCH"
+    assert finding["file"] == f"work/{place}/{NAME}"
+
+
+def test_row_75_of_two_files_of_one_task_the_known_one_counts_and_both_stay(board, dibs):
+    known = board.folder / "inbox" / f"{board.good}.yaml"
+    other = board.put("title: an impostor\nstatus: done\n", known.name, "done")
+
+    codes = {finding["code"] for finding in board.findings()}
+
+    assert "TASK_DUPLICATE" in codes
+    assert known.exists()
+    assert other.read_text() == "title: an impostor\nstatus: done\n"
+    assert board.take() == board.good
+    assert dibs("doctor").status == 65
+
+
+@pytest.mark.parametrize(
+    "name", ["-rf.yaml", "a;rm.yaml", "..yaml", "con.yaml", "a" * 200 + ".yaml", "a\nb.yaml"]
+)
+def test_row_76_a_name_that_is_no_id_is_refused(board, name):
+    path = board.put("title: a\n", name)
+
+    (finding,) = board.findings()
+
+    assert (finding["code"], finding["file"]) == ("TASK_NAME", f"work/inbox/{name}")
+    assert path.exists()
+    assert board.take() == board.good
+
+
+def test_row_76_names_on_the_command_line_are_refused_in_one_line(board, dibs):
+    for id_ in ("../x", "a;rm", "con", "a" * 200, "a\nb", ""):
+        for verb in (["show"], ["cancel", "--reason", "x"], ["start"], ["graph"]):
+            answer = dibs("task", verb[0], id_, *verb[1:])
+            assert answer.status == 65, (verb, id_)
+            assert answer.err.count("\n") == 1
+        for word in ("done", "release"):  # a name in the queue of shell agents may be odder
+            answer = dibs("task", word, id_)
+            assert answer.status in {6, 65}
+            assert answer.err.count("\n") == 1
+
+
+def test_row_77_a_move_that_the_table_does_not_have_names_those_that_it_has(board, dibs):
+    answer = dibs("task", "retry", board.good, "--json")
+
+    assert answer.status == 65
+    assert answer.json["error"]["code"] == "TASK_TRANSITION"
+    assert "take" in answer.json["error"]["hint"]
+
+
+def test_row_77_done_by_hand_back_to_assigned_is_refused(board, dibs):
+    dibs("task", "take", agent="bob")
+    dibs("task", "done", board.good, agent="bob")
+    done = board.folder / "done" / f"{board.good}.yaml"
+    text = done.read_text().replace("status: done", "status: assigned")
+    target = board.put(text, done.name, "assigned/bob")
+    done.unlink()
+
+    (finding,) = board.findings()
+
+    assert finding["code"] == "TASK_TRANSITION"
+    assert target.read_text() == text
+
+
+@pytest.mark.parametrize("needed", ["2020-01-01T0000-any-nothing", "SELF"])
+def test_row_78_a_dependency_that_cannot_be_met_is_refused_by_new(dibs, board, needed):
+    answer = dibs("task", "new", "More", "--needs", needed, "--json")
+
+    assert answer.status == 65
+    assert answer.json["error"]["code"] == "TASK_DEPENDENCY"
+
+
+def test_row_78_a_circle_by_hand_is_told_with_its_path(board):
+    board.put("title: a\ndependencies: [b]\n", "a.yaml")
+    board.put("title: b\ndependencies: [a]\n", "b.yaml")
+
+    findings = [f for f in board.findings() if f["code"] == "TASK_DEPENDENCY"]
+
+    assert any("a -> b -> a" in finding["message"] for finding in findings)
+    assert board.take() == board.good
+    assert board.take("carol") is None
+
+
+def test_row_79_artefacts_outside_of_the_repository_are_refused_by_every_verb(board, dibs):
+    dibs("task", "take", agent="bob")
+    for words in (
+        ["new", "More", "--artefact", "../x"],
+        ["new", "More", "--artefact", "/etc/passwd"],
+        ["done", board.good, "--artefact", "../x"],
+        ["done", board.good, "--next", "carol", "--next-artefact", "../../x"],
+    ):
+        answer = dibs("task", *words, "--json", agent="bob")
+        assert answer.status == 65, words
+        assert answer.json["error"]["code"].startswith("PATH"), words
+
+
+def test_row_80_a_path_is_no_agent(board, dibs):
+    dibs("task", "take", agent="bob")
+    for words in (
+        ["new", "More", "--for", ".."],
+        ["reassign", board.good, "--to", "../x"],
+        ["done", board.good, "--next", "../../x"],
+    ):
+        answer = dibs("task", *words, "--json", agent="bob")
+        assert answer.status == 65, words
+        assert answer.json["error"]["code"] == "AGENT_ID", words
+
+
+def test_row_81_completed_before_started_is_refused(board):
+    board.put(
+        "title: a\nstatus: done\nagent: bob\nstarted_at: '2025-11-23T15:45:00Z'\n"
+        "completed_at: '2025-11-23T15:44:00Z'\nresult:\n  summary: s\n",
+        place="done",
+    )
+
+    assert [finding["code"] for finding in board.findings()] == ["TASK_TIME"]
+
+
+def test_row_82_what_is_no_plain_file_is_no_task(board):
+    inbox = board.folder / "inbox"
+    (inbox / "link.yaml").symlink_to(inbox / f"{board.good}.yaml")
+    os.mkfifo(inbox / "pipe.yaml")
+    (inbox / "folder.yaml").mkdir()
+
+    findings = board.findings()
+
+    assert {(f["file"].rpartition("/")[2], f["code"]) for f in findings} == {
+        ("link.yaml", "TASK_KIND"),
+        ("pipe.yaml", "TASK_KIND"),
+        ("folder.yaml", "TASK_KIND"),
+    }
+    assert board.take() == board.good
+
+
+def test_row_83_a_temporary_file_is_passed_over(board, dibs):
+    board.put("title: half", ".dibs-0123.tmp")
+    board.put("title: half", "x.yaml.tmp")
+
+    assert board.findings() == []
+    assert len(dibs("task", "ls", "--json").json["tasks"]) == 1
+
+
+def test_row_84_keys_of_their_own_are_kept_byte_for_byte_and_only_noted(board, dibs):
+    board.put("title: a\n# why\nestimate:   {hours: 3}  # roughly\n")
+
+    noted = dibs("task", "validate", "--json")
+
+    assert noted.status == 0
+    assert [(f["fatal"], f["field"]) for f in noted.json["findings"]] == [(False, "estimate")]
+    board.take()
+    board.take("carol")
+    (path,) = board.folder.rglob(NAME)
+    assert "# why\nestimate:   {hours: 3}  # roughly\n" in path.read_text()

@@ -1,0 +1,165 @@
+"""``dibs orchestrate``: once, and for as long as somebody watches."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+import pytest
+from tests.cli.conftest import PROGRAM
+
+EMPTY = "Coordinator cycle: 0 assigned, 0 follow-ups, 0 timeouts, 0 conflicts, 0 archived\n"
+
+
+def drop(repo, stem="2025-11-23T1430-curator-audit", text="agent: curator\nstatus: new\n"):
+    path = repo / "work" / "inbox" / f"{stem}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"id: {stem}\n{text}")
+    return path
+
+
+class Watcher:
+    """A process that watches, and the lines that it says."""
+
+    def __init__(self, *words, **options):
+        self.process = subprocess.Popen(
+            [*PROGRAM, "orchestrate", "--watch", *words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+        )  # fmt: skip
+
+    def line(self):
+        return self.process.stdout.readline()
+
+    def end(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=20)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def watch():
+    started = []
+
+    def begin(*words, **options):
+        started.append(Watcher(*words, **options))
+        return started[-1]
+
+    yield begin
+    for watcher in started:
+        if watcher.process.poll() is None:
+            watcher.process.kill()
+        watcher.process.communicate()
+
+
+def test_one_cycle_is_one_line(dibs, repo):
+    drop(repo)
+
+    assert dibs("orchestrate").out == EMPTY.replace("0 assigned", "1 assigned")
+    assert dibs("orchestrate", "--once").out == EMPTY
+
+
+def test_json_tells_everything_that_happened(dibs, repo):
+    drop(repo)
+    drop(repo, "2025-11-23T1431-curator-bad", "agent: curator\nstatus: neww\n")
+
+    told = dibs("orchestrate", "--json").json
+
+    assert told["assigned"] == ["2025-11-23T1430-curator-audit"]
+    assert told["accepted"] == ["2025-11-23T1430-curator-audit"]
+    assert [(one["file"], one["line"], one["field"]) for one in told["set_aside"]] == [
+        ("work/inbox/2025-11-23T1431-curator-bad.yaml", 3, "status")
+    ]
+    assert told["timeouts"] == told["conflicts"] == told["archived"] == []
+
+
+def test_a_file_that_is_set_aside_is_told_with_its_reason(dibs, repo):
+    drop(repo, text="agent: curator\nstatus: neww\n")
+
+    out = dibs("orchestrate").out
+
+    assert out.startswith(EMPTY.removesuffix("\n") + ", 1 set aside\n")
+    assert "inbox/2025-11-23T1430-curator-audit.yaml" in out
+    assert "neww" in out
+
+
+def test_hostile_text_is_shown_escaped(dibs, repo):
+    drop(repo, text='agent: curator\nstatus: "\\e[31mnew"\n')
+
+    out = dibs("orchestrate").out
+
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    "words", [("--once", "--watch"), ("--every", "1s"), ("--watch", "--every", "nonsense")]
+)
+def test_options_that_make_no_sense_are_refused_before_anything_is_made(dibs, repo, words):
+    answer = dibs("orchestrate", *words)
+
+    assert answer.status in {64, 65}
+    assert not (repo / "work").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_watcher_meets_a_dropped_file_and_ends_in_order(repo, watch, number):
+    watcher = watch()
+    assert watcher.line() == EMPTY
+
+    drop(repo)
+
+    assert watcher.line() == EMPTY.replace("0 assigned", "1 assigned")
+    status, out, err = watcher.end(number)
+    assert status == (0 if number == signal.SIGINT else 128 + number)
+    assert (out, err) == ("", "")
+
+
+@pytest.mark.slow
+def test_a_watcher_without_watchfiles_looks_every_now_and_then(repo, watch, tmp_path):
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "watchfiles.py").write_text("raise ImportError\n")
+    path = f"{hidden}{os.pathsep}{os.environ['PYTHONPATH']}"
+    watcher = watch("--every", "1s", env={**os.environ, "PYTHONPATH": path})
+    watcher.line()
+
+    drop(repo)
+
+    assert watcher.line() == EMPTY.replace("0 assigned", "1 assigned")
+    watcher.end()
+
+
+@pytest.mark.slow
+def test_a_watcher_says_nothing_of_cycles_that_did_nothing(repo, watch, dibs):
+    drop(repo, text="agent: curator\nstatus: neww\n")
+    watcher = watch("--every", "1s")
+    assert watcher.line().endswith("1 set aside\n")
+    assert "neww" in watcher.line()
+    for _ in range(5):
+        dibs("claim", "a.txt", agent="bob")
+        dibs("release", "a.txt", agent="bob")
+
+    status, out, _ = watcher.end()
+
+    assert (status, out) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_watcher_survives_a_store_that_goes_away(repo, watch, tmp_path):
+    from tests.servers import RedisServer
+
+    with RedisServer(tmp_path / "redis") as server:
+        environ = {**os.environ, "DIBS_ENGINE": server.url, "DIBS_PROJECT": "yard"}
+        watcher = watch("--every", "1s", env=environ)
+        watcher.line()
+        server.stop()
+        assert "trying again" in watcher.process.stderr.readline()
+        server.start()
+
+        drop(repo)
+
+        assert watcher.line() == EMPTY.replace("0 assigned", "1 assigned")
+        status, _, err = watcher.end()
+    assert status == 0
+    assert "trying again" not in err
