@@ -216,6 +216,17 @@ def test_a_move_that_the_status_does_not_bear_out_stands_aside_until_it_is_undon
     world.consistent()
 
 
+def test_a_refused_move_brings_no_second_file_while_another_task_is_taken_in(world):
+    assigned(world)
+    world.sh(f"mv assigned/curator/{DROPPED}.yaml done/")
+    world.write("inbox/other.yaml", task("other"))
+
+    assert codes(world.settle()) == {f"done/{DROPPED}": "TASK_MISMATCH"}
+
+    assert world.files() == [f"done/{DROPPED}.yaml", "inbox/other.yaml"]
+    assert codes(world.settle()) == {f"done/{DROPPED}": "TASK_MISMATCH"}
+
+
 def test_a_done_task_is_not_taken_back_by_hand(world):
     drop(world)
     world.take("curator")

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: From how many tasks on the whole index is decoded at once.
 MANY = 100
+#: Why a second file of a task stands aside.
+DUPLICATE = "TASK_DUPLICATE"
 #: The version of what cannot be a task's file at all.
 NOT_A_TASK = -1
 
@@ -104,11 +106,20 @@ class Settling:
         index.behind.clear()
         rows = {i.lower(): row for i, row in self._tasks.stored(keys.values()).items()}
         self._prepare(len(keys))
-        for key in sorted(keys):
+        for key in sorted(keys.keys() - self._stand_aside(rows)):
             self._one(keys[key], rows.get(key), _Happened([], [], row_changed=True))
         self._flush()
 
     # -- what is looked at
+
+    def _stand_aside(self, rows: dict[str, Stored]) -> set[str]:
+        """Return the tasks whose own file stands aside: while the row stays as it is, it needs no second one."""
+        found = set()
+        for path, aside in self._files.index.asides.items():
+            key = stem(path.rpartition("/")[2]).lower()
+            if key in rows and rows[key].version == aside.version and aside.code != DUPLICATE:
+                found.add(key)
+        return found
 
     def _review(self, fresh: dict[str, list[tuple[str, str]]], ids: dict[str, str]) -> None:
         """Forget reasons whose file is gone; judge a file again when anything happened to its task."""
@@ -211,7 +222,7 @@ class Settling:
                 self._remove(copy)
             else:
                 message = f"task {row.id} lies in {row.place} as well; that file counts"
-                self._files.set_aside(copy, row.version, code="TASK_DUPLICATE", message=message)
+                self._files.set_aside(copy, row.version, code=DUPLICATE, message=message)
         return home
 
     def _moved_by_hand(self, row: Stored, copy: Copy, was_at: str) -> bool:
@@ -242,7 +253,7 @@ class Settling:
         copies.sort(key=lambda copy: copy.path)
         for copy in copies[1:]:
             message = f"task {id_} lies in {copies[0].place} as well; that file counts"
-            self._files.set_aside(copy, 0, code="TASK_DUPLICATE", message=message)
+            self._files.set_aside(copy, 0, code=DUPLICATE, message=message)
         for copy in copies[:1]:
             self._hand_in(id_, copy, 0, 0)
 

@@ -62,6 +62,6 @@ def by_people(text: str) -> set[str]:
     for line in text.split("\n"):
         if line[:1] not in {"", " ", "-", "#"}:
             theirs = line.partition(":")[0] not in _WRITTEN
-        if theirs:
+        if theirs and line:
             found.add(line)
     return found
