@@ -9,6 +9,8 @@ from tests.services.boards import HUMAN, World, task
 
 from dibs.core.agents import Caller
 from dibs.core.findings import Level
+from dibs.errors import BadInput
+from dibs.services.taskvalues import TakenTask
 from dibs.workdir.disk import Disk
 
 
@@ -244,13 +246,57 @@ def test_a_command_goes_on_although_the_file_was_spoiled_and_the_spoiled_text_is
     world.sh(f"echo '}}{{ my only notes' >> inbox/{DROPPED}.yaml")
     assert codes(world.settle()) == {f"inbox/{DROPPED}": "YAML_SYNTAX"}
 
-    world.take("curator")
+    with world.board.settled(HUMAN):
+        world.tasks.reassign(HUMAN, DROPPED, to="writer")
     settled = world.settle()
 
     assert codes(settled) == {}
     kept = os.listdir(world.path / "work/collaboration/set-aside")
     assert "my only notes" in world.read(f"collaboration/set-aside/{kept[0]}")
     world.consistent()
+
+
+SPOILED = f"assigned/curator/{DROPPED}.yaml"
+
+
+@pytest.mark.parametrize("harm", ["echo 'a: [b' >>", "ln -sf /etc/hostname", "chmod 000"])
+def test_a_task_whose_file_is_spoiled_is_handed_to_nobody_until_it_is_put_right(world, harm):
+    assigned(world)
+    good = world.read(SPOILED)
+    world.sh(f"{harm} {SPOILED}")
+
+    assert not isinstance(world.take("curator"), TakenTask)
+    with world.board.settled(HUMAN), pytest.raises(BadInput, match="stands aside") as refused:
+        world.tasks.start(HUMAN, DROPPED)
+    assert refused.value.code == "TASK_ASIDE"
+    shown = world.tasks.show(DROPPED)
+    assert (shown.state, shown.ready) == ("blocked", False)
+    assert SPOILED in shown.why[0]
+
+    world.sh(f"rm -f {SPOILED}")
+    world.write(SPOILED, good)
+    assert isinstance(world.take("curator"), TakenTask)
+    world.consistent()
+
+
+def test_a_task_whose_spoiled_file_is_removed_is_handed_out_again(world):
+    assigned(world)
+    world.sh(f"echo 'a: [b' >> {SPOILED}")
+    world.settle()
+    world.sh(f"rm {SPOILED}")
+
+    assert isinstance(world.take("curator"), TakenTask)
+    world.consistent()
+
+
+def test_a_task_whose_spoiled_file_is_corrected_to_another_text_is_handed_out_again(world):
+    assigned(world)
+    world.sh(f"echo 'a: [b' >> {SPOILED}")
+    world.settle()
+    world.sh(f"sed -i 's/a: .b/a: b/' {SPOILED}")
+
+    assert isinstance(world.take("curator"), TakenTask)
+    assert "a: b" in world.read(SPOILED)
 
 
 def test_while_somebody_works_on_it_only_the_content_is_changed_by_hand(world):
@@ -301,7 +347,8 @@ def test_a_file_that_was_a_task_and_is_a_link_now_is_not_followed(world, tmp_pat
     world.sh(f"rm inbox/{DROPPED}.yaml && ln -s {tmp_path}/precious inbox/{DROPPED}.yaml")
 
     assert codes(world.settle()) == {f"inbox/{DROPPED}": "TASK_KIND"}
-    world.take("curator")
+    with world.board.settled(HUMAN):
+        world.tasks.reassign(HUMAN, DROPPED, to="writer")
     world.settle()
 
     assert (tmp_path / "precious").read_text() == "keep me\n"

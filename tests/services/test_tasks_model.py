@@ -163,7 +163,7 @@ class BoardModel(RuleBasedStateMachine):
         def fresh(book):
             marks = {}
             for row in taskrows.every(book):
-                ready = taskrows._ready_for(book, row.task)
+                ready = taskrows._ready_for(book, row)
                 assert ready == row.ready, row.id
                 marks |= taskrows._marks(row)
             return marks

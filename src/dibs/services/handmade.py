@@ -14,10 +14,11 @@ from dibs.core.taskgraph import unmet
 from dibs.core.tasks import FINISHED, OPEN, TRANSITIONS, Status, Task, next_statuses
 from dibs.core.values import Record
 from dibs.errors import BadInput
-from dibs.services.presence import arrive
+from dibs.services.presence import arrive, role_of
 from dibs.services.taskattempts import live_claim, no_attempt
 from dibs.services.taskmaking import filled_in, needs_of
 from dibs.services.taskrows import digest, load, past, status_of
+from dibs.services.taskrows import hold_back as hold
 from dibs.services.tasktexts import Teller, moment, place_of
 from dibs.services.taskvalues import Stored, Verdict
 from dibs.taskfile.reading import late_times
@@ -94,6 +95,18 @@ def accept(desk: Desk, book: Book, caller: Caller, hand_made: Sequence[HandMade]
             _forget_refusal(book, made.id)
             verdicts.append(Verdict(made.id, made.place, stored))
     return verdicts
+
+
+def hold_back(book: Book, caller: Caller, reasons: Mapping[str, str]) -> None:
+    """Keep tasks from being handed out whose files stand aside, each for its reason; an empty one ends that."""
+    for id_, why in reasons.items():
+        row = load(book, id_)
+        if row is None or row.aside == why or row.task.status not in OPEN:
+            continue
+        if hold(book, row, why).ready:
+            # Whoever waits for a task is woken by an entry.
+            said = f"the file of {row.id} is in line again"
+            book.emit(caller.id, role_of(book, caller.id), Kind.TASK_EDITED, said, task=row.id)
 
 
 def _accepted(batch: _Batch, made: HandMade) -> Stored:
@@ -181,7 +194,8 @@ def _write_edit(batch: _Batch, made: HandMade, old: Stored, after: Task) -> Stor
     text = edit(made.reading.text, changes_for(made.reading.task, after))
     if text == old.text and after == old.task:
         return old
-    new = old._replace(task=after, text=text, place=place_of(after), **_standing(old, after))
+    new = old._replace(task=after, text=text, place=place_of(after), aside="")
+    new = new._replace(**_standing(old, after))
     moved = after.status != old.task.status
     kind = Kind.TASK_EDITED
     if moved:

@@ -74,6 +74,8 @@ class Settling:
         self._hands: list[_Hand] = []
         self._wanted: list[_Wanted] = []
         self._places: dict[str, list[str]] | None = None
+        #: Whether a task was held back for its file.
+        self._held = False
         self.done = Settled([], [], [], 0, [])
 
     def run(self, sight: Sight, changed: Iterable[str]) -> Settled:
@@ -87,6 +89,7 @@ class Settling:
         self._review(fresh, ids)
         if ids:
             rows = {i.lower(): row for i, row in self._tasks.stored(ids.values()).items()}
+            self._held = any(row.aside for row in rows.values())
             self._prepare(len(ids))
             for key in sorted(ids):
                 happened = _Happened(fresh.get(key, []), gone.get(key, []), key in moved)
@@ -97,6 +100,7 @@ class Settling:
         for odd in sight.odd:
             copy = Copy(odd.place, odd.name, odd.mark, "")
             self._files.set_aside(copy, NOT_A_TASK, odd.code, odd.message)
+        self._hold_back({*ids, *_by_id((odd.place, odd.name) for odd in sight.odd)})
         return self.done._replace(aside=asides_of(index))
 
     def project(self, ids: Iterable[str]) -> None:
@@ -111,6 +115,22 @@ class Settling:
         self._flush()
 
     # -- what is looked at
+
+    def _hold_back(self, keys: set[str]) -> None:
+        """Let nobody be handed a task whose file stands aside, and end that when it does no more."""
+        if not keys or self._caller is None:
+            return
+        reasons = {}
+        for path, aside in self._files.index.asides.items():
+            if aside.code != DUPLICATE:
+                where = f"{path}:{aside.line}" if aside.line else path
+                key = stem(path.rpartition("/")[2]).lower()
+                reasons[key] = f"its file {where} stands aside ({aside.code})"
+        rows = self._tasks.stored(keys) if reasons or self._held else {}
+        wanted = {id_: reasons.get(id_, "") for id_, row in rows.items()}
+        changed = {i: why for i, why in wanted.items() if rows[i].aside != why}
+        if changed:
+            self._tasks.hold_back(self._caller, changed)
 
     def _stand_aside(self, rows: dict[str, Stored]) -> set[str]:
         """Return the tasks whose own file stands aside: while the row stays as it is, it needs no second one."""

@@ -88,6 +88,7 @@ def _shown(desk: Desk, book: Book, graph: Graph, stored: Stored) -> Shown:
     why: tuple[str, ...] = ()
     if task.status in OPEN and not stored.ready:
         why = tuple(obstacle.why for obstacle in graph.obstacles(stored.id))
+        why += (stored.aside,) if stored.aside else ()
         state = Status.BLOCKED if why else state
     elif task.status == Status.ERROR:
         why = (task.error,) if task.error else ()

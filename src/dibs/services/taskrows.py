@@ -19,6 +19,7 @@ What follows is derived from the rows of tasks, so that nobody has to walk throu
 - ``since//<moment>/<id>``: since when a task is assigned, or in progress without an attempt that can end
 - ``handoff//<id>``: a done task that asks for another one, which is not made yet
 - ``over//<moment>/<id>``: when a task was finished
+- ``aside//<id>``: a task that is handed to nobody because its file stands aside
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def put(book: Book, new: Stored, old: Stored | None) -> Stored:
         earlier = dict.fromkeys((*old.earlier, digest(old.text)))
         earlier.pop(digest(new.text), None)
         new = new._replace(earlier=tuple(earlier)[-MAX_EARLIER:])
-    new = new._replace(ready=_ready_for(book, new.task))
+    new = new._replace(ready=_ready_for(book, new))
     _write(book, new, old)
     book.txn.put(_key("version", new.id), f"{new.version} {new.id}")
     if old is None or new.version != old.version:
@@ -149,6 +150,14 @@ def _write(book: Book, new: Stored, old: Stored | None) -> None:
     for key, value in after.items():
         if before.get(key) != value:
             book.txn.put(key, value)
+
+
+def hold_back(book: Book, stored: Stored, why: str) -> Stored:
+    """Keep a task from being handed out because of its file; let it go again by an empty ``why``."""
+    new = stored._replace(aside=why)
+    new = new._replace(ready=_ready_for(book, new))
+    _write(book, new, stored)
+    return new
 
 
 def note_until(book: Book, stored: Stored, until: float) -> None:
@@ -172,7 +181,7 @@ def refresh_dependents(book: Book, id_: str) -> None:
     for dependent in dependents(book, id_):
         found = load(book, dependent)
         if found is not None:
-            ready = _ready_for(book, found.task)
+            ready = _ready_for(book, found)
             if ready != found.ready:
                 _write(book, found._replace(ready=ready), found)
 
@@ -186,9 +195,10 @@ def _is_done(stored: Stored | None) -> bool:
     return stored is not None and stored.task.status == Status.DONE
 
 
-def _ready_for(book: Book, task: Task) -> tuple[str, ...]:
+def _ready_for(book: Book, stored: Stored) -> tuple[str, ...]:
     """Return under whose names a task stands among the ready ones: none if it cannot be taken."""
-    if task.status not in OPEN or unmet(task, lambda id_: status_of(book, id_)):
+    task = stored.task
+    if stored.aside or task.status not in OPEN or unmet(task, lambda id_: status_of(book, id_)):
         return ()
     names = [f"to-{task.agent}" if task.agent else ANYBODY]
     for dependency in task.dependencies:
@@ -219,6 +229,8 @@ def _marks(stored: Stored) -> dict[str, str]:
         marks[f"since//{_moment(since(stored))}/{id_.lower()}"] = id_
     if task.status == Status.DONE and task.handoff is not None and not stored.follower:
         marks[f"handoff//{id_.lower()}"] = id_
+    if stored.aside:
+        marks[f"aside//{id_.lower()}"] = id_
     if task.status in {Status.DONE, Status.CANCELLED}:
         marks[f"over//{_moment(task.completed)}/{id_.lower()}"] = id_
     return marks

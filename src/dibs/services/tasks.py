@@ -299,3 +299,9 @@ class Tasks:
         from dibs.services.handmade import accept
 
         return self._desk.apply(lambda book: accept(self._desk, book, caller, hand_made))
+
+    def hold_back(self, caller: Caller, reasons: Mapping[str, str]) -> None:
+        """Keep tasks from being handed out whose files stand aside, by id and reason; an empty one ends that."""
+        from dibs.services.handmade import hold_back
+
+        self._desk.apply(lambda book: hold_back(book, caller, reasons))

@@ -139,6 +139,13 @@ class Taking:
                 field="task",
                 hint="`dibs task take` hands out one that is ready",
             )
+        if stored.aside:
+            raise BadInput(
+                f"task {quote(stored.id)} is not handed out: {stored.aside}",
+                code="TASK_ASIDE",
+                field="task",
+                hint="put the file right, or remove it to have it written anew",
+            )
         request = checked_request(self._desk, caller, beat, wish, stored.task)
         begun = begin(self._desk, book, caller, beat, request, stored, quiet=False)
         return begun if isinstance(begun, Denied) else begun[1]
@@ -243,7 +250,7 @@ class Taking:
         scanned = (
             *islice((decode(v)[0] for _, v in book.txn.scan(("busy//", ""))), SHOWN),
             *islice((decode(v)[0] for _, v in book.txn.scan(("ready/", ""))), SHOWN),
-            *islice((v for _, v in book.txn.scan(("needs/", ""))), SHOWN),
+            *islice((v for _, v in book.txn.scan(("aside//", ""), ("needs/", ""))), SHOWN),
         )
         ids = list(dict.fromkeys(scanned))[:SHOWN]
         return tuple(shown_in(self._desk, book, ids))

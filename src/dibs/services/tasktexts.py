@@ -71,7 +71,7 @@ def rewritten(old: Stored, after: Task, blocks: Mapping[str, Any] | None = None)
         there = changes.get(key)
         changes[key] = {**there, **block} if isinstance(there, dict) else block
     text = edit(old.text, changes) if changes else old.text
-    return old._replace(task=after, text=text, place=place_of(after))
+    return old._replace(task=after, text=text, place=place_of(after), aside="")
 
 
 def place_of(task: Task) -> str:

@@ -54,6 +54,8 @@ class Stored(Record):
     until: float = 0.0
     #: Under whose names it stands among the ready ones; empty if nobody can take it.
     ready: tuple[str, ...] = ()
+    #: Why its file stands aside, empty if it does not: nobody is handed a task whose file says something else.
+    aside: str = ""
 
     @property
     def id(self) -> str:
