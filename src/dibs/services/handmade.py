@@ -11,9 +11,10 @@ from dibs.core.ledger import Kind
 from dibs.core.names import quote
 from dibs.core.taskbatch import check_new
 from dibs.core.taskgraph import unmet
-from dibs.core.tasks import FINISHED, OPEN, TRANSITIONS, Status, Task, next_statuses
+from dibs.core.tasks import ARCHIVE, FINISHED, OPEN, TRANSITIONS, Status, Task, next_statuses
 from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.services.handarchive import adopt
 from dibs.services.presence import arrive, role_of
 from dibs.services.taskattempts import live_claim, no_attempt
 from dibs.services.taskmaking import filled_in, needs_of
@@ -117,6 +118,8 @@ def _accepted(batch: _Batch, made: HandMade) -> Stored:
     for late in late_times(task, batch.book.now):
         raise _No(late.message, late.field, code=late.code)
     old = load(batch.book, made.id)
+    if made.place.split("/")[0] == ARCHIVE:
+        return _archived(batch, made, old, task)
     if old is None:
         return _new(batch, made, task)
     if old.id != made.id or old.file.lower() != made.file.lower():
@@ -147,6 +150,16 @@ def _new(batch: _Batch, made: HandMade, task: Task) -> Stored:
     return batch.teller.write(None, row, Kind.TASK_ADDED, said, {"by_hand": True})
 
 
+def _archived(batch: _Batch, made: HandMade, old: Stored | None, task: Task) -> Stored:
+    """Take in a file that lies in the archive without the row saying so."""
+    if old is not None:
+        _check_held(batch, old, task)
+    try:
+        return adopt(batch.teller, made, old, task)
+    except BadInput as error:
+        raise _No(error.message, error.field, code=error.code, hint=error.hint) from None
+
+
 # -- a file that is
 
 
@@ -154,6 +167,18 @@ def _changed(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
     """Take in an edit or a move of a file that the board wrote."""
     if made.base and made.base < old.version:
         return _merged(batch, made, old, task)
+    _check_held(batch, old, task)
+    if task.dependencies != old.task.dependencies:
+        _check_dependencies(batch, task)
+    if task.status != old.task.status:
+        _check_way(batch.book, old.task, task)
+    after = _dated(task, moment(batch.book.now), old.task)
+    _check_place(made, after)
+    return _write_edit(batch, made, old, after)
+
+
+def _check_held(batch: _Batch, old: Stored, task: Task) -> None:
+    """Refuse another status or agent while somebody works on a task."""
     held = live_claim(batch.desk, batch.book, old.id) if old.token else None
     if held is not None and (task.status, task.agent) != (old.task.status, old.task.agent):
         raise _No(
@@ -162,13 +187,6 @@ def _changed(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
             hint="`dibs task done`, or a human says `dibs task cancel` or `reassign`",
             code="TASK_HELD",
         )
-    if task.dependencies != old.task.dependencies:
-        _check_dependencies(batch, task)
-    if task.status != old.task.status:
-        _check_way(batch.book, old.task, task)
-    after = _dated(task, moment(batch.book.now), old.task)
-    _check_place(made, after)
-    return _write_edit(batch, made, old, after)
 
 
 def _merged(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:

@@ -130,7 +130,10 @@ class Board:
         changed = self._changed_since(files.index, since, head)
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
         self.agents = tuple(sight.agents)
-        done = Settling(self.tasks, files, caller).run(sight, changed)
+        settling = Settling(self.tasks, files, caller)
+        if head == 0 or files.index.head > head:  # the store is new, or older than what we saw of it
+            settling.adopt_archive()
+        done = settling.run(sight, changed)
         files.index.head = head  # what the settling wrote comes again, and is as it should be
         self._clean(files, sight)
         return done

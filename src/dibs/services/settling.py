@@ -10,9 +10,10 @@ For each task that something happened to, its row and all files with its name ar
 
 from __future__ import annotations
 
-from dibs.core.tasks import Status
+from dibs.core.tasks import ARCHIVE, Status
 from dibs.core.values import Record
 from dibs.services.showing import Settled, asides_of, by_people, target_of
+from dibs.services.standing import DUPLICATE, hold_back, standing_aside
 from dibs.services.taskrows import digest
 from dibs.services.taskvalues import HandMade
 from dibs.workdir import moves
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 #: From how many tasks on the whole index is decoded at once.
 MANY = 100
-#: Why a second file of a task stands aside.
-DUPLICATE = "TASK_DUPLICATE"
+#: How many files of the archive are read and noted at a time.
+PORTION = 1_000
 #: The version of what cannot be a task's file at all.
 NOT_A_TASK = -1
 
@@ -68,6 +69,8 @@ class Settling:
     """One settling; the caller holds the board's lock."""
 
     def __init__(self, tasks: Tasks, files: Files, caller: Caller | None) -> None:
+        #: Whether nothing is known of the files, so that any of them may have been archived.
+        self._anew = files.index.head < 0
         self._tasks = tasks
         self._files = files
         self._caller = caller
@@ -100,8 +103,21 @@ class Settling:
         for odd in sight.odd:
             copy = Copy(odd.place, odd.name, odd.mark, "")
             self._files.set_aside(copy, NOT_A_TASK, odd.code, odd.message)
-        self._hold_back({*ids, *_by_id((odd.place, odd.name) for odd in sight.odd)})
+        odd_ones = _by_id((odd.place, odd.name) for odd in sight.odd)
+        if self._caller is not None and (odd_ones or (ids and (self._held or index.asides))):
+            hold_back(self._tasks, self._caller, index.asides, {*ids, *odd_ones})
         return self.done._replace(aside=asides_of(index))
+
+    def adopt_archive(self) -> None:
+        """Let the rows know the files of the archive: the store that archived them is lost."""
+        found = self._files.archived()
+        for start in range(0, len(found), PORTION):
+            some = {stem(name): (place, name) for place, name in found[start : start + PORTION]}
+            for id_ in self._tasks.unknown(some):
+                copy = self._files.read(*some[id_])
+                if copy is not None:
+                    self._hand_in(id_, copy, 0, 0)
+            self._judge()
 
     def project(self, ids: Iterable[str]) -> None:
         """Show rows that changed; what a hand did to these files meanwhile is left to the next settling."""
@@ -110,36 +126,11 @@ class Settling:
         index.behind.clear()
         rows = {i.lower(): row for i, row in self._tasks.stored(keys.values()).items()}
         self._prepare(len(keys))
-        for key in sorted(keys.keys() - self._stand_aside(rows)):
+        for key in sorted(keys.keys() - standing_aside(index.asides, rows)):
             self._one(keys[key], rows.get(key), _Happened([], [], row_changed=True))
         self._flush()
 
     # -- what is looked at
-
-    def _hold_back(self, keys: set[str]) -> None:
-        """Let nobody be handed a task whose file stands aside, and end that when it does no more."""
-        if not keys or self._caller is None:
-            return
-        reasons = {}
-        for path, aside in self._files.index.asides.items():
-            if aside.code != DUPLICATE:
-                where = f"{path}:{aside.line}" if aside.line else path
-                key = stem(path.rpartition("/")[2]).lower()
-                reasons[key] = f"its file {where} stands aside ({aside.code})"
-        rows = self._tasks.stored(keys) if reasons or self._held else {}
-        wanted = {id_: reasons.get(id_, "") for id_, row in rows.items()}
-        changed = {i: why for i, why in wanted.items() if rows[i].aside != why}
-        if changed:
-            self._tasks.hold_back(self._caller, changed)
-
-    def _stand_aside(self, rows: dict[str, Stored]) -> set[str]:
-        """Return the tasks whose own file stands aside: while the row stays as it is, it needs no second one."""
-        found = set()
-        for path, aside in self._files.index.asides.items():
-            key = stem(path.rpartition("/")[2]).lower()
-            if key in rows and rows[key].version == aside.version and aside.code != DUPLICATE:
-                found.add(key)
-        return found
 
     def _review(self, fresh: dict[str, list[tuple[str, str]]], ids: dict[str, str]) -> None:
         """Forget reasons whose file is gone; judge a file again when anything happened to its task."""
@@ -193,6 +184,8 @@ class Settling:
             index.drop(place, name)
         if row is not None:
             told = bool(happened.gone) and not happened.row_changed
+            if not copies and (told or self._anew):
+                copies = self._files.in_archive(row.file)[:1]
             self._with_row(row, copies, was_at, told=told)
         elif copies:
             self._without_row(id_, copies)
@@ -220,6 +213,8 @@ class Settling:
         target = target_of(row)
         if copy is None:
             self._bring(None, target, told=told)
+        elif copy.place.startswith(ARCHIVE):
+            self._hand_in(row.id, copy, row.version, row.version)
         elif copy.digest not in had:
             self._by_hand(row, copy)
         elif copy.path != target.path and self._moved_by_hand(row, copy, was_at):
@@ -319,7 +314,8 @@ class Settling:
             self._keep_unseen(hand)
         self._files.disk.reach("accept", "")
         verdicts = self._tasks.accept(self._caller, [hand.made for hand in self._hands])
-        for hand, verdict in zip(self._hands, verdicts, strict=True):
+        hands, self._hands = self._hands, []
+        for hand, verdict in zip(hands, verdicts, strict=True):
             if verdict.stored is not None:
                 self.done.accepted.append(verdict)
                 self._accepted(hand, target_of(verdict.stored))

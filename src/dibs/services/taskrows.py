@@ -165,12 +165,13 @@ def note_until(book: Book, stored: Stored, until: float) -> None:
     _write(book, stored._replace(until=until), stored)
 
 
-def retire(book: Book, ended: Past, old: Stored) -> None:
-    """Put ``ended`` in the place of a task's row."""
-    book.txn.delete(_key("task", old.id))
-    book.txn.delete(_key("version", old.id))
-    for key in _marks(old):
-        book.txn.delete(key)
+def retire(book: Book, ended: Past, old: Stored | None) -> None:
+    """Put ``ended`` in the place of a task's row, if it has one."""
+    if old is not None:
+        book.txn.delete(_key("task", old.id))
+        book.txn.delete(_key("version", old.id))
+        for key in _marks(old):
+            book.txn.delete(key)
     kept = {name: value for name, value in ended._asdict().items() if value}
     book.txn.put(_key("past", ended.id), encode(kept))
     book.txn.put(BOARD, str(ended.version))

@@ -290,6 +290,15 @@ class Tasks:
 
         return self._desk.look(step)
 
+    def unknown(self, ids: Iterable[str]) -> list[str]:
+        """Return those of these ids that no task has or had."""
+        asked = list(ids)
+
+        def step(book: Book) -> list[str]:
+            return [i for i in asked if taskrows.load(book, i) is taskrows.past(book, i) is None]
+
+        return self._desk.look(step)
+
     def past(self, id_: str) -> Past | None:
         """Return how an archived task ended."""
         return self._desk.look(lambda book: taskrows.past(book, id_))

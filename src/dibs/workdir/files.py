@@ -14,7 +14,7 @@ from dibs.workdir.batch import SIZE, Batch, Job
 from dibs.workdir.disk import Disk, Folders, Mark, mark_of, read, status_of
 from dibs.workdir.index import Aside, Entry, Index
 from dibs.workdir.layout import COLLABORATION
-from dibs.workdir.scan import MAX_FILE, stem
+from dibs.workdir.scan import ENDINGS, MAX_FILE, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,6 +91,30 @@ class Files:
             place, name, mark, self.digest(content), content, 0 if known is None else known.version
         )
 
+    def archived(self) -> list[tuple[str, str]]:
+        """Return place and name of each file in the archive, month by month."""
+        return [
+            (place, name)
+            for place in self._months()
+            for name in sorted(self._names(place))
+            if name.endswith(ENDINGS) and not name.startswith(".")
+        ]
+
+    def in_archive(self, name: str) -> list[Copy]:
+        """Return the files of this name in the archive."""
+        found = [self.read(place, name) for place in self._months() if self.is_there(place, name)]
+        return [copy for copy in found if copy is not None]
+
+    def _months(self) -> list[str]:
+        return [f"{ARCHIVE}/{month}" for month in sorted(self._names(ARCHIVE))]
+
+    def _names(self, place: str) -> list[str]:
+        try:
+            with self.folders.open(place) as handle:
+                return os.listdir(handle)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
     def known(self, place: str, name: str) -> Copy | None:
         """Return a file as the index has it, read again if it is not so any more."""
         entry, status = self.index.folder(place).get(name), self._status(place, name)
@@ -113,7 +137,8 @@ class Files:
 
     def note(self, copy: Copy, version: int) -> None:
         """Note that a file shows this version of its task."""
-        self.index.folder(copy.place).put(copy.name, Entry(copy.mark, version, copy.digest))
+        if not copy.place.startswith(ARCHIVE):
+            self.index.folder(copy.place).put(copy.name, Entry(copy.mark, version, copy.digest))
         self.index.asides.pop(copy.path, None)
 
     def bring(self, wanted: Sequence[tuple[Copy | None, Target]]) -> list[bool]:
