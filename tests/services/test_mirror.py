@@ -409,6 +409,33 @@ def test_the_page_says_what_stands_aside_and_goes_when_nothing_does(world):
     world.consistent()
 
 
+@pytest.mark.parametrize("harm", ["rm {}", "echo old > {}", "rm {} && ln -s /dev/null {}"])
+def test_the_page_of_what_stands_aside_is_true_after_every_command(world, harm):
+    page = "collaboration/SET_ASIDE.md"
+    world.write("inbox/bad.yaml", "title: [x\n")
+    world.settle()
+    told = world.read(page)
+    world.sh(harm.replace("{}", page))
+    world.settle()
+    if "ln" not in harm:  # a link is not ours to replace
+        assert world.read(page) == told
+    world.sh(f"rm -f {page}; rm inbox/bad.yaml")
+    world.write(page, told)
+
+    world.settle()
+
+    assert not (world.path / "work" / page).exists()
+
+
+def test_a_page_that_somebody_wrote_instead_of_ours_is_kept(world):
+    world.write("collaboration/SET_ASIDE.md", "my own notes\n")
+
+    world.settle()
+
+    (kept,) = (world.path / "work/collaboration/set-aside").iterdir()
+    assert kept.read_text() == "my own notes\n"
+
+
 def test_what_stands_aside_is_not_read_again_but_stays_told(world):
     world.settle()
     world.write("inbox/t1.yaml", "- a list\n")

@@ -148,8 +148,7 @@ class Board:
             changed = self._changed_since(index, index.head, head)
             Settling(self.tasks, files, None).project(changed)
             index.head = head
-        if index.asides_differ:
-            write_page(files)
+        write_page(files)
         if index.differs:
             self._save(index)
         if changed and (self._desk.config.board_logs or self._desk.config.board_commit):

@@ -6,7 +6,6 @@ import time
 
 from dibs.core.names import printable
 from dibs.workdir import moves
-from dibs.workdir.disk import mark_of, status_of
 from dibs.workdir.layout import COLLABORATION
 
 TYPE_CHECKING = False
@@ -21,6 +20,7 @@ These files are not on the board: nobody is handed their tasks. Each stays where
 the next board command takes it in. This page is written by `dibs`.
 
 """
+_TITLE = b"# Files that stand aside\n"
 
 
 def page(asides: dict[str, Aside]) -> str:
@@ -41,15 +41,26 @@ def _plain(text: str) -> str:
 
 
 def write_page(files: Files) -> None:
-    """Write the page, or remove it when no file stands aside."""
+    """See to it that the page is true: written anew if it is not, removed when no file stands aside.
+
+    Git or a hand may have brought back an old one. What somebody wrote in its place is kept.
+    """
     text = page(files.index.asides)
+    before = files.read(COLLABORATION, PAGE) if text or _is_there(files) else None
+    content, wanted = (before.content or b"") if before else b"", text.encode()
+    if content == wanted[: len(content)] and len(wanted) == (before.mark.size if before else 0):
+        return
     with files.folders.open(COLLABORATION, make=True) as handle:
-        status = status_of(handle, PAGE)
-        mark = None if status is None else mark_of(status)
         try:
+            if before is not None and not content.startswith(_TITLE):
+                files.keep_text(PAGE, content.decode("utf-8", "surrogateescape"), before.digest)
             if text:
-                moves.write(files.disk, handle, PAGE, text, mark)
-            elif mark is not None:
-                moves.remove(files.disk, handle, PAGE, mark)
+                moves.write(files.disk, handle, PAGE, text, before.mark if before else None)
+            elif before is not None:
+                moves.remove(files.disk, handle, PAGE, before.mark)
         except moves.Meanwhile:
-            return  # somebody is at it; it is written with the next change
+            return  # somebody is at it, or it is no plain file; the next command looks again
+
+
+def _is_there(files: Files) -> bool:
+    return files.is_there(COLLABORATION, PAGE)

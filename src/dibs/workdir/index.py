@@ -165,11 +165,6 @@ class Index:
         touched = any(folder.touched for folder in self.folders.values())
         return touched or self._saved != self._state()
 
-    @property
-    def asides_differ(self) -> bool:
-        """Whether other files stand aside than when this was saved, or for other reasons."""
-        return not self._saved or self._saved[1] != self.asides
-
     def _state(self) -> tuple[Any, ...]:
         times = {place: folder.mtime for place, folder in self.folders.items()}
         return (self.head, dict(self.asides), set(self.behind), times)
