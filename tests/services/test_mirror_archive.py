@@ -1,4 +1,4 @@
-"""The archive and the rows: what was archived stays so, whoever put it there and whatever became of the store."""
+"""The archive and the rows: what was archived stays so, whatever becomes of the store."""
 
 import pytest
 from tests.services.boards import HUMAN, World, task

@@ -174,6 +174,54 @@ def test_a_checkout_of_an_older_board_does_not_undo_the_work(world):
     world.consistent()
 
 
+@pytest.mark.parametrize("tracked", [False, True])
+def test_an_edit_that_a_hand_takes_back_is_taken_back(world, tracked):
+    drop(world)
+    if tracked:
+        git(world, "init", "-q")
+        commit(world)
+        world.settle()
+    path = f"inbox/{DROPPED}.yaml"
+    before = world.read(path)
+    world.sh(f"sed -i 's/green/blue/' {path}")
+    world.settle()
+    assert "colour: blue" in world.row(DROPPED).text
+
+    world.sh(f"sed -i 's/blue/green/' {path}")
+    world.settle()
+
+    assert world.read(path) == before == world.row(DROPPED).text
+    world.consistent()
+
+
+def test_an_older_text_that_comes_with_another_branch_takes_no_edit_back(world):
+    drop(world)
+    git(world, "init", "-q")
+    commit(world)
+    git(world, "branch", "older")
+    world.sh(f"sed -i 's/green/blue/' inbox/{DROPPED}.yaml")
+    world.settle()
+    commit(world)
+    world.settle()
+
+    git(world, "checkout", "-q", "older")
+    assert "colour: green" in world.read(f"inbox/{DROPPED}.yaml")
+    world.settle()
+
+    assert "colour: blue" in world.read(f"inbox/{DROPPED}.yaml")
+    assert "colour: blue" in world.row(DROPPED).text
+
+
+def git(world, *arguments):
+    who = ("-c", "user.name=n", "-c", "user.email=n@example.org")
+    subprocess.run(["git", "-C", str(world.path), *who, *arguments], check=True)
+
+
+def commit(world):
+    git(world, "add", "work")
+    git(world, "commit", "-q", "-m", "board")
+
+
 def test_a_touch_changes_nothing(world):
     drop(world)
     before = world.tasks.head()

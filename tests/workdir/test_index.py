@@ -1,5 +1,8 @@
 """The index: what this machine knows of a board's files."""
 
+import errno
+import os
+
 import pytest
 
 from dibs.workdir.disk import Mark
@@ -69,6 +72,24 @@ def test_a_file_changed_just_now_is_read_again_next_time(tmp_path):
     save(index, str(tmp_path / "index"), NOW)
 
     assert load(str(tmp_path / "index")).folder("inbox").get("a.yaml").mark.size == -1
+
+
+def test_an_index_that_cannot_be_saved_stays_as_it_was_and_leaves_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "index"
+    save(Index(), str(path), NOW)
+    before = path.read_bytes()
+    index = Index()
+    index.head = 7
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(os, "replace", full)
+    save(index, str(path), NOW)
+
+    assert index.differs
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_an_index_that_was_not_changed_need_not_be_saved(tmp_path):

@@ -42,7 +42,7 @@ def changes(
     """Return what is to be committed, the tasks in order of their ids, the pages last."""
     groups: dict[str, list[str]] = {}
     logs: list[str] = []
-    for path in _differing(git, folder):
+    for path in differing(git, folder):
         inner = path.removeprefix(f"{folder}/")
         if inner.startswith(f"{_LOGS}/"):
             logs.append(path)
@@ -75,7 +75,7 @@ def _compared(
     return found
 
 
-def _differing(git: GitCalls, folder: str) -> Iterable[str]:
+def differing(git: GitCalls, folder: str) -> Iterable[str]:
     """Yield the paths below ``folder`` that differ from the last commit or the index; ignored ones do not."""
     out = git.must(
         "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all",

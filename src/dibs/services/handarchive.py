@@ -1,4 +1,4 @@
-"""Files of the archive that the rows do not know as archived: put there by hand, or before the store was lost."""
+"""Files of the archive that the rows do not know: put there by hand, or before the store was lost."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def accept(desk: Desk, book: Book, caller: Caller, hand_made: Sequence[HandMade]
 
 
 def hold_back(book: Book, caller: Caller, reasons: Mapping[str, str]) -> None:
-    """Keep tasks from being handed out whose files stand aside, each for its reason; an empty one ends that."""
+    """Keep tasks from being handed out whose files stand aside, by id and reason; "" ends that."""
     for id_, why in reasons.items():
         row = load(book, id_)
         if row is None or row.aside == why or row.task.status not in OPEN:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dibs.services.book import Book
     from dibs.services.desk import Desk
     from dibs.services.tasks import Tasks
+    from dibs.services.undoing import Commit
 
 #: The branch on which nobody but the git engine writes.
 OWN_BRANCH = "dibs"
@@ -130,8 +131,10 @@ class Board:
         changed = self._changed_since(files.index, since, head)
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
         self.agents = tuple(sight.agents)
-        settling = Settling(self.tasks, files, caller)
-        if head == 0 or files.index.head > head:  # the store is new, or older than what we saw of it
+        settling = Settling(self.tasks, files, caller, self._last_commit)
+        if (
+            head == 0 or files.index.head > head
+        ):  # the store is new, or older than what we saw of it
             settling.adopt_archive()
         done = settling.run(sight, changed)
         files.index.head = head  # what the settling wrote comes again, and is as it should be
@@ -163,6 +166,11 @@ class Board:
     def files(self) -> Files:
         """Return the files as the index knows them, at this moment."""
         return Files(self.folders, self._load(), _digest, self._clock())
+
+    def _last_commit(self) -> Commit:
+        from dibs.services.undoing import Commit
+
+        return Commit(self.folders.base, self.folders.folder, self._stamp[1])
 
     def _changed_since(self, index: indexes.Index, since: int, head: int) -> Collection[str]:
         """Return the ids of the tasks whose rows changed since then, or are not as the index has them."""

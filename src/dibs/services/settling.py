@@ -22,11 +22,12 @@ from dibs.workdir.scan import UNFINISHED, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from dibs.core.agents import Caller
     from dibs.services.tasks import Tasks
     from dibs.services.taskvalues import Past, Stored
+    from dibs.services.undoing import Commit
     from dibs.taskfile.reading import Reading
     from dibs.workdir.files import Files
     from dibs.workdir.scan import Sight
@@ -68,12 +69,20 @@ class _Happened(Record):
 class Settling:
     """One settling; the caller holds the board's lock."""
 
-    def __init__(self, tasks: Tasks, files: Files, caller: Caller | None) -> None:
+    def __init__(
+        self,
+        tasks: Tasks,
+        files: Files,
+        caller: Caller | None,
+        last_commit: Callable[[], Commit] | None = None,
+    ) -> None:
         #: Whether nothing is known of the files, so that any of them may have been archived.
         self._anew = files.index.head < 0
         self._tasks = tasks
         self._files = files
         self._caller = caller
+        self._last_commit = last_commit
+        self._commit: Commit | None = None
         self._hands: list[_Hand] = []
         self._wanted: list[_Wanted] = []
         self._places: dict[str, list[str]] | None = None
@@ -221,6 +230,8 @@ class Settling:
             self._hand_in(row.id, copy, row.version, row.version)
         elif copy.path == target.path and copy.digest == target.digest:
             self._files.note(copy, row.version)
+        elif self._taken_back(row, copy):
+            self._hand_in(row.id, copy, row.version, row.version, row.text)
         else:
             self._bring(copy, target)
 
@@ -243,6 +254,17 @@ class Settling:
     def _moved_by_hand(self, row: Stored, copy: Copy, was_at: str) -> bool:
         """Tell a move by hand from one of ours that was broken off: the file was where the row has it."""
         return was_at == row.place and copy.base == row.version and copy.digest == digest(row.text)
+
+    def _taken_back(self, row: Stored, copy: Copy) -> bool:
+        """Tell whether a hand took an edit back, where the file had shown the row as it is."""
+        if self._last_commit is None or copy.content is None:
+            return False
+        if copy.base != row.version or copy.place != row.place:
+            return False
+        from dibs.services.undoing import takes_back
+
+        self._commit = self._commit or self._last_commit()
+        return takes_back(row, self._reading(copy).task) and not self._commit.brought(copy.path)
 
     def _by_hand(self, row: Stored, copy: Copy) -> None:
         """Hand an edit in; one of an older text is joined with the row there, if it can be read at all."""

@@ -295,7 +295,7 @@ class Tasks:
         asked = list(ids)
 
         def step(book: Book) -> list[str]:
-            return [i for i in asked if taskrows.load(book, i) is taskrows.past(book, i) is None]
+            return [i for i in asked if not (taskrows.load(book, i) or taskrows.past(book, i))]
 
         return self._desk.look(step)
 
@@ -310,7 +310,7 @@ class Tasks:
         return self._desk.apply(lambda book: accept(self._desk, book, caller, hand_made))
 
     def hold_back(self, caller: Caller, reasons: Mapping[str, str]) -> None:
-        """Keep tasks from being handed out whose files stand aside, by id and reason; an empty one ends that."""
+        """Keep tasks from being handed out whose files stand aside, by id and reason; "" ends that."""
         from dibs.services.handmade import hold_back
 
         self._desk.apply(lambda book: hold_back(book, caller, reasons))

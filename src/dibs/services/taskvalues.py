@@ -54,7 +54,7 @@ class Stored(Record):
     until: float = 0.0
     #: Under whose names it stands among the ready ones; empty if nobody can take it.
     ready: tuple[str, ...] = ()
-    #: Why its file stands aside, empty if it does not: nobody is handed a task whose file says something else.
+    #: Why its file stands aside, empty if it does not; as long as it does, nobody is handed the task.
     aside: str = ""
 
     @property

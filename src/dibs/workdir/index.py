@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 
 from dibs.core.values import Record
 from dibs.workdir.disk import Mark
@@ -217,7 +218,10 @@ def _decoded(lines: list[str]) -> Index:
 
 
 def save(index: Index, path: str, now: float) -> None:
-    """Write the index aside and rename it; it need not survive a power cut."""
+    """Write the index aside and rename it; it need not survive a power cut.
+
+    Where that is not possible (the disk is full), the old one stays: it costs a comparison, not a command.
+    """
     body: list[str] = []
     folders = []
     for place, folder in index.folders.items():
@@ -230,7 +234,12 @@ def save(index: Index, path: str, now: float) -> None:
     top |= {"folders": folders, "behind": sorted(index.behind)}
     text = "\n".join([json.dumps(top), *body, ""])
     aside = f"{path}.{os.getpid()}"
-    with open(aside, "w", encoding="ascii") as file:
-        file.write(text)
-    os.replace(aside, path)
+    try:
+        with open(aside, "w", encoding="ascii") as file:
+            file.write(text)
+        os.replace(aside, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(aside)
+        return
     index.saved()
