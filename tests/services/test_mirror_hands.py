@@ -510,6 +510,16 @@ def test_the_check_finds_what_is_wrong_and_changes_nothing(world):
     assert world.files() == before
 
 
+@pytest.mark.parametrize("place", ["assigned", "archive", "logs", "collaboration", "schemas"])
+def test_the_check_tells_of_a_folder_of_the_board_that_is_a_link(world, tmp_path, place):
+    world.sh(f"rm -r {place} && ln -s {tmp_path} {place}")
+
+    found = world.board.check()
+
+    assert [(f.level, f.what) for f in found] == [(Level.BAD, "TASK_KIND")]
+    assert place in found[0].text
+
+
 def test_repair_says_what_it_did_and_leaves_a_sound_board(world):
     for id_ in ("gone", "edited"):
         drop(world, id_)

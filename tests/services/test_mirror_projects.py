@@ -57,6 +57,40 @@ def test_without_a_main_tree_each_working_tree_has_its_own_board(common):
     assert main_tree(Repository("/y", common, "/s", "")) == "/y"
 
 
+def test_working_trees_with_boards_of_their_own_do_not_take_each_others_files_for_theirs(
+    repo, tmp_path
+):
+    git(tmp_path, "clone", "-q", "--bare", str(repo), "bare.git")
+    for name in ("one", "two"):
+        git(tmp_path / "bare.git", "worktree", "add", "-q", "-b", name, str(tmp_path / name))
+    one, two = (open_project(str(tmp_path / name), {}) for name in ("one", "two"))
+    add(one, "t1")
+    add(two, "t2")
+    file = tmp_path / "one/work/inbox/t1.yaml"
+    file.write_text(file.read_text().replace('title: "t1"', "title: edited"))
+    for project in (one, two, one, two):
+        with project.board.settled(HUMAN) as settled:
+            assert (settled.restored, settled.kept, settled.aside) == ([], [], [])
+
+    for name in ("one", "two"):
+        assert "edited" in (tmp_path / name / "work/inbox/t1.yaml").read_text()
+    one.close()
+    two.close()
+
+
+def test_the_check_says_that_a_worktrees_folder_is_not_the_board(repo, tmp_path):
+    git(repo, "worktree", "add", "-q", str(tmp_path / "side"))
+    project = open_project(str(tmp_path / "side"), {})
+    add(project, "t1")
+    assert [f.what for f in project.board.check(str(tmp_path / "side"))] == ["board"]
+
+    (tmp_path / "side/work/inbox").mkdir(parents=True)
+
+    (found,) = project.board.check(str(tmp_path / "side"))
+    assert (found.what, str(repo / "work") in found.text) == ("BESIDE", True)
+    project.close()
+
+
 def test_the_folder_is_what_the_settings_say(repo):
     (repo / "dibs.toml").write_text('[board]\nfolder = "coordination/work"\n')
     project = open_project(str(repo), {})

@@ -35,7 +35,10 @@ def run(args: Namespace) -> int:
     with Session(args) as session:
         engine, board = session.project.engine, session.project.board
         done = [*engine.repair(), *board.repair(session.caller)] if args.fix else None
-        found = {"engine": engine.inspect(), "board": board.check()}
+        found = {
+            "engine": engine.inspect(),
+            "board": board.check(session.project.place.repository.root),
+        }
         session.show(lambda: _shape(found, done), lambda: _print(found, done))
     if _is_bad(found["engine"]):
         return UNSAFE

@@ -6,10 +6,11 @@ import os
 
 from dibs.core.findings import Finding, Level
 from dibs.core.names import printable
-from dibs.core.tasks import ARCHIVE
+from dibs.core.tasks import ARCHIVE, ASSIGNED, DONE, INBOX
 from dibs.services.showing import asides_of, target_of
 from dibs.workdir.files import KEPT, Files
 from dibs.workdir.index import Index
+from dibs.workdir.layout import FOLDERS
 from dibs.workdir.pending import PENDING
 from dibs.workdir.scan import ENDINGS, UNFINISHED, scan, stem
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 _NEXT = "the next board command settles it"
 
 
-def check(board: Board) -> list[Finding]:
-    """Compare every file with its row; change nothing."""
+def check(board: Board, tree: str = "") -> list[Finding]:
+    """Compare every file with its row; change nothing. ``tree`` is the working tree that one is in."""
     if not board.there():
         return []
     with board.lock:
@@ -33,7 +34,7 @@ def check(board: Board) -> list[Finding]:
         rows = board.tasks.stored(board.tasks.versions())
         found = [*_asides(files), *_odd(sight, files), *_temps(sight, files.now)]
         found += _compared(files, sight, {id_.lower(): row for id_, row in rows.items()})
-        found += _twice(board, sight) + _left(board)
+        found += _twice(board, sight) + _left(board) + _links(board, sight) + _beside(board, tree)
     good = Finding(Level.OK, "board", f"{len(rows)} tasks, each in its place")
     return found or [good]
 
@@ -136,6 +137,33 @@ def _names(board: Board, place: str) -> list[str]:
             return sorted(os.listdir(handle))
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def _links(board: Board, sight: Sight) -> list[Finding]:
+    """Return the board's own folders that are no folders: nothing is written there."""
+    told = {odd.place for odd in sight.odd}
+    found = []
+    for place in FOLDERS:
+        try:
+            board.folders.open(place).__exit__()
+        except FileNotFoundError:
+            continue
+        except NotADirectoryError:
+            if place not in told:
+                text = f"{place} is a link or no folder: nothing is read or written there"
+                found.append(_bad("TASK_KIND", text))
+    return found
+
+
+def _beside(board: Board, tree: str) -> list[Finding]:
+    """Return a word about a folder like the board's in another working tree: its files are not looked at."""
+    if not tree or os.path.realpath(tree) == os.path.realpath(board.folders.base):
+        return []
+    folder = os.path.join(tree, board.folders.folder)
+    if not any(os.path.isdir(os.path.join(folder, place)) for place in (INBOX, ASSIGNED, DONE)):
+        return []
+    text = f"{folder} is not the board: all worktrees share {board.path}; edit tasks there"
+    return [_bad("BESIDE", text, Level.WARN)]
 
 
 def _left(board: Board) -> list[Finding]:

@@ -65,7 +65,7 @@ class Board:
         config = desk.config
         #: On a branch that shell agents use, the queue folder is theirs: it shows rows of the engine.
         self._shares_queue = config.engine.startswith("git:") and config.git_branch != OWN_BRANCH
-        self._state = state
+        self._index_path = os.path.join(state, _index_name(base, state))
         self._clock = clock
         self.lock = Lock(os.path.join(state, LOCK))
         self.threads = RLock()
@@ -105,11 +105,11 @@ class Board:
         """
         return SettledBoard(self, caller, writes=writes, thorough=thorough)
 
-    def check(self) -> list[Finding]:
-        """Return what is wrong with the files, and change nothing."""
+    def check(self, tree: str = "") -> list[Finding]:
+        """Return what is wrong with the files, and change nothing; ``tree`` is where the caller works."""
         from dibs.services.boardcheck import check
 
-        return check(self)
+        return check(self, tree)
 
     def repair(self, caller: Caller) -> list[str]:
         """Bring in line what can be, and say what was done."""
@@ -208,14 +208,14 @@ class Board:
 
     def _load(self) -> indexes.Index:
         """Return the index, from memory as long as no other process wrote it."""
-        path = os.path.join(self._state, INDEX)
+        path = self._index_path
         stamp = _stamp(path)
         if self._index is None or stamp != self._stamp:
             self._index, self._stamp = indexes.load(path), stamp
         return self._index
 
     def _save(self, index: indexes.Index) -> None:
-        path = os.path.join(self._state, INDEX)
+        path = self._index_path
         self.folders.disk.reach("save", path)
         indexes.save(index, path, self._clock())
         self._stamp = _stamp(path)
@@ -270,6 +270,14 @@ class SettledBoard:
                 self._board.forget()
             self._board.lock.__exit__()
         self._board.threads.release()
+
+
+def _index_name(base: str, state: str) -> str:
+    """Return the name of the index; where working trees share a state but no board, each has its own."""
+    if os.path.commonpath((base, state)) == base:
+        return INDEX
+    stem, ending = os.path.splitext(INDEX)
+    return f"{stem}-{digest(base)[:8]}{ending}"
 
 
 def _digest(content: bytes) -> str:
