@@ -1,5 +1,6 @@
 """Files and rows of the board, brought in line: each task in one place, nothing of a hand lost."""
 
+import errno
 import os
 
 import pytest
@@ -425,6 +426,34 @@ def test_the_page_of_what_stands_aside_is_true_after_every_command(world, harm):
     world.settle()
 
     assert not (world.path / "work" / page).exists()
+
+
+def test_a_page_that_cannot_be_written_stops_no_command(world, tmp_path):
+    world.settle()
+    world.sh(f"rm -r collaboration && ln -s {tmp_path} collaboration")
+    world.write("inbox/bad.yaml", "title: [x\n")
+
+    assert [verdict.code for verdict in world.settle().aside] == ["YAML_SYNTAX"]
+
+    world.sh("rm collaboration && mkdir collaboration")
+    world.settle()
+    assert "inbox/bad.yaml" in world.read("collaboration/SET_ASIDE.md")
+
+
+def test_a_folder_that_is_closed_to_the_user_is_told_before_anything_is_decided(world, monkeypatch):
+    world.create("t1")
+
+    def closed(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", "inbox")
+
+    monkeypatch.setattr("dibs.services.mirror.scan", closed)
+    with pytest.raises(Unavailable, match="'inbox' of the board is closed") as refused:
+        world.take("curator")
+
+    assert refused.value.code == "STORAGE_READONLY"
+    assert world.row("t1").task.status == "new"
+    monkeypatch.undo()
+    assert world.take("curator").stored.id == "t1"
 
 
 def test_a_page_that_somebody_wrote_instead_of_ours_is_kept(world):

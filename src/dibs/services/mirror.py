@@ -10,7 +10,8 @@ import os
 import time
 from _thread import RLock
 
-from dibs.errors import DibsError
+from dibs.core.names import quote
+from dibs.errors import DibsError, Unavailable
 from dibs.services.settling import Settling
 from dibs.services.showing import Settled
 from dibs.services.taskrows import digest
@@ -243,6 +244,9 @@ class SettledBoard:
             board.lock.__enter__()
             self._outer = True
             board.inside = board.enter(self._caller, thorough=self._thorough)
+        except PermissionError as error:
+            self._end(broken=True)
+            raise _closed(error) from error
         except BaseException:
             self._end(broken=True)
             raise
@@ -270,6 +274,14 @@ class SettledBoard:
                 self._board.forget()
             self._board.lock.__exit__()
         self._board.threads.release()
+
+
+def _closed(error: PermissionError) -> Unavailable:
+    return Unavailable(
+        f"{quote(error.filename or 'the folder')} of the board is closed to this user: {error.strerror}",
+        code="STORAGE_READONLY",
+        hint="nothing was decided; open the folder, then try again",
+    )
 
 
 def _index_name(base: str, state: str) -> str:

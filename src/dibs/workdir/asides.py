@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from dibs.core.names import printable
 from dibs.workdir import moves
@@ -43,8 +44,14 @@ def _plain(text: str) -> str:
 def write_page(files: Files) -> None:
     """See to it that the page is true: written anew if it is not, removed when no file stands aside.
 
-    Git or a hand may have brought back an old one. What somebody wrote in its place is kept.
+    Git or a hand may have brought back an old one. What somebody wrote in its place is kept. Where the page
+    cannot be written, the next command tries again: commands tell of the files as well.
     """
+    with suppress(OSError):
+        _write(files)
+
+
+def _write(files: Files) -> None:
     text = page(files.index.asides)
     before = files.read(COLLABORATION, PAGE) if text or _is_there(files) else None
     content, wanted = (before.content or b"") if before else b"", text.encode()
