@@ -243,3 +243,92 @@ def test_a_work_log_goes_with_its_task(begun):
     board_commit(begun)
 
     assert files_of(begun) == ["work/assigned/bob/a.yaml", "work/logs/bob/2025-11-23T1430-a.md"]
+
+
+def picked_by_hand(tree):
+    """Pick two commits, and make the first by hand as its conflict asks for; the second is still to come."""
+    git(tree, "checkout", "-q", "-b", "side")
+    for text in ("side one\n", "side two\n"):
+        put(tree, "code.py", text)
+        git(tree, "commit", "-q", "-a", "-m", text.strip())
+    git(tree, "checkout", "-q", "main")
+    put(tree, "code.py", "main\n")
+    git(tree, "commit", "-q", "-a", "-m", "main")
+    git(tree, "cherry-pick", "side~1", "side", check=False)
+    put(tree, "code.py", "both\n")
+    git(tree, "commit", "-q", "-a", "-m", "both")
+
+
+def test_nothing_is_committed_between_two_commits_that_are_picked(begun):
+    picked_by_hand(begun)
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+
+    done = board_commit(begun)
+
+    assert done.left == "a cherry-pick or a revert is under way: the board is committed after it"
+    assert subjects(begun) == ["both", "main", "first"]
+    git(begun, "cherry-pick", "--quit")
+    assert board_commit(begun).made == ("task: x new by bob",)
+
+
+def test_a_board_in_another_repository_is_told(begun):
+    git(begun, "init", "-q", begun / "work")
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+
+    done = board_commit(begun)
+
+    assert done.left == "work is a git repository of its own: the board is not committed"
+    assert subjects(begun) == ["first"]
+
+
+def test_a_task_that_moves_to_where_git_does_not_look_is_gone_from_git(begun):
+    put(begun, ".gitignore", "work/done/\n")
+    done = TASK.format(id="a", status="done")
+    move(begun, "work/assigned/bob/a.yaml", "work/done/a.yaml", done)
+    put(begun, "work/logs/bob/a.md", "# Work Log\n\n**Task ID:** a\n")
+
+    assert board_commit(begun).made == ("task: a assigned -> gone by bob",)
+
+
+def test_a_setting_that_hides_changes_from_git_hides_no_move(begun):
+    git(begun, "config", "core.ignoreStat", "true")
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+    board_commit(begun)
+    given = TASK.format(id="x", status="assigned")
+    move(begun, "work/inbox/x.yaml", "work/assigned/bob/x.yaml", given)
+
+    board_commit(begun)
+
+    assert files_of(begun) == ["work/assigned/bob/x.yaml", "work/inbox/x.yaml"]
+
+
+def test_what_others_do_stays_byte_for_byte_in_every_way_to_stage_it(begun):
+    for name in ("staged", "untracked", "renamed", "hidden", "mode"):
+        put(begun, f"{name}.txt", f"{name}\n" * 5)
+    git(begun, "add", ".")
+    git(begun, "commit", "-q", "-m", "more")
+    put(begun, "staged.txt", "staged\n")
+    git(begun, "add", "staged.txt")
+    put(begun, "staged.txt", "and changed again\n")
+    git(begun, "rm", "-q", "--cached", "untracked.txt")
+    git(begun, "mv", "renamed.txt", "new name.txt")
+    git(begun, "update-index", "--assume-unchanged", "hidden.txt")
+    put(begun, "hidden.txt", "mine\n")
+    (begun / "mode.txt").chmod(0o755)
+    put(begun, "intended.txt", "soon\n")
+    git(begun, "add", "--intent-to-add", "intended.txt")
+    before = others(begun)
+    given = TASK.format(id="a", status="done")
+    move(begun, "work/assigned/bob/a.yaml", "work/done/a.yaml", given)
+
+    assert board_commit(begun).made == ("task: a assigned -> done by bob",)
+
+    assert others(begun) == before
+    assert files_of(begun) == ["work/assigned/bob/a.yaml", "work/done/a.yaml"]
+
+
+def others(tree):
+    """Return all that git and the disk have beside the board."""
+    rows = [git(tree, "ls-files", "-s", "-v"), git(tree, "status", "--porcelain")]
+    disk = {p.name: (p.read_bytes(), p.stat().st_mode) for p in tree.iterdir() if p.is_file()}
+    return [row for text in rows for row in text.splitlines() if "work/" not in row], disk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -361,6 +362,21 @@ def test_a_commit_that_cannot_be_made_does_not_undo_what_was_done(tmp_path):
 
     assert done.assigned == ("a",)
     assert done.left == "this is no git repository: nothing is committed"
+
+
+def test_a_git_directory_that_cannot_be_written_does_not_undo_what_was_done(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / ".git" / f"dibs-index-{os.getpid()}").mkdir()  # where the new index would be
+    (tmp_path / "code.py").write_text("one\n")
+    subprocess.run(["git", "-C", tmp_path, "add", "code.py"], check=True)
+    yard = Yard(tmp_path, board_commit=True)
+    yard.make("a", agent="ann")
+
+    done = yard.cycle()
+
+    assert done.assigned == ("a",)
+    assert done.left.startswith("git's directory cannot be written: ")
+    assert not (tmp_path / ".git" / "index.lock").exists()
 
 
 def test_a_cycle_is_the_documents_line_and_tells_the_rest_only_where_there_is_some():

@@ -68,10 +68,11 @@ def _compared(
         entries = [(path, entry) for path, entry in entries if entry != old.get(path, "")]
         if not entries:
             continue
-        before = [texts[old[path].split()[1]] for path, _ in entries if path in old]
-        after = [_content(os.path.join(git.tree, path)) for path, entry in entries if entry]
-        told = (_status(before), _status(after)) if owner else ("", "")
-        found.append(Change(owner, *told, tuple(entries)))
+        told = [(path, entry) for path, entry in entries if path.endswith(_ENDINGS)]
+        before = [texts[old[path].split()[1]] for path, _ in told if path in old]
+        after = [_content(os.path.join(git.tree, path)) for path, entry in told if entry]
+        steps = (_status(before), _status(after)) if owner else ("", "")
+        found.append(Change(owner, *steps, tuple(entries)))
     return found
 
 

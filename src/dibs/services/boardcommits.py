@@ -40,6 +40,8 @@ _UNDER_WAY = {
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
     "BISECT_LOG": "a bisection",
+    # Several commits are picked, and the user has just made one of them by hand.
+    "sequencer": "a cherry-pick or a revert",
 }
 
 
@@ -81,6 +83,8 @@ def _commit(
     for name, what in _UNDER_WAY.items():
         if os.path.lexists(os.path.join(place, name)):
             return Commits(left=f"{what} is under way: the board is committed after it")
+    if _is_apart(git.tree, folder):
+        return Commits(left=f"{folder} is a git repository of its own: the board is not committed")
     head = git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}").out.decode().strip()
     found = changes(git, folder, head, ids)
     if not found:
@@ -94,6 +98,14 @@ def _commit(
             raise _Busy("the branch moved meanwhile")
     git.run("update-ref", "-d", _SCRATCH)
     return Commits(tuple(messages))
+
+
+def _is_apart(tree: str, folder: str) -> bool:
+    """Tell whether the board lies in a submodule, or in another repository inside of this one."""
+    place = folder
+    while place and not os.path.lexists(os.path.join(tree, place, ".git")):
+        place = os.path.dirname(place)
+    return bool(place)
 
 
 def _message(change: Change, by: Callable[[str], str]) -> str:

@@ -74,7 +74,10 @@ class Trail(Record):
                 ids=None if ids is None else tuple(ids),
             )
         except DibsError as error:
-            return Commits(left=f"{error.message}; the changes are committed next time")
+            why = error.message
+        except OSError as error:  # the move is made, whatever becomes of its commit
+            why = f"git's directory cannot be written: {error.strerror}"
+        return Commits(left=f"{why}; the changes are committed next time")
 
     def _elsewhere(self, agents: Collection[str]) -> set[str]:
         """Return those agents that work on other machines: their logs are written there."""

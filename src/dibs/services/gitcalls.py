@@ -20,6 +20,7 @@ _IDENTITY = tuple(
 _SETTINGS = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0",
     "-c", "maintenance.auto=false", "-c", "core.quotePath=false",
+    "-c", "core.ignoreStat=false",
 )  # fmt: skip
 
 
