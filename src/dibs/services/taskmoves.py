@@ -97,6 +97,8 @@ class Moves:
         who = self._caller.id
         doer = stored.holder or stored.doer or who
         if stored.task.status == Status.IN_REVIEW:
+            if result.review:
+                check_step(stored.task, "review", Status.IN_REVIEW)
             self._check_reviewer(stored)
             verb, status, doer = "done", Status.DONE, stored.doer
             kind, said = Kind.TASK_COMPLETED, f"{who} accepted {stored.id}"

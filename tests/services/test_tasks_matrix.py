@@ -1,0 +1,150 @@
+"""Every verb on a task in every state, by its agent, by another agent and by a human, against a table of our own.
+
+The table is written from the documents, not from the code: what a verb leads to, or the code of the refusal.
+"""
+
+import pytest
+from tests.services.board import BoardCrew, agrees
+from tests.services.crew import caller
+
+from dibs.core.claims import Denied
+from dibs.core.tasks import Status
+from dibs.errors import DibsError
+
+WHO = ("bob", "carol", "human")
+#: Refusals: not in the table of moves, for somebody else, not the holder's, held, own review, a human's.
+NO, FOR_ANOTHER, FENCED, HELD = "TASK_TRANSITION", "TASK_NOT_YOURS", "FENCED", "held"
+NOT_HELD, REVIEW, HUMANS = "NOT_HELD", "TASK_REVIEW", "HUMANS_ONLY"
+#: Where a file lies, by its status.
+FOLDERS = {
+    "new": lambda agent: "inbox",
+    "assigned": lambda agent: f"assigned/{agent}",
+    "in_progress": lambda agent: f"assigned/{agent}",
+    "in_review": lambda agent: f"assigned/{agent}",
+    "error": lambda agent: f"assigned/{agent}",
+    "blocked": lambda agent: f"assigned/{agent}" if agent else "inbox",
+    "done": lambda agent: "done",
+    "cancelled": lambda agent: "done",
+}
+
+
+def bring_to(crew, status):
+    """Make task ``a`` for bob and bring it to a state as users would."""
+    human = caller("human")
+    crew.make("a", agent="" if status == Status.NEW else "bob")
+    if status == Status.ASSIGNED:
+        crew.tasks.assign(human)
+    if status in {"in_progress", "in_review", "done", "error", "archive"}:
+        crew.start("bob", "a")
+    if status == Status.IN_REVIEW:
+        crew.done("bob", "a", review=True)
+    if status in {"done", "archive"}:
+        crew.done("bob", "a")
+    if status == Status.ERROR:
+        crew.tasks.fail(caller("bob"), "a", message="broke")
+    if status == Status.CANCELLED:
+        crew.tasks.cancel(human, "a", reason="no")
+    if status == Status.BLOCKED:
+        crew.tasks.block(human, "a", reason="wait")
+    if status == Status.ARCHIVE:
+        crew.clock.advance(crew.desk.config.board_archive_after + 1)
+        crew.tasks.archive(human)
+
+
+VERBS = {
+    "start": lambda tasks, who: tasks.start(who, "a"),
+    "done": lambda tasks, who: tasks.done(who, "a"),
+    "review": lambda tasks, who: tasks.done(who, "a", review=True),
+    "fail": lambda tasks, who: tasks.fail(who, "a", message="no"),
+    "release": lambda tasks, who: tasks.release(who, "a"),
+    "retry": lambda tasks, who: tasks.retry(who, "a"),
+    "reopen": lambda tasks, who: tasks.reopen(who, "a"),
+    "cancel": lambda tasks, who: tasks.cancel(who, "a"),
+    "block": lambda tasks, who: tasks.block(who, "a", reason="no"),
+    "reassign": lambda tasks, who: tasks.reassign(who, "a", to="dave"),
+    "to anybody": lambda tasks, who: tasks.reassign(who, "a", to=""),
+}
+
+
+def tasks_of(crew):
+    return [row for row in crew.rows() if row[0].startswith(("task/", "past/", "version/"))]
+
+
+def outcome(crew, verb, who):
+    try:
+        answer = VERBS[verb](crew.tasks, caller(who))
+    except DibsError as error:
+        return error.code
+    return HELD if isinstance(answer, Denied) else crew.row("a").task.status
+
+
+#: What becomes of the task: for all three alike, or for bob who has it, for carol, for a human.
+#: What is not named here is refused with ``TASK_TRANSITION``.
+TABLE = {
+    "new": {
+        "start": "in_progress",
+        "cancel": "cancelled",
+        "block": "blocked",
+        "reassign": "assigned",
+        "to anybody": "new",
+    },
+    "assigned": {
+        "start": ("in_progress", FOR_ANOTHER, "in_progress"),
+        "fail": ("error", NOT_HELD, "error"),
+        "cancel": "cancelled",
+        "block": "blocked",
+        "reassign": "assigned",
+        "to anybody": "new",
+    },
+    "in_progress": {
+        "start": ("in_progress", HELD, HELD),
+        "done": ("done", FENCED, FENCED),
+        "review": ("in_review", FENCED, FENCED),
+        "fail": ("error", FENCED, FENCED),
+        "release": ("assigned", FENCED, FENCED),
+        "cancel": ("cancelled", HUMANS, "cancelled"),
+        "block": ("blocked", HUMANS, "blocked"),
+        "reassign": ("assigned", HUMANS, "assigned"),
+        "to anybody": ("new", HUMANS, "new"),
+    },
+    "blocked": {
+        "reopen": "assigned",
+        "cancel": "cancelled",
+        "reassign": "blocked",
+        "to anybody": "blocked",
+    },
+    "in_review": {
+        "done": (REVIEW, "done", "done"),
+        "fail": (REVIEW, "error", "error"),
+        "reopen": "assigned",
+        "cancel": "cancelled",
+    },
+    "done": {"reopen": "assigned"},
+    "error": {"retry": "assigned", "cancel": "cancelled"},
+    "cancelled": {"reopen": "assigned"},
+    "archive": dict.fromkeys(VERBS, "NO_TASK"),
+}
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("status", TABLE)
+def test_each_verb_does_in_each_state_what_the_table_says_and_else_nothing(status, verb, who):
+    crew = BoardCrew()
+    bring_to(crew, status)
+    before = tasks_of(crew)
+    expected = TABLE[status].get(verb, NO)
+    if not isinstance(expected, str):
+        expected = expected[WHO.index(who)]
+
+    assert outcome(crew, verb, who) == expected
+
+    if expected in set(Status):
+        assert agrees(crew.row("a"))
+        assert crew.row("a").place == FOLDERS[expected](crew.row("a").task.agent)
+    else:
+        assert tasks_of(crew) == before
+
+
+def test_the_table_has_every_state():
+    assert set(TABLE) == set(Status)
