@@ -136,7 +136,7 @@ def _index_locked(place: str) -> Iterator[str]:
             os.replace(lock, index)
             held = False
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # git's own lock must go in any case
             os.unlink(own)
         if held:
             os.unlink(lock)
