@@ -101,6 +101,24 @@ def test_tasks_that_name_nobody_go_to_whoever_has_least_to_do(yard):
     assert owners == ["ann", "ann", "bob", "bob"]
 
 
+def test_orchestrators_give_each_other_no_work_and_an_agent_that_runs_a_cycle_keeps_its_role(yard):
+    yard.join("ann", role="coder")
+    yard.make("for-ann", agent="ann")
+    yard.orchestrator.cycle(Caller("orch-1"))  # does something, so it is heard of
+    for name in ("a", "b", "c", "d"):
+        yard.make(name)
+    yard.orchestrator.cycle(Caller("orch-2"))
+    yard.orchestrator.cycle(Caller("ann"))
+
+    assert {yard.tasks.show(name).stored.task.agent for name in "abcd"} <= {"ann", ""}
+    assert {a.agent.id: a.agent.role for a in yard.agents.all()} == {
+        "boss": "human",
+        "ann": "coder",
+        "orch-1": "orchestrator",
+        "orch-2": "orchestrator",
+    }
+
+
 def test_without_spread_they_stay_for_whoever_takes_them(tmp_path):
     yard = Yard(tmp_path, spread=False)
     yard.join("ann")

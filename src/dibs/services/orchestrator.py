@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.core.agents import Caller
 from dibs.core.ledger import Kind
 from dibs.core.tasks import ASSIGNED
 from dibs.services import worklogs
@@ -25,7 +26,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.core.agents import Caller
     from dibs.services.desk import Desk
     from dibs.services.mirror import Board
     from dibs.services.showing import Settled
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 #: What this machine keeps of its pages, and of who has what.
 PAGES_STATE, ROSTER_STATE = "board-pages.json", "board-roster.json"
+#: As what somebody joins who has no role yet and runs cycles.
+ROLE = "orchestrator"
 
 
 class Orchestrator:
@@ -54,6 +56,9 @@ class Orchestrator:
 
     def cycle(self, caller: Caller) -> Cycle:
         """Run one cycle."""
+        if caller.role == Caller(caller.id).role:
+            # Whoever is first heard of by this hands out work: another orchestrator gives it none.
+            caller = caller._replace(role=ROLE)
         with self._board.settled(caller) as settled:
             due = self._desk.look(lambda book: due_in(book, self._desk.config, spread=self._spread))
             found = self._care(caller, due, _of_files(settled, self._board.path))
