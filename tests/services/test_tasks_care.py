@@ -319,3 +319,28 @@ def test_the_entries_name_who_did_it(crew):
     entry = crew.ledger.newest(Query(), 1)[0]
 
     assert (entry.agent, entry.kind, entry.details["task"]) == ("boss", Kind.TASK_ASSIGNED, "a")
+
+
+def test_tasks_that_wait_to_be_followed_keep_no_other_from_the_archive(monkeypatch):
+    monkeypatch.setattr("dibs.services.taskcare.MANY", 2)
+    crew = BoardCrew(board_archive_after=100.0)
+    crew.make("a", "b", "c", "d")
+    for id_ in "abcd":
+        crew.start("bob", id_)
+        crew.done("bob", id_, handoff=None if id_ == "d" else Handoff("nobody-known"))
+    crew.clock.advance(101)
+
+    assert [row.id for row in crew.tasks.archive(caller("human"))] == ["d"]
+
+
+def test_a_handoff_that_waits_for_somebody_is_looked_at_without_a_write(crew):
+    crew.make("a")
+    crew.start("bob", "a")
+    crew.done("bob", "a", handoff=Handoff("nobody-known"))
+    assert len(crew.tasks.hand_off(caller("human"))[1]) == 1
+    before = crew.rows()
+    crew.clock.advance(5)
+
+    assert crew.tasks.hand_off(caller("human")) == ([], [])
+
+    assert crew.rows() == before

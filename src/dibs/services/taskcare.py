@@ -176,13 +176,13 @@ def _warn(desk: Desk, book: Book, teller: Teller, stored: Stored) -> Stuck:
 
 def archive(desk: Desk, book: Book, caller: Caller) -> list[Stored]:
     """Take tasks off that were finished long enough ago; one that shall be followed stays until it is."""
-    old: list[str] = []
+    ready: list[Stored] = []
     for key, id_ in book.txn.scan(("over//", "")):
-        if moment_of(key) + desk.config.board_archive_after > book.now or len(old) >= MANY:
+        if moment_of(key) + desk.config.board_archive_after > book.now or len(ready) >= MANY:
             break
-        old.append(id_)
-    rows = [row for row in (load(book, id_) for id_ in old) if row is not None]
-    ready = [row for row in rows if not _is_open_ended(row)]
+        row = load(book, id_)
+        if row is not None and not _is_open_ended(row):
+            ready.append(row)
     if not ready:
         return []
     role = arrive(book, caller).role

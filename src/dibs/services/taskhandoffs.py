@@ -42,7 +42,6 @@ def hand_off(
     waiting = [id_ for _, id_ in book.txn.scan((OPEN_HANDOFFS, ""))]
     if not waiting:
         return made, troubles
-    role = arrive(book, caller).role
     people = _People(book, known)
     for id_ in waiting:
         source = load(book, id_)
@@ -50,9 +49,11 @@ def hand_off(
             continue
         row = _row_of(source, source.task.handoff, people)
         if isinstance(row, Stored):
+            role = arrive(book, caller).role
             made += _follow(book, Teller(book, caller.id, role), source, row)
             book.txn.delete(_TOLD + id_.lower())
-        elif _tell(book, caller.id, role, source, row):
+        elif not _is_told(book, source, row):
+            _tell(book, caller.id, arrive(book, caller).role, source, row)
             troubles.append(row)
     return made, troubles
 
@@ -98,19 +99,24 @@ def _row_of(source: Stored, handoff: Handoff, people: _People) -> Stored | Troub
     return Stored(reading.task, file, INBOX, reading.text, 0, asked=handoff.agent)
 
 
-def _tell(book: Book, agent: str, role: str, source: Stored, trouble: Trouble) -> bool:
-    """Write a trouble into the ledger, unless it stands there already."""
-    key = _TOLD + source.id.lower()
+def _is_told(book: Book, source: Stored, trouble: Trouble) -> bool:
+    """Tell whether a trouble stands in the ledger already."""
+    return book.txn.get(_TOLD + source.id.lower()) == _mark(source, trouble)
+
+
+def _mark(source: Stored, trouble: Trouble) -> str:
     assert source.task.handoff is not None
-    told = f"{trouble.code} {source.task.handoff.agent}"
-    if book.txn.get(key) == told:
-        return False
-    book.txn.put(key, told)
+    return f"{trouble.code} {source.task.handoff.agent}"
+
+
+def _tell(book: Book, agent: str, role: str, source: Stored, trouble: Trouble) -> None:
+    """Write a trouble into the ledger."""
+    assert source.task.handoff is not None
+    book.txn.put(_TOLD + source.id.lower(), _mark(source, trouble))
     book.emit(
         agent, role, Kind.HANDOFF_REFUSED, trouble.message,
         task=source.id, next_agent=source.task.handoff.agent, code=trouble.code,
     )  # fmt: skip
-    return True
 
 
 def _follow(book: Book, teller: Teller, source: Stored, row: Stored) -> list[Stored]:
