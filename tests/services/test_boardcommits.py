@@ -142,7 +142,7 @@ def test_a_detached_head_moves_and_no_branch_does(begun):
 
 
 def test_a_locked_index_leaves_everything_for_the_next_time(begun, monkeypatch):
-    monkeypatch.setattr("dibs.services.boardcommits.PATIENCE", 0.01)
+    monkeypatch.setattr("dibs.services.gitindex.PATIENCE", 0.01)
     put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
     lock = begun / ".git" / "index.lock"
     lock.write_text("somebody's")
@@ -332,3 +332,36 @@ def others(tree):
     rows = [git(tree, "ls-files", "-s", "-v"), git(tree, "status", "--porcelain")]
     disk = {p.name: (p.read_bytes(), p.stat().st_mode) for p in tree.iterdir() if p.is_file()}
     return [row for text in rows for row in text.splitlines() if "work/" not in row], disk
+
+
+def test_a_lock_that_a_killed_process_of_ours_left_is_taken_away_and_no_other(begun):
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+    place = begun / ".git"
+    (place / "dibs-lock-1").touch()
+    (place / "index.lock").hardlink_to(place / "dibs-lock-1")
+    (place / "dibs-index-1.lock").touch()
+
+    assert board_commit(begun).made == ("task: x new by bob",)
+    assert not [path for path in place.iterdir() if path.name.startswith(("dibs-", "index."))]
+
+    (place / "dibs-lock-1").touch()  # its lock was removed by hand, and this one is somebody else's
+    (place / "index.lock").touch()
+    put(begun, "work/inbox/y.yaml", TASK.format(id="y", status="new"))
+
+    assert "locked by another process" in board_commit(begun).left
+    assert (place / "index.lock").exists()
+
+
+def test_a_kill_between_the_branch_and_the_index_leaves_nothing_staged(begun):
+    put(begun, "code.py", "staged\n")
+    git(begun, "add", "code.py")
+    old = (begun / ".git" / "index").read_bytes()
+    given = TASK.format(id="a", status="done")
+    move(begun, "work/assigned/bob/a.yaml", "work/done/a.yaml", given)
+    board_commit(begun)
+    (begun / ".git" / "index").write_bytes(old)
+    (begun / ".git" / "dibs-lock-1").touch()
+
+    board_commit(begun)
+
+    assert git(begun, "status", "--porcelain") == "M  code.py"

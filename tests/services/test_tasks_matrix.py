@@ -1,4 +1,4 @@
-"""Every verb on a task in every state, by its agent, by another agent and by a human, against a table of our own.
+"""Every verb on a task in every state, by its agent, by another and by a human, against a table of our own.
 
 The table is written from the documents, not from the code: what a verb leads to, or the code of the refusal.
 """

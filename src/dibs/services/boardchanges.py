@@ -46,8 +46,8 @@ def changes(
         inner = path.removeprefix(f"{folder}/")
         if inner.startswith(f"{_LOGS}/"):
             logs.append(path)
-        elif (owner := _owner(inner)) is not None:
-            groups.setdefault(owner, []).append(path)
+        else:
+            groups.setdefault(_owner(inner) or "", []).append(path)
     for path in logs:
         told = _task_of_log(os.path.join(git.tree, path))
         groups.setdefault(told if told in groups else "", []).append(path)
@@ -85,7 +85,10 @@ def differing(git: GitCalls, folder: str) -> Iterable[str]:
     for row in out.split(b"\0"):
         code, path = row[:2], os.fsdecode(row[3:])
         unmerged = b"U" in code or code in {b"AA", b"DD"}
-        if path and not unmerged and path.isprintable() and not path.startswith('"'):
+        if not path or unmerged or not path.isprintable() or path.startswith('"'):
+            continue
+        inner = path.removeprefix(f"{folder}/")
+        if inner.startswith(f"{_LOGS}/") or _owner(inner) is not None:
             yield path
 
 

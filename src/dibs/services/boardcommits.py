@@ -8,27 +8,22 @@ paths change, so what others have staged stays staged. Hooks of the user do not 
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
 import stat
-import time
 
 from dibs.core.names import printable
 from dibs.core.values import Record
 from dibs.errors import Unavailable
-from dibs.services.boardchanges import Change, changes
+from dibs.services.boardchanges import Change, changes, differing
 from dibs.services.gitcalls import GitCalls
+from dibs.services.gitindex import Busy, clear_up, index_locked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 #: How often a commit is tried when somebody else is faster, or has the index.
 TRIES = 5
-#: How long one try waits for the index, in seconds.
-PATIENCE = 0.5
-PAUSE = 0.02
 
 #: Where a chain of commits stands until the branch has it.
 _SCRATCH = "refs/dibs/board"
@@ -52,10 +47,6 @@ class Commits(Record):
     left: str = ""
 
 
-class _Busy(Exception):
-    """Somebody else was faster, or has the index; another try may succeed."""
-
-
 def commit(
     tree: str, folder: str, *, by: Callable[[str], str], ids: Sequence[str] | None = None
 ) -> Commits:
@@ -68,7 +59,7 @@ def commit(
     for _ in range(TRIES):
         try:
             return _commit(git, folder, by, ids)
-        except _Busy as busy:
+        except Busy as busy:
             why = str(busy)
     return Commits(left=f"{why}; the changes are committed next time")
 
@@ -85,17 +76,20 @@ def _commit(
             return Commits(left=f"{what} is under way: the board is committed after it")
     if _is_apart(git.tree, folder):
         return Commits(left=f"{folder} is a git repository of its own: the board is not committed")
+    if clear_up(place):
+        _realign(git, folder, place)
     head = git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}").out.decode().strip()
     found = changes(git, folder, head, ids)
     if not found:
         return Commits()
     messages = [_message(change, by) for change in found]
-    with _index_locked(place) as new_index:
+    with index_locked(place) as new_index:
         tip = _build(git, found, messages, head)
-        _update_entries(git, found, new_index)
+        paths = [path for change in found for path, _ in change.entries]
+        _update_entries(git, paths, new_index)
         moved = git.run("update-ref", "-m", f"dibs: {messages[-1]}", "HEAD", tip, head)
         if moved.code:
-            raise _Busy("the branch moved meanwhile")
+            raise Busy("the branch moved meanwhile")
     git.run("update-ref", "-d", _SCRATCH)
     return Commits(tuple(messages))
 
@@ -118,41 +112,6 @@ def _message(change: Change, by: Callable[[str], str]) -> str:
         step = "edited"
     who = by(change.id)
     return printable(f"task: {change.id} {step}" + (f" by {who}" if who else ""))
-
-
-@contextlib.contextmanager
-def _index_locked(place: str) -> Iterator[str]:
-    """Hold git's own lock on the index; what is at the path given out becomes the index in the end."""
-    index, lock = os.path.join(place, "index"), os.path.join(place, "index.lock")
-    own = os.path.join(place, f"dibs-index-{os.getpid()}")
-    _take(lock)
-    held = True
-    try:
-        with contextlib.suppress(FileNotFoundError):
-            shutil.copyfile(index, own)
-        yield own
-        if os.path.exists(own):
-            os.replace(own, lock)
-            os.replace(lock, index)
-            held = False
-    finally:
-        with contextlib.suppress(OSError):  # git's own lock must go in any case
-            os.unlink(own)
-        if held:
-            os.unlink(lock)
-
-
-def _take(lock: str) -> None:
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        except FileExistsError:
-            if time.monotonic() >= until:
-                raise _Busy(f"git's index is locked by another process ({lock})") from None
-            time.sleep(PAUSE)
-        else:
-            return
 
 
 def _build(git: GitCalls, found: Sequence[Change], messages: Sequence[str], head: str) -> str:
@@ -183,12 +142,20 @@ def _identity(git: GitCalls) -> bytes:
     return said.out.strip()
 
 
-def _update_entries(git: GitCalls, found: Sequence[Change], index: str) -> None:
-    """Bring the entries of the committed paths in line with the disk, and no others."""
-    paths = [os.fsencode(path) for change in found for path, _ in change.entries]
+def _realign(git: GitCalls, folder: str, place: str) -> None:
+    """Bring the board's entries in line with the disk after a kill between the branch and the index."""
+    with index_locked(place) as new_index:
+        paths = list(differing(git, folder))
+        if paths:
+            _update_entries(git, paths, new_index)
+
+
+def _update_entries(git: GitCalls, paths: Sequence[str], index: str) -> None:
+    """Bring the entries of these paths in line with the disk, and no others."""
     git.must(
         "update-index", "--add", "--remove", "-z", "--stdin",
-        given=b"\0".join(paths) + b"\0", variables={"GIT_INDEX_FILE": index},
+        given=b"".join(os.fsencode(path) + b"\0" for path in paths),
+        variables={"GIT_INDEX_FILE": index},
     )  # fmt: skip
     if not stat.S_ISREG(os.stat(index).st_mode):
         raise Unavailable("git wrote no index")
