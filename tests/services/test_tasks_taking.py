@@ -213,6 +213,20 @@ def test_artefacts_are_given_back_with_the_task_and_what_was_held_before_stays(c
     assert crew.held() == {("bob", "src/b.py")}
 
 
+def test_an_artefact_of_two_tasks_of_one_agent_is_held_until_both_are_over(crew):
+    crew.make("a", "b", artefacts=["src/a.py"])
+    crew.make("c", artefacts=["src/*.py"])
+    assert [taken(crew, "bob", claim=True), taken(crew, "bob", claim=True)] == ["a", "b"]
+
+    crew.done("bob", "a")
+
+    assert crew.held() == {("bob", "task:b"), ("bob", "src/a.py")}
+    assert isinstance(crew.take("carol", claim=True), NothingFree)
+    crew.tasks.cancel(caller("human"), "b", reason="not needed")
+    assert crew.held() == set()
+    assert taken(crew, "carol", claim=True) == "c"
+
+
 def test_the_setting_says_whether_artefacts_are_claimed():
     crew = BoardCrew(board_claim=True)
     crew.make("a", artefacts=["src/a.py"])

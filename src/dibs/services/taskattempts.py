@@ -103,7 +103,6 @@ def _begun(book: Book, caller: Caller, beat: Beat, stored: Stored, granted: Gran
     after = task._replace(
         status=Status.IN_PROGRESS, agent=caller.id, assigned=task.assigned or now, started=now
     )
-    fresh = zip(granted.claims[1:], granted.fresh[1:], strict=True)
     number = stored.attempt + 1
     return Teller(book, caller.id, beat.role).move(
         stored,
@@ -116,9 +115,33 @@ def _begun(book: Book, caller: Caller, beat: Beat, stored: Stored, granted: Gran
         token=granted.claims[0].token,
         holder=caller.id,
         warned=0.0,
-        claimed=tuple(claim.pattern for claim, new in fresh if new),
+        claimed=_claimed_for(book, caller.id, task.id, granted),
         until=granted.expires[0],
     )
+
+
+def _claimed_for(book: Book, agent: str, id_: str, granted: Granted) -> tuple[str, ...]:
+    """Return the artefacts whose claims end with this attempt: new ones, and those of its agent's other tasks."""
+    artefacts = list(zip(granted.claims[1:], granted.fresh[1:], strict=True))
+    if all(new for _, new in artefacts):
+        return tuple(claim.pattern for claim, _ in artefacts)
+    others = _needed_elsewhere(book, agent, id_)
+    return tuple(
+        claim.pattern
+        for claim, new in artefacts
+        if new or book.pattern(claim.pattern).key in others
+    )
+
+
+def _needed_elsewhere(book: Book, agent: str, id_: str) -> set[str]:
+    """Return what the other running attempts of an agent have claimed."""
+    found: set[str] = set()
+    for _, value in book.txn.scan((BUSY, "")):
+        other, holder = decode(value)
+        row = load(book, other) if holder == agent and other != id_ else None
+        if row is not None:
+            found.update(book.pattern(text).key for text in row.claimed)
+    return found
 
 
 def go_on(
@@ -166,8 +189,11 @@ def revoke_claims(desk: Desk, book: Book, stored: Stored, by: str, why: str) -> 
 
 
 def _claims_for(desk: Desk, book: Book, agent: str, stored: Stored) -> Iterator[tuple[str, Claim]]:
-    """Yield the claims that an agent has for its attempt at a task, with their keys."""
-    for pattern in (pattern_of(desk, stored.id), *map(book.pattern, stored.claimed)):
+    """Yield the claims that an agent has for its attempt at a task and for no other, with their keys."""
+    others = _needed_elsewhere(book, agent, stored.id) if stored.claimed else set()
+    artefacts = [book.pattern(text) for text in stored.claimed]
+    only = [pattern for pattern in artefacts if pattern.key not in others]
+    for pattern in (pattern_of(desk, stored.id), *only):
         for key, claim in own_at(book, agent, pattern):
             if book.pattern(claim.pattern).key == pattern.key:
                 yield key, claim
