@@ -365,3 +365,20 @@ def test_a_kill_between_the_branch_and_the_index_leaves_nothing_staged(begun):
     board_commit(begun)
 
     assert git(begun, "status", "--porcelain") == "M  code.py"
+
+
+def test_a_change_in_the_moment_of_the_last_commit_is_not_hidden_by_ours(begun):
+    git(begun, "config", "core.trustctime", "false")
+    file, index = begun / "code.py", begun / ".git" / "index"
+    git(begun, "update-index", "--refresh")
+    moment = file.stat().st_mtime_ns
+    file.write_text("two\n")  # as long as before, and in the same tick of the clock
+    os.utime(file, ns=(moment, moment))
+    os.utime(index, ns=(moment, moment))
+    assert git(begun, "diff", "--name-only") == "code.py"
+    os.utime(index, ns=(moment, moment))
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+
+    board_commit(begun)
+
+    assert git(begun, "diff", "--name-only") == "code.py"

@@ -83,8 +83,8 @@ def _commit(
     if not found:
         return Commits()
     messages = [_message(change, by) for change in found]
+    tip = _build(git, found, messages, head)  # without the lock: others shall not wait for it
     with index_locked(place) as new_index:
-        tip = _build(git, found, messages, head)
         paths = [path for change in found for path, _ in change.entries]
         _update_entries(git, paths, new_index)
         moved = git.run("update-ref", "-m", f"dibs: {messages[-1]}", "HEAD", tip, head)

@@ -40,6 +40,7 @@ def index_locked(place: str) -> Iterator[str]:
         held = True
         with contextlib.suppress(FileNotFoundError):
             shutil.copyfile(index, own)
+            shutil.copystat(index, own)  # by its moment git knows which files it must look into
         yield own
         if os.path.exists(own):
             os.replace(own, index)
