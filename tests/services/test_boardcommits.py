@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -382,3 +383,20 @@ def test_a_change_in_the_moment_of_the_last_commit_is_not_hidden_by_ours(begun):
     board_commit(begun)
 
     assert git(begun, "diff", "--name-only") == "code.py"
+
+
+def test_a_command_that_a_hook_runs_does_not_make_the_users_commit_fail(begun):
+    hook = begun / ".git" / "hooks" / "pre-commit"
+    call = "from dibs.services.boardcommits import commit; print(commit('.', 'work', by=str).left)"
+    hook.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{call}" >said.txt\n')
+    hook.chmod(0o755)
+    put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
+    put(begun, "code.py", "two\n")
+    git(begun, "add", "code.py")
+
+    git(begun, "commit", "-q", "-m", "mine")
+
+    said = (begun / "said.txt").read_text().strip()
+    assert said == "a git command is under way: the board is committed after it"
+    assert files_of(begun) == ["code.py"]
+    assert board_commit(begun).made == ("task: x new by bob",)

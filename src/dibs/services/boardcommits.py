@@ -74,6 +74,8 @@ def _commit(
     for name, what in _UNDER_WAY.items():
         if os.path.lexists(os.path.join(place, name)):
             return Commits(left=f"{what} is under way: the board is committed after it")
+    if os.environ.get("GIT_INDEX_FILE"):  # a hook: a commit of ours would make the user's own fail
+        return Commits(left="a git command is under way: the board is committed after it")
     if _is_apart(git.tree, folder):
         return Commits(left=f"{folder} is a git repository of its own: the board is not committed")
     if clear_up(place):

@@ -121,7 +121,7 @@ def _begun(book: Book, caller: Caller, beat: Beat, stored: Stored, granted: Gran
 
 
 def _claimed_for(book: Book, agent: str, id_: str, granted: Granted) -> tuple[str, ...]:
-    """Return the artefacts whose claims end with this attempt: new ones, and those of its agent's other tasks."""
+    """Return the artefacts whose claims end with this attempt, or with another one of its agent."""
     artefacts = list(zip(granted.claims[1:], granted.fresh[1:], strict=True))
     if all(new for _, new in artefacts):
         return tuple(claim.pattern for claim, _ in artefacts)
