@@ -18,7 +18,7 @@ from dibs.services.handarchive import adopt
 from dibs.services.presence import arrive, role_of
 from dibs.services.taskattempts import live_claim, no_attempt
 from dibs.services.taskmaking import filled_in, needs_of
-from dibs.services.taskrows import digest, load, past, status_of
+from dibs.services.taskrows import digest, load, past, standing, status_of
 from dibs.services.taskrows import hold_back as hold
 from dibs.services.tasktexts import Teller, moment, place_of
 from dibs.services.taskvalues import Stored, Verdict
@@ -146,8 +146,12 @@ def _new(batch: _Batch, made: HandMade, task: Task) -> Stored:
     row = filled_in(book, text, after, made.file, "")._replace(place=made.place)
     row = row._replace(asked="" if after.status == Status.CANCELLED else after.agent)
     row = row._replace(**_standing(row, after))
-    said = f"{made.place}/{made.file} was dropped by hand"
-    return batch.teller.write(None, row, Kind.TASK_ADDED, said, {"by_hand": True})
+    if _of_another_life(book, made):
+        said = f"{made.place}/{made.file} was taken in again: the store had lost the task"
+        row = row._replace(survived=made.life, outlived=made.base)
+    else:
+        said = f"{made.place}/{made.file} was dropped by hand"
+    return batch.teller.write(None, row, Kind.TASK_ADDED, said, {"by_hand": True}, adopts=True)
 
 
 def _archived(batch: _Batch, made: HandMade, old: Stored | None, task: Task) -> Stored:
@@ -165,6 +169,10 @@ def _archived(batch: _Batch, made: HandMade, old: Stored | None, task: Task) -> 
 
 def _changed(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
     """Take in an edit or a move of a file that the board wrote."""
+    if _of_another_life(batch.book, made):
+        if old.survived == made.life and old.outlived < made.base and old.version == old.adopted:
+            return _survived(batch, made, old, task)
+        return _merged(batch, made, old, task)
     if made.base and made.base < old.version:
         return _merged(batch, made, old, task)
     _check_held(batch, old, task)
@@ -187,6 +195,23 @@ def _check_held(batch: _Batch, old: Stored, task: Task) -> None:
             hint="`dibs task done`, or a human says `dibs task cancel` or `reassign`",
             code="TASK_HELD",
         )
+
+
+def _of_another_life(book: Book, made: HandMade) -> bool:
+    """Tell whether a file shows what another store had, or this one before it lost everything."""
+    return bool(made.life) and made.life != standing(book)[1]
+
+
+def _survived(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
+    """Take in a later state of a task than the one that another machine still had of the life before."""
+    after = _dated(task, moment(batch.book.now), old.task)
+    _check_place(made, after)
+    text = edit(made.reading.text, changes_for(task, after))
+    new = old._replace(task=after, text=text, place=made.place, outlived=made.base)
+    new = new._replace(asked=old.asked or after.agent, **_standing(old, after))
+    kind = _KINDS.get(after.status, Kind.TASK_EDITED)
+    said = f"{old.id} was {after.status} when the store lost it: {made.place}/{made.file}"
+    return batch.teller.write(old, new, kind, said, {"by_hand": True}, adopts=True)
 
 
 def _merged(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:

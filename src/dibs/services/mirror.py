@@ -12,6 +12,7 @@ from _thread import RLock
 
 from dibs.core.names import quote
 from dibs.errors import DibsError, Unavailable
+from dibs.services.boardnews import NOTHING, Known, news_since
 from dibs.services.settling import Settling
 from dibs.services.showing import Settled
 from dibs.services.taskrows import digest
@@ -26,12 +27,12 @@ from dibs.workdir.scan import UNFINISHED, Sight, scan, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from dibs.core.agents import Caller
     from dibs.core.findings import Finding
     from dibs.services.boardcommits import Commits
-    from dibs.services.book import Book
+    from dibs.services.boardnews import News
     from dibs.services.desk import Desk
     from dibs.services.tasks import Tasks
     from dibs.services.undoing import Commit
@@ -40,10 +41,6 @@ if TYPE_CHECKING:
 OWN_BRANCH = "dibs"
 #: The file with what this machine knows of the board's files, and the lock, in the state's folder.
 INDEX, LOCK = "board-index.jsonl", "board.lock"
-#: Stands for a change that no index has seen.
-NOTHING = -1
-#: From how many ledger entries on the versions of all tasks are read instead.
-MANY_ENTRIES = 2_000
 
 
 class Board:
@@ -127,38 +124,36 @@ class Board:
         files = self.files()
         if not self._shares_queue:
             take_over(files)
-        head = self.tasks.head()
-        since = NOTHING if thorough else files.index.head
-        changed = self._changed_since(files.index, since, head)
+        news = self._news(files.index, NOTHING if thorough else files.index.head)
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
         self.agents = tuple(sight.agents)
-        settling = Settling(self.tasks, files, caller, self._last_commit)
-        if (
-            head == 0 or files.index.head > head
-        ):  # the store is new, or older than what we saw of it
+        settling = Settling(self.tasks, files, caller, news, self._last_commit)
+        # The store is new, or older than what we saw of it.
+        if news.head == 0 or files.index.head > news.head:
             settling.adopt_archive()
-        done = settling.run(sight, changed)
-        files.index.head = head  # what the settling wrote comes again, and is as it should be
+        done = settling.run(sight)
+        # What the settling wrote comes again, and is as it should be.
+        files.index.head, files.index.life = news.head, news.life
         self._clean(files, sight)
         return done
 
     def leave(self, caller: Caller) -> None:
         """Show what the command did, save the index, and leave log and commit behind."""
         files = self.files()
-        index, head = files.index, self.tasks.head()
-        changed: Collection[str] = ()
+        index = files.index
+        news = self._news(index, index.head)
         self.commits = None
-        if head != index.head:
-            changed = self._changed_since(index, index.head, head)
-            Settling(self.tasks, files, None).project(changed)
-            index.head = head
+        if (news.head, news.life) != (index.head, index.life):
+            Settling(self.tasks, files, None, news).project()
+            index.head, index.life = news.head, news.life
         write_page(files)
         if index.differs:
             self._save(index)
-        if changed and (self._desk.config.board_logs or self._desk.config.board_commit):
+        if news.ids and (self._desk.config.board_logs or self._desk.config.board_commit):
             from dibs.services.boardtrail import Trail
 
-            self.commits = Trail(self._desk, self.tasks, self.folders).follow(caller, changed)
+            trail = Trail(self._desk, self.tasks, self.folders)
+            self.commits = trail.follow(caller, news.ids, news.rows)
 
     def forget(self) -> None:
         """Let go of the index in memory after a command that broke off."""
@@ -173,32 +168,13 @@ class Board:
 
         return Commit(self.folders.base, self.folders.folder, self._stamp[1])
 
-    def _changed_since(self, index: indexes.Index, since: int, head: int) -> Collection[str]:
-        """Return the ids of the tasks whose rows changed since then, or are not as the index has them."""
-        if head == since:
-            return ()
-        if 0 <= since < head:
-            told = self._told_since(since, head)
-            if told is not None:
-                return told
-        versions = self.tasks.versions()
-        known = {stem(name): version for name, version in index.versions().items()}
-        return [id_ for id_ in {**known, **versions} if versions.get(id_) != known.get(id_)]
+    def _news(self, index: indexes.Index, since: int) -> News:
+        """Look at the store, once."""
 
-    def _told_since(self, after: int, head: int) -> set[str] | None:
-        """Return the tasks that the ledger names since ``after``; None if it does not hold all of that."""
+        def versions() -> dict[str, int]:
+            return {stem(name): version for name, version in index.versions().items()}
 
-        def step(book: Book) -> set[str] | None:
-            ids, last = set(), after
-            for entry in book.txn.events(after):
-                if entry.seq != last + 1 or entry.seq > after + MANY_ENTRIES:
-                    return None
-                last = entry.seq
-                if "task" in entry.details:
-                    ids.add(str(entry.details["task"]))
-            return ids if last >= head else None
-
-        return self._desk.look(step)
+        return news_since(self._desk, Known(since, index.life, versions, tuple(index.behind)))
 
     def _clean(self, files: Files, sight: Sight) -> None:
         """Remove what a killed command of ours left half written; the rows hold all of it."""

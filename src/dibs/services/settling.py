@@ -22,9 +22,10 @@ from dibs.workdir.scan import UNFINISHED, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
 
     from dibs.core.agents import Caller
+    from dibs.services.boardnews import News
     from dibs.services.tasks import Tasks
     from dibs.services.taskvalues import Past, Stored
     from dibs.services.undoing import Commit
@@ -74,6 +75,7 @@ class Settling:
         tasks: Tasks,
         files: Files,
         caller: Caller | None,
+        news: News,
         last_commit: Callable[[], Commit] | None = None,
     ) -> None:
         #: Whether nothing is known of the files, so that any of them may have been archived.
@@ -81,6 +83,7 @@ class Settling:
         self._tasks = tasks
         self._files = files
         self._caller = caller
+        self._news = news
         self._last_commit = last_commit
         self._commit: Commit | None = None
         self._hands: list[_Hand] = []
@@ -90,17 +93,17 @@ class Settling:
         self._held = False
         self.done = Settled([], [], [], 0, [])
 
-    def run(self, sight: Sight, changed: Iterable[str]) -> Settled:
+    def run(self, sight: Sight) -> Settled:
         """Settle what a look found, and the tasks whose rows changed."""
         index = self._files.index
-        moved = {id_.lower(): id_ for id_ in (*changed, *index.behind)}
+        moved = {id_.lower(): id_ for id_ in (*self._news.ids, *index.behind)}
         index.behind.clear()
         fresh = _by_id((seen.place, seen.name) for seen in sight.fresh)
         gone = _by_id(sight.gone)
         ids = {key: stem(paths[0][1]) for key, paths in (*fresh.items(), *gone.items())} | moved
         self._review(fresh, ids)
         if ids:
-            rows = {i.lower(): row for i, row in self._tasks.stored(ids.values()).items()}
+            rows = self._rows(ids.values(), moved)
             self._held = any(row.aside for row in rows.values())
             self._prepare(len(ids))
             for key in sorted(ids):
@@ -128,18 +131,25 @@ class Settling:
                     self._hand_in(id_, copy, 0, 0)
             self._judge()
 
-    def project(self, ids: Iterable[str]) -> None:
+    def project(self) -> None:
         """Show rows that changed; what a hand did to these files meanwhile is left to the next settling."""
         index = self._files.index
-        keys = {id_.lower(): id_ for id_ in (*ids, *index.behind)}
+        keys = {id_.lower(): id_ for id_ in (*self._news.ids, *index.behind)}
         index.behind.clear()
-        rows = {i.lower(): row for i, row in self._tasks.stored(keys.values()).items()}
+        rows = self._rows(keys.values(), keys)
         self._prepare(len(keys))
         for key in sorted(keys.keys() - standing_aside(index.asides, rows)):
             self._one(keys[key], rows.get(key), _Happened([], [], row_changed=True))
         self._flush()
 
     # -- what is looked at
+
+    def _rows(self, ids: Iterable[str], told: Container[str]) -> dict[str, Stored]:
+        """Return the rows of tasks, by their ids in lower case; the news has those of ``told``."""
+        found = self._news.rows
+        if asked := [id_ for id_ in ids if id_.lower() not in told]:
+            found = {**found, **self._tasks.stored(asked)}
+        return {id_.lower(): row for id_, row in found.items()}
 
     def _review(self, fresh: dict[str, list[tuple[str, str]]], ids: dict[str, str]) -> None:
         """Forget reasons whose file is gone; judge a file again when anything happened to its task."""
@@ -224,7 +234,7 @@ class Settling:
             self._bring(None, target, told=told)
         elif copy.place.startswith(ARCHIVE):
             self._hand_in(row.id, copy, row.version, row.version)
-        elif copy.digest not in had:
+        elif copy.digest not in had and not self._is_older(row, copy):
             self._by_hand(row, copy)
         elif copy.path != target.path and self._moved_by_hand(row, copy, was_at):
             self._hand_in(row.id, copy, row.version, row.version)
@@ -250,6 +260,18 @@ class Settling:
                 message = f"task {row.id} lies in {row.place} as well; that file counts"
                 self._files.set_aside(copy, row.version, code=DUPLICATE, message=message)
         return home
+
+    def _is_older(self, row: Stored, copy: Copy) -> bool:
+        """Tell whether a file is as the board wrote it, and the row knows of something newer.
+
+        A file that shows more than the row comes from writes that the store has lost.
+        """
+        if not copy.written:
+            return False
+        life = self._files.index.life
+        if life == self._news.life:
+            return copy.base < row.version
+        return life == row.survived and copy.base <= row.outlived
 
     def _moved_by_hand(self, row: Stored, copy: Copy, was_at: str) -> bool:
         """Tell a move by hand from one of ours that was broken off: the file was where the row has it."""
@@ -292,7 +314,7 @@ class Settling:
             message = f"task {id_} lies in {copies[0].place} as well; that file counts"
             self._files.set_aside(copy, 0, code=DUPLICATE, message=message)
         for copy in copies[:1]:
-            self._hand_in(id_, copy, 0, 0)
+            self._hand_in(id_, copy, copy.base, 0)
 
     def _archived(self, past: Past, copy: Copy) -> bool:
         """Bring the file of an archived task to its month; tell whether it was just that."""
@@ -325,7 +347,8 @@ class Settling:
             self._files.index.behind.add(id_)
             return
         reading = self._reading(copy)
-        made = HandMade(id_, copy.place, copy.name, reading, base)
+        life = self._files.index.life if base else ""
+        made = HandMade(id_, copy.place, copy.name, reading, base, life)
         self._hands.append(_Hand(copy, made, version, unseen))
 
     def _judge(self) -> None:
@@ -341,7 +364,7 @@ class Settling:
             if verdict.stored is not None:
                 self.done.accepted.append(verdict)
                 self._accepted(hand, target_of(verdict.stored))
-            elif hand.made.base == hand.version:
+            elif hand.made.base == hand.version or not hand.version:
                 message = f"{verdict.message}; {verdict.hint}" if verdict.hint else verdict.message
                 reason = (verdict.code, message, verdict.line, verdict.field)
                 self._files.set_aside(hand.copy, hand.version, *reason)

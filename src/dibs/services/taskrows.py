@@ -5,7 +5,8 @@ of the git engine grows long.
 
 - ``task/<part>/<id>``: a task that is not archived: its file's text, its place, and who works on it
 - ``version/<part>/<id>``: the number of the task's last change, for readers that look for what changed
-- ``board``: the number of the last change of any task
+- ``board``: the number of the last change of any task, and the name of this board's life: a store that was
+  emptied begins another one
 - ``past/<part>/<id>``: how an archived task ended, and in which month; looked up, never walked through
 
 What follows is derived from the rows of tasks, so that nobody has to walk through them:
@@ -25,6 +26,7 @@ What follows is derived from the rows of tasks, so that nobody has to walk throu
 from __future__ import annotations
 
 from hashlib import sha256
+from os import urandom
 from zlib import crc32
 
 from dibs.core.index import Range
@@ -104,7 +106,19 @@ def status_of(book: Book, id_: str) -> str | None:
 
 def head(book: Book) -> int:
     """Return the number of the last change of any task."""
-    return int(book.txn.get(BOARD) or 0)
+    return standing(book)[0]
+
+
+def standing(book: Book) -> tuple[int, str]:
+    """Return the number of the last change of any task, and by which name this board's life is known."""
+    number, _, life = (book.txn.get(BOARD) or "0").partition(" ")
+    return int(number), life
+
+
+def _stand(book: Book, number: int) -> None:
+    """Note the last change of the board; the first one begins its life."""
+    life = standing(book)[1] or urandom(8).hex()
+    book.txn.put(BOARD, f"{number} {life}")
 
 
 def versions(book: Book) -> dict[str, int]:
@@ -134,7 +148,7 @@ def put(book: Book, new: Stored, old: Stored | None) -> Stored:
     _write(book, new, old)
     book.txn.put(_key("version", new.id), f"{new.version} {new.id}")
     if old is None or new.version != old.version:
-        book.txn.put(BOARD, str(new.version))
+        _stand(book, new.version)
     if _is_done(new) != _is_done(old):
         refresh_dependents(book, new.id)
     return new
@@ -174,7 +188,7 @@ def retire(book: Book, ended: Past, old: Stored | None) -> None:
             book.txn.delete(key)
     kept = {name: value for name, value in ended._asdict().items() if value}
     book.txn.put(_key("past", ended.id), encode(kept))
-    book.txn.put(BOARD, str(ended.version))
+    _stand(book, ended.version)
 
 
 def refresh_dependents(book: Book, id_: str) -> None:

@@ -52,8 +52,13 @@ class Teller:
         kind: str,
         said: str,
         details: Mapping[str, Any] | None = None,
+        *,
+        adopts: bool = False,
     ) -> Stored:
-        """Write a task's row and the entry that says what happened to it."""
+        """Write a task's row and the entry that says what happened to it.
+
+        ``adopts`` notes that it is as it came, in a file.
+        """
         task = new.task
         facts: dict[str, Any] = {"task": task.id, "status": task.status, "agent": task.agent}
         if old is not None:
@@ -61,6 +66,8 @@ class Teller:
         if new.attempt:
             facts["attempt"] = new.attempt
         number = self.book.emit(self.agent, self.role, kind, said, **{**facts, **(details or {})})
+        if adopts and new.survived:
+            new = new._replace(adopted=number)
         return put(self.book, new._replace(version=number), old)
 
 

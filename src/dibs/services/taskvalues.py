@@ -56,6 +56,10 @@ class Stored(Record):
     ready: tuple[str, ...] = ()
     #: Why its file stands aside, empty if it does not; as long as it does, nobody is handed the task.
     aside: str = ""
+    #: The life of the board of which only its file was left, its version there, and the one that it got here.
+    survived: str = ""
+    outlived: int = 0
+    adopted: int = 0
 
     @property
     def id(self) -> str:
@@ -178,8 +182,9 @@ class HandMade(Record):
     place: str
     file: str
     reading: Reading
-    #: The version that the file was written from, 0 for a file that is not known.
+    #: The version that the file was written from, 0 for a file that is not known, and the life that has it.
     base: int = 0
+    life: str = ""
 
 
 class Verdict(Record):

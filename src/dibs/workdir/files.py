@@ -35,6 +35,8 @@ class Copy(Record):
     content: bytes | None = None
     #: Which change of the task it was written from, 0 if that is not known.
     base: int = 0
+    #: Whether it is as it was when it showed that change.
+    written: bool = False
 
     @property
     def path(self) -> str:
@@ -87,9 +89,10 @@ class Files:
                 )
             return None
         known = self.index.folder(place).get(name) if not place.startswith(ARCHIVE) else None
-        return Copy(
-            place, name, mark, self.digest(content), content, 0 if known is None else known.version
-        )
+        copy = Copy(place, name, mark, self.digest(content), content)
+        if known is None:
+            return copy
+        return copy._replace(base=known.version, written=known.digest == copy.digest)
 
     def archived(self) -> list[tuple[str, str]]:
         """Return place and name of each file in the archive, month by month."""
@@ -121,7 +124,7 @@ class Files:
         if entry is None or status is None:
             return None
         if mark_of(status) == entry.mark:
-            return Copy(place, name, entry.mark, entry.digest, None, entry.version)
+            return Copy(place, name, entry.mark, entry.digest, None, entry.version, written=True)
         return self.read(place, name)
 
     def is_there(self, place: str, name: str) -> bool:

@@ -146,6 +146,8 @@ class Index:
     def __init__(self) -> None:
         #: The number of the last change of the board that its files show.
         self.head = -1
+        #: The life of the board that this number is of, empty if that is not known.
+        self.life = ""
         self.folders: dict[str, FolderIndex] = {}
         #: By path.
         self.asides: dict[str, Aside] = {}
@@ -168,7 +170,7 @@ class Index:
 
     def _state(self) -> tuple[Any, ...]:
         times = {place: folder.mtime for place, folder in self.folders.items()}
-        return (self.head, dict(self.asides), set(self.behind), times)
+        return (self.head, dict(self.asides), set(self.behind), times, self.life)
 
     def folder(self, place: str) -> FolderIndex:
         """Return what is known of a folder, nothing if it is new."""
@@ -206,7 +208,7 @@ def _decoded(lines: list[str]) -> Index:
     if top["format"] != FORMAT or lines[-1] or len(lines) != top["lines"] + 2:
         return Index()
     index, at = Index(), 1
-    index.head = int(top["head"])
+    index.head, index.life = int(top["head"]), str(top.get("life", ""))
     index.behind = set(top["behind"])
     for path, (mark, *rest) in top["asides"].items():
         index.asides[path] = Aside(Mark(*mark), *rest)
@@ -231,7 +233,7 @@ def save(index: Index, path: str, now: float) -> None:
         body += rows
     asides = {path: [list(aside.mark), *aside[1:]] for path, aside in index.asides.items()}
     top = {"format": FORMAT, "head": index.head, "lines": len(body), "asides": asides}
-    top |= {"folders": folders, "behind": sorted(index.behind)}
+    top |= {"life": index.life, "folders": folders, "behind": sorted(index.behind)}
     text = "\n".join([json.dumps(top), *body, ""])
     aside = f"{path}.{os.getpid()}"
     try:

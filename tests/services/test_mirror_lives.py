@@ -1,0 +1,176 @@
+"""Boards whose store was lost, emptied or exchanged, and machines that were away for long."""
+
+import pytest
+
+from dibs.core.agents import Caller
+from dibs.engines.memory import MemoryEngine
+from dibs.errors import Fenced
+from tests.services.boards import HUMAN, World
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path / "here")
+
+
+@pytest.fixture
+def other(world, tmp_path):
+    return world.elsewhere(tmp_path / "there")
+
+
+def lose_everything(*worlds, first=0):
+    """Give all machines the same new store, which counts above the one that is lost."""
+    newest = worlds[0].engine.view(lambda txn: next(txn.events(newest_first=True)).seq)
+    fresh = MemoryEngine(worlds[0].clock)
+    for _ in range(newest + first):
+        fresh.transact(lambda txn: txn.emit(_nothing()))
+    for world in worlds:
+        world.engine = world.desk.engine = fresh
+
+
+def _nothing():
+    from dibs.core.ledger import Event, Kind
+
+    return Event("dibs", "store", Kind.LEDGER_RESTARTED, "the store began a new life", {})
+
+
+def status(world, id_):
+    return world.row(id_).task.status
+
+
+@pytest.mark.parametrize("first", [0, 1, 10_000])
+def test_every_machine_brings_its_tasks_to_a_store_that_was_emptied(world, other, first):
+    world.create("both")
+    other.settle()
+    other.create("theirs")
+    world.settle()
+    world.create("mine")
+    lose_everything(world, other, first=first)
+
+    for machine in (other, world, other):
+        machine.settle()
+
+    assert set(world.tasks.versions()) == {"both", "mine", "theirs"}
+    world.consistent()
+    other.consistent()
+
+
+def test_the_latest_state_of_a_lost_life_counts_whichever_machine_comes_first(world, other):
+    for id_ in ("a", "b", "c"):
+        world.create(id_)
+    other.settle()
+    other.take("bob")
+    other.done("bob", "a")
+    other.take("bob")
+    lose_everything(world, other)
+
+    world.settle()
+    assert status(world, "a") == "new"
+    settled = other.settle()
+
+    assert (status(world, "a"), status(world, "b"), status(world, "c")) == (
+        "done", "in_progress", "new",
+    )  # fmt: skip
+    assert settled.kept == []
+    assert world.row("a").doer == "bob"
+    for machine in (world, other):
+        machine.settle()
+        machine.consistent()
+
+
+def test_what_began_anew_in_the_new_life_is_not_set_back_and_the_old_result_is_kept(world, other):
+    world.create("a")
+    other.settle()
+    other.take("bob")
+    other.done("bob", "a")
+    lose_everything(world, other)
+    world.settle()
+    world.take("eve")
+
+    settled = other.settle()
+
+    assert (status(world, "a"), world.row("a").holder) == ("in_progress", "eve")
+    (kept,) = settled.kept
+    assert "all of it" in other.read(kept)
+
+
+def test_a_machine_that_was_behind_when_the_store_was_lost_sets_nothing_back(world, other):
+    world.create("a", colour="green")
+    other.settle()
+    world.sh("sed -i 's/green/red/' inbox/a.yaml")
+    world.settle()
+    lose_everything(world, other)
+
+    world.settle()
+    settled = other.settle()
+
+    assert "red" in world.row("a").text
+    assert (settled.kept, settled.accepted) == ([], [])
+    assert "red" in other.read("inbox/a.yaml")
+
+
+def test_a_token_of_a_lost_life_is_fenced_and_changes_no_file(world):
+    world.create("a")
+    taken = world.take("bob")
+    lose_everything(world)
+    world.settle()
+
+    with pytest.raises(Fenced), world.board.settled(Caller("bob")):
+        world.tasks.done(Caller("bob"), "a", token=taken.stored.token)
+
+    assert "status: in_progress" in world.read("assigned/bob/a.yaml")
+
+
+def test_a_machine_that_comes_from_another_store_sees_all_tasks_and_brings_its_own(world, tmp_path):
+    alone = World(tmp_path / "alone")
+    for n in range(9):
+        alone.create(f"own-{n}")
+    world.create("old")
+    for n in range(20):
+        world.create(f"later-{n}")
+    alone.engine = alone.desk.engine = world.engine
+
+    alone.settle()
+
+    assert {"old", "later-0", "own-0", "own-8"} < set(world.tasks.versions())
+    alone.consistent()
+
+
+def test_a_file_that_nobody_touched_is_never_an_edit_however_far_it_is_behind(world, other):
+    world.create("a", colour="0")
+    other.settle()
+    for n in range(30):
+        world.sh(f"sed -i 's/^colour.*/colour: {n + 1}/' inbox/a.yaml")
+        world.settle()
+
+    settled = other.settle()
+
+    assert (settled.kept, settled.accepted) == ([], [])
+    assert "colour: 30" in world.row("a").text
+    assert other.read("inbox/a.yaml") == world.row("a").text
+
+
+def test_writes_that_a_store_lost_come_back_from_the_files_of_whoever_has_them(world, other):
+    world.create("a")
+    world.create("b")
+    kept = world.engine.view(lambda txn: (list(txn.scan(("", ""))), list(txn.events())))
+    other.settle()
+    other.take("bob")
+    other.done("bob", "a")
+    lost = MemoryEngine(world.clock)
+
+    def restore(txn):
+        for entry in kept[1]:
+            txn.restore(entry)
+        for key, value in kept[0]:
+            txn.put(key, value)
+
+    lost.transact(restore)
+    for machine in (world, other):
+        machine.engine = machine.desk.engine = lost
+    world.settle()
+    other.settle()
+
+    assert status(world, "a") == "done"
+    assert "all of it" in world.row("a").text
+    assert HUMAN.id != world.row("a").doer
