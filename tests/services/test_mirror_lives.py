@@ -1,11 +1,12 @@
 """Boards whose store was lost, emptied or exchanged, and machines that were away for long."""
 
 import pytest
+from tests.services.boards import HUMAN, World
 
 from dibs.core.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import Fenced
-from tests.services.boards import HUMAN, World
+from dibs.workdir.disk import Disk
 
 
 @pytest.fixture
@@ -174,3 +175,59 @@ def test_writes_that_a_store_lost_come_back_from_the_files_of_whoever_has_them(w
     assert status(world, "a") == "done"
     assert "all of it" in world.row("a").text
     assert HUMAN.id != world.row("a").doer
+
+
+class Overtaken(Disk):
+    """Lets something happen right before hand-made files are handed in, so many times."""
+
+    def __init__(self, act, times=1):
+        self.act, self.left = act, times
+
+    def reach(self, step, name):
+        if step == "accept" and self.left:
+            self.left -= 1
+            self.act()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_edits_of_one_task_on_two_machines_at_once_are_both_kept(world, other, times):
+    world.create("a", colour="green")
+    other.settle()
+    rounds = iter(range(9))
+
+    def edit_here():
+        world.sh(f"echo 'note_{next(rounds)}: from here' >> inbox/a.yaml")
+        world.settle()
+
+    other.sh("echo 'note_b: from there' >> inbox/a.yaml")
+    other.disk = Overtaken(edit_here, times)
+    for _ in range(2):
+        other.settle()
+
+    texts = [path.read_text() for path in (other.path / "work").rglob("a*.yaml")]
+    assert all(any(f"note_{n}" in text for text in texts) for n in ("b", *range(times)))
+    assert "note_b" in world.row("a").text
+    world.settle()
+    world.consistent()
+    other.consistent()
+
+
+def test_a_file_dropped_on_two_machines_at_once_is_one_task_and_neither_text_is_lost(world, other):
+    world.create("first")
+    other.settle()
+    other.write("inbox/a.yaml", "title: from there\n")
+
+    def drop_here():
+        world.write("inbox/a.yaml", "title: from here\n")
+        world.settle()
+
+    other.disk = Overtaken(drop_here)
+    settled = other.settle()
+    world.settle()
+
+    texts = [path.read_text() for path in (other.path / "work").rglob("a*.yaml")]
+    assert len(texts) == 2
+    assert any("from here" in text for text in texts)
+    assert any("from there" in text for text in texts)
+    assert len(settled.kept) == 1
+    world.consistent()

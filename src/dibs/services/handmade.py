@@ -88,8 +88,12 @@ def accept(desk: Desk, book: Book, caller: Caller, hand_made: Sequence[HandMade]
     batch = _Batch(desk, book, teller, needs)
     verdicts = []
     for made in hand_made:
+        old = load(book, made.id)
+        if made.seen >= 0 and made.seen != (old.version if old is not None else 0):
+            verdicts.append(Verdict(made.id, made.place, None))
+            continue
         try:
-            stored = _accepted(batch, made)
+            stored = _accepted(batch, made, old)
         except _No as no:
             verdicts.append(_refused(batch, made, no))
         else:
@@ -110,14 +114,13 @@ def hold_back(book: Book, caller: Caller, reasons: Mapping[str, str]) -> None:
             book.emit(caller.id, role_of(book, caller.id), Kind.TASK_EDITED, said, task=row.id)
 
 
-def _accepted(batch: _Batch, made: HandMade) -> Stored:
+def _accepted(batch: _Batch, made: HandMade, old: Stored | None) -> Stored:
     task = made.reading.task
     if task is None:
         remark = made.reading.remarks[0]
         raise _No(remark.message, remark.field, remark.line, code=remark.code)
     for late in late_times(task, batch.book.now):
         raise _No(late.message, late.field, code=late.code)
-    old = load(batch.book, made.id)
     if made.place.split("/")[0] == ARCHIVE:
         return _archived(batch, made, old, task)
     if old is None:

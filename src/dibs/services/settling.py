@@ -87,6 +87,7 @@ class Settling:
         self._last_commit = last_commit
         self._commit: Commit | None = None
         self._hands: list[_Hand] = []
+        self._overtaken: list[_Hand] = []
         self._wanted: list[_Wanted] = []
         self._places: dict[str, list[str]] | None = None
         #: Whether a task was held back for its file.
@@ -112,6 +113,7 @@ class Settling:
             self._flush()
             self._judge()
             self._flush()
+            self._compare_again()
         for odd in sight.odd:
             copy = Copy(odd.place, odd.name, odd.mark, "")
             self._files.set_aside(copy, NOT_A_TASK, odd.code, odd.message)
@@ -348,7 +350,7 @@ class Settling:
             return
         reading = self._reading(copy)
         life = self._files.index.life if base else ""
-        made = HandMade(id_, copy.place, copy.name, reading, base, life)
+        made = HandMade(id_, copy.place, copy.name, reading, base, life, version)
         self._hands.append(_Hand(copy, made, version, unseen))
 
     def _judge(self) -> None:
@@ -358,10 +360,12 @@ class Settling:
         for hand in self._hands:
             self._keep_unseen(hand)
         self._files.disk.reach("accept", "")
-        verdicts = self._tasks.accept(self._caller, [hand.made for hand in self._hands])
         hands, self._hands = self._hands, []
+        verdicts = self._tasks.accept(self._caller, [hand.made for hand in hands])
         for hand, verdict in zip(hands, verdicts, strict=True):
-            if verdict.stored is not None:
+            if verdict.stored is None and not verdict.code:
+                self._overtaken.append(hand)
+            elif verdict.stored is not None:
                 self.done.accepted.append(verdict)
                 self._accepted(hand, target_of(verdict.stored))
             elif hand.made.base == hand.version or not hand.version:
@@ -370,6 +374,20 @@ class Settling:
                 self._files.set_aside(hand.copy, hand.version, *reason)
             else:
                 self._make_way(hand.made.id, hand.copy)
+
+    def _compare_again(self) -> None:
+        """Compare files once more whose rows others changed in between; then leave it to the next command."""
+        hands, self._overtaken = self._overtaken, []
+        if not hands:
+            return
+        rows = self._tasks.stored(hand.made.id for hand in hands)
+        for hand in hands:
+            again = _Happened([(hand.copy.place, hand.copy.name)], [], row_changed=True)
+            self._one(hand.made.id, rows.get(hand.made.id), again)
+        self._flush()
+        self._judge()
+        self._flush()
+        self._files.index.behind.update(hand.made.id for hand in self._overtaken)
 
     def _keep_unseen(self, hand: _Hand) -> None:
         """Keep the words of another hand that a file overrides without knowing them."""

@@ -185,10 +185,15 @@ class HandMade(Record):
     #: The version that the file was written from, 0 for a file that is not known, and the life that has it.
     base: int = 0
     life: str = ""
+    #: The version of the row when the file was compared with it, 0 if there was none, below 0 if it was not.
+    seen: int = -1
 
 
 class Verdict(Record):
-    """What became of a hand-made file: accepted (``stored``), or refused (``code``) and why."""
+    """What became of a hand-made file: accepted (``stored``), or refused (``code``) and why.
+
+    Neither of them: the row has changed since the file was compared with it, and that is to be done again.
+    """
 
     id: str
     place: str
