@@ -231,3 +231,30 @@ def test_a_file_dropped_on_two_machines_at_once_is_one_task_and_neither_text_is_
     assert any("from there" in text for text in texts)
     assert len(settled.kept) == 1
     world.consistent()
+
+
+def test_the_archive_of_a_lost_store_is_known_again_by_its_files(world, other):
+    world.create("a")
+    world.create("x")
+    world.create("b", dependencies=["a"])
+    world.create("c", dependencies=["x"])
+    world.take("bob")
+    world.done("bob", "a")
+    with world.board.settled(HUMAN):
+        world.tasks.cancel(HUMAN, "x")
+    world.clock.advance(40 * 86_400)
+    with world.board.settled(HUMAN):
+        world.tasks.archive(HUMAN)
+    before = [world.tasks.past(id_) for id_ in ("a", "x")]
+    lose_everything(world, other)
+
+    world.settle()
+
+    after = [world.tasks.past(id_) for id_ in ("a", "x")]
+    assert [p._replace(version=0) for p in after] == [p._replace(version=0) for p in before]
+    assert world.take("bob").stored.id == "b"
+    assert "waits for x, which was cancelled" in world.tasks.show("c").why[0]
+    world.settle()
+    newest = world.engine.wait(0, 0)
+    world.settle()
+    assert world.engine.wait(0, 0) == newest

@@ -59,6 +59,11 @@ def news_since(desk: Desk, known: Known) -> News:
     return desk.look(step)
 
 
+def is_lost(news: News, life: str) -> bool:
+    """Tell whether the store may not know the archive of a machine whose files are of ``life``."""
+    return not news.life or (bool(life) and life != news.life)
+
+
 def _changed(book: Book, known: Known, head: int, life: str) -> Collection[str]:
     """Return the tasks whose rows changed, or are not as this machine has them."""
     if known.life and life != known.life:

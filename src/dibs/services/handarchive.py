@@ -32,7 +32,7 @@ def adopt(teller: Teller, made: HandMade, old: Stored | None, task: Task) -> Sto
     if known is not None and old is None:
         message = f"a task {quote(known.id)} is in {known.place} already"
         raise BadInput(message, code="TASK_EXISTS", field="id", hint="give the file another name")
-    ended = _ended(old, task)
+    ended = _ended(old, task, made.reading.text)
     completed = task.completed or (old.task.completed if old else 0.0) or moment(book.now)
     after = task._replace(status=Status.ARCHIVE, completed=completed)
     text = edit(made.reading.text, changes_for(task, after))
@@ -41,7 +41,7 @@ def adopt(teller: Teller, made: HandMade, old: Stored | None, task: Task) -> Sto
         task=made.id, was=ended, status=Status.ARCHIVE, agent=task.agent, place=made.place,
         by_hand=True,
     )  # fmt: skip
-    doer = (old.doer if old else "") or task.agent
+    doer = (old.doer if old else "") or (task.agent if ended == Status.DONE else "")
     row = Past(
         made.id, made.file, ended, made.place, task.title, task.agent, doer, completed, digest(text), number,
     )  # fmt: skip
@@ -67,11 +67,11 @@ def _check(made: HandMade, old: Stored | None, task: Task) -> None:
         )
 
 
-def _ended(old: Stored | None, task: Task) -> str:
-    """Return how a task ended. An archived file does not say; what was done has a result, not a reason."""
+def _ended(old: Stored | None, task: Task, text: str) -> str:
+    """Return how a task ended. An archived file does not say; only what was done has a result."""
     if task.status in _ENDS:
         return task.status
     if old is not None and old.task.status in _ENDS:
         return old.task.status
-    given_up = task.reason and not (task.summary or task.made)
-    return Status.CANCELLED if given_up else Status.DONE
+    done = any(line.startswith("result:") for line in text.split("\n"))
+    return Status.DONE if done else Status.CANCELLED

@@ -12,7 +12,7 @@ from _thread import RLock
 
 from dibs.core.names import quote
 from dibs.errors import DibsError, Unavailable
-from dibs.services.boardnews import NOTHING, Known, news_since
+from dibs.services.boardnews import NOTHING, Known, is_lost, news_since
 from dibs.services.settling import Settling
 from dibs.services.showing import Settled
 from dibs.services.taskrows import digest
@@ -128,8 +128,7 @@ class Board:
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
         self.agents = tuple(sight.agents)
         settling = Settling(self.tasks, files, caller, news, self._last_commit)
-        # The store is new, or older than what we saw of it.
-        if news.head == 0 or files.index.head > news.head:
+        if is_lost(news, files.index.life) or files.index.head > news.head:
             settling.adopt_archive()
         done = settling.run(sight)
         # What the settling wrote comes again, and is as it should be.
