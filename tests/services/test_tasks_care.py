@@ -8,7 +8,7 @@ from dibs.core.agents import Agent
 from dibs.core.ledger import Kind
 from dibs.core.tasks import Handoff, Status
 from dibs.services.ledger import Query
-from dibs.services.taskvalues import HandMade
+from dibs.services.taskvalues import Draft, HandMade
 from dibs.taskfile.reading import read, tree_of
 from dibs.taskfile.tree import MAX_BYTES
 
@@ -107,6 +107,19 @@ def test_what_names_nobody_is_spread_over_the_live_agents_that_have_least_to_do(
         ("t2", "carol"),
         ("t3", "bob"),
         ("t4", "carol"),
+    ]
+
+
+def test_an_agent_that_never_asked_for_a_task_is_given_none(crew):
+    crew.tasks.create(caller("planner"), [Draft(fields={"title": "plan"}, id="a")])
+    crew.make("b", "c", agent="carol")
+    crew.tasks.assign(caller("other-orchestrator"))
+
+    assert twice(lambda: crew.tasks.assign(BOSS)) == []
+    crew.start("carol", "b")
+    crew.start("carol", "c")
+    assert [(s.id, s.task.agent) for s in twice(lambda: crew.tasks.assign(BOSS))] == [
+        ("a", "carol")
     ]
 
 

@@ -18,7 +18,7 @@ from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
 from dibs.services.filed import claims_of
 from dibs.services.holdings import give_back
-from dibs.services.presence import admit, arrive, expire, lose, role_of, withdraw
+from dibs.services.presence import admit, arrive, expire, lose, offer_work, role_of, withdraw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Agents:
                 joined = joined._replace(started=known.started)
                 arrive(book, Caller(agent.id))
             admit(book, joined)
+            offer_work(book, joined.id)
             return joined
 
         return self._desk.apply(step)

@@ -32,6 +32,17 @@ def arrive(book: Book, caller: Caller) -> Beat:
     return beat
 
 
+def offer_work(book: Book, agent: str) -> None:
+    """Note that an agent takes tasks: it joined, or it asked for one."""
+    if book.txn.get(f"worker/{agent}") is None:
+        book.txn.put(f"worker/{agent}", "")
+
+
+def offers_work(book: Book, agent: str) -> bool:
+    """Tell whether an agent takes tasks; one that only claims files or makes tasks does not."""
+    return book.txn.get(f"worker/{agent}") is not None
+
+
 def _join_by_calling(book: Book, caller: Caller) -> Beat:
     known = book.agent(caller.id)
     if known is not None and known.status == Status.TERMINATED:

@@ -10,7 +10,7 @@ from dibs.core.durations import show_span
 from dibs.core.ledger import Kind
 from dibs.core.tasks import Status
 from dibs.services.book import decode
-from dibs.services.presence import arrive, role_of
+from dibs.services.presence import arrive, offers_work, role_of
 from dibs.services.taskattempts import fail_with, live_claim, lose_attempt, settle_dead
 from dibs.services.taskrows import digest, load, moment_of, retire
 from dibs.services.tasktexts import Teller, moment, rewritten, sent_back
@@ -99,12 +99,15 @@ def _loaded(book: Book, ids: list[str]) -> Iterator[Stored]:
 
 
 def _loads(desk: Desk, book: Book, caller: str) -> dict[str, int]:
-    """Return the live agents, and how many tasks each has already."""
+    """Return the live agents that take tasks, and how many each has already."""
     held = Counter(decode(value)[1] for _, value in book.txn.scan(("lent//", ""), ("busy//", "")))
     return {
         agent.id: held[agent.id]
         for agent in book.agents()
-        if agent.id != caller and agent.role not in _NO_WORKERS and _is_live(desk, book, agent.id)
+        if agent.id != caller
+        and agent.role not in _NO_WORKERS
+        and offers_work(book, agent.id)
+        and _is_live(desk, book, agent.id)
     }
 
 

@@ -20,7 +20,7 @@ from dibs.core.tasks import PRIORITIES, Status, Task, check_step
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.acquire import SHOWN, Survey, Waiting, queue_up, survey
 from dibs.services.book import decode, encode
-from dibs.services.presence import arrive, withdraw
+from dibs.services.presence import arrive, offer_work, withdraw
 from dibs.services.queue import LOOK_EVERY, SHORTEST_PAUSE, Busy, Queue, turn_at
 from dibs.services.repeats import once
 from dibs.services.taskattempts import (
@@ -121,6 +121,7 @@ class Taking:
 
     def _begin(self, book: Book, caller: Caller, wish: Wish, id_: str) -> Granted | Denied:
         beat = arrive(book, caller)
+        offer_work(book, caller.id)
         wish = _with_role(wish, beat)
         need(book, id_)
         settle_one(self._desk, book, id_)
@@ -178,6 +179,7 @@ class Taking:
         self, book: Book, caller: Caller, wish: Wish, patience: float
     ) -> Granted | NothingFree:
         beat = arrive(book, caller)
+        offer_work(book, caller.id)
         wish = _with_role(wish, beat)
         settle_dead(self._desk, book, all_of_them=False)
         line = self._line(book, caller.id)
