@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: How long an agent works on a task, in seconds, at most.
 LONGEST = 0.02
-#: How long an agent waits for a task before it asks again.
-PATIENCE = 2
+#: How long an agent waits for a task before it asks again; to queue up and to leave are a push each with git.
+PATIENCE = 8
 
 
 def note(diary: Path, **words: Any) -> None:
