@@ -6,6 +6,7 @@ from tests.services.boards import HUMAN, World
 from dibs.core.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import Fenced
+from dibs.taskfile.reading import read
 from dibs.workdir.disk import Disk
 
 
@@ -258,3 +259,23 @@ def test_the_archive_of_a_lost_store_is_known_again_by_its_files(world, other):
     newest = world.engine.wait(0, 0)
     world.settle()
     assert world.engine.wait(0, 0) == newest
+
+
+def test_a_machine_that_slept_until_a_task_was_archived_shows_no_older_text_as_its_end(
+    world, other
+):
+    world.create("a")
+    other.settle()
+    world.take("bob")
+    world.done("bob", "a")
+    world.clock.advance(40 * 86_400)
+    with world.board.settled(HUMAN):
+        world.tasks.archive(HUMAN)
+
+    other.settle()
+
+    (path,) = other.files()
+    assert path in world.files()
+    assert "another machine" in other.read(path)
+    (ended,) = [task for task in [read(other.read(path).encode(), "a.yaml").task] if task]
+    assert (ended.status, ended.agent) == ("archive", "bob")

@@ -10,9 +10,9 @@ For each task that something happened to, its row and all files with its name ar
 
 from __future__ import annotations
 
-from dibs.core.tasks import ARCHIVE, Status
+from dibs.core.tasks import ARCHIVE
 from dibs.core.values import Record
-from dibs.services.showing import Settled, asides_of, by_people, target_of
+from dibs.services.showing import Settled, asides_of, by_people, ended_text, target_of
 from dibs.services.standing import DUPLICATE, hold_back, standing_aside
 from dibs.services.taskrows import digest
 from dibs.services.taskvalues import HandMade
@@ -320,13 +320,15 @@ class Settling:
 
     def _archived(self, past: Past, copy: Copy) -> bool:
         """Bring the file of an archived task to its month; tell whether it was just that."""
-        from dibs.taskfile.writing import edit
-
-        ours = copy.content is None  # it is as it was when it showed the row
-        copy = self._files.read(copy.place, copy.name) or copy if ours else copy
-        text = edit((copy.content or b"").decode("utf-8", "replace"), {"status": Status.ARCHIVE})
-        if not ours and past.digest not in {digest(text), copy.digest}:
-            return False
+        if copy.content is None:
+            copy = self._files.read(copy.place, copy.name) or copy
+        text = ended_text((copy.content or b"").decode("utf-8", "replace"), past, older=False)
+        if past.digest not in {digest(text), copy.digest}:
+            if not copy.written:
+                return False
+            text = ended_text(
+                text, past, older=True
+            )  # this machine slept through the end of the task
         target = Target(past.place, past.file, text, digest(text), past.version)
         there = self._files.read(past.place, past.file)
         if there is not None and there.digest == past.digest:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dibs.core.tasks import Status
 from dibs.core.values import Record
 from dibs.services.taskrows import digest
 from dibs.services.taskvalues import Verdict
+from dibs.taskfile.writing import edit, stamp
 from dibs.workdir.files import Target
 from dibs.workdir.scan import stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.services.taskvalues import Stored
+    from typing import Any
+
+    from dibs.services.taskvalues import Past, Stored
     from dibs.workdir.index import Index
 
 #: Keys that commands write into a task's file.
@@ -46,6 +50,18 @@ class Settled(Record):
 def target_of(stored: Stored) -> Target:
     """Return how and where the file of a task shall be."""
     return Target(stored.place, stored.file, stored.text, digest(stored.text), stored.version)
+
+
+def ended_text(text: str, past: Past, *, older: bool) -> str:
+    """Return a task's text as it is archived; one from before its end says where the rest is."""
+    changes: dict[str, Any] = {"status": Status.ARCHIVE}
+    if older:
+        changes["agent"] = past.agent or None
+        changes["completed_at"] = stamp(past.completed)
+        if past.status == Status.DONE:
+            said = "done; its last text is in the archive of another machine"
+            changes["result"] = {"summary": said, "completed_at": stamp(past.completed)}
+    return edit(text, changes)
 
 
 def asides_of(index: Index) -> list[Verdict]:
