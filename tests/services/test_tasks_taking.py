@@ -439,7 +439,7 @@ def test_a_waiter_that_gives_up_leaves_nothing_behind(crew):
     answer = crew.take("bob", wait=1)
 
     assert answer.waited
-    assert {key for key, _ in crew.rows()} - before == {"agent/bob", "beat/bob"}
+    assert {key for key, _ in crew.rows()} - before == {"agent/bob", "beat/bob", "worker/bob"}
 
 
 def draw_ticket(crew, agent, **options):
