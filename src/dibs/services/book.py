@@ -6,7 +6,7 @@ A ``Book`` is one transaction's view. It decides nothing; it knows where things 
 - ``at/:task/<task>//<agent>/<spelling>/<id>``: a claim on a task whose name folds to another
 - ``wait/<number>``: a ticket
 - ``beat/<agent>``: an agent's liveness; gone when the agent has ended
-- ``agent/<agent>``: an agent
+- ``agent/<agent>``: an agent; ``worker/<agent>``: that it takes tasks
 - ``lost/<agent>/<pattern>``: a claim that its holder did not give back
 - ``ask/<holder>/<pattern>//<asker>``: a release request
 - ``req/<agent>/<request id>``: the outcome of a request, for its repeats
