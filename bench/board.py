@@ -1,0 +1,249 @@
+"""The board of tasks: a cycle against reading its files, a task against a claim, and the weight of the past."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from bench.measure import Row, Section, at_most, blocks, median
+from dibs.core.agents import Caller
+from dibs.core.patterns import parse
+from dibs.core.tasks import Status, Task
+from dibs.project import create
+from dibs.services import taskrows
+from dibs.services.orchestrator import Orchestrator
+from dibs.services.taskvalues import Draft, Past, Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dibs.project import Project
+    from dibs.services.book import Book
+
+ME = Caller("bench", role="coordinator")
+TASKS, ARCHIVED, CREW = 10_000, 100_000, 20
+OPENED = "2025-11-20T10:00:00Z"
+#: Rounds of what a user types, each a process.
+ROUNDS = 15
+
+
+def cycles() -> Section:
+    """Compare cycles of the orchestrator over many tasks with reading their files once."""
+    with _repository() as folder:
+        board = os.path.join(folder, "work")
+        _drop(board, TASKS)
+        floor = [_timed(lambda: _read(board)) for _ in range(5)]
+        first = _timed(lambda: _cycle(folder))
+        fresh = [_timed(lambda: _cycle(folder)) for _ in range(5)]
+        project, _ = create(folder)
+        orchestrator = _orchestrator(project)
+        orchestrator.cycle(ME)
+        idle = [_timed(lambda: orchestrator.cycle(ME)) for _ in range(20)]
+        edited = [_timed(lambda: (_edit(board), orchestrator.cycle(ME))) for _ in range(5)]
+        project.close()
+        os.remove(os.path.join(folder, ".git", "dibs", "board-index.jsonl"))
+        lost = _timed(lambda: _cycle(folder))
+        floor += [_timed(lambda: _read(board)) for _ in range(5)]
+    base = median(floor)
+    rows = [
+        Row(f"scandir and read of {TASKS:,} files", f"{base * 1e3:.0f} ms"),
+        at_most("first cycle, no file known / reading them", first / base, 5),
+        at_most("cycle of a new process, all known", median(fresh) / base, 5),
+        at_most("cycle with nothing changed", median(idle) / base, 0.1),
+        Row("cycle after ten edits by hand", f"{median(edited) / base:.2f}x"),
+        at_most("cycle after the index was lost", lost / base, 5),
+    ]
+    note = f"{TASKS:,} tasks, six in ten assigned to {CREW} agents, the others done. SQLite."
+    return Section("The board, cycles of the orchestrator", note, rows)
+
+
+def tasks() -> Section:
+    """Compare taking, making and listing tasks with a claim, in a process and as commands."""
+    with _repository() as folder:
+        project, _ = create(folder)
+        made = [
+            Draft(fields={"title": f"Mend page {n} of the book", "agent": ""}) for n in range(400)
+        ]
+        with project.board.settled(ME):
+            project.tasks.create(ME, made)
+        paths = [parse(f"src/pkg{n % 50}/module_{n}.py") for n in range(400)]
+        samples = blocks(
+            {
+                "claim": lambda n: project.claims.claim(ME, [paths[n]]),
+                "take": lambda n: _take(project, f"worker-{n}"),
+            },
+            rounds=10,
+            each=20,
+        )
+        project.close()
+        shell, _ = _commands(
+            folder,
+            {
+                "claim": lambda n: ["claim", f"lib/module_{n}.py"],
+                "take": lambda n: ["task", "take", "--agent", f"hand-{n}"],
+                "ls": lambda _: ["task", "ls"],
+            },
+        )
+    take, claim = median(samples["take"]), median(samples["claim"])
+    rows = [
+        Row("a claim in process, p50", f"{claim * 1e3:.2f} ms"),
+        Row("a task taken in process, p50", f"{take * 1e3:.2f} ms"),
+        Row("the same / a claim", f"{take / claim:.1f}x"),
+        Row("`dibs claim`, p50", f"{shell['claim'] * 1e3:.0f} ms"),
+        at_most("`dibs task take` / `dibs claim`", shell["take"] / shell["claim"], 3),
+        Row("`dibs task ls` / `dibs claim`", f"{shell['ls'] / shell['claim']:.1f}x"),
+    ]
+    note = "In process a taken task also waits for the disk: its file moves, and each step is synced."
+    return Section("The board, taking a task", note, rows)
+
+
+def past() -> Section:
+    """Compare daily commands with and without very many archived tasks."""
+    with _repository() as young, _repository() as old:
+        for folder in (young, old):
+            project, _ = create(folder)
+            drafts = [Draft(fields={"title": f"Mend page {n}"}) for n in range(200)]
+            with project.board.settled(ME):
+                project.tasks.create(ME, drafts)
+            if folder == old:
+                _archive(project)
+            project.close()
+        daily: dict[str, Callable[[int], list[str]]] = {
+            "take": lambda n: ["task", "take", "--agent", f"hand-{n}"],
+            "new": lambda n: ["task", "new", f"Paint wall {n}"],
+            "ls": lambda _: ["task", "ls"],
+            "orchestrate": lambda _: ["orchestrate", "--no-spread"],
+        }
+        light, heavy = _commands(young, daily, other=old)
+    rows = [
+        at_most(f"`dibs {' '.join(daily[name](0)[:2])}`, with / without", heavy[name] / light[name], 1.1)
+        for name in daily
+    ]
+    note = f"{ARCHIVED:,} archived tasks, their rows and files, beside 200 open ones."
+    return Section("The board, the weight of the archive", note, rows)
+
+
+# -- a board to measure
+
+
+@contextmanager
+def _repository() -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        create(folder)[0].close()
+        yield os.path.realpath(folder)
+
+
+def _drop(board: str, count: int) -> None:
+    """Write the files of tasks as agents of the seed document leave them: in place, nothing missing."""
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 60))
+    for number in range(count):
+        done = number % 10 >= 6
+        agent = f"agent-{number % CREW}"
+        place = os.path.join(board, "done" if done else f"assigned/{agent}")
+        os.makedirs(place, exist_ok=True)
+        id_ = f"2025-11-23T1430-{agent}-page-{number}"
+        text = (
+            f"id: {id_}\nagent: {agent}\nstatus: {'done' if done else 'assigned'}\n"
+            f"title: Mend page {number} of the book\npriority: normal\n"
+            f"artefacts:\n  - docs/book/page_{number}.md\n  - docs/index/{number % 97}.md\n"
+            f"context:\n  repo: book\n  notes:\n    - Links first, # then words\n"
+            f'created_at: "{now}"\ncreated_by: hugo\nassigned_at: "{now}"\n'
+        )
+        if done:
+            text += f'started_at: "{now}"\nresult:\n  summary: Mended\n  completed_at: "{now}"\n'
+        with open(os.path.join(place, f"{id_}.yaml"), "w", encoding="ascii") as file:
+            file.write(text)
+
+
+def _read(board: str) -> None:
+    """Do what any reader of the folders must: list them, and read each file."""
+    places = [entry.path for entry in os.scandir(os.path.join(board, "assigned"))]
+    for place in (*places, os.path.join(board, "done")):
+        with os.scandir(place) as entries:
+            for entry in entries:
+                with open(entry.path, "rb") as file:
+                    file.read()
+
+
+def _edit(board: str) -> None:
+    place = os.path.join(board, "assigned", "agent-0")
+    for name in sorted(os.listdir(place))[:10]:
+        with open(os.path.join(place, name), "a", encoding="ascii") as file:
+            file.write(f"# looked at {time.time()}\n")
+
+
+def _orchestrator(project: Project) -> Orchestrator:
+    state = project.place.repository.state
+    return Orchestrator(project.desk, project.tasks, project.board, state)
+
+
+def _cycle(folder: str) -> None:
+    """Run one cycle as a process does that starts now."""
+    project, _ = create(folder)
+    _orchestrator(project).cycle(ME)
+    project.close()
+
+
+def _take(project: Project, agent: str) -> None:
+    with project.board.settled(Caller(agent)):
+        project.tasks.take(Caller(agent))
+
+
+def _archive(project: Project) -> None:
+    """Put very many tasks into the archive, as if they had been done in the last ten months."""
+    for start in range(0, ARCHIVED, 10_000):
+        month = f"archive/2025-{start // 10_000 + 1:02}"
+        os.makedirs(os.path.join(project.board.path, month))
+        project.desk.apply(lambda book, at=start, place=month: _retire(book, at, place))
+        for number in range(start, start + 10_000):
+            path = os.path.join(project.board.path, month, f"old-{number}.yaml")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(f"id: old-{number}\nstatus: archive\nresult:\n  summary: Mended\n")
+
+
+def _retire(book: Book, start: int, place: str) -> None:
+    head = taskrows.head(book)
+    for number in range(start, start + 10_000):
+        id_ = f"old-{number}"
+        task = Task(id_, Status.DONE, title=f"Mend page {number}")
+        ended = Past(id_, f"{id_}.yaml", Status.DONE, place, task.title, version=head)
+        taskrows.retire(book, ended, Stored(task, f"{id_}.yaml", "done", "", head))
+
+
+# -- timing
+
+
+def _timed(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def _commands(
+    folder: str, cases: dict[str, Callable[[int], list[str]]], other: str = ""
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Time commands as a shell starts them, in turn in one folder and the other."""
+    dibs = os.path.join(os.path.dirname(sys.executable), "dibs")
+    environ = {**os.environ, "DIBS_AGENT": "bench"}
+    places = [folder, other] if other else [folder]
+    samples: dict[tuple[str, str], list[float]] = {}
+    for turn in range(ROUNDS):
+        for name, command in cases.items():
+            for place in places:
+                start = time.perf_counter()
+                subprocess.run(
+                    [dibs, *command(turn)],
+                    cwd=place,
+                    env=environ,
+                    check=True,
+                    stdout=subprocess.DEVNULL,
+                )
+                samples.setdefault((place, name), []).append(time.perf_counter() - start)
+    here = {name: median(samples[folder, name]) for name in cases}
+    return here, {name: median(samples[other, name]) for name in cases} if other else here
