@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs.core.ledger import encode_details
 from dibs.engines.git_files import CHUNK, chunk_of, render_entry
+from dibs.engines.pending import Pending
 from dibs.engines.readonly import RefusesWrites, not_above
 from dibs.engines.sqlite_txn import SqliteTxn
 
@@ -60,14 +61,13 @@ class GitTxn(SqliteTxn):
 
     def files(self, cache: Cache, codec: Codec) -> dict[str, bytes | None]:
         """Write what was held back, and return the files that changed; None for one that goes."""
-        self._pending = {
-            key: value for key, value in self._pending.items() if value != self._stored(key)
-        }
+        rows = self._pending.items()
+        self._pending = Pending((key, value) for key, value in rows if value != self._stored(key))
         self.flush()
         changed: dict[str, bytes | None] = {}
         for path in sorted(set(self._moved(codec))):
-            rows = cache.rows_of(path)
-            changed[path] = codec.render(path, rows) if rows else None
+            found = cache.rows_of(path)
+            changed[path] = codec.render(path, found) if found else None
         for chunk in self._touched:
             changed[chunk_of(chunk * CHUNK)] = self._chunk(chunk)
         return changed

@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right, insort
 
 from dibs.core.findings import Finding, Level
 from dibs.core.ledger import Entry
+from dibs.engines.pending import Pending
 from dibs.engines.readonly import RefusesWrites, not_above
 
 TYPE_CHECKING = False
@@ -100,7 +101,7 @@ class _MemoryTxn:
 
     def __init__(self, state: _State) -> None:
         self._state = state
-        self._pending: dict[str, str | None] = {}
+        self._pending = Pending()
         self._events: list[Entry] = []
         self._dropped = 0
         self._newest = state.newest
@@ -120,9 +121,7 @@ class _MemoryTxn:
 
     def _keys(self, prefix: str) -> Iterator[str]:
         stored = self._state.keys
-        extra = sorted(
-            key for key in self._pending if key.startswith(prefix) and key not in self._state.values
-        )
+        extra = [key for key in self._pending.under(prefix) if key not in self._state.values]
         at = bisect_left(stored, prefix)
         while at < len(stored) and stored[at].startswith(prefix):
             while extra and extra[0] < stored[at]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.ledger import Entry, decode_details, encode_details
+from dibs.engines.pending import Pending
 from dibs.engines.readonly import RefusesWrites, not_above
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ class RedisTxn:
         self._last, base = newest
         #: What the step appends, as the script wants it: seven words each, the number first.
         self.entries_out: list[tuple[Any, ...]] = []
-        self.pending: dict[str, str | None] = {}
+        self.pending = Pending()
         self.guessed_points: dict[str, None] = {}
         self.guessed_ranges: dict[tuple[str, str], None] = {}
         self.dropped_below = 0
@@ -127,8 +128,7 @@ class RedisTxn:
 
     def _merged(self, prefix: str, containing: str, rows: Rows | None) -> list[tuple[str, str]]:
         merged: dict[str, str | None] = dict(rows.values) if rows is not None else {}
-        own = self.pending.items()
-        merged.update((k, v) for k, v in own if k.startswith(prefix) and containing in k)
+        merged.update((k, self.pending[k]) for k in self.pending.under(prefix, containing))
         return [(key, value) for key in sorted(merged) if (value := merged[key]) is not None]
 
     def words(self) -> list[str | int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.ledger import Entry, decode_details, encode_details
+from dibs.engines.pending import Pending
 from dibs.engines.readonly import RefusesWrites, not_above
 
 TYPE_CHECKING = False
@@ -32,7 +33,7 @@ class SqliteTxn:
     def __init__(self, db: apsw.Connection, run: Callable[..., apsw.Cursor], now: float) -> None:
         self._db = db
         self._run = run
-        self._pending: dict[str, str | None] = {}
+        self._pending = Pending()
         self._cursors: list[apsw.Cursor] = []
         self.now = now
 
@@ -132,8 +133,7 @@ class SqliteTxn:
     def _merged(self, ranges: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
         pending = self._pending
         for one in ranges:
-            prefix, containing = one
-            own = sorted(k for k in pending if k.startswith(prefix) and containing in k)
+            own = pending.under(*one)
             own.reverse()
             for row in self._rows((one,)):
                 while own and own[-1] <= row[0]:

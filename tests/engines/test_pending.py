@@ -1,0 +1,37 @@
+"""What a step wrote is found by how its keys begin, however much that is."""
+
+from random import Random
+
+from dibs.engines.pending import FEW, Pending
+
+
+def test_keys_are_found_in_order_among_few_and_among_many():
+    random, pending, plain = Random(4), Pending(), {}
+    for number in range(5 * FEW):
+        key = f"{random.choice('abc')}/{random.choice('xy')}//{random.randrange(999)}"
+        pending[key] = plain[key] = str(number) if number % 3 else None
+        if number % 50 == 0 or number > 5 * FEW - 20:
+            for prefix, containing in (("", ""), ("b/", ""), ("b/x//1", ""), ("a/", "y//"), ("d", "")):
+                expected = sorted(k for k in plain if k.startswith(prefix) and containing in k)
+                assert pending.under(prefix, containing) == expected
+    assert dict(pending) == plain
+
+
+def test_many_keys_are_not_gone_through_for_each_question():
+    """Counted, not timed: a key that cannot begin so is not even looked at."""
+    looked = 0
+
+    class Key(str):
+        def startswith(self, *words):
+            nonlocal looked
+            looked += 1
+            return super().startswith(*words)
+
+    pending = Pending((Key(f"task/{n:05}"), "") for n in range(40 * FEW))
+    pending.under("needs/")
+    looked = 0
+
+    for number in range(100):
+        assert pending.under(f"needs/{number}//") == []
+
+    assert looked <= 100
