@@ -1,4 +1,4 @@
-"""The board of tasks: a cycle against reading its files, a task against a claim, and the weight of the past."""
+"""The board of tasks: a cycle against reading the files, a task against a claim, the weight of the past."""
 
 from __future__ import annotations
 

@@ -105,7 +105,6 @@ def test_a_folder_that_moved_just_now_is_listed_again(board):
 
 
 def test_in_a_large_folder_an_edit_in_place_is_seen_within_some_looks(board, monkeypatch):
-    monkeypatch.setattr(scanning, "SHARE", 2)
     monkeypatch.setattr(scanning, "WHOLE", 4)
     monkeypatch.setattr("dibs.workdir.index.SHARE", 2)
     for n in range(11):
@@ -115,14 +114,45 @@ def test_in_a_large_folder_an_edit_in_place_is_seen_within_some_looks(board, mon
 
     with (board.path / "done/t7.yaml").open("a") as file:
         file.write("more: 1\n")
-    looks = [names(board.look()) for _ in range(3)]
+    looks = [names(board.look()) for _ in range(6)]
 
     assert ["done/t7.yaml"] in looks
     assert names(board.look(thorough=True)) == ["done/t7.yaml"]
 
 
+def test_very_many_done_tasks_do_not_delay_what_is_seen_of_open_ones(board, monkeypatch):
+    monkeypatch.setattr(scanning, "WHOLE", 4)
+    monkeypatch.setattr("dibs.workdir.index.SHARE", 2)
+    for n in range(21):
+        board.add(f"done/t{n}.yaml")
+    for path in ("inbox/a.yaml", "inbox/b.yaml", "assigned/curator/c.yaml"):
+        board.add(path)
+    board.learn()
+    board.look()
+
+    for number in range(5):
+        board.add("assigned/curator/c.yaml", f"more: {number}\n")
+        assert "assigned/curator/c.yaml" in names(board.look())
+
+
+def test_of_very_many_open_tasks_each_is_looked_at_in_turn(board, monkeypatch):
+    monkeypatch.setattr(scanning, "WHOLE", 4)
+    monkeypatch.setattr("dibs.workdir.index.SHARE", 2)
+    for n in range(12):
+        (board.path / f"assigned/agent-{n}").mkdir()
+        board.add(f"assigned/agent-{n}/t{n}.yaml")
+    board.learn()
+    board.look()
+
+    for n in range(12):
+        board.add(f"assigned/agent-{n}/t{n}.yaml", "more: 1\n")
+    looks = [names(board.look()) for _ in range(3)]
+
+    assert [len(look) for look in looks] == [4, 4, 4]
+    assert len({name for look in looks for name in look}) == 12
+
+
 def test_in_a_large_folder_a_replaced_file_is_seen_at_once(board, monkeypatch):
-    monkeypatch.setattr(scanning, "SHARE", 2)
     monkeypatch.setattr(scanning, "WHOLE", 2)
     monkeypatch.setattr("dibs.workdir.index.SHARE", 2)
     for n in range(11):

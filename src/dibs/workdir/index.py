@@ -56,8 +56,6 @@ class FolderIndex:
     def __init__(self, mtime: int = 0, shares: list[Any] | None = None) -> None:
         #: When the folder itself last changed, 0 if it must be looked through.
         self.mtime = mtime
-        #: Which share of a large folder is looked at next; any process may begin with any.
-        self.turn = -1
         self._shares: list[Any] = [] if shares is None else shares  # text, or decoded
         self._noted: set[str] = set()
         #: Whether an entry is not as it was read.
@@ -75,6 +73,11 @@ class FolderIndex:
     def shares(self) -> int:
         """How many shares there are."""
         return len(self._shares)
+
+    def size(self, place: int) -> int:
+        """Return how many files a share holds, without decoding it."""
+        share = self._shares[place]
+        return share.count('":[') if isinstance(share, str) else len(share)
 
     def _of(self, name: str) -> dict[str, list[Any]] | None:
         quoted = json.dumps(name)
@@ -153,6 +156,8 @@ class Index:
         self.asides: dict[str, Aside] = {}
         #: Ids of tasks whose file could not be brought in line yet.
         self.behind: set[str] = set()
+        #: Which share of a large board is looked at next, by group; any process may begin with any.
+        self.turns: dict[str, int] = {}
 
         self._saved: tuple[Any, ...] = ()
 

@@ -2,13 +2,15 @@
 
 A folder is listed when its own time has moved. Files that the listing shows with a known inode, and all files
 of a folder that has not moved, are looked at for changes in place: each time if they are not many, else one
-share of them after the other.
+share of them after the other. Open tasks and done ones take turns apart, so that done work does not delay
+what is seen of the work that goes on.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+import sys
 
 from dibs.core.names import check_agent_id, quote
 from dibs.core.tasks import ASSIGNED, DONE, INBOX, check_task_id
@@ -22,12 +24,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.workdir.disk import Folders
-    from dibs.workdir.index import FolderIndex, Index
+    from dibs.workdir.index import Index
 
 ENDINGS = (".yaml", ".yml")
 #: The largest file that is a task, in bytes.
 MAX_FILE = 256 * 1024
-#: How many files of a folder are looked at each time.
+#: So many open tasks are looked at each time, and so many done ones; of more done ones half as many.
 WHOLE = 2 * SHARE
 #: Seconds after which an unfinished file is no longer taken for one that is being written.
 UNFINISHED = 60.0
@@ -75,10 +77,13 @@ class Sight:
 def scan(folders: Folders, index: Index, now: float, *, thorough: bool = False) -> Sight:
     """Compare the board with the index; the index learns only when its folders were listed."""
     sight = Sight()
-    for place in (INBOX, *_agents(folders, index, sight), DONE):
+    active = [INBOX, *_agents(folders, index, sight)]
+    whole = sys.maxsize if thorough else WHOLE
+    due = _due(index, active, now, whole, whole) | _due(index, [DONE], now, whole, whole // 2)
+    for place in (*active, DONE):
         try:
             with folders.open(place) as handle:
-                _look(handle, place, index, sight, now, thorough=thorough)
+                _look(handle, place, index, sight, now, due.get(place, []), thorough=thorough)
         except FileNotFoundError:
             sight.gone += [(place, name) for name in index.folder(place).all()]
         except NotADirectoryError:
@@ -129,37 +134,68 @@ def _is_agent(name: str) -> bool:
 
 
 def _look(
-    handle: int, place: str, index: Index, sight: Sight, now: float, *, thorough: bool
+    handle: int,
+    place: str,
+    index: Index,
+    sight: Sight,
+    now: float,
+    due: list[int],
+    *,
+    thorough: bool,
 ) -> None:
     folder = index.folder(place)
     status = os.fstat(handle)
-    due = _due(folder, now, thorough=thorough)
     if thorough or not folder.mtime or status.st_mtime_ns != folder.mtime:
         unsettled = _listed(handle, place, index, sight, due, status.st_dev)
         folder.mtime = 0 if unsettled or recent(status.st_mtime_ns, now) else status.st_mtime_ns
         return
-    known = [(name, raw) for share in due for name, raw in folder.share(share).items()]
-    for name, raw in known:
-        found = status_of(handle, name)
-        if found is None:
-            sight.gone.append((place, name))
-        else:
-            _compare(place, name, found, raw, index, sight, status.st_dev)
+    looked = [folder.share(share) for share in due]
+    for files in looked:
+        for name, raw in files.items():
+            found = status_of(handle, name)
+            if found is None:
+                sight.gone.append((place, name))
+            elif not _same(found, raw):
+                _compare(place, name, found, raw, index, sight, status.st_dev)
     for path in [path for path in index.asides if path.rpartition("/")[0] == place]:
         name = path.rpartition("/")[2]
         found = status_of(handle, name)
-        if found is not None and name not in dict(known):
+        if found is not None and not any(name in files for files in looked):
             _compare(place, name, found, None, index, sight, status.st_dev)
 
 
-def _due(folder: FolderIndex, now: float, *, thorough: bool) -> list[int]:
-    """Return the shares of a folder whose files are looked at one by one this time."""
-    count = folder.shares
-    if thorough or count * SHARE <= WHOLE:
-        return list(range(count))
-    first = (folder.turn if folder.turn >= 0 else int(now * 1000)) % count
-    folder.turn = (first + WHOLE // SHARE) % count
-    return [(first + place) % count for place in range(WHOLE // SHARE)]
+def _same(status: os.stat_result, raw: list[Any]) -> bool:
+    """Tell whether a file has the mark that is known of it; this is asked of very many."""
+    return bool(
+        raw[1] == status.st_ctime_ns
+        and raw[0] == status.st_mtime_ns
+        and raw[2] == status.st_size
+        and raw[3] == status.st_ino
+    )
+
+
+def _due(
+    index: Index, places: list[str], now: float, whole: int, part: int
+) -> dict[str, list[int]]:
+    """Return the shares of these folders whose files are looked at now: all, or a ``part`` of too many."""
+    folders = index.folders
+    shares = [(p, n) for p in places if p in folders for n in range(folders[p].shares)]
+    if not shares:
+        return {}
+    sizes = [folders[place].size(number) for place, number in shares]
+    first, left = 0, whole
+    if sum(sizes) > whole:
+        left = part
+        first = index.turns.get(places[0], int(now * 1000)) % len(shares)
+    due: dict[str, list[int]] = {}
+    for turn in range(first, first + len(shares)):
+        at = turn % len(shares)
+        left -= sizes[at]
+        if left < 0 and turn > first:
+            break
+        due.setdefault(shares[at][0], []).append(shares[at][1])
+        index.turns[places[0]] = turn + 1
+    return due
 
 
 def _listed(
@@ -210,7 +246,7 @@ def _compare(
     device: int,
 ) -> None:
     mark = mark_of(status)
-    if raw is not None and tuple(raw[:4]) == mark:
+    if raw is not None and _same(status, raw):
         return
     aside = index.asides.get(f"{place}/{name}")
     if aside is not None and aside.mark == mark:
