@@ -90,6 +90,7 @@ class Settling:
         self._overtaken: list[_Hand] = []
         self._wanted: list[_Wanted] = []
         self._places: dict[str, list[str]] | None = None
+        self._pasts: dict[str, Past] = {}
         #: Whether a task was held back for its file.
         self._held = False
         self.done = Settled([], [], [], 0, [])
@@ -104,9 +105,8 @@ class Settling:
         ids = {key: stem(paths[0][1]) for key, paths in (*fresh.items(), *gone.items())} | moved
         self._review(fresh, ids)
         if ids:
-            rows = self._rows(ids.values(), moved)
+            rows = self._rows(ids, moved)
             self._held = any(row.aside for row in rows.values())
-            self._prepare(len(ids))
             for key in sorted(ids):
                 happened = _Happened(fresh.get(key, []), gone.get(key, []), key in moved)
                 self._one(ids[key], rows.get(key), happened)
@@ -138,20 +138,12 @@ class Settling:
         index = self._files.index
         keys = {id_.lower(): id_ for id_ in (*self._news.ids, *index.behind)}
         index.behind.clear()
-        rows = self._rows(keys.values(), keys)
-        self._prepare(len(keys))
+        rows = self._rows(keys, keys)
         for key in sorted(keys.keys() - standing_aside(index.asides, rows)):
             self._one(keys[key], rows.get(key), _Happened([], [], row_changed=True))
         self._flush()
 
     # -- what is looked at
-
-    def _rows(self, ids: Iterable[str], told: Container[str]) -> dict[str, Stored]:
-        """Return the rows of tasks, by their ids in lower case; the news has those of ``told``."""
-        found = self._news.rows
-        if asked := [id_ for id_ in ids if id_.lower() not in told]:
-            found = {**found, **self._tasks.stored(asked)}
-        return {id_.lower(): row for id_, row in found.items()}
 
     def _review(self, fresh: dict[str, list[tuple[str, str]]], ids: dict[str, str]) -> None:
         """Forget reasons whose file is gone; judge a file again when anything happened to its task."""
@@ -168,13 +160,24 @@ class Settling:
                 if (place, name) not in paths:
                     paths.append((place, name))
 
-    def _prepare(self, count: int) -> None:
-        if count > MANY:
+    def _rows(self, ids: dict[str, str], told: Container[str]) -> dict[str, Stored]:
+        """Return the rows of the tasks that are looked at, and note which of the others are archived.
+
+        The news has the rows of ``told``.
+        """
+        found = self._news.rows
+        if asked := [id_ for key, id_ in ids.items() if key not in told]:
+            found = {**found, **self._tasks.stored(asked)}
+        rows = {id_.lower(): row for id_, row in found.items()}
+        others = [id_ for key, id_ in ids.items() if key not in rows]
+        self._pasts = self._tasks.pasts(others) if others else {}
+        if len(ids) > MANY:
             places: dict[str, list[str]] = {}
             for place, folder in self._files.index.folders.items():
                 for name in folder.all():
                     places.setdefault(name.lower(), []).append(place)
             self._places = places
+        return rows
 
     def _known(self, id_: str, row: Stored | None) -> list[tuple[str, str]]:
         names = dict.fromkeys((*([row.file] if row else []), f"{id_}.yaml", f"{id_}.yml"))
@@ -308,7 +311,7 @@ class Settling:
         self._bring(None, target_of(row))
 
     def _without_row(self, id_: str, copies: list[Copy]) -> None:
-        past = self._tasks.past(id_)
+        past = self._pasts.get(id_)
         if past is not None:
             copies = [copy for copy in copies if not self._archived(past, copy)]
         copies.sort(key=lambda copy: copy.path)
@@ -383,6 +386,7 @@ class Settling:
         if not hands:
             return
         rows = self._tasks.stored(hand.made.id for hand in hands)
+        self._pasts = self._tasks.pasts(h.made.id for h in hands if h.made.id not in rows)
         for hand in hands:
             again = _Happened([(hand.copy.place, hand.copy.name)], [], row_changed=True)
             self._one(hand.made.id, rows.get(hand.made.id), again)

@@ -299,6 +299,16 @@ class Tasks:
 
         return self._desk.look(step)
 
+    def pasts(self, ids: Iterable[str]) -> dict[str, Past]:
+        """Return how those of these tasks ended that are archived, by the ids that were asked for."""
+        asked = list(ids)
+
+        def step(book: Book) -> dict[str, Past]:
+            found = {id_: taskrows.past(book, id_) for id_ in asked}
+            return {id_: past for id_, past in found.items() if past is not None}
+
+        return self._desk.look(step)
+
     def past(self, id_: str) -> Past | None:
         """Return how an archived task ended."""
         return self._desk.look(lambda book: taskrows.past(book, id_))

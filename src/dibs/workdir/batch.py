@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: How many files are open at once.
 SIZE = 200
+#: From how many files on the disk is asked for several at a time, and for how many.
+MANY, THREADS = 16, 8
 
 
 class Job:
@@ -62,8 +64,10 @@ class Batch:
     def run(self) -> None:
         """Do all jobs; each knows afterwards how it went."""
         try:
-            for stage in (self._write, self._sync, self._swap, self._move):
-                self._each(stage)
+            self._each(self._write)
+            self._sync_all()
+            self._each(self._swap)
+            self._each(self._move)
             for opened in self._handles.values():
                 self._disk.sync(opened.handle, ".")
             self._each(self._look)
@@ -80,16 +84,18 @@ class Batch:
 
     def _each(self, stage: Callable[[Job], None]) -> None:
         for job in self._jobs:
-            if not job.ok:
-                continue
-            try:
-                stage(job)
-            except Meanwhile:
-                job.late = True
-            except OSError as error:
-                job.error = error
-            if not job.ok:
-                self._discard(job)
+            if job.ok:
+                self._do(stage, job)
+
+    def _do(self, stage: Callable[[Job], None], job: Job) -> None:
+        try:
+            stage(job)
+        except Meanwhile:
+            job.late = True
+        except OSError as error:
+            job.error = error
+        if not job.ok:
+            self._discard(job)
 
     def _handle(self, place: str) -> int:
         if place not in self._handles:
@@ -103,9 +109,20 @@ class Batch:
         content = job.target.text.encode("utf-8", "surrogateescape")
         self._disk.write(job.file, job.temp, content)
 
+    def _sync_all(self) -> None:
+        """Wait for the disk, for many files at once: it writes them together if it is asked together."""
+        written = [job for job in self._jobs if job.ok and job.temp]
+        if len(written) < MANY:
+            for job in written:
+                self._do(self._sync, job)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(lambda job: self._do(self._sync, job), written))  # raises what a sync did
+
     def _sync(self, job: Job) -> None:
-        if job.temp:
-            self._disk.sync(job.file, job.temp)
+        self._disk.sync(job.file, job.temp)
 
     def _swap(self, job: Job) -> None:
         if not job.temp:
