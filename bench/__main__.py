@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from bench import git_store, patterns, peers, process, redis_store, store, wake
+from bench import board, git_store, patterns, peers, process, redis_store, store, wake
 
 if TYPE_CHECKING:
     from bench.measure import Section
@@ -28,6 +28,9 @@ SECTIONS = (
     git_store.claim,
     git_store.crowd,
     wake.waking,
+    board.cycles,
+    board.tasks,
+    board.past,
 )
 MARK = {True: "yes", False: "**no**", None: ""}
 

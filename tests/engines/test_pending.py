@@ -11,7 +11,13 @@ def test_keys_are_found_in_order_among_few_and_among_many():
         key = f"{random.choice('abc')}/{random.choice('xy')}//{random.randrange(999)}"
         pending[key] = plain[key] = str(number) if number % 3 else None
         if number % 50 == 0 or number > 5 * FEW - 20:
-            for prefix, containing in (("", ""), ("b/", ""), ("b/x//1", ""), ("a/", "y//"), ("d", "")):
+            for prefix, containing in (
+                ("", ""),
+                ("b/", ""),
+                ("b/x//1", ""),
+                ("a/", "y//"),
+                ("d", ""),
+            ):
                 expected = sorted(k for k in plain if k.startswith(prefix) and containing in k)
                 assert pending.under(prefix, containing) == expected
     assert dict(pending) == plain
@@ -22,6 +28,8 @@ def test_many_keys_are_not_gone_through_for_each_question():
     looked = 0
 
     class Key(str):
+        __slots__ = ()
+
         def startswith(self, *words):
             nonlocal looked
             looked += 1

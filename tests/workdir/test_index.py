@@ -2,6 +2,7 @@
 
 import errno
 import os
+from random import Random
 
 import pytest
 
@@ -102,3 +103,36 @@ def test_an_index_that_was_not_changed_need_not_be_saved(tmp_path):
     assert not again.differs
     again.folder("inbox").drop("a.yaml")
     assert again.differs
+
+
+def test_a_share_that_has_not_changed_is_not_encoded_again(tmp_path):
+    folder = Index().folder("done")
+    for n in range(SHARE + 10):
+        folder.put(f"t{n}.yaml", entry(n))
+    first, last = folder.rows()
+    folder.all()  # it is decoded, and still what it was
+
+    folder.put("t501.yaml", entry(7))
+    again, other = folder.rows()
+
+    assert again is first
+    assert other != last
+
+
+def test_however_files_come_and_go_the_saved_index_knows_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("dibs.workdir.index.SHARE", 3)
+    random, index, known = Random(7), Index(), {}
+    path = str(tmp_path / "index")
+    for step in range(600):
+        name = f"t{random.randrange(20)}.yaml"
+        if random.random() < 0.6:
+            index.folder("inbox").put(name, entry(step))
+            known[name] = entry(step)
+        else:
+            index.folder("inbox").drop(name)
+            known.pop(name, None)
+        if random.random() < 0.3:
+            save(index, path, NOW)
+            assert load(path).versions() == {name: one.version for name, one in known.items()}
+            index = load(path) if random.random() < 0.5 else index
+    assert {name: index.folder("inbox").get(name) for name in known} == known

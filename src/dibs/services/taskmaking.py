@@ -10,7 +10,7 @@ from dibs.core.taskbatch import check_new
 from dibs.core.tasknames import new_id, slug
 from dibs.core.tasks import FINISHED, INBOX, Status, check_task_id
 from dibs.errors import BadInput
-from dibs.services.taskrows import every, load, past
+from dibs.services.taskrows import load, past, unfinished
 from dibs.services.tasktexts import Teller, moment
 from dibs.services.taskvalues import Likeness, Stored
 from dibs.taskfile.reading import error_of, late_times, read
@@ -72,7 +72,7 @@ def write_new(teller: Teller, rows: Sequence[Stored], said: str = "added") -> li
 
 def likenesses(book: Book, rows: Sequence[Stored], *, fold_case: bool) -> list[Likeness]:
     """Return the active tasks that the new ones look like."""
-    active = [stored.task for stored in every(book) if stored.task.status not in FINISHED]
+    active = list(unfinished(book))
     return [
         Likeness(row.id, like.id, like.title, like.share, like.paths)
         for row in rows

@@ -33,7 +33,7 @@ from dibs.core.index import Range
 from dibs.core.names import quote
 from dibs.core.taskgraph import unmet
 from dibs.core.taskorder import urgency
-from dibs.core.tasks import OPEN, Handoff, Status, Task
+from dibs.core.tasks import FINISHED, OPEN, Handoff, Status, Task
 from dibs.errors import NotFound
 from dibs.services.book import decode, encode
 from dibs.services.taskvalues import Past, Stored
@@ -87,6 +87,14 @@ def every(book: Book) -> Iterator[Stored]:
     """Yield all tasks that are not archived, in no order that means anything."""
     for _, value in book.txn.scan(Range("task/")):
         yield _stored(value)
+
+
+def unfinished(book: Book) -> Iterator[Task]:
+    """Yield the tasks that are not finished, without the rest of their rows."""
+    for _, value in book.txn.scan(Range("task/")):
+        fields = decode(value)["task"]
+        if fields.get("status", _TASK_DEFAULTS["status"]) not in FINISHED:
+            yield _task(fields)
 
 
 def past(book: Book, id_: str) -> Past | None:
@@ -295,15 +303,18 @@ def _record(stored: Stored) -> str:
 
 def _stored(value: str) -> Stored:
     record = decode(value)
-    fields: dict[str, Any] = record["task"]
+    for name in ("earlier", "claimed", "ready"):
+        if name in record:
+            record[name] = tuple(record[name])
+    record["task"] = _task(record["task"])
+    return Stored(*[record.get(name, default) for name, default in _STORED_FIELDS])
+
+
+def _task(fields: dict[str, Any]) -> Task:
     for name in _LISTS.intersection(fields):
         fields[name] = tuple(fields[name])
     if "handoff" in fields:
         handoff = fields["handoff"]
         listed = {name: tuple(handoff.get(name, ())) for name in ("artefacts", "notes")}
         fields["handoff"] = Handoff(**{**handoff, **listed})
-    for name in ("earlier", "claimed", "ready"):
-        if name in record:
-            record[name] = tuple(record[name])
-    record["task"] = Task(*[fields.get(name, default) for name, default in _TASK_FIELDS])
-    return Stored(*[record.get(name, default) for name, default in _STORED_FIELDS])
+    return Task(*[fields.get(name, default) for name, default in _TASK_FIELDS])

@@ -113,13 +113,17 @@ class Batch:
         """Wait for the disk, for many files at once: it writes them together if it is asked together."""
         written = [job for job in self._jobs if job.ok and job.temp]
         if len(written) < MANY:
-            for job in written:
-                self._do(self._sync, job)
+            self._sync_some(written)
             return
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(lambda job: self._do(self._sync, job), written))  # raises what a sync did
+            parts = [written[first::THREADS] for first in range(THREADS)]
+            list(pool.map(self._sync_some, parts))  # raises what a thread did
+
+    def _sync_some(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            self._do(self._sync, job)
 
     def _sync(self, job: Job) -> None:
         self._disk.sync(job.file, job.temp)

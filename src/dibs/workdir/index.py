@@ -53,20 +53,22 @@ class Aside(Record):
 class FolderIndex:
     """The files of one folder."""
 
-    def __init__(self, mtime: int = 0, shares: list[Any] | None = None) -> None:
+    def __init__(self, mtime: int = 0, texts: list[str] | None = None) -> None:
         #: When the folder itself last changed, 0 if it must be looked through.
         self.mtime = mtime
-        self._shares: list[Any] = [] if shares is None else shares  # text, or decoded
+        # Each share as text, unless that is out of date, and decoded, if it was needed: what does not change
+        # is neither decoded nor encoded by the commands that follow each other.
+        self._texts: list[str | None] = [*(texts or [])]
+        self._shares: list[dict[str, list[Any]] | None] = [None] * len(self._texts)
         self._noted: set[str] = set()
         #: Whether an entry is not as it was read.
         self.touched = False
 
     def share(self, place: int) -> dict[str, list[Any]]:
         """Return one share, decoded."""
-        share = self._shares[place]
-        if isinstance(share, str):
-            share = self._shares[place] = json.loads(share)
-        found: dict[str, list[Any]] = share
+        found = self._shares[place]
+        if found is None:
+            found = self._shares[place] = json.loads(self._texts[place] or "{}")
         return found
 
     @property
@@ -77,38 +79,47 @@ class FolderIndex:
     def size(self, place: int) -> int:
         """Return how many files a share holds, without decoding it."""
         share = self._shares[place]
-        return share.count('":[') if isinstance(share, str) else len(share)
+        return len(share) if share is not None else (self._texts[place] or "").count('":[')
 
-    def _of(self, name: str) -> dict[str, list[Any]] | None:
+    def _of(self, name: str) -> int:
+        """Return the share that a file stands in, -1 if it stands in none."""
         quoted = json.dumps(name)
         for place, share in enumerate(self._shares):
-            if quoted in share if isinstance(share, str) else name in share:
-                decoded = self.share(place)
-                if name in decoded:
-                    return decoded
-        return None
+            if share is None:
+                if quoted in (self._texts[place] or "") and name in self.share(place):
+                    return place
+            elif name in share:
+                return place
+        return -1
+
+    def _changing(self, place: int) -> dict[str, list[Any]]:
+        """Return a share that is about to be changed."""
+        share = self.share(place)
+        self._texts[place] = None
+        return share
 
     def get(self, name: str) -> Entry | None:
         """Return what is known of the file ``name``."""
-        share = self._of(name)
-        return None if share is None else entry_of(share[name])
+        place = self._of(name)
+        return None if place < 0 else entry_of(self.share(place)[name])
 
     def put(self, name: str, entry: Entry) -> None:
         """Note what a file is."""
-        share = self._of(name)
-        if share is None:
-            if not self._shares or len(self.share(-1)) >= SHARE:
+        place = self._of(name)
+        if place < 0:
+            if not self._shares or self.size(-1) >= SHARE:
                 self._shares.append({})
-            share = self.share(-1)
-        share[name] = [*entry.mark, entry.version, entry.digest]
+                self._texts.append(None)
+            place = len(self._shares) - 1
+        self._changing(place)[name] = [*entry.mark, entry.version, entry.digest]
         self._noted.add(name)
         self.touched = True
 
     def drop(self, name: str) -> None:
         """Forget a file."""
-        share = self._of(name)
-        if share is not None:
-            del share[name]
+        place = self._of(name)
+        if place >= 0:
+            del self._changing(place)[name]
             self.touched = True
 
     def all(self) -> dict[str, list[Any]]:
@@ -121,16 +132,19 @@ class FolderIndex:
     def blur(self, now: float) -> None:
         """Forget the size of files that a change could leave with the same time: they are read again."""
         for name in self._noted:
-            share = self._of(name)
-            if share is not None and recent(share[name][1], now):
-                share[name][2] = -1
+            place = self._of(name)
+            if place >= 0 and recent(self.share(place)[name][1], now):
+                self._changing(place)[name][2] = -1
         self._noted.clear()
 
     def rows(self) -> Iterator[str]:
         """Yield the shares as they are written; an empty one is left out."""
-        for share in self._shares:
-            if share:
-                yield share if isinstance(share, str) else json.dumps(share, separators=(",", ":"))
+        for place, share in enumerate(self._shares):
+            text = self._texts[place]
+            if text is None and share:
+                text = self._texts[place] = json.dumps(share, separators=(",", ":"))
+            if text:
+                yield text
 
 
 def recent(time: int, now: float) -> bool:
