@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dibs.services.book import Book
 
 ME = Caller("bench", role="coordinator")
-TASKS, ARCHIVED, CREW = 10_000, 100_000, 20
+TASKS, ARCHIVED, CREW, EDITS = 10_000, 100_000, 20, 10
 OPENED = "2025-11-20T10:00:00Z"
 #: Rounds of what a user types, each a process.
 ROUNDS = 9
@@ -47,11 +47,14 @@ def cycles() -> Section:
         edited = []
         for _ in range(5):
             _edit(board)
-            edited.append(_timed(lambda: orchestrator.cycle(ME)))
+            start = time.perf_counter()
+            accepted = orchestrator.cycle(ME).accepted
+            edited.append(time.perf_counter() - start)
+            assert len(accepted) == EDITS
         named = [Draft(fields={"title": f"Paint wall {n}"}) for n in range(5)]
         made = [_timed(lambda one=one: _make(project, one)) for one in named]
         taken = [_timed(lambda n=n: _take(project, f"painter-{n}")) for n in range(5)]
-        listed = [_timed(lambda: project.tasks.all()) for _ in range(5)]
+        listed = [_timed(project.tasks.all) for _ in range(5)]
         project.close()
         os.remove(os.path.join(folder, ".git", "dibs", "board-index.jsonl"))
         lost = _timed(lambda: _cycle(folder))
@@ -63,7 +66,7 @@ def cycles() -> Section:
         at_most("cycle of a new process, all known", median(fresh) / base, 5),
         at_most("cycle with nothing changed", median(idle) / base, 0.1),
         Row("cycle after ten edits by hand", f"{median(edited) / base:.2f}x"),
-        Row("cycle after the index was lost", f"{lost / base:.2f}x"),
+        at_most("cycle after the index was lost", lost / base, 5),
         Row("a task made among them, in process", f"{median(made) * 1e3:.0f} ms"),
         Row("a task taken among them, in process", f"{median(taken) * 1e3:.0f} ms"),
         Row("all of them listed, in process", f"{median(listed) * 1e3:.0f} ms"),
@@ -85,9 +88,10 @@ def tasks() -> Section:
         samples = blocks(
             {
                 "claim": lambda n: project.claims.claim(ME, [paths[n]]),
+                "rows": lambda n: project.tasks.take(Caller(f"clerk-{n}")),
                 "take": lambda n: _take(project, f"worker-{n}"),
             },
-            rounds=10,
+            rounds=8,
             each=20,
         )
         project.close()
@@ -103,7 +107,8 @@ def tasks() -> Section:
     rows = [
         Row("a claim in process, p50", f"{claim * 1e3:.2f} ms"),
         Row("a task taken in process, p50", f"{take * 1e3:.2f} ms"),
-        Row("the same / a claim", f"{take / claim:.1f}x"),
+        at_most("the same / a claim", take / claim, 3),
+        at_most("its transaction alone, no file / a claim", median(samples["rows"]) / claim, 3),
         Row("`dibs claim`, p50", f"{shell['claim'] * 1e3:.0f} ms"),
         at_most("`dibs task take` / `dibs claim`", shell["take"] / shell["claim"], 3),
         Row("`dibs task ls` / `dibs claim`", f"{shell['ls'] / shell['claim']:.1f}x"),
@@ -186,10 +191,15 @@ def _read(board: str) -> None:
 
 
 def _edit(board: str) -> None:
+    """Edit some files as most editors do: a new file is renamed over the old one."""
     place = os.path.join(board, "assigned", "agent-0")
-    for name in sorted(os.listdir(place))[:10]:
-        with open(os.path.join(place, name), "a", encoding="ascii") as file:
-            file.write(f"# looked at {time.time()}\n")
+    for name in sorted(os.listdir(place))[:EDITS]:
+        path = os.path.join(place, name)
+        with open(path, encoding="ascii") as file:
+            text = file.read()
+        with open(f"{path}~", "w", encoding="ascii") as file:
+            file.write(f"{text}# looked at {time.time()}\n")
+        os.replace(f"{path}~", path)
 
 
 def _orchestrator(project: Project) -> Orchestrator:

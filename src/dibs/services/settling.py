@@ -232,9 +232,9 @@ class Settling:
     # -- judging
 
     def _with_row(self, row: Stored, copies: list[Copy], was_at: str, *, told: bool) -> None:
-        had = {digest(row.text), *row.earlier}
-        copy = self._only(row, copies, had)
         target = target_of(row)
+        had = {target.digest, *row.earlier}
+        copy = self._only(row, copies, had, target.path)
         if copy is None:
             self._bring(None, target, told=told)
         elif copy.place.startswith(ARCHIVE):
@@ -250,9 +250,9 @@ class Settling:
         else:
             self._bring(copy, target)
 
-    def _only(self, row: Stored, copies: list[Copy], had: set[str]) -> Copy | None:
+    def _only(self, row: Stored, copies: list[Copy], had: set[str], right: str) -> Copy | None:
         """Return the one file that counts of those with the task's name; the others go or stand aside."""
-        home = next((c for c in copies if c.path == target_of(row).path), None)
+        home = next((c for c in copies if c.path == right), None)
         edited = [c for c in copies if c.digest not in had]
         if home is None:
             home = edited[0] if len(edited) == 1 else None if edited else next(iter(copies), None)
