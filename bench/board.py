@@ -87,7 +87,7 @@ def tasks() -> Section:
         paths = [parse(f"src/pkg{n % 50}/module_{n}.py") for n in range(400)]
         samples = blocks(
             {
-                "claim": lambda n: project.claims.claim(ME, [paths[n]]),
+                "claim": lambda n: project.claims.claim(Caller(f"owner-{n}"), [paths[n]]),
                 "rows": lambda n: project.tasks.take(Caller(f"clerk-{n}")),
                 "take": lambda n: _take(project, f"worker-{n}"),
             },
@@ -114,7 +114,8 @@ def tasks() -> Section:
         Row("`dibs task ls` / `dibs claim`", f"{shell['ls'] / shell['claim']:.1f}x"),
     ]
     note = (
-        "In process a taken task also waits for the disk: its file moves, and each step is synced."
+        "In process each call is the first of its agent. A taken task's file moves, and the disk is"
+        " waited for; a claim waits for no disk."
     )
     return Section("The board, taking a task", note, rows)
 
