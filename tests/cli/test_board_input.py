@@ -279,3 +279,13 @@ def test_row_84_keys_of_their_own_are_kept_byte_for_byte_and_only_noted(board, d
     board.take("carol")
     (path,) = board.folder.rglob(NAME)
     assert "# why\nestimate:   {hours: 3}  # roughly\n" in path.read_text()
+
+
+@pytest.mark.parametrize("verb", ["done", "fail", "release", "start", "show", "retry"])
+def test_a_name_that_is_no_utf_8_is_no_task(dibs, verb):
+    more = ["--message", "m"] if verb == "fail" else []
+
+    answer = dibs("task", verb, "\udcff", *more)
+
+    assert answer.status in {6, 65}
+    assert "internal" not in answer.err

@@ -64,7 +64,7 @@ _LISTS = frozenset({"artefacts", "dependencies", "made"})
 
 def load(book: Book, id_: str) -> Stored | None:
     """Return the row of a task that is not archived."""
-    value = book.txn.get(_key("task", id_))
+    value = book.txn.get(_key("task", id_)) if id_.isascii() else None  # each id is
     return None if value is None else _stored(value)
 
 
@@ -99,7 +99,7 @@ def unfinished(book: Book) -> Iterator[Task]:
 
 def past(book: Book, id_: str) -> Past | None:
     """Return how an archived task ended."""
-    value = book.txn.get(_key("past", id_))
+    value = book.txn.get(_key("past", id_)) if id_.isascii() else None
     return None if value is None else Past(**{**_PAST_DEFAULTS, **decode(value)})
 
 
