@@ -281,6 +281,39 @@ def test_row_84_keys_of_their_own_are_kept_byte_for_byte_and_only_noted(board, d
     assert "# why\nestimate:   {hours: 3}  # roughly\n" in path.read_text()
 
 
+@pytest.mark.parametrize(
+    "needs",
+    [
+        "needs: a",
+        "dependencies: a",
+        "depends_on: [a]",
+        "blocked_by: a",
+        "context: {dependencies: a}",
+    ],
+)
+def test_a_key_is_known_wherever_the_file_of_a_batch_puts_dependencies(dibs, repo, needs):
+    (repo / "backlog.yaml").write_text(f"- title: After\n  {needs}\n- title: Before\n  key: a\n")
+
+    after, before = dibs("task", "import", "backlog.yaml", "--json").json["created"]
+
+    assert after["dependencies"] == [before["id"]]
+
+
+def test_of_many_similar_tasks_the_likest_are_shown_and_the_rest_counted(dibs, repo):
+    (repo / "backlog.yaml").write_text("- title: Audit the docs\n" * 6)
+    dibs("task", "import", "backlog.yaml")
+    (repo / "backlog.yaml").write_text(
+        "- title: Audit the new docs\n" * 5 + "- title: Audit docs\n"
+    )
+
+    told = dibs("task", "import", "backlog.yaml", "--dry-run").out.splitlines()
+
+    alike = [line for line in told if line.startswith("similar ")]
+    assert len(alike) == 21
+    assert "audit-docs: 100% of the words" in alike[0]
+    assert alike[-1] == "similar 16 times more; --json lists all"
+
+
 @pytest.mark.parametrize("verb", ["done", "fail", "release", "start", "show", "retry"])
 def test_a_name_that_is_no_utf_8_is_no_task(dibs, verb):
     more = ["--message", "m"] if verb == "fail" else []

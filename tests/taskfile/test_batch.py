@@ -65,6 +65,11 @@ def test_a_list_a_mapping_and_several_documents_say_the_same(content):
         (b"- title: A\n  artefacts: [../b]\n", "PATH_ESCAPE", "x:2:"),
         (b"- title: A\r\n", "YAML_SYNTAX", "x:1:"),
         (b"- title: " + b"a" * 256 * 1024, "LIMIT", "x:"),
+        (b"#\n" * 2 * 1024 * 1024 + b"#", "LIMIT", "x:"),
+        (b"- title: A\n- title: B\n  notes:\n" + b"    - n\n" * 10_000, "LIMIT", "x:"),
+        (b"- title: A\n\ttitle: B\n", "YAML_SYNTAX", "x:2:"),
+        (b"- title: A\n-\n", "YAML_SHAPE", "x:2:"),
+        (b"- title: A\n-\ntitle: B\n", "YAML_SHAPE", "x:3:"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line_in_the_file(content, code, place):
@@ -73,3 +78,31 @@ def test_what_is_wrong_is_named_with_its_line_in_the_file(content, code, place):
 
     assert refused.value.code == code
     assert refused.value.message.startswith(place)
+
+
+def test_a_backlog_of_5_000_tasks_is_read():
+    tasks = b"".join(
+        b"- key: k%d\n  title: Task %d\n  artefacts:\n    - src/%d/\n" % (number, number, number)
+        for number in range(5_000)
+    )
+
+    assert [item.line for item in read_batch(tasks, "x")] == [
+        4 * number + 1 for number in range(5_000)
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"-   title: A\n    mode: |\n      one\n\n        two\n# aside\n-   title: B\n",
+        b"tasks: # all\n\n  # first\n  - title: A\n    mode: |\n      one\n\n        two\n  - title: B\n",
+        b'- title: "A"\n  mode: "one\\n\\\n    \\n\\x20 two\\n"\n-\n  # so\n  title: B\n',
+        b'- {title: A,\n  mode: "one\\n\\n  two\\n"}\n- {"title": "B"}\n',
+        b'  - title: A\n    mode: "one\\n\\n  two\\n"\n  - title: B\n',
+    ],
+)
+def test_an_entry_says_what_yaml_reads_in_it_however_it_is_indented(content):
+    first, second = read_batch(content, "x")
+
+    assert first.fields == {"title": "A", "mode": "one\n\n  two\n"}
+    assert second.fields == {"title": "B"}

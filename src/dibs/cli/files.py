@@ -9,15 +9,15 @@ from dibs.errors import BadInput
 MOST = 256 * 1024
 
 
-def content_of(path: str) -> bytes:
-    """Return what a file says, or ``-`` for standard input; at most one byte more than ``MOST``."""
+def content_of(path: str, most: int = MOST) -> bytes:
+    """Return what a file says, or ``-`` for standard input; at most one byte more than ``most``."""
     import sys
 
     try:
         if path == "-":
-            return sys.stdin.buffer.read(MOST + 1)
+            return sys.stdin.buffer.read(most + 1)
         with open(path, "rb") as file:
-            return file.read(MOST + 1)
+            return file.read(most + 1)
     except OSError as error:
         message = f"{quote(path)} cannot be read: {error.strerror}"
         raise BadInput(message, code="TASK_FILE", field="file") from None

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from dibs.cli.session import Session
     from dibs.services.taskvalues import Created, Draft, Likeness
 
+#: How many similar tasks are shown, the likest.
+MOST_ALIKE = 20
+
 
 def _making_options(parser: ArgumentParser) -> None:
     add = parser.add_argument
@@ -82,10 +85,10 @@ def _import(session: Session, args: Namespace) -> int:
     """
     from dibs.cli.files import content_of
     from dibs.services.taskvalues import Draft
-    from dibs.taskfile.batch import read_batch
+    from dibs.taskfile.batch import MAX_BYTES, read_batch
 
     name = "standard input" if args.file == "-" else args.file
-    items = read_batch(content_of(args.file), name)
+    items = read_batch(content_of(args.file, MAX_BYTES), name)
     drafts = [Draft(fields=item.fields, id=item.id, key=item.key, slug=item.slug) for item in items]
     return _create(session, args, drafts)
 
@@ -113,8 +116,12 @@ def _print_created(session: Session, created: Created, *, dry_run: bool) -> None
     from dibs.cli.task_board import file_of
     from dibs.cli.text import dim, green, printable, yellow
 
-    for likeness in created.similar:
-        print(f"{yellow('similar')} {printable(_alike(likeness))}")
+    several = len(created.tasks) > 1
+    likest = sorted(created.similar, key=lambda like: -like.share) if several else created.similar
+    for likeness in likest[:MOST_ALIKE]:
+        print(f"{yellow('similar')} {printable(_alike(likeness, several=several))}")
+    if len(likest) > MOST_ALIKE:
+        print(f"{yellow('similar')} {len(likest) - MOST_ALIKE} times more; --json lists all")
     word = dim("would make") if dry_run else green("made")
     for stored in created.tasks:
         print(f"{word} {printable(stored.id)}")
@@ -122,13 +129,14 @@ def _print_created(session: Session, created: Created, *, dry_run: bool) -> None
             print(f"  {dim(printable(file_of(session, stored)))}")
 
 
-def _alike(likeness: Likeness) -> str:
-    """Return what a new task has in common with another."""
+def _alike(likeness: Likeness, *, several: bool) -> str:
+    """Return what a new task has in common with another; it is named where there are ``several``."""
     parts = [f"{likeness.share:.0%} of the words"] if likeness.share else []
     if likeness.paths:
         parts.append(f"both are about {', '.join(likeness.paths)}")
     title = f" {likeness.title!r}" if likeness.title else ""
-    return f"{likeness.other}{title}: {'; '.join(parts)}"
+    new = f" and {likeness.id}" if several else ""
+    return f"{likeness.other}{title}{new}: {'; '.join(parts)}"
 
 
 VERBS = {"new": (_new_options, _new), "import": (_import_options, _import)}

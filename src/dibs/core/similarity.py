@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from unicodedata import normalize
 
-from dibs.core.patterns import overlap, parse
+from dibs.core.index import PatternIndex
+from dibs.core.patterns import parse
 from dibs.core.tasks import FINISHED
 from dibs.core.values import Record
 from dibs.errors import BadInput
@@ -64,29 +65,63 @@ def overlap_of(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def similar(new: Task, active: Iterable[Task], *, fold_case: bool = True) -> list[Likeness]:
-    """Return the active tasks that ``new`` may repeat, the likest first.
-
-    They share more than half of their words, or their artefacts overlap. A task that ``new`` waits for is
-    none of them: that one is to be done before, and on the same paths as like as not.
-    """
-    about = words(new.title)
-    wanted = _patterns(new.artefacts, fold_case=fold_case)
-    left_out = {new.id, *new.dependencies}
-    found = []
-    for task in active:
-        if task.id in left_out or task.status in FINISHED:
-            continue
-        share = overlap_of(about, words(task.title))
-        paths = _met(wanted, _patterns(task.artefacts, fold_case=fold_case)) if wanted else ()
-        if share > THRESHOLD or paths:
-            found.append(Likeness(task.id, task.title, share, paths))
-    return sorted(found, key=lambda like: (-like.share, -len(like.paths), like.id))
+    """Return the active tasks that ``new`` may repeat, the likest first."""
+    return Active(active, fold_case=fold_case).like(new)
 
 
-def _met(wanted: list[Pattern], theirs: list[Pattern]) -> tuple[str, ...]:
-    return tuple(
-        their.text for their in theirs if any(overlap(their, own) is not None for own in wanted)
-    )
+class Active:
+    """The tasks that are not finished, filed so that many new ones can be compared with them."""
+
+    def __init__(self, tasks: Iterable[Task], *, fold_case: bool = True) -> None:
+        self._tasks = {task.id: task for task in tasks if task.status not in FINISHED}
+        self._fold_case = fold_case
+        self._words = {task.id: words(task.title) for task in self._tasks.values()}
+        self._having: dict[str, list[str]] = {}
+        for id_, about in self._words.items():
+            for word in about:
+                self._having.setdefault(word, []).append(id_)
+        self._paths: PatternIndex | None = None
+
+    def like(self, new: Task) -> list[Likeness]:
+        """Return the tasks that ``new`` may repeat, the likest first.
+
+        They share more than half of their words, or their artefacts overlap. A task that ``new`` waits for is
+        none of them: that one is to be done before, and on the same paths as like as not.
+        """
+        about = words(new.title)
+        shares = {
+            id_: overlap_of(about, self._words[id_])
+            for id_ in {id_ for word in about for id_ in self._having.get(word, ())}
+        }
+        met = self._met(new)
+        left_out = {new.id, *new.dependencies}
+        found = [
+            Likeness(id_, self._tasks[id_].title, shares.get(id_, 0.0), tuple(met.get(id_, ())))
+            for id_ in {*shares, *met} - left_out
+            if id_ in met or shares[id_] > THRESHOLD
+        ]
+        return sorted(found, key=lambda like: (-like.share, -len(like.paths), like.id))
+
+    def _met(self, new: Task) -> dict[str, list[str]]:
+        """Return the artefacts of each task that those of ``new`` meet, in the order of that task."""
+        wanted = _patterns(new.artefacts, fold_case=self._fold_case)
+        if not wanted:
+            return {}
+        if self._paths is None:
+            self._paths = self._filed()
+        keys = {key for own in wanted for key, _, _ in self._paths.overlapping(own)}
+        found: dict[str, list[str]] = {}
+        for key in sorted(keys, key=lambda key: int(key.partition(" ")[0])):
+            _, id_, text = key.split(" ", 2)
+            found.setdefault(id_, []).append(text)
+        return found
+
+    def _filed(self) -> PatternIndex:
+        index = PatternIndex()
+        for task in self._tasks.values():
+            for pattern in _patterns(task.artefacts, fold_case=self._fold_case):
+                index.add(f"{len(index)} {task.id} {pattern.text}", pattern)
+        return index
 
 
 def _patterns(artefacts: Iterable[str], *, fold_case: bool) -> list[Pattern]:

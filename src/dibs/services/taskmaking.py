@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.core.ledger import Kind
 from dibs.core.names import quote
 from dibs.core.secrets import mask
-from dibs.core.similarity import similar
+from dibs.core.similarity import Active
 from dibs.core.taskbatch import check_new
 from dibs.core.tasknames import new_id, slug
 from dibs.core.tasks import FINISHED, INBOX, Status, check_task_id
@@ -13,6 +13,7 @@ from dibs.errors import BadInput
 from dibs.services.taskrows import load, past, unfinished
 from dibs.services.tasktexts import Teller, moment
 from dibs.services.taskvalues import Likeness, Stored
+from dibs.taskfile.names import DEPENDENCIES
 from dibs.taskfile.reading import error_of, late_times, read
 from dibs.taskfile.writing import edit, render, stamp
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dibs.services.taskvalues import Draft
 
 #: How many tasks one call makes.
-MAX_BATCH = 1_000
+MAX_BATCH = 5_000
 
 
 def drafted(
@@ -37,9 +38,8 @@ def drafted(
         raise BadInput("name at least one task", code="YAML_SHAPE", field="task")
     if len(drafts) > MAX_BATCH:
         raise BadInput(f"{len(drafts)} tasks at once: at most {MAX_BATCH}", code="LIMIT")
-    ids: list[str] = []
-    for draft in drafts:
-        ids.append(_id_of(book, draft, {*ids, *reserved}))
+    names = _Names(book, reserved)
+    ids = [names.take(draft) for draft in drafts]
     keys = {draft.key: id_ for draft, id_ in zip(drafts, ids, strict=True) if draft.key}
     if len(keys) < sum(1 for draft in drafts if draft.key):
         raise BadInput("two tasks of the batch have the same key", code="TASK_EXISTS", field="key")
@@ -72,11 +72,11 @@ def write_new(teller: Teller, rows: Sequence[Stored], said: str = "added") -> li
 
 def likenesses(book: Book, rows: Sequence[Stored], *, fold_case: bool) -> list[Likeness]:
     """Return the active tasks that the new ones look like."""
-    active = list(unfinished(book))
+    active = Active(unfinished(book), fold_case=fold_case)
     return [
         Likeness(row.id, like.id, like.title, like.share, like.paths)
         for row in rows
-        for like in similar(row.task, active, fold_case=fold_case)
+        for like in active.like(row.task)
     ]
 
 
@@ -92,26 +92,41 @@ def refuse_similar(found: Sequence[Likeness]) -> None:
         )
 
 
-def _id_of(book: Book, draft: Draft, taken: set[str]) -> str:
-    fields = draft.fields or {}
-    given = draft.id or str(fields.get("id") or "")
-    if given:
-        check_task_id(given)
-        if is_taken(book, given) or given.lower() in {id_.lower() for id_ in taken}:
+class _Names:
+    """The ids of the tasks of one batch, each of which is given once."""
+
+    def __init__(self, book: Book, reserved: frozenset[str]) -> None:
+        self._book = book
+        self._taken = {id_.lower() for id_ in reserved}
+        #: The number with which the last task of each name was told from the others.
+        self._numbers: dict[str, int] = {}
+
+    def take(self, draft: Draft) -> str:
+        """Return the id of one more task: its own, or one made of the moment, the agent and the title."""
+        fields = draft.fields or {}
+        given = draft.id or str(fields.get("id") or "")
+        if given and self._is_taken(check_task_id(given)):
             raise BadInput(
                 f"there is a task {quote(given)} already",
                 code="TASK_EXISTS",
                 field="id",
                 hint="give it another id, or none",
             )
-        return given
-    about = draft.slug or str(fields.get("title") or "")
-    base = new_id(book.now, str(fields.get("agent") or ""), slug(about))
-    number, id_ = 1, base
-    while id_ in taken or is_taken(book, id_):
-        number += 1
-        id_ = f"{base}-{number}"
-    return id_
+        id_ = given or self._made(draft.slug or str(fields.get("title") or ""), fields)
+        self._taken.add(id_.lower())
+        return id_
+
+    def _made(self, about: str, fields: Mapping[str, Any]) -> str:
+        base = new_id(self._book.now, str(fields.get("agent") or ""), slug(about))
+        number, id_ = self._numbers.get(base, 1), base
+        while self._is_taken(id_):
+            number += 1
+            id_ = f"{base}-{number}"
+        self._numbers[base] = number
+        return id_
+
+    def _is_taken(self, id_: str) -> bool:
+        return id_.lower() in self._taken or is_taken(self._book, id_)
 
 
 def is_taken(book: Book, id_: str) -> bool:
@@ -157,9 +172,18 @@ def _resolved(fields: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, A
     """Return fields with ids for the keys of the batch, and without secrets."""
     found = {name: _masked(value) for name, value in fields.items()}
     for holder in (found, found.get("context")):
-        if isinstance(holder, dict) and isinstance(holder.get("dependencies"), list):
-            holder["dependencies"] = [keys.get(one, one) for one in holder["dependencies"]]
+        if isinstance(holder, dict):
+            for place in DEPENDENCIES:
+                if place in holder:
+                    holder[place] = _with_ids(holder[place], keys)
     return found
+
+
+def _with_ids(needed: Any, keys: Mapping[str, str]) -> Any:
+    """Return what a task depends on, however it is written, with ids in place of keys."""
+    if isinstance(needed, str):
+        return keys.get(needed, needed)
+    return [_with_ids(one, keys) for one in needed] if isinstance(needed, list | tuple) else needed
 
 
 def _masked(value: Any) -> Any:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from dibs.taskfile.tree import Lines, Node, Path
 
 
-def parse(text: str) -> Tree:
-    """Return what ``text`` says; raise ``Unreadable`` if it is not YAML as we take it."""
-    return _Reader(text).tree()
+def parse(text: str, most: int = MAX_NODES) -> Tree:
+    """Return what ``text`` says in at most so many values; raise ``Unreadable`` if it is not our YAML."""
+    return _Reader(text, most).tree()
 
 
 def comments(text: str) -> list[str]:
@@ -55,7 +55,8 @@ def _gaps(spans: list[tuple[int, int]], length: int) -> Iterator[tuple[int, int]
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, most: int = MAX_NODES) -> None:
+        self.most = most
         self.text = text if text.endswith("\n") else f"{text}\n"
         self.lines: Lines = {}
         self.count = 0
@@ -114,8 +115,8 @@ class _Reader:
             message = f"tags are not allowed ({quote(str(event.tag))}); leave it out"
             raise Unreadable(Remark(code="YAML_TAG", message=message, line=line, field=field))
         self.count += 1
-        if self.count > MAX_NODES:
-            message = f"more than {MAX_NODES} values in one file"
+        if self.count > self.most:
+            message = f"more than {self.most} values in one file"
             raise Unreadable(Remark(code="LIMIT", message=message, line=line, field=field))
         if len(path) >= MAX_DEPTH and type(event).__name__ != "ScalarEvent":
             message = f"more than {MAX_DEPTH} levels"

@@ -19,10 +19,10 @@ _NAMES = {
 }
 
 
-def decode(content: bytes) -> str:
-    """Return the text of a file; raise ``Unreadable`` (``LIMIT``, ``YAML_SYNTAX``)."""
-    if len(content) > MAX_BYTES:
-        message = f"the file has {len(content)} bytes; {MAX_BYTES} are allowed"
+def decode(content: bytes, most: int = MAX_BYTES) -> str:
+    """Return the text of a file of ``most`` bytes; raise ``Unreadable`` (``LIMIT``, ``YAML_SYNTAX``)."""
+    if len(content) > most:
+        message = f"the file has more than the {most} bytes that are allowed"
         raise Unreadable(Remark(code="LIMIT", message=message, line=0))
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise _syntax("the file is UTF-16; save it as UTF-8, or run `dibs task fmt`", 1, 1)
