@@ -62,7 +62,7 @@ def test_the_status_page_counts_what_each_agent_has():
 def test_text_of_agents_is_no_markup_and_no_control():
     line = boardlog.workflow_line(entry("task_added", "<script>\x1b[31m\n# Heading"))
 
-    assert line == "**2025-11-23 15:45:00 UTC** - &lt;script>\\x1b[31m\\n# Heading\n"
+    assert line == "**2025-11-23 15:45:00 UTC** - &lt;script>\\\\x1b\\[31m\\\\n# Heading\n"
 
 
 def test_only_the_board_is_told_in_the_workflow_log():

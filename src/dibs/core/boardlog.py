@@ -9,7 +9,7 @@ from __future__ import annotations
 from time import gmtime, strftime
 
 from dibs.core.ledger import Kind
-from dibs.core.names import printable
+from dibs.core.markdown import plain
 from dibs.core.tasks import Status
 from dibs.core.values import Record
 
@@ -99,8 +99,3 @@ def status_page(found: Mapping[str, Load], seen: Mapping[str, float], updated: f
             f"- **Last seen:** {last}\n"
         )
     return "".join(blocks)
-
-
-def plain(text: str) -> str:
-    """Return ``text`` as one line that a reader of Markdown takes for text, not for markup of a page."""
-    return printable(text).replace("<", "&lt;")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from time import gmtime, strftime
 
-from dibs.core.boardlog import plain
+from dibs.core.markdown import code, plain
 from dibs.core.tasks import Status
 from dibs.core.values import Record
 
@@ -100,7 +100,7 @@ def _steps(entries: Sequence[Entry]) -> str:
 
 
 def _artefacts(artefacts: Sequence[Artefact]) -> str:
-    lines = [f"- {mark} `{plain(path)}`" for path, mark in artefacts]
+    lines = [f"- {mark} {code(path)}" for path, mark in artefacts]
     return "\n".join(lines or ["_None was reported._"]) + "\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from dibs.core.names import printable
+from dibs.core.markdown import code, plain
 from dibs.workdir import moves
 from dibs.workdir.layout import COLLABORATION
 
@@ -31,14 +31,9 @@ def page(asides: dict[str, Aside]) -> str:
 
 def _line(path: str, aside: Aside) -> str:
     where = f"{path}:{aside.line}" if aside.line else path
-    field = f"`{_plain(aside.field)}`: " if aside.field else ""
+    field = f"{code(aside.field)}: " if aside.field else ""
     since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(aside.since))
-    return f"- `{_plain(where)}` {field}{_plain(aside.message)} ({aside.code}, since {since})\n"
-
-
-def _plain(text: str) -> str:
-    """Return a text on one line in which nothing is markup."""
-    return printable(text).replace("`", "'").replace("<", "&lt;")
+    return f"- {code(where)} {field}{plain(aside.message)} ({aside.code}, since {since})\n"
 
 
 def write_page(files: Files) -> None:

@@ -1,0 +1,25 @@
+"""Text of others on a page of Markdown."""
+
+import pytest
+
+from dibs.core.markdown import code, plain
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Fix a_b in docs/x.md (R&D), 50 % done!", "Fix a_b in docs/x.md (R&D), 50 % done!"),
+        ("![x](http://spy.example/p.png)", r"!\[x\](http://spy.example/p.png)"),
+        ("\\[x](javascript:1)", r"\\\[x\](javascript:1)"),
+        ("<img src=x>", "&lt;img src=x>"),
+        ("**2020-01-01** `", r"\*\*2020-01-01\*\* \`"),
+        ("__so__ &lt; & &#60;", r"\_\_so\_\_ \&lt; & \&#60;"),
+        ("a\n## b\x1b[0m", r"a\\n## b\\x1b\[0m"),
+    ],
+)
+def test_what_others_wrote_is_no_markup_of_the_page(text, shown):
+    assert plain(text) == shown
+
+
+def test_a_path_is_one_piece_of_code_whatever_it_holds():
+    assert code("a`b\n<c>*[d](e)*") == r"`a'b\n<c>*[d](e)*`"
