@@ -3,7 +3,7 @@
 For each task that something happened to, its row and all files with its name are looked at together:
 
 - a file that shows the row as it is, is noted; one that shows an earlier state (a branch was switched, a
-  command was killed) is brought in line
+  command was killed) is brought in line, unless a hand took an edit back
 - a file that says something else was made by hand: it is taken into the rows, or set aside with the reason
 - a task without a file gets it back; a second file with its name is removed only if its text was the row's
 """

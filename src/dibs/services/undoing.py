@@ -2,14 +2,15 @@
 
 What a hand takes back is an edit like any other. An older file that came with a branch, a pull or a reset is
 not: the board goes on. Git's doing shows in two ways together: the last commit is another one than when the
-file was last seen, and the file is as that commit has it. Only words of people are taken back so; a status is
-set back by a command.
+file was last seen, and the file is as that commit has it. Words of people are taken back so, and the error of a
+failed task, which is then tried again; any other status is set back by a command.
 """
 
 from __future__ import annotations
 
 import os
 
+from dibs.core.tasks import OPEN, Status
 from dibs.services.handmade import OWNED
 
 TYPE_CHECKING = False
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
 
 def takes_back(row: Stored, task: Task | None) -> bool:
-    """Tell whether a file differs from its row in nothing that the board writes."""
-    return task is not None and all(getattr(task, f) == getattr(row.task, f) for f in OWNED)
+    """Tell whether a file differs from its row in nothing that the board writes, or lets a failure go."""
+    if task is None:
+        return False
+    again = row.task.status == Status.ERROR and task.status in OPEN and task.agent == row.task.agent
+    return again or all(getattr(task, field) == getattr(row.task, field) for field in OWNED)
 
 
 class Commit:
