@@ -32,6 +32,18 @@ class Help(argparse.RawDescriptionHelpFormatter):
         options["width"] = PAGE
         super().__init__(prog, **options)
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Let the sentences of a description fill the page; examples and tables stay as they are."""
+        import textwrap
+        from itertools import groupby
+
+        found: list[str] = []
+        for prose, rows in groupby(text.splitlines(), lambda row: bool(row) and row[0] != " "):
+            lines = list(rows)
+            too_long = prose and max(map(len, lines)) > width
+            found += textwrap.wrap(" ".join(lines), width) if too_long else lines
+        return "".join(f"{indent}{line}\n" for line in found)
+
 
 class Parser(argparse.ArgumentParser):
     """A parser that raises instead of leaving, and guesses what was meant."""
