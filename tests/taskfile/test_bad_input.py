@@ -11,6 +11,15 @@ NAME = "t1.yaml"
 OK = "status: new\n"
 
 
+def test_two_spellings_that_say_the_same_or_may_differ_are_read():
+    same = read(b"artifacts: [a]\nartefacts: [a]\n", NAME)
+    other = read(b"agent: curator\nassigned_to: bob\n", NAME)
+
+    assert same.task.artefacts == ("a",)
+    assert other.task.agent == "curator"
+    assert [(r.line, r.message) for r in other.remarks] == [(2, "'agent' counts; this is kept")]
+
+
 def refused(content, name=NAME):
     reading = read(content if isinstance(content, bytes) else content.encode(), name)
     assert reading.task is None
@@ -59,6 +68,8 @@ def test_68_anchors_aliases_and_merge_keys_are_refused(text):
         ("context:\n  a: 1\n  b: 2\n  a: 3\n", (2, 4)),
         ('status: new\n"status": done\n', (1, 2)),
         ("{status: new,\n status: done}\n", (1, 2)),
+        ("artifacts: [a]\ntitle: x\nartefacts: [b]\n", (3, 1)),
+        ("artefacts: [a]\nartifact: b\n", (1, 2)),
     ],
 )
 def test_69_a_key_that_stands_twice_is_refused_with_both_lines(text, lines):

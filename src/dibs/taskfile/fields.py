@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from dibs.taskfile.tree import Node, Path, Tree
 
+#: Keys of which two spellings are one word: they must not say two things.
+_ONE_MEANING = frozenset({"id", "artefacts"})
 #: How far ahead of the clock a moment may lie.
 AHEAD = 86_400.0
 
@@ -111,13 +113,25 @@ class _Fields(Values):
     def _named(self, key: str) -> tuple[Node, Path]:
         """Return the value of a key, or of the first spelling of it that stands in the file."""
         top = self.top
-        if key in top:
-            return top[key], (key,)
-        for alias in ALIASES[key]:
-            if alias in top:
-                self.note((alias,), f"read as {quote(key)}")
-                return top[alias], (alias,)
-        return None, (key,)
+        if not top.keys().isdisjoint(ALIASES[key]):
+            return self._other_spelling(key)
+        return top.get(key), (key,)
+
+    def _other_spelling(self, key: str) -> tuple[Node, Path]:
+        """Return the value of a key that is not spelled as we do, or not only so."""
+        first, *others = [name for name in (key, *ALIASES[key]) if name in self.top]
+        for other in others:
+            if self.top[other] == self.top[first]:
+                continue
+            if key in _ONE_MEANING:
+                lines = f"lines {self.line((first,))} and {self.line((other,))}"
+                message = f"{quote(first)} and {quote(other)} say two things, in {lines}"
+                self.wrong((other,), message, code="YAML_DUPLICATE")
+            else:
+                self.note((other,), f"{quote(first)} counts; this is kept")
+        if first != key:
+            self.note((first,), f"read as {quote(key)}")
+        return self.top[first], (first,)
 
     def _id(self, stem: str) -> None:
         node, path = self._named("id")
