@@ -2,6 +2,8 @@
 
 import pytest
 
+from dibs.cli import task
+
 HOSTILE = {
     "ANSI": "\x1b[2J\x1b]0;owned\x07red",
     "RTL": "invoice\u202egpj.exe",
@@ -9,6 +11,7 @@ HOSTILE = {
     "long": "x" * 10_000,
     "quotes": "\"]; rm -rf ~ #'",
 }
+COMMANDS = ["task", "doctor", "orchestrate", *(f"task {verb}" for verb in task.VERBS)]
 VERBS = (
     ["ls"],
     ["show", "ID"],
@@ -45,3 +48,31 @@ def test_a_list_fits_a_page_of_eighty_columns(dibs, monkeypatch):
 
     for words in (["ls"], ["graph"]):
         assert max(map(len, dibs("task", *words).out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_page_of_help_fits_80_columns(dibs, command):
+    page = dibs(*command.split(), "--help").out
+
+    assert page.startswith(f"usage: dibs {command} ")
+    assert max(map(len, page.splitlines())) < 80
+
+
+def test_a_file_without_a_last_line_end_is_told_at_once_with_the_way_out(dibs, repo):
+    dibs("task", "new", "Seed")
+    file = repo / "work/inbox/half.yaml"
+    file.write_text("title: x\npriority: high")
+
+    wrong = dibs("task", "validate")
+
+    assert wrong.status == 65
+    assert "work/inbox/half.yaml:2: the file ends within a line" in wrong.out
+    assert dibs("task", "fmt").status == 0
+    assert dibs("task", "validate").status == 0
+
+
+def test_a_file_in_the_wrong_folder_is_told_with_the_line_of_its_status(dibs, repo):
+    dibs("task", "new", "Seed")
+    (repo / "work/done/early.yaml").write_text("title: x\nagent: a\nstatus: new\n")
+
+    assert "work/done/early.yaml:3: status: new belongs into inbox/" in dibs("task", "validate").out

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dibs.core.tasks import ARCHIVE
 from dibs.core.values import Record
-from dibs.services.showing import Settled, asides_of, by_people, ended_text, target_of
+from dibs.services.showing import HALF_WRITTEN, Settled, asides_of, by_people, ended_text, target_of
 from dibs.services.standing import DUPLICATE, hold_back, standing_aside
 from dibs.services.taskrows import digest
 from dibs.services.taskvalues import HandMade
@@ -223,10 +223,9 @@ class Settling:
         if self._files.now - copy.mark.mtime / 1e9 < UNFINISHED:
             self._files.index.folder(copy.place).mtime = 0  # to be listed again next time
         else:
-            message = "the file ends within a line, as if it were half written"
             version = row.version if row else 0
             line = copy.content.count(b"\n") + 1
-            self._files.set_aside(copy, version, code="TASK_PARTIAL", message=message, line=line)
+            self._files.set_aside(copy, version, "TASK_PARTIAL", HALF_WRITTEN, line)
         return True
 
     # -- judging

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from dibs.services.taskvalues import Past, Stored
     from dibs.workdir.index import Index
 
+#: What is said of a file that may be half written, and that nobody reads before it is whole.
+HALF_WRITTEN = (
+    "the file ends within a line, as if it were half written;"
+    " add the line end, or run `dibs task fmt`"
+)
+
 #: Keys that commands write into a task's file.
 _WRITTEN = frozenset(
     {

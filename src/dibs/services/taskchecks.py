@@ -10,6 +10,7 @@ import os
 from dibs.core.tasks import ASSIGNED, DONE, INBOX, folder_of
 from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.services.showing import HALF_WRITTEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,11 +75,20 @@ def check_file(path: str, folder: str) -> Iterator[Found]:
     for remark in reading.remarks:
         yield Found(path, remark.line, remark.field, remark.code, remark.message, remark.fatal)
     if reading.task is not None:
+        if not content.endswith(b"\n"):
+            line = content.count(b"\n") + 1
+            yield Found(path, line, "", "TASK_PARTIAL", HALF_WRITTEN)
         place = os.path.relpath(os.path.dirname(os.path.abspath(path)), folder)
         right = folder_of(reading.task.status, reading.task.agent)
         if place.split(os.sep)[0] in {INBOX, ASSIGNED, DONE} and place != right:
             message = f"{reading.task.status} belongs into {right}/, the file lies in {place}/"
-            yield Found(path, 0, "status", "TASK_MISMATCH", message)
+            yield Found(path, _line_of("status", reading.text), "status", "TASK_MISMATCH", message)
+
+
+def _line_of(key: str, text: str) -> int:
+    """Return the line of a key at the margin, 0 if there is none."""
+    rows = text.split("\n")
+    return next((at for at, row in enumerate(rows, 1) if row.startswith(f"{key}:")), 0)
 
 
 def check_board(board: Board, tasks: Tasks, caller: Caller) -> Iterator[Found]:

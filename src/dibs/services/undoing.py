@@ -2,8 +2,8 @@
 
 What a hand takes back is an edit like any other. An older file that came with a branch, a pull or a reset is
 not: the board goes on. Git's doing shows in two ways together: the last commit is another one than when the
-file was last seen, and the file is as that commit has it. Words of people are taken back so, and the error of a
-failed task, which is then tried again; any other status is set back by a command.
+file was last seen, and the file is as that commit has it. Words of people are taken back so, and the error of
+a failed task, which is then tried again; any other status is set back by a command.
 """
 
 from __future__ import annotations
