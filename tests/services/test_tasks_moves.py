@@ -156,6 +156,7 @@ def test_who_never_had_a_task_cannot_finish_it(begun):
     [
         ({"handoff": Handoff("../evil")}, "AGENT_ID"),
         ({"artefacts": ["../out"]}, "PATH_ESCAPE"),
+        ({"artefacts": ["a\udcff"]}, "PATH_ESCAPE"),
         ({"artefacts": ["/etc/passwd"]}, "PATH_ABSOLUTE"),
         ({"handoff": Handoff("ok", artefacts=("..",))}, "PATH_ESCAPE"),
         ({"summary": "x" * 1_001}, "LIMIT"),

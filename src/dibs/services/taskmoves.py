@@ -75,8 +75,8 @@ def checked_result(
 def _paths(desk: Desk, texts: Sequence[str]) -> tuple[str, ...]:
     for text in texts:
         pattern = parse(text, fold_case=desk.fold_case)
-        if pattern.scheme:
-            message = f"{quote(text)} is no path"
+        if pattern.scheme or any("\ud800" <= letter <= "\udfff" for letter in text):
+            message = f"{quote(text)} is no path that the file of a task can name"
             raise BadInput(message, code="PATH_ESCAPE", field="artefacts")
     return tuple(texts)
 
