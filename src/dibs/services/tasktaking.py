@@ -357,5 +357,5 @@ def _empty() -> NotFound:
     return NotFound(
         "there is no task to take",
         code="QUEUE_EMPTY",
-        hint="`dibs task new` makes one; --wait waits for one",
+        hint="`dibs task new` makes one, `dibs task ls` shows what failed or is blocked; --wait waits",
     )
