@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from dibs.core.tasks import ARCHIVE
 from dibs.core.values import Record
-from dibs.services.showing import HALF_WRITTEN, Settled, asides_of, by_people, ended_text, target_of
+from dibs.services.settlingacts import Acts
+from dibs.services.showing import HALF_WRITTEN, Settled, asides_of, ended_text, target_of
 from dibs.services.standing import DUPLICATE, hold_back, standing_aside
 from dibs.services.taskrows import digest
-from dibs.services.taskvalues import HandMade
-from dibs.workdir import moves
 from dibs.workdir.files import Copy, Target
 from dibs.workdir.scan import UNFINISHED, stem
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from dibs.services.tasks import Tasks
     from dibs.services.taskvalues import Past, Stored
     from dibs.services.undoing import Commit
-    from dibs.taskfile.reading import Reading
     from dibs.workdir.files import Files
     from dibs.workdir.scan import Sight
 
@@ -39,24 +37,6 @@ MANY = 100
 PORTION = 1_000
 #: The version of what cannot be a task's file at all.
 NOT_A_TASK = -1
-
-
-class _Hand(Record):
-    """A hand-made file that waits for its verdict, and what the row said."""
-
-    copy: Copy
-    made: HandMade
-    version: int
-    #: The row's text, if the file may have been written without knowing it.
-    unseen: str = ""
-
-
-class _Wanted(Record):
-    """A file to be brought in line, and whether that is told as a loss made good."""
-
-    copy: Copy | None
-    target: Target
-    told: bool
 
 
 class _Happened(Record):
@@ -86,14 +66,11 @@ class Settling:
         self._news = news
         self._last_commit = last_commit
         self._commit: Commit | None = None
-        self._hands: list[_Hand] = []
-        self._overtaken: list[_Hand] = []
-        self._wanted: list[_Wanted] = []
+        self._acts = Acts(tasks, files, caller)
         self._places: dict[str, list[str]] | None = None
         self._pasts: dict[str, Past] = {}
         #: Whether a task was held back for its file.
         self._held = False
-        self.done = Settled([], [], [], 0, [])
 
     def run(self, sight: Sight) -> Settled:
         """Settle what a look found, and the tasks whose rows changed."""
@@ -110,9 +87,9 @@ class Settling:
             for key in sorted(ids):
                 happened = _Happened(fresh.get(key, []), gone.get(key, []), key in moved)
                 self._one(ids[key], rows.get(key), happened)
-            self._flush()
-            self._judge()
-            self._flush()
+            self._acts.flush()
+            self._acts.judge()
+            self._acts.flush()
             self._compare_again()
         for odd in sight.odd:
             copy = Copy(odd.place, odd.name, odd.mark, "")
@@ -120,7 +97,7 @@ class Settling:
         odd_ones = _by_id((odd.place, odd.name) for odd in sight.odd)
         if self._caller is not None and (odd_ones or (ids and (self._held or index.asides))):
             hold_back(self._tasks, self._caller, index.asides, {*ids, *odd_ones})
-        return self.done._replace(aside=asides_of(index))
+        return self._acts.done._replace(aside=asides_of(index))
 
     def adopt_archive(self) -> None:
         """Let the rows know the files of the archive: the store that archived them is lost."""
@@ -130,8 +107,8 @@ class Settling:
             for id_ in self._tasks.unknown(some):
                 copy = self._files.read(*some[id_])
                 if copy is not None:
-                    self._hand_in(id_, copy, 0, 0)
-            self._judge()
+                    self._acts.hand_in(id_, copy, 0, 0)
+            self._acts.judge()
 
     def project(self) -> None:
         """Show rows that changed; what a hand did to these files meanwhile is left to the next settling."""
@@ -141,7 +118,7 @@ class Settling:
         rows = self._rows(keys, keys)
         for key in sorted(keys.keys() - standing_aside(index.asides, rows)):
             self._one(keys[key], rows.get(key), _Happened([], [], row_changed=True))
-        self._flush()
+        self._acts.flush()
 
     # -- what is looked at
 
@@ -214,6 +191,21 @@ class Settling:
         elif copies:
             self._without_row(id_, copies)
 
+    def _compare_again(self) -> None:
+        """Compare files once more whose rows others changed in between; then leave it to the next command."""
+        hands, self._acts.overtaken = self._acts.overtaken, []
+        if not hands:
+            return
+        rows = self._tasks.stored(hand.made.id for hand in hands)
+        self._pasts = self._tasks.pasts(h.made.id for h in hands if h.made.id not in rows)
+        for hand in hands:
+            again = _Happened([(hand.copy.place, hand.copy.name)], [], row_changed=True)
+            self._one(hand.made.id, rows.get(hand.made.id), again)
+        self._acts.flush()
+        self._acts.judge()
+        self._acts.flush()
+        self._files.index.behind.update(hand.made.id for hand in self._acts.overtaken)
+
     def _unfinished(self, copy: Copy, row: Stored | None) -> bool:
         """Tell whether a file looks half written: without a line end it waits, then it stands aside."""
         if copy.content is None or copy.content.endswith(b"\n"):
@@ -235,19 +227,19 @@ class Settling:
         had = {target.digest, *row.earlier}
         copy = self._only(row, copies, had, target.path)
         if copy is None:
-            self._bring(None, target, told=told)
+            self._acts.bring(None, target, told=told)
         elif copy.place.startswith(ARCHIVE):
-            self._hand_in(row.id, copy, row.version, row.version)
+            self._acts.hand_in(row.id, copy, row.version, row.version)
         elif copy.digest not in had and not self._is_older(row, copy):
             self._by_hand(row, copy)
         elif copy.path != target.path and self._moved_by_hand(row, copy, was_at):
-            self._hand_in(row.id, copy, row.version, row.version)
+            self._acts.hand_in(row.id, copy, row.version, row.version)
         elif copy.path == target.path and copy.digest == target.digest:
             self._files.note(copy, row.version)
         elif self._taken_back(row, copy):
-            self._hand_in(row.id, copy, row.version, row.version, row.text)
+            self._acts.hand_in(row.id, copy, row.version, row.version, row.text)
         else:
-            self._bring(copy, target)
+            self._acts.bring(copy, target)
 
     def _only(self, row: Stored, copies: list[Copy], had: set[str], right: str) -> Copy | None:
         """Return the one file that counts of those with the task's name; the others go or stand aside."""
@@ -259,7 +251,7 @@ class Settling:
             if copy is home:
                 continue
             if copy.digest in had:
-                self._remove(copy)
+                self._acts.remove(copy)
             else:
                 message = f"task {row.id} lies in {row.place} as well; that file counts"
                 self._files.set_aside(copy, row.version, code=DUPLICATE, message=message)
@@ -290,24 +282,14 @@ class Settling:
         from dibs.services.undoing import takes_back
 
         self._commit = self._commit or self._last_commit()
-        return takes_back(row, self._reading(copy).task) and not self._commit.brought(copy.path)
+        return takes_back(row, self._acts.reading(copy).task) and not self._commit.brought(
+            copy.path
+        )
 
     def _by_hand(self, row: Stored, copy: Copy) -> None:
         """Hand an edit in; one of an older text is joined with the row there, if it can be read at all."""
         unseen = "" if copy.base == row.version else row.text
-        self._hand_in(row.id, copy, copy.base or row.version, row.version, unseen)
-
-    def _make_way(self, id_: str, copy: Copy) -> None:
-        """Keep a hand-made text that cannot be joined with what the row says now, and show the row."""
-        row = self._tasks.stored([id_]).get(id_)
-        if row is None:
-            return
-        try:
-            self.done.kept.append(self._files.keep(copy))
-        except moves.Meanwhile:
-            self._files.index.behind.add(id_)
-            return
-        self._bring(None, target_of(row))
+        self._acts.hand_in(row.id, copy, copy.base or row.version, row.version, unseen)
 
     def _without_row(self, id_: str, copies: list[Copy]) -> None:
         past = self._pasts.get(id_)
@@ -318,7 +300,7 @@ class Settling:
             message = f"task {id_} lies in {copies[0].place} as well; that file counts"
             self._files.set_aside(copy, 0, code=DUPLICATE, message=message)
         for copy in copies[:1]:
-            self._hand_in(id_, copy, copy.base, 0)
+            self._acts.hand_in(id_, copy, copy.base, 0)
 
     def _archived(self, past: Past, copy: Copy) -> bool:
         """Bring the file of an archived task to its month; tell whether it was just that."""
@@ -328,105 +310,15 @@ class Settling:
         if past.digest not in {digest(text), copy.digest}:
             if not copy.written:
                 return False
-            text = ended_text(
-                text, past, older=True
-            )  # this machine slept through the end of the task
+            # This machine slept through the end of the task.
+            text = ended_text(text, past, older=True)
         target = Target(past.place, past.file, text, digest(text), past.version)
         there = self._files.read(past.place, past.file)
         if there is not None and there.digest == past.digest:
-            self._remove(copy)
+            self._acts.remove(copy)
         else:
-            self._bring(copy, target)
+            self._acts.bring(copy, target)
         return True
-
-    # -- acting
-
-    def _reading(self, copy: Copy) -> Reading:
-        from dibs.taskfile.reading import read
-
-        if copy.content is None:
-            copy = self._files.read(copy.place, copy.name) or copy
-        return read(copy.content or b"", copy.name)
-
-    def _hand_in(self, id_: str, copy: Copy, base: int, version: int, unseen: str = "") -> None:
-        if self._caller is None:
-            self._files.index.behind.add(id_)
-            return
-        reading = self._reading(copy)
-        life = self._files.index.life if base else ""
-        made = HandMade(id_, copy.place, copy.name, reading, base, life, version)
-        self._hands.append(_Hand(copy, made, version, unseen))
-
-    def _judge(self) -> None:
-        """Let the rows decide about all that was made by hand, in one transaction."""
-        if not self._hands or self._caller is None:
-            return
-        for hand in self._hands:
-            self._keep_unseen(hand)
-        self._files.disk.reach("accept", "")
-        hands, self._hands = self._hands, []
-        verdicts = self._tasks.accept(self._caller, [hand.made for hand in hands])
-        for hand, verdict in zip(hands, verdicts, strict=True):
-            if verdict.stored is None and not verdict.code:
-                self._overtaken.append(hand)
-            elif verdict.stored is not None:
-                self.done.accepted.append(verdict)
-                self._accepted(hand, target_of(verdict.stored))
-            elif hand.made.base == hand.version or not hand.version:
-                message = f"{verdict.message}; {verdict.hint}" if verdict.hint else verdict.message
-                reason = (verdict.code, message, verdict.line, verdict.field)
-                self._files.set_aside(hand.copy, hand.version, *reason)
-            else:
-                self._make_way(hand.made.id, hand.copy)
-
-    def _compare_again(self) -> None:
-        """Compare files once more whose rows others changed in between; then leave it to the next command."""
-        hands, self._overtaken = self._overtaken, []
-        if not hands:
-            return
-        rows = self._tasks.stored(hand.made.id for hand in hands)
-        self._pasts = self._tasks.pasts(h.made.id for h in hands if h.made.id not in rows)
-        for hand in hands:
-            again = _Happened([(hand.copy.place, hand.copy.name)], [], row_changed=True)
-            self._one(hand.made.id, rows.get(hand.made.id), again)
-        self._flush()
-        self._judge()
-        self._flush()
-        self._files.index.behind.update(hand.made.id for hand in self._overtaken)
-
-    def _keep_unseen(self, hand: _Hand) -> None:
-        """Keep the words of another hand that a file overrides without knowing them."""
-        if hand.unseen and not by_people(hand.unseen) <= by_people(hand.made.reading.text):
-            kept = self._files.keep_text(hand.made.file, hand.unseen, digest(hand.unseen))
-            self.done.kept.append(kept)
-
-    def _accepted(self, hand: _Hand, target: Target) -> None:
-        copy = hand.copy
-        if (copy.path, copy.digest) == (target.path, target.digest):
-            self._files.note(copy, target.version)
-        else:
-            self._bring(copy, target)
-
-    def _bring(self, copy: Copy | None, target: Target, *, told: bool = False) -> None:
-        """Let a file be brought in line, together with the others at the end."""
-        self._wanted.append(_Wanted(copy, target, told))
-
-    def _flush(self) -> None:
-        """Bring the files in line; one that a hand was at is tried again by the next command."""
-        worked = self._files.bring([(want.copy, want.target) for want in self._wanted])
-        for want, done in zip(self._wanted, worked, strict=True):
-            if not done:
-                self._files.index.behind.add(stem(want.target.name))
-            elif want.told:
-                self.done.restored.append(want.target.path)
-        self.done = self.done._replace(pulled=self.done.pulled + sum(worked))
-        self._wanted.clear()
-
-    def _remove(self, copy: Copy) -> None:
-        try:
-            self._files.remove(copy)
-        except moves.Meanwhile:
-            self._files.index.behind.add(stem(copy.name))
 
 
 def _by_id(paths: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
