@@ -146,6 +146,20 @@ def test_what_was_spread_to_an_agent_that_died_comes_back_to_all(crew):
     assert crew.take("carol").stored.id == "a"
 
 
+def test_what_was_spread_to_an_agent_that_has_not_begun_it_goes_to_one_with_nothing_else(crew):
+    crew.agents.join(Agent("bob"))
+    crew.make("a")
+    crew.make("b", agent="bob")
+    crew.tasks.assign(BOSS)
+    crew.make("c")
+
+    assert crew.take("carol").stored.id == "c"
+    taken = crew.take("carol").stored
+
+    assert (taken.id, taken.task.agent, taken.place) == ("a", "carol", "assigned/carol")
+    assert crew.take("bob").stored.id == "b"
+
+
 # -- handing on
 
 

@@ -12,7 +12,7 @@ of the git engine grows long.
 What follows is derived from the rows of tasks, so that nobody has to walk through them:
 
 - ``ready/<who>//<rank>/<created>/<id>``: a task that can be taken now: by ``to-NAME``, or by ``any``; it also
-  stands under ``by-NAME`` of those who did what it depended on
+  stands under ``by-NAME`` of those who did what it depended on, and under ``spare`` if it was only lent
 - ``needs/<dependency>//<id>``: that a task waits for another one, or did until that was done
 - ``busy//<moment>/<id>``: an attempt that runs, and until when it surely does
 - ``fresh//<id>``: a ready task that names somebody and is not assigned yet
@@ -49,6 +49,8 @@ BOARD = "board"
 #: How many digests of earlier texts a row keeps.
 MAX_EARLIER = 20
 ANYBODY = "any"
+#: Under this name stand tasks that were assigned to an agent though nobody asked for that agent.
+SPARE = "spare"
 
 _TASK_DEFAULTS = Task("")._asdict()
 _STORED_DEFAULTS = Stored(Task(""), "", "", "", 0)._asdict()
@@ -228,7 +230,14 @@ def _ready_for(book: Book, stored: Stored) -> tuple[str, ...]:
         doer = _doer(book, dependency)
         if doer and doer != task.agent:
             names.append(f"by-{doer}")
+    if is_lent(stored):
+        names.append(SPARE)
     return tuple(dict.fromkeys(names))
+
+
+def is_lent(stored: Stored) -> bool:
+    """Tell whether a task that names nobody lies with an agent that has not begun it."""
+    return stored.task.status == Status.ASSIGNED and stored.task.agent != stored.asked == ""
 
 
 def _doer(book: Book, id_: str) -> str:
@@ -246,7 +255,7 @@ def _marks(stored: Stored) -> dict[str, str]:
         marks[f"busy//{_moment(stored.until)}/{id_.lower()}"] = encode([id_, stored.holder])
     if stored.ready and task.agent and task.status == Status.NEW:
         marks[f"fresh//{id_.lower()}"] = id_
-    if task.status == Status.ASSIGNED and task.agent != stored.asked:
+    if is_lent(stored):
         marks[f"lent//{id_.lower()}"] = encode([id_, task.agent])
     if task.status in {Status.ASSIGNED, Status.IN_PROGRESS} and not stored.token:
         marks[f"since//{_moment(since(stored))}/{id_.lower()}"] = id_

@@ -34,7 +34,15 @@ from dibs.services.taskattempts import (
     settle_one,
 )
 from dibs.services.taskreading import graph_around, shown_in
-from dibs.services.taskrows import ANYBODY, load, need, past, ready_prefix
+from dibs.services.taskrows import (
+    ANYBODY,
+    SPARE,
+    is_lent,
+    load,
+    need,
+    past,
+    ready_prefix,
+)
 from dibs.services.taskvalues import QUEUE, NothingFree, Stored, TakenTask
 
 TYPE_CHECKING = False
@@ -130,7 +138,8 @@ class Taking:
         if stored.task.status == Status.IN_PROGRESS:
             return self._again(book, caller, beat, wish, stored)
         check_step(stored.task, "take", Status.IN_PROGRESS)
-        if not caller.human and not eligible(stored.task, caller.id, wish.roles):
+        mine = is_lent(stored) or eligible(stored.task, caller.id, wish.roles)
+        if not mine and not caller.human:
             raise _for_another(stored.task)
         obstacles = graph_around(book, [stored.id]).obstacles(stored.id)
         if obstacles:
@@ -318,6 +327,13 @@ def candidates(book: Book, wish: Wish) -> Iterator[str]:
 
 
 def _ready_rows(book: Book, wish: Wish) -> Iterator[tuple[str, str]]:
+    """Yield what is for the caller or for anybody, then what lies with others who have not begun it."""
+    yield from _meant_rows(book, wish)
+    ranks = range(len(PRIORITIES))
+    yield from book.txn.scan(*((ready_prefix(SPARE, rank), "") for rank in ranks))
+
+
+def _meant_rows(book: Book, wish: Wish) -> Iterator[tuple[str, str]]:
     """Yield rows by priority, then named, kin, role, anybody, then by age."""
     roles = [role for role in wish.roles if role != wish.agent]
     near = (f"to-{wish.agent}", f"by-{wish.agent}")
