@@ -285,6 +285,24 @@ def test_an_unknown_task_in_two_folders_is_taken_from_the_first(world):
     assert world.files() == ["assigned/curator/t1.yaml", "inbox/t1.yaml"]
 
 
+def test_of_an_unknown_task_in_two_folders_the_file_that_fits_its_folder_counts(world):
+    world.settle()
+    world.write("assigned/curator/t1.yaml", task("t1"))  # its status is new
+    world.write("inbox/t1.yaml", task("t1"))
+
+    assert aside(world) == {"assigned/curator/t1": "TASK_DUPLICATE"}
+    assert world.tasks.show("t1").stored.place == "inbox"
+    assert world.files() == ["assigned/curator/t1.yaml", "inbox/t1.yaml"]
+
+
+@pytest.mark.parametrize("status", ["assigned", "in_progress"])
+def test_a_task_that_somebody_has_names_that_agent(world, status):
+    world.settle()
+    world.write("inbox/t1.yaml", f"id: t1\nstatus: {status}\ntitle: t1\n")
+
+    assert aside(world) == {"inbox/t1": "TASK_MISMATCH"}
+
+
 # -- what a hand wrote while the row moved on
 
 

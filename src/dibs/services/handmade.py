@@ -44,6 +44,8 @@ OWNED = (
 _SAID = ("summary", "made", "handoff", "error")
 #: States that may be passed over by hand, and the moment that shows that the task was in them.
 _PASSED = {Status.ASSIGNED: "assigned", Status.IN_PROGRESS: "started"}
+#: States in which a task is with somebody.
+_NEED_AGENT = frozenset({Status.ASSIGNED, Status.IN_PROGRESS, Status.IN_REVIEW})
 #: Which entry says that a file was put into a state by hand.
 _KINDS = {
     Status.ASSIGNED: Kind.TASK_ASSIGNED,
@@ -292,6 +294,9 @@ def _dated(task: Task, now: float, old: Task | None = None) -> Task:
 
 
 def _check_place(made: HandMade, task: Task) -> None:
+    if task.status in _NEED_AGENT and not task.agent:
+        message = f"the status is {task.status}, but no agent is named"
+        raise _No(message, "status", hint="write `agent`, or `status: new`", code="TASK_MISMATCH")
     place = place_of(task)
     if made.place == place:
         return

@@ -10,7 +10,7 @@ For each task that something happened to, its row and all files with its name ar
 
 from __future__ import annotations
 
-from dibs.core.tasks import ARCHIVE
+from dibs.core.tasks import ARCHIVE, folder_of
 from dibs.core.values import Record
 from dibs.services.settlingacts import Acts
 from dibs.services.showing import HALF_WRITTEN, Settled, asides_of, ended_text, target_of
@@ -295,12 +295,18 @@ class Settling:
         past = self._pasts.get(id_)
         if past is not None:
             copies = [copy for copy in copies if not self._archived(past, copy)]
-        copies.sort(key=lambda copy: copy.path)
+        if len(copies) > 1:
+            copies.sort(key=lambda copy: (not self._fits(copy), copy.path))
         for copy in copies[1:]:
             message = f"task {id_} lies in {copies[0].place} as well; that file counts"
             self._files.set_aside(copy, 0, code=DUPLICATE, message=message)
         for copy in copies[:1]:
             self._acts.hand_in(id_, copy, copy.base, 0)
+
+    def _fits(self, copy: Copy) -> bool:
+        """Tell whether a file can be read and lies where its status belongs."""
+        task = self._acts.reading(copy).task
+        return task is not None and folder_of(task.status, task.agent) == copy.place
 
     def _archived(self, past: Past, copy: Copy) -> bool:
         """Bring the file of an archived task to its month; tell whether it was just that."""
