@@ -180,12 +180,13 @@ def _escape(text: str) -> tuple[str, str] | None:
 
 def _no_pattern(text: str) -> tuple[str, str] | None:
     try:
-        parse_pattern(text)
+        pattern = parse_pattern(text)
     except BadInput as error:
         if error.code == "PATH_ABSOLUTE":
             return "PATH_ESCAPE", error.message
         return error.code, error.message
-    return None
+    # A port or another task is held by other means than the claims on a task's files.
+    return ("PATH_ESCAPE", f"{quote(text)} is a resource, not a path") if pattern.scheme else None
 
 
 def _kind(node: Node) -> str:
