@@ -1,8 +1,5 @@
 """``dibs task fmt``, ``validate`` and ``dibs doctor``: a drifted board is brought into line, without loss."""
 
-import os
-import stat
-
 import pytest
 
 DRIFTED = """\
@@ -87,15 +84,6 @@ def test_validate_of_a_file_in_a_subfolder_names_it_as_it_was_typed(dibs, inbox,
 
     assert dibs("task", "validate", "x.yaml").out.startswith("x.yaml:2: ")
     assert dibs("task", "validate").out.startswith("x.yaml:2: ")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
-def test_a_file_that_may_not_be_read_is_told(dibs, inbox):
-    (inbox / "x.yaml").write_text("title: a\n")
-    (inbox / "x.yaml").chmod(0)
-
-    assert dibs("task", "validate").status == 65
-    (inbox / "x.yaml").chmod(stat.S_IRUSR | stat.S_IWUSR)
 
 
 def test_doctor_says_what_is_wrong_and_fix_settles_what_can_be(dibs, repo):
