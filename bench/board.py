@@ -160,7 +160,7 @@ def _repository() -> Iterator[str]:
 
 
 def _drop(board: str, count: int) -> None:
-    """Write the files of tasks as agents of the seed document leave them: in place, nothing missing."""
+    """Write files of tasks as agents of the orchestration document leave them: in place, nothing missing."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 60))
     for number in range(count):
         done = number % 10 >= 6

@@ -1,4 +1,4 @@
-"""The git engine: a claim beside a push, and sixteen agents beside the script of the seed document."""
+"""The git engine: a claim beside a push, and sixteen agents beside the script of the git document."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def claim() -> Section:
 
 
 def crowd() -> Section:
-    """Compare how many claims sixteen agents get through with what the seed's script gets through."""
+    """Compare how many claims sixteen agents get through with what the document's script gets through."""
     with tempfile.TemporaryDirectory() as folder:
         seed = _seed_rate(folder)
-        rows = [Row(f"the seed's script, {AGENTS} agents", f"{seed:.1f} claims/s")]
+        rows = [Row(f"the document's script, {AGENTS} agents", f"{seed:.1f} claims/s")]
         for machines in (1, 4):
             counts, failures = _our_counts(folder, machines)
             rate = sum(counts) / SECONDS
@@ -76,7 +76,7 @@ def crowd() -> Section:
             label = f"dibs, {AGENTS} agents on {where}"
             rows += [
                 Row(label, f"{rate:.1f} claims and releases/s"),
-                at_least(f"{label} / the seed's script", rate / max(seed, 0.01), 10),
+                at_least(f"{label} / the document's script", rate / max(seed, 0.01), 10),
                 at_least(f"{label}: slowest / fastest", min(counts) / max(counts), 0.3),
                 Row(f"{label}: failures", str(failures), "0", failures == 0),
             ]

@@ -1,4 +1,4 @@
-"""The generated pages, line by line, in the formats of the third seed document."""
+"""The generated pages, line by line, in the formats of the orchestration document."""
 
 from __future__ import annotations
 

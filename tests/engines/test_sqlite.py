@@ -303,7 +303,7 @@ class TestClock:
 
 
 class TestViewsForPeople:
-    """The tables that the seed documents name, readable with any SQLite."""
+    """The tables that the documents name, readable with any SQLite."""
 
     @pytest.fixture
     def read(self, path):

@@ -1,4 +1,4 @@
-"""The third seed document, word for word: agents that know files only, beside ``dibs orchestrate``.
+"""The orchestration document, word for word: agents that know files only, beside ``dibs orchestrate``.
 
 What agents and people do here is what the document tells them: ``mv``, ``sed`` and an editor. Nothing but the
 orchestrator is Dibs's.

@@ -1,4 +1,4 @@
-"""Agents that run the seed document's own script, and agents that run Dibs, on one branch."""
+"""Agents that run the document's own script, and agents that run Dibs, on one branch."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -1,6 +1,6 @@
 """What the board's generated pages say, line by line: pure text from entries of the ledger and from tasks.
 
-The formats are those of the third seed document: WORKFLOW_LOG.md, HANDOFFS.md, AGENT_STATUS.md. A page
+The formats are those of the orchestration document: WORKFLOW_LOG.md, HANDOFFS.md, AGENT_STATUS.md. A page
 depends on its entries alone, so two machines that read one ledger write the same bytes.
 """
 

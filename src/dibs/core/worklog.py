@@ -1,7 +1,7 @@
 """The work log of one attempt at a task, as text. Pure.
 
-The sections are those that Directive 014 of the third seed document asks for. What Dibs knows is filled in;
-what only the agent knows is left open, with a word on what belongs there.
+The sections are those that Directive 014 of the orchestration document asks for. What Dibs knows is filled
+in; what only the agent knows is left open, with a word on what belongs there.
 """
 
 from __future__ import annotations

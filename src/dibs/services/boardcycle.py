@@ -1,4 +1,4 @@
-"""One cycle of the orchestrator as a value: what it did, in the words of the third seed document."""
+"""One cycle of the orchestrator as a value: what it did, in the words of the orchestration document."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Cycle(Record):
         return self.moved or any(told)
 
     def line(self) -> str:
-        """Return the cycle in one line; what the seed's line does not have is told when it is not zero."""
+        """Return the cycle in one line; what the document's line lacks is told when it is not zero."""
         text = (
             f"Coordinator cycle: {len(self.assigned)} assigned, {len(self.followups)} follow-ups,"
             f" {len(self.timeouts)} timeouts, {len(self.conflicts)} conflicts,"

@@ -71,7 +71,7 @@ class Orchestrator:
         return self._commit(caller, found)
 
     def _care(self, caller: Caller, due: Due, found: Cycle) -> Cycle:
-        """Do what is due, in the order of the seed document."""
+        """Do what is due, in the order of the orchestration document."""
         if due.sweep:
             found = found._replace(returned=_ids(self._tasks.sweep()))
         if due.assign:
