@@ -54,12 +54,12 @@ def run(args: Namespace) -> int:
             project.desk, project.tasks, project.board, state, spread=not args.no_spread
         )
 
-        def cycle() -> Cycle:
-            return orchestrator.cycle(session.caller)
+        def cycle(thorough: bool) -> Cycle:
+            return orchestrator.cycle(session.caller, thorough=thorough)
 
         if args.watch:
             return _watch(session, cycle, every)
-        done = cycle()
+        done = cycle(False)
         session.show(lambda: shape(done), lambda: _print(done))
     return 0
 
@@ -108,26 +108,26 @@ def _print(cycle: Cycle) -> None:
         print(f"  {yellow('not committed')}: {printable(cycle.left)}")
 
 
-def _watch(session: Session, cycle: Callable[[], Cycle], every: float | None) -> int:
+def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None) -> int:
     """Run cycles until told to end; tell of the first, and then of those that did something."""
     from dibs.cli.signals import leaving_on_end
     from dibs.cli.watching import Watched
 
     told: object = None
-    lost = False
+    lost = changed = False
     with leaving_on_end(), Watched(session.project.board) as files:
         pause = every or (EVERY if files.live else EVERY_UNWATCHED)
         try:
             while True:
                 try:
                     mark = session.project.engine.wait(0, 0)
-                    done = cycle()
+                    done = cycle(changed)
                     lost = False
                     remarks = (done.aside, done.troubles, done.left)
                     if told is None or done.moved or remarks != told:
                         session.show(lambda: shape(done), lambda: _print(done))  # noqa: B023
                     told = remarks
-                    files.wait(session.project.engine, mark, pause)
+                    changed = files.wait(session.project.engine, mark, pause)
                 except (Unavailable, Unknown) as error:
                     lost = _say_once(error, lost)
                     files.pause(min(pause, EVERY_UNWATCHED))

@@ -57,13 +57,18 @@ class Watched:
         except (OSError, RuntimeError):
             return  # no more watches left, or the folder is gone: then the pause alone counts
 
-    def wait(self, engine: Engine, after: int, longest: float) -> None:
-        """Return when a file changed, the ledger moved past ``after``, or ``longest`` seconds went by."""
+    def wait(self, engine: Engine, after: int, longest: float) -> bool:
+        """Return when a file changed, the ledger moved past ``after``, or ``longest`` seconds went by.
+
+        The answer is whether a file changed: somewhere, so that all have to be looked at.
+        """
         until = time.monotonic() + longest
         while not self._changed.is_set() and (left := until - time.monotonic()) > 0:
             if engine.wait(after, min(SLICE, left)) > after:
                 break
+        changed = self._changed.is_set()
         self._changed.clear()  # before the next cycle looks: what changes from now on counts again
+        return changed
 
     def pause(self, seconds: float) -> None:
         """Wait, whatever happens."""

@@ -54,12 +54,12 @@ class Orchestrator:
         self._roster = Roster(tasks, os.path.join(state, ROSTER_STATE))
         self._pages = Pages(self._ledger, board.folders, os.path.join(state, PAGES_STATE))
 
-    def cycle(self, caller: Caller) -> Cycle:
-        """Run one cycle."""
+    def cycle(self, caller: Caller, *, thorough: bool = False) -> Cycle:
+        """Run one cycle; a ``thorough`` one looks at every file, however many there are."""
         if caller.role == Caller(caller.id).role:
             # Whoever is first heard of by this hands out work: another orchestrator gives it none.
             caller = caller._replace(role=ROLE)
-        with self._board.settled(caller) as settled:
+        with self._board.settled(caller, thorough=thorough) as settled:
             due = self._desk.look(lambda book: due_in(book, self._desk.config, spread=self._spread))
             found = self._care(caller, due, _of_files(settled, self._board.path))
             changed = self._roster.refresh()

@@ -1,0 +1,40 @@
+"""Waiting for a board to change."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from dibs.cli.watching import Watched
+from dibs.core.ledger import Event
+from dibs.engines.memory import MemoryEngine
+
+LONGEST = 20.0
+
+
+@pytest.fixture
+def watched(tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.yaml").write_text("title: a\n")
+    board = SimpleNamespace(folders=SimpleNamespace(base=str(tmp_path), folder="work"))
+    with Watched(board) as files:
+        assert files.live
+        yield files
+
+
+def test_an_edit_in_place_is_told_as_a_changed_file(watched, tmp_path):
+    engine = MemoryEngine()
+    with (tmp_path / "work" / "a.yaml").open("a") as file:
+        # The watch begins a moment after its thread does, so the edit is made until it is heard of.
+        for number in range(100):
+            file.write(f"x{number}: 1\n")
+            file.flush()
+            if watched.wait(engine, 0, LONGEST / 100):
+                return
+    pytest.fail("nobody was told")
+
+
+def test_a_moved_ledger_is_no_changed_file(watched):
+    engine = MemoryEngine()
+    engine.transact(lambda txn: txn.emit(Event("bob", "agent", "error", "x", {})))
+
+    assert watched.wait(engine, 0, LONGEST) is False
