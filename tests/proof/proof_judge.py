@@ -369,12 +369,14 @@ class Judge:
         if isinstance(answer, Raised) or step.do not in ("claim", "renew", "release", "beat"):
             return
         for key, value in self.rows.items():
+            if not key.startswith(("wait/", "at/", "in/")):
+                continue
             record = json.loads(value)
             if key.startswith("wait/") and step.do == "claim":
                 known = record["number"] in self.oracle.places
                 touched = any(overlap(p, t) for p in record["patterns"] for t in step.texts)
                 assert known or not touched, f"{record} ran out and is still there"
-            if key.startswith(("at/", "in/")) and "token" in record:
+            if "token" in record:
                 known = (record["agent"], name(record["pattern"])) in self.oracle.holds
                 touched = record["agent"] == step.agent or (
                     step.do == "claim" and any(overlap(record["pattern"], t) for t in step.texts)

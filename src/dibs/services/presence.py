@@ -35,7 +35,7 @@ def arrive(book: Book, caller: Caller) -> Beat:
 def offer_work(book: Book, agent: str) -> None:
     """Note that an agent takes tasks: it joined, or it asked for one."""
     if book.txn.get(f"worker/{agent}") is None:
-        book.txn.put(f"worker/{agent}", "")
+        book.txn.put(f"worker/{agent}", "true")
 
 
 def offers_work(book: Book, agent: str) -> bool:
