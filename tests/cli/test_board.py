@@ -339,3 +339,16 @@ def test_a_task_worked_on_with_an_editor_and_mv_alone_is_done(dibs, repo, make):
 
     assert states(dibs, "--all") == {id_: "done"}
     assert dibs("task", "validate", "--quiet").status == 0
+
+
+def test_who_hands_work_on_is_told_of_tasks_that_look_like_it(dibs):
+    alike = dibs("task", "new", "Polish the architecture guide", "--json").json["created"][0]["id"]
+    dibs("task", "new", "Write the architecture guide", "--for", "bob")
+    id_ = dibs("task", "take", "--agent", "bob", "--json").json["task"]["id"]
+
+    words = ("--next", "carol", "--next-title", "Polish the architecture guide")
+    told = dibs("task", "done", id_, "--agent", "bob", *words)
+    moved = dibs("task", "reassign", alike, "--to", "bob", "--json")
+
+    assert told.out.splitlines()[0].startswith(f"similar {alike}")
+    assert moved.json["similar"] == []

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from dibs.cli.session import Session
     from dibs.services.queue import Queue
     from dibs.services.tasks import Tasks
-    from dibs.services.taskvalues import Stored
+    from dibs.services.taskvalues import Likeness, Stored
 
     T = TypeVar("T")
 
 NOTHING_SETTLED = Settled([], [], [], 0, [])
+#: How many similar tasks are shown, the likest.
+MOST_ALIKE = 20
 
 
 class on_board:  # noqa: N801 - it is used as a word of a with statement
@@ -125,9 +127,33 @@ def file_of(session: Session, stored: Stored) -> str:
     return os.path.relpath(path)
 
 
-def print_moved(session: Session, word: str, stored: Stored) -> None:
-    """Print what has become of a task, and where its file lies now."""
+def print_moved(
+    session: Session, word: str, stored: Stored, similar: Sequence[Likeness] | None = None
+) -> None:
+    """Print what has become of a task, where its file lies now, and what looks like the work handed on."""
     from dibs.cli.text import dim, green, printable
 
+    print_similar(similar or ())
     print(f"{green(word)} {printable(stored.task.id)}")
     print(f"  {dim(printable(file_of(session, stored)))}")
+
+
+def print_similar(similar: Sequence[Likeness], *, several: bool = False) -> None:
+    """Print which active tasks look like new work; the new task is named where there are ``several``."""
+    from dibs.cli.text import printable, yellow
+
+    likest = sorted(similar, key=lambda like: -like.share) if several else similar
+    for likeness in likest[:MOST_ALIKE]:
+        print(f"{yellow('similar')} {printable(_alike(likeness, several=several))}")
+    if len(likest) > MOST_ALIKE:
+        print(f"{yellow('similar')} {len(likest) - MOST_ALIKE} times more; --json lists all")
+
+
+def _alike(likeness: Likeness, *, several: bool) -> str:
+    """Return what a new task has in common with another; it is named where there are ``several``."""
+    parts = [f"{likeness.share:.0%} of the words"] if likeness.share else []
+    if likeness.paths:
+        parts.append(f"both are about {', '.join(likeness.paths)}")
+    title = f" {likeness.title!r}" if likeness.title else ""
+    new = f" and {likeness.id}" if several else ""
+    return f"{likeness.other}{title}{new}: {'; '.join(parts)}"

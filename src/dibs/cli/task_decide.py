@@ -65,9 +65,9 @@ def _moved(session: Session, args: Namespace, verb: str, told: str, **more: str)
     with on_board(session):
         act = getattr(session.project.tasks, verb)
         stored: Stored = act(session.caller, args.id, reason=args.reason, **more)
-    session.show(
-        lambda: {verb: taskshapes.stored(stored)}, lambda: print_moved(session, told, stored)
-    )
+    similar = session.project.tasks.alike(stored) if verb == "reassign" else None
+    shape = taskshapes.moved(verb, stored, similar)
+    session.show(lambda: shape, lambda: print_moved(session, told, stored, similar))
     return 0
 
 

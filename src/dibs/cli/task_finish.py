@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dibs.services.queue import Queue
     from dibs.services.shelf import Task
     from dibs.services.tasks import Tasks
-    from dibs.services.taskvalues import Stored
+    from dibs.services.taskvalues import Likeness, Stored
 
 
 def _names_attempt(parser: ArgumentParser) -> None:
@@ -65,7 +65,8 @@ def _done(session: Session, args: Namespace) -> int:
         stored = board.known(finish)
     if isinstance(stored, NotFound):
         return _done_in_queue(session, args, stored)
-    return _ended(session, "done", stored, "to be reviewed:" if args.review else "done")
+    similar = session.project.tasks.alike(stored) if args.next else None
+    return _ended(session, "done", stored, "to be reviewed:" if args.review else "done", similar)
 
 
 def _done_in_queue(session: Session, args: Namespace, missing: NotFound) -> int:
@@ -141,12 +142,14 @@ def _release(session: Session, args: Namespace) -> int:
     return 0
 
 
-def _ended(session: Session, key: str, stored: Stored, word: str) -> int:
+def _ended(
+    session: Session, key: str, stored: Stored, word: str, similar: list[Likeness] | None = None
+) -> int:
     from dibs.cli.task_board import print_moved
     from dibs.services import taskshapes
 
-    shape = {key: taskshapes.stored(stored)}
-    session.show(lambda: shape, lambda: print_moved(session, word, stored))
+    shape = taskshapes.moved(key, stored, similar)
+    session.show(lambda: shape, lambda: print_moved(session, word, stored, similar))
     return 0
 
 

@@ -12,10 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.cli.session import Session
-    from dibs.services.taskvalues import Created, Draft, Likeness
-
-#: How many similar tasks are shown, the likest.
-MOST_ALIKE = 20
+    from dibs.services.taskvalues import Created, Draft
 
 
 def _making_options(parser: ArgumentParser) -> None:
@@ -113,30 +110,15 @@ def _create(session: Session, args: Namespace, drafts: Sequence[Draft]) -> int:
 
 
 def _print_created(session: Session, created: Created, *, dry_run: bool) -> None:
-    from dibs.cli.task_board import file_of
-    from dibs.cli.text import dim, green, printable, yellow
+    from dibs.cli.task_board import file_of, print_similar
+    from dibs.cli.text import dim, green, printable
 
-    several = len(created.tasks) > 1
-    likest = sorted(created.similar, key=lambda like: -like.share) if several else created.similar
-    for likeness in likest[:MOST_ALIKE]:
-        print(f"{yellow('similar')} {printable(_alike(likeness, several=several))}")
-    if len(likest) > MOST_ALIKE:
-        print(f"{yellow('similar')} {len(likest) - MOST_ALIKE} times more; --json lists all")
+    print_similar(created.similar, several=len(created.tasks) > 1)
     word = dim("would make") if dry_run else green("made")
     for stored in created.tasks:
         print(f"{word} {printable(stored.id)}")
         if not dry_run:
             print(f"  {dim(printable(file_of(session, stored)))}")
-
-
-def _alike(likeness: Likeness, *, several: bool) -> str:
-    """Return what a new task has in common with another; it is named where there are ``several``."""
-    parts = [f"{likeness.share:.0%} of the words"] if likeness.share else []
-    if likeness.paths:
-        parts.append(f"both are about {', '.join(likeness.paths)}")
-    title = f" {likeness.title!r}" if likeness.title else ""
-    new = f" and {likeness.id}" if several else ""
-    return f"{likeness.other}{title}{new}: {'; '.join(parts)}"
 
 
 VERBS = {"new": (_new_options, _new), "import": (_import_options, _import)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dibs.core.ledger import Kind
 from dibs.core.names import check_agent_id
 from dibs.core.tasknames import handoff_id
-from dibs.core.tasks import INBOX
+from dibs.core.tasks import INBOX, Task
 from dibs.errors import BadInput
 from dibs.services.acquire import SHOWN
 from dibs.services.presence import arrive
@@ -150,6 +150,14 @@ def follower_text(source: Stored, handoff: Handoff, id_: str) -> str:
             "created_by": doer_of(source),
         }
     )
+
+
+def delegated(stored: Stored) -> Task:
+    """Return the work that is handed on with a task: what shall follow it, else the task itself."""
+    handoff = stored.task.handoff
+    if handoff is None or stored.follower:
+        return stored.task
+    return Task(stored.id, title=handoff.title, artefacts=handoff.artefacts)
 
 
 def doer_of(source: Stored) -> str:

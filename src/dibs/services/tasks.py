@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dibs.services.taskvalues import (
         Draft,
         HandMade,
+        Likeness,
         NothingFree,
         Past,
         Shown,
@@ -235,6 +236,15 @@ class Tasks:
             return made[0] if made else taskrows.need(book, id_)
 
         return self._desk.apply(step)
+
+    def alike(self, stored: Stored) -> list[Likeness]:
+        """Return the active tasks that look like the work which is handed on with a task."""
+        from dibs.services.taskhandoffs import delegated
+        from dibs.services.taskmaking import likenesses
+
+        row = stored._replace(task=delegated(stored))
+        fold = self._desk.fold_case
+        return self._desk.look(lambda book: likenesses(book, [row], fold_case=fold))
 
     # -- for the orchestrator
 

@@ -6,6 +6,7 @@ from dibs.services.taskvalues import QUEUE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dibs.core.ledger import Entry
@@ -109,6 +110,12 @@ def created(value: Created, *, dry_run: bool) -> Shape:
     """Shape what was made, or would be, and what it looks like."""
     word = "would_create" if dry_run else "created"
     return {word: [*map(stored, value.tasks)], "similar": [*map(likeness, value.similar)]}
+
+
+def moved(word: str, value: Stored, similar: Sequence[Likeness] | None) -> Shape:
+    """Shape a task after a move, and what the work looks like that was handed on with it."""
+    alike = {} if similar is None else {"similar": [*map(likeness, similar)]}
+    return {word: stored(value), **alike}
 
 
 def likeness(value: Likeness) -> Shape:
