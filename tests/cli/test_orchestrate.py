@@ -52,6 +52,12 @@ def watch():
         watcher.process.communicate()
 
 
+def test_a_cycle_where_no_task_was_ever_made_leaves_no_board_behind(dibs, repo):
+    assert dibs("orchestrate").out == EMPTY
+
+    assert sorted(os.listdir(repo)) == [".git"]
+
+
 def test_one_cycle_is_one_line(dibs, repo):
     drop(repo)
 

@@ -55,7 +55,12 @@ class Orchestrator:
         self._pages = Pages(self._ledger, board.folders, os.path.join(state, PAGES_STATE))
 
     def cycle(self, caller: Caller, *, thorough: bool = False) -> Cycle:
-        """Run one cycle; a ``thorough`` one looks at every file, however many there are."""
+        """Run one cycle; a ``thorough`` one looks at every file, however many there are.
+
+        Where no task was ever made there is nothing to look after, and no board is left behind.
+        """
+        if not self._board.begun():
+            return Cycle()
         if caller.role == Caller(caller.id).role:
             # Whoever is first heard of by this hands out work: another orchestrator gives it none.
             caller = caller._replace(role=ROLE)
