@@ -322,3 +322,46 @@ def test_a_name_that_is_no_utf_8_is_no_task(dibs, verb):
 
     assert answer.status in {6, 65}
     assert "internal" not in answer.err
+
+
+@pytest.mark.parametrize("name", ["2025-11-23T1430-any-a.YAML", "b.Yml"])
+def test_a_task_whose_ending_is_written_large_is_told_and_not_passed_over(board, name):
+    path = board.put("title: a\n", name)
+
+    [finding] = board.findings()
+
+    assert (finding["code"], os.path.basename(finding["file"])) == ("TASK_NAME", name)
+    assert name[:-4] + name[-4:].lower() in finding["message"]
+    assert name in (board.folder / "collaboration" / "SET_ASIDE.md").read_text()
+    path.rename(path.with_name(name[:-4] + name[-4:].lower()))
+    assert board.findings() == []
+    assert {board.take(), board.take("carol")} == {board.good, name.rpartition(".")[0]}
+
+
+def test_another_file_among_the_tasks_is_only_noted(board, dibs):
+    for name in ("fix.txt", "README.md", "a.yaml~", ".gitkeep", "#a.yaml#"):
+        board.put("title: a\n", name)
+
+    answer = dibs("task", "validate")
+
+    assert answer.status == 0
+    assert answer.out.splitlines() == [
+        "work/inbox/fix.txt:1: is not looked at: the file of a task ends in .yaml (only noted)",
+        "1 file: nothing is wrong",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("title: x-1\ndepends_on: [x-1]\n", 2),
+        ("title: a\ncontext:\n  dependencies:\n    - x-10\n    - 'x-1'\n", 5),
+        ('title: a\n"blocked_by":\n- x-1 # soon\n', 3),
+    ],
+)
+def test_an_unknown_dependency_is_told_with_its_line(board, content, line):
+    board.put(content)
+
+    found = {f["message"]: f["line"] for f in board.findings()}
+
+    assert found["x-1 is not known"] == line

@@ -77,4 +77,4 @@ class Watched:
 
 def _is_told(path: str) -> bool:
     """Tell whether a changed file is of interest: neither unfinished, nor a page that we write ourselves."""
-    return path.endswith((".yaml", ".yml"))
+    return path.lower().endswith((".yaml", ".yml"))

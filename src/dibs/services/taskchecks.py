@@ -6,6 +6,7 @@ Paths are as the caller named them; a message about one can so be clicked.
 from __future__ import annotations
 
 import os
+import re
 
 from dibs.core.tasks import ASSIGNED, DONE, INBOX, folder_of
 from dibs.core.values import Record
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
     from dibs.services.taskvalues import Verdict
 
 ENDINGS = (".yaml", ".yml")
+#: How files end that are tasks, or that people and editors keep beside them.
+_OTHERS = (*ENDINGS, ".md", "~", ".tmp", ".swp", ".bak", ".orig")
 #: The largest file of a task, in bytes.
 MAX_FILE = 256 * 1024
+#: The words of a line that can be ids.
+_WORD = re.compile(r"[\w.-]+")
 
 
 class Found(Record):
@@ -60,6 +65,21 @@ def board_files(folder: str) -> list[str]:
             shown = sorted(name for name in names if name.endswith(ENDINGS) and name[0] != ".")
             found += [os.path.relpath(os.path.join(place, name)) for name in shown]
     return found
+
+
+def other_files(folder: str) -> Iterator[Found]:
+    """Yield a note on each file that lies among the tasks and is none by its name.
+
+    Pages for readers, hidden files and what editors leave are nobody's mistake.
+    """
+    for part in (INBOX, ASSIGNED, DONE):
+        for place, folders, names in os.walk(os.path.join(folder, part)):
+            folders.sort()
+            for name in sorted(names):
+                if not name.lower().endswith(_OTHERS) and name[0] not in ".#":
+                    path = os.path.relpath(os.path.join(place, name))
+                    message = "is not looked at: the file of a task ends in .yaml"
+                    yield Found(path, 0, "", "TASK_NAME", message, fatal=False)
 
 
 def check_file(path: str, folder: str) -> Iterator[Found]:
@@ -99,6 +119,7 @@ def check_board(board: Board, tasks: Tasks, caller: Caller) -> Iterator[Found]:
     yield from found
     named = {(item.file, item.code) for item in found}
     yield from (item for item in aside if (item.file, item.code) not in named)
+    yield from other_files(board.path)
     yield from _dependencies(board, tasks)
 
 
@@ -118,16 +139,33 @@ def _dependencies(board: Board, tasks: Tasks) -> Iterator[Found]:
     from dibs.core.taskgraph import UNKNOWN, circle_text
 
     graph = tasks.graph()
-    found = [(circle[0], f"is in a circle: {circle_text(circle)}") for circle in graph.cycles()]
+    found = [
+        (circle[0], circle[1 % len(circle)], f"is in a circle: {circle_text(circle)}")
+        for circle in graph.cycles()
+    ]
     for node in graph.nodes.values():
         unknown = [needed for needed in graph.unmet(node.id) if graph.status_of(needed) == UNKNOWN]
-        found += [(node.id, f"{needed} is not known") for needed in unknown]
-    rows = tasks.stored({id_ for id_, _ in found})
-    for id_, message in found:
+        found += [(node.id, needed, f"{needed} is not known") for needed in unknown]
+    rows = tasks.stored({id_ for id_, _, _ in found})
+    for id_, needed, message in found:
         if id_ in rows:
             row = rows[id_]
             path = os.path.relpath(os.path.join(board.path, row.place, row.file))
-            yield Found(path, 0, "dependencies", "TASK_DEPENDENCY", message)
+            line = _line_that_needs(needed, row.text)
+            yield Found(path, line, "dependencies", "TASK_DEPENDENCY", message)
+
+
+def _line_that_needs(id_: str, text: str) -> int:
+    """Return the line that names a dependency: the first with its id below the key of dependencies."""
+    from dibs.taskfile.names import DEPENDENCIES
+
+    key = 0
+    for number, row in enumerate(text.split("\n"), 1):
+        if row.strip().partition(":")[0].strip("\"'") in DEPENDENCIES:
+            key = number
+        if key and id_ in _WORD.findall(row):
+            return number
+    return key
 
 
 def format_file(path: str, *, write: bool) -> Formatted:

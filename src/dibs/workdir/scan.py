@@ -224,7 +224,8 @@ def _listed(
 
 def _passed_over(name: str) -> bool:
     """Tell whether a name is not a task's: other files, temporary ones, an editor's lock."""
-    return not name.endswith(ENDINGS) or name.startswith(".#")
+    meant = name.endswith(ENDINGS) or name.lower().endswith(ENDINGS)
+    return not meant or name.startswith(".#")
 
 
 def _unfinished(entry: os.DirEntry[str], place: str, sight: Sight) -> bool:
@@ -264,6 +265,9 @@ def _oddity(name: str, status: os.stat_result, device: int) -> tuple[str, str]:
         check_task_id(stem(name))
     except BadInput as error:
         return error.code, error.message
+    if not name.endswith(ENDINGS):
+        small = name[: name.rindex(".")] + name[name.rindex(".") :].lower()
+        return "TASK_NAME", f"{quote(name)} is passed over: rename it to {quote(small)}"
     what = ""
     if not stat.S_ISREG(status.st_mode):
         what = f"is a {_kind(status.st_mode)}, not a plain file"
