@@ -4,9 +4,13 @@ Each wrong file is set aside with its code, and its line where it has one; it is
 it is, and the board goes on without it.
 """
 
+import errno
 import os
+from contextlib import contextmanager
 
 import pytest
+
+from dibs.workdir.disk import Disk
 
 NAME = "2025-11-23T1430-any-a.yaml"
 
@@ -365,3 +369,48 @@ def test_an_unknown_dependency_is_told_with_its_line(board, content, line):
     found = {f["message"]: f["line"] for f in board.findings()}
 
     assert found["x-1 is not known"] == line
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """A block in which no file of the board can be written."""
+
+    @contextmanager
+    def block():
+        def full(*_):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Disk, "rename", full)
+            yield
+
+    return block
+
+
+@pytest.mark.parametrize("verb", ["take", "start"])
+def test_who_takes_a_task_whose_file_cannot_be_written_learns_its_name_and_token(
+    board, dibs, full_disk, verb
+):
+    named = [board.good] if verb == "start" else []
+    with full_disk():
+        answer = dibs("task", verb, *named, "--json", agent="bob")
+
+    assert answer.status == 69
+    error = answer.json["error"]
+    assert error["code"] == "STORAGE_FULL"
+    token = dibs("task", "show", board.good, "--json").json["task"]["token"]
+    assert token > 0
+    assert error["message"].startswith(f"task '{board.good}' is yours (token {token}), but ")
+    assert dibs("task", "done", board.good, "--token", str(token), agent="bob").status == 0
+
+
+def test_a_command_before_which_files_cannot_be_brought_in_line_says_that_it_decided_nothing(
+    board, dibs, full_disk
+):
+    with full_disk():
+        dibs("task", "take", agent="bob")
+        answer = dibs("task", "new", "Another", "--json")
+
+    assert answer.status == 69
+    assert "decided nothing" in answer.json["error"]["hint"]
+    assert [task["id"] for task in dibs("task", "ls", "--json").json["tasks"]] == [board.good]

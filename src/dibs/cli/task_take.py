@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dibs.cli.parsing import task_id
+from dibs.errors import Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
+    from dibs.core.claims import Denied
     from dibs.services.taskvalues import NothingFree, TakenTask
 
 HELD = 3
@@ -74,16 +76,24 @@ def _start(session: Session, args: Namespace) -> int:
     from dibs.cli.task_board import on_board
     from dibs.services.taskvalues import TakenTask
 
-    with on_board(session) as board:
-        answer = board.tasks.start(
-            session.caller,
-            args.id,
-            roles=tuple(args.role or ()),
-            claim=args.claim,
-            ttl=args.ttl,
-            reason=args.reason,
-            request_id=args.request_id,
-        )
+    answer: TakenTask | Denied | None = None
+    try:
+        with on_board(session) as board:
+            answer = board.tasks.start(
+                session.caller,
+                args.id,
+                roles=tuple(args.role or ()),
+                claim=args.claim,
+                ttl=args.ttl,
+                reason=args.reason,
+                request_id=args.request_id,
+            )
+    except (Unavailable, OSError) as error:
+        if not isinstance(answer, TakenTask):
+            raise
+        from dibs.services.tasktaking import unshown
+
+        raise unshown(answer, error) from error
     if isinstance(answer, TakenTask):
         return _show_taken(session, answer)
     from dibs.cli import text

@@ -19,7 +19,7 @@ from dibs.services.taskrows import digest
 from dibs.workdir import index as indexes
 from dibs.workdir.asides import write_page
 from dibs.workdir.disk import Disk, Folders
-from dibs.workdir.files import Files
+from dibs.workdir.files import DECIDED, Files
 from dibs.workdir.layout import make
 from dibs.workdir.lock import Lock
 from dibs.workdir.pending import take_over, waits
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 OWN_BRANCH = "dibs"
 #: The file with what this machine knows of the board's files, and the lock, in the state's folder.
 INDEX, LOCK = "board-index.jsonl", "board.lock"
+#: What is said where the board cannot be brought in line before a command.
+NOT_BEGUN = "this command has decided nothing; make the file's folders writable, then try again"
 
 
 class Board:
@@ -222,6 +224,11 @@ class SettledBoard:
         except PermissionError as error:
             self._end(broken=True)
             raise _closed(error) from error
+        except Unavailable as error:
+            self._end(broken=True)
+            if error.hint == DECIDED:  # by an earlier command; this one did not come to it
+                error.hint = NOT_BEGUN
+            raise
         except BaseException:
             self._end(broken=True)
             raise

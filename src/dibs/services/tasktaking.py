@@ -17,7 +17,7 @@ from dibs.core.names import check_agent_id, quote
 from dibs.core.taskfiles import name_of
 from dibs.core.taskorder import eligible
 from dibs.core.tasks import PRIORITIES, Status, Task, check_step
-from dibs.errors import BadInput, NotAllowed, NotFound
+from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services.acquire import SHOWN, Survey, Waiting, queue_up, survey
 from dibs.services.book import decode, encode
 from dibs.services.presence import arrive, offer_work, withdraw
@@ -98,8 +98,15 @@ class Taking:
             return answer if isinstance(answer, NothingFree) else self.taken(book, answer)
 
         def attempt() -> TakenTask | NothingFree:
-            with around():
-                return self._desk.apply(step)
+            answer: TakenTask | NothingFree | None = None
+            try:
+                with around():
+                    answer = self._desk.apply(step)
+            except (Unavailable, OSError) as error:
+                if isinstance(answer, TakenTask):
+                    raise unshown(answer, error) from error
+                raise
+            return answer
 
         answer: TakenTask | NothingFree | None = None
         give_up = time.monotonic() + patience
@@ -366,6 +373,16 @@ def _for_another(task: Task) -> NotAllowed:
         code="TASK_NOT_YOURS",
         field="task",
         hint=f"say --role {task.agent} if you stand for it, or `dibs task reassign` it",
+    )
+
+
+def unshown(taken: TakenTask, error: Unavailable | OSError) -> Unavailable:
+    """Return what to say to the taker of a task whose file cannot be written: which task it has."""
+    told = error.message if isinstance(error, Unavailable) else error.strerror or str(error)
+    return Unavailable(
+        f"task {quote(taken.stored.id)} is yours (token {taken.granted.token}), but {told}",
+        code=error.code if isinstance(error, Unavailable) else "STORAGE_IO",
+        hint="go on with it, or let its time run out; the next board command brings the file in line",
     )
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Where a hand-made text goes that cannot be taken in and cannot stay.
 KEPT = f"{COLLABORATION}/set-aside"
+#: What is said where a file cannot show what its row has.
+DECIDED = "what was decided is kept; the next board command brings the file in line"
 
 
 class Copy(Record):
@@ -220,5 +222,5 @@ def _unavailable(error: OSError, path: str) -> Unavailable:
     return Unavailable(
         f"{quote(path)} of the board cannot be written: {os.strerror(error.errno or 0)}",
         code=code,
-        hint="what was decided is kept; the next board command brings the file in line",
+        hint=DECIDED,
     )
