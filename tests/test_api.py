@@ -9,6 +9,7 @@ import pytest
 
 import dibs
 from dibs import BadInput, Dibs, Fenced, Refused, Unavailable, api
+from dibs.core.tasks import Handoff
 from dibs.keeper import Keeper
 
 
@@ -258,3 +259,52 @@ def test_bad_values_for_a_task_change_nothing():
             with pytest.raises(BadInput):
                 alice.new_task("Audit", **wrong)
         assert alice.tasks(finished=True) == []
+
+
+def strings():
+    """Name each argument that is a string or strings, and how a call passes it."""
+    return {
+        "pattern": lambda mine, wrong: mine.claim(wrong),
+        "reason": lambda mine, wrong: mine.claim("a", reason=wrong),
+        "task": lambda mine, wrong: mine.claim("a", task=wrong),
+        "request_id": lambda mine, wrong: mine.take_task(request_id=wrong),
+        "note": lambda mine, wrong: mine.ask("a", note=wrong),
+        "title": lambda mine, wrong: mine.new_task(wrong),
+        "slug": lambda mine, wrong: mine.new_task("t", slug=wrong),
+        "priority": lambda mine, wrong: mine.new_task("t", priority=wrong),
+        "artefacts": lambda mine, wrong: mine.new_task("t", artefacts=wrong),
+        "needs": lambda mine, wrong: mine.new_task("t", needs=wrong),
+        "notes": lambda mine, wrong: mine.new_task("t", notes=[wrong]),
+        "roles": lambda mine, wrong: mine.take_task(roles=wrong),
+        "limit": lambda mine, wrong: mine.log(wrong),
+        "environ": lambda mine, wrong: Dibs.open(environ=wrong),
+        "repo": lambda mine, wrong: Dibs.open(wrong),
+        "summary": lambda mine, wrong: mine.take_task().done(wrong),
+        "message": lambda mine, wrong: mine.take_task().fail(wrong),
+        "handoff": lambda mine, wrong: mine.take_task().done("s", handoff=wrong),
+        "handoff.title": lambda mine, wrong: mine.take_task().done(
+            "s", handoff=Handoff("b", wrong)
+        ),
+    }
+
+
+@pytest.mark.parametrize("wrong", [5.5, b"x", object()], ids=["number", "bytes", "object"])
+@pytest.mark.parametrize("field", strings())
+def test_a_value_of_a_wrong_kind_is_bad_input_that_names_it_and_changes_nothing(field, wrong):
+    with Dibs.open(agent="a") as mine:
+        mine.new_task("A task", slug="there")
+
+        with pytest.raises(BadInput, match=f"^{field} must be ") as told:
+            strings()[field](mine, wrong)
+
+        assert told.value.field == field
+        assert [shown.stored.task.title for shown in mine.tasks(finished=True)] == ["A task"]
+        assert mine.tasks()[0].stored.task.status in {"new", "in_progress"}
+
+
+def test_one_string_is_not_taken_for_a_list_of_its_letters():
+    with Dibs.open(agent="a") as mine:
+        with pytest.raises(BadInput, match="artefacts must be a list of strings, not str"):
+            mine.new_task("A task", artefacts="docs/")
+
+        assert mine.tasks() == []

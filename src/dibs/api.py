@@ -37,6 +37,7 @@ from __future__ import annotations
 import os
 
 from dibs.core.agents import Caller
+from dibs.core.arguments import check_count, check_mapping, check_string, check_strings
 from dibs.core.claims import EXCLUSIVE, SHARED, Denied, Granted, Queued
 from dibs.core.names import check_agent_id
 from dibs.errors import DibsError, Fenced
@@ -144,7 +145,10 @@ class Dibs:
         environ: Mapping[str, str] | None = None,
     ) -> Dibs:
         """Open the project of a folder, by default the current one, as ``agent``."""
+        if not isinstance(repo, str | os.PathLike):
+            check_string(repo, "repo")
         variables = os.environ if environ is None else environ
+        check_mapping(variables, "environ")
         identity = acting_agent(agent, variables)
         flags = {} if engine is None else {"engine": engine}
         project = open_project(os.fspath(repo), variables, flags)
@@ -177,10 +181,12 @@ class Dibs:
         request_id: str = "",
     ) -> Hold:
         """Claim all of ``patterns`` or none; raise ``Refused`` if somebody is in the way."""
-        resolved = [self.project.tree.resolve(text, literal=literal) for text in patterns]
+        named = check_strings(patterns, "pattern")
+        resolved = [self.project.tree.resolve(text, literal=literal) for text in named]
         answer = self.project.claims.claim(
             self.caller, resolved, mode=SHARED if shared else EXCLUSIVE, ttl=ttl, wait=wait,
-            reason=reason, task=task, request_id=request_id,
+            reason=check_string(reason, "reason"), task=check_string(task, "task"),
+            request_id=check_string(request_id, "request_id"),
         )  # fmt: skip
         if isinstance(answer, Granted):
             return Hold(self, answer)
@@ -188,12 +194,12 @@ class Dibs:
 
     def check(self, *patterns: str, shared: bool = False) -> tuple[Conflict, ...]:
         """Return what stands between this agent and ``patterns``; change nothing."""
-        resolved = [self.project.tree.resolve(text) for text in patterns]
+        resolved = [self.project.tree.resolve(text) for text in check_strings(patterns, "pattern")]
         return self.project.claims.check(self.caller, resolved, SHARED if shared else EXCLUSIVE)
 
     def held(self, agent: str = "") -> list[Held]:
         """Return the live claims, of one agent or of everybody."""
-        return self.project.claims.all(agent)[0]
+        return self.project.claims.all(check_string(agent, "agent"))[0]
 
     @property
     def as_of(self) -> float | None:
@@ -214,7 +220,8 @@ class Dibs:
 
     def ask(self, *patterns: str, within: float | str = 300, note: str = "") -> list[Ask]:
         """Ask the holders of ``patterns`` to give them back in time."""
-        resolved = [self.project.tree.resolve(text) for text in patterns]
+        resolved = [self.project.tree.resolve(text) for text in check_strings(patterns, "pattern")]
+        note = check_string(note, "note")
         return self.project.holdings.ask(self.caller, resolved, within=within, note=note)
 
     def new_task(
@@ -233,13 +240,18 @@ class Dibs:
         from dibs.services.taskvalues import Draft
 
         fields = {
-            "agent": agent, "title": title, "priority": priority, "artefacts": list(artefacts),
-            "context": {"notes": list(notes), "dependencies": list(needs)},
+            "agent": check_string(agent, "agent"), "title": check_string(title, "title"),
+            "priority": check_string(priority, "priority"),
+            "artefacts": list(check_strings(artefacts, "artefacts")),
+            "context": {
+                "notes": list(check_strings(notes, "notes")),
+                "dependencies": list(check_strings(needs, "needs")),
+            },
         }  # fmt: skip
         given = {key: value for key, value in fields.items() if value}
         with self.project.board.settled(self.caller):
             made = self.project.tasks.create(
-                self.caller, [Draft(fields=given, slug=slug)], strict=strict
+                self.caller, [Draft(fields=given, slug=check_string(slug, "slug"))], strict=strict
             )
         return made.tasks[0]
 
@@ -257,8 +269,9 @@ class Dibs:
         from dibs.attempts import take
 
         return take(
-            self, roles=roles, claim=claim, ttl=ttl, wait=wait, reason=reason, request_id=request_id
-        )
+            self, roles=check_strings(roles, "roles"), claim=claim, ttl=ttl, wait=wait,
+            reason=check_string(reason, "reason"), request_id=check_string(request_id, "request_id"),
+        )  # fmt: skip
 
     def tasks(self, *, finished: bool = False) -> list[Shown]:
         """Return the tasks of the board in the order of taking; with ``finished`` also those done."""
@@ -270,7 +283,7 @@ class Dibs:
         """Return the newest entries of the ledger, the oldest of them first."""
         from dibs.services.ledger import Query
 
-        return self.project.ledger.newest(Query(), limit)
+        return self.project.ledger.newest(Query(), check_count(limit, "limit"))
 
     def leave(self) -> None:
         """End this agent's session: everything that it holds is given back."""

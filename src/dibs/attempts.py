@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.core.tasks import Status
-from dibs.errors import Fenced, NotFound
+from dibs.core.arguments import check_string, check_strings
+from dibs.core.tasks import Handoff, Status
+from dibs.errors import BadInput, Fenced, NotFound
 from dibs.keeper import Keeper
 from dibs.services.taskvalues import QUEUE, TakenTask
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from dibs.api import Dibs
-    from dibs.core.tasks import Handoff, Task
+    from dibs.core.tasks import Task
     from dibs.services.taskvalues import Stored
 
 
@@ -74,6 +75,10 @@ class Attempt:
     ) -> Stored:
         """Finish the task; with ``review`` somebody else shall look at it first."""
         tasks = self._dibs.project.tasks
+        summary = check_string(summary, "summary")
+        artefacts = check_strings(artefacts, "artefacts")
+        if handoff is not None:
+            _check_handoff(handoff)
         if self.stored.place == QUEUE:
             return self._end_in_queue(Status.DONE, summary)
         return self._end(
@@ -86,6 +91,7 @@ class Attempt:
     def fail(self, message: str) -> Stored:
         """Say that the task went wrong; it waits for a retry."""
         tasks, caller = self._dibs.project.tasks, self._dibs.caller
+        check_string(message, "message")
         if self.stored.place == QUEUE:  # which knows no failure: the task is for the next one
             return self._end_in_queue(Status.NEW)
         return self._end(
@@ -114,6 +120,16 @@ class Attempt:
             stored = act()
         self._ended = True
         return stored
+
+
+def _check_handoff(handoff: object) -> None:
+    if not isinstance(handoff, Handoff):
+        given = type(handoff).__name__
+        raise BadInput(f"handoff must be a Handoff, not {given}", field="handoff")
+    check_string(handoff.agent, "handoff.agent")
+    check_string(handoff.title, "handoff.title")
+    check_strings(handoff.artefacts, "handoff.artefacts")
+    check_strings(handoff.notes, "handoff.notes")
 
 
 def take(
