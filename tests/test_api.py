@@ -8,8 +8,7 @@ from threading import Event
 import pytest
 
 import dibs
-from dibs import BadInput, Dibs, Fenced, Refused, Unavailable, api
-from dibs.core.tasks import Handoff
+from dibs import BadInput, Dibs, Fenced, Handoff, Refused, Unavailable, api
 from dibs.keeper import Keeper
 
 
@@ -308,3 +307,9 @@ def test_one_string_is_not_taken_for_a_list_of_its_letters():
             mine.new_task("A task", artefacts="docs/")
 
         assert mine.tasks() == []
+
+
+@pytest.mark.parametrize("title", ["", " ", "two\nlines"])
+def test_a_task_is_made_with_a_title_of_one_line(title):
+    with Dibs.open(agent="a") as mine, pytest.raises(BadInput, match="one line of words"):
+        mine.new_task(title)

@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.api import Dibs, Hold, Refused
     from dibs.attempts import Attempt
+    from dibs.core.tasks import Handoff
     from dibs.errors import (
         BadInput,
         BadUsage,
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Attempt": "dibs.attempts",
     "Dibs": "dibs.api",
+    "Handoff": "dibs.core.tasks",
     "Hold": "dibs.api",
     "Refused": "dibs.api",
 }
@@ -37,6 +39,7 @@ __all__ = [
     "Dibs",
     "DibsError",
     "Fenced",
+    "Handoff",
     "Hold",
     "Misconfigured",
     "NotAllowed",

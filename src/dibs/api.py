@@ -40,6 +40,7 @@ from dibs.core.agents import Caller
 from dibs.core.arguments import check_count, check_mapping, check_string, check_strings
 from dibs.core.claims import EXCLUSIVE, SHARED, Denied, Granted, Queued
 from dibs.core.names import check_agent_id
+from dibs.core.tasks import check_title
 from dibs.errors import DibsError, Fenced
 from dibs.identity import acting_agent
 from dibs.keeper import Keeper
@@ -240,7 +241,7 @@ class Dibs:
         from dibs.services.taskvalues import Draft
 
         fields = {
-            "agent": check_string(agent, "agent"), "title": check_string(title, "title"),
+            "agent": check_string(agent, "agent"), "title": check_title(check_string(title, "title")),
             "priority": check_string(priority, "priority"),
             "artefacts": list(check_strings(artefacts, "artefacts")),
             "context": {

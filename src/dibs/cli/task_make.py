@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dibs.core.tasks import PRIORITIES
-from dibs.errors import BadInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,10 +40,10 @@ def _new(session: Session, args: Namespace) -> int:
     Its id is the moment, the agent and the title: 2025-11-23T1430-curator-audit-the-docs.
     """
     from dibs.core.names import check_agent_id
+    from dibs.core.tasks import check_title
     from dibs.services.taskvalues import Draft
 
-    if not args.title.strip() or "\n" in args.title:
-        raise BadInput("the title is one line of words", code="TASK_FIELD", field="title")
+    check_title(args.title)
     if args.whose:
         check_agent_id(args.whose)
     return _create(session, args, [Draft(fields=_fields(session, args), slug=args.slug)])

@@ -152,6 +152,13 @@ def folder_of(status: str, agent: str, month: str = "") -> str:
     return f"{ASSIGNED}/{agent}" if agent and status != Status.NEW else INBOX
 
 
+def check_title(text: str) -> str:
+    """Return ``text`` if it can be the title of a task that is made, else raise ``TASK_FIELD``."""
+    if not text.strip() or "\n" in text:
+        raise BadInput("the title is one line of words", code="TASK_FIELD", field="title")
+    return text
+
+
 def check_task_id(text: object) -> str:
     """Return ``text`` if it can be a task's id and so its file's name, else raise ``TASK_NAME``."""
     if (
