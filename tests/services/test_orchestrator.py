@@ -382,6 +382,18 @@ def test_a_commit_that_cannot_be_made_does_not_undo_what_was_done(tmp_path):
     assert done.left == "this is no git repository: nothing is committed"
 
 
+def test_a_repository_that_git_refuses_is_told_in_its_words(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / ".git" / "config").write_text("[spoiled\n")
+    yard = Yard(tmp_path, board_commit=True)
+    yard.make("a", agent="ann")
+
+    done = yard.cycle()
+
+    assert done.assigned == ("a",)
+    assert done.left.startswith("git refuses: bad config line 1 in file ")
+
+
 def test_a_git_directory_that_cannot_be_written_does_not_undo_what_was_done(tmp_path):
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / ".git" / f"dibs-index-{os.getpid()}").mkdir()  # where the new index would be

@@ -64,12 +64,20 @@ def commit(
     return Commits(left=f"{why}; the changes are committed next time")
 
 
+def _refusal(said: str) -> str:
+    """Return why git does not work here: no repository, or one that it does not trust, and so on."""
+    if "not a git repository" in said:
+        return "this is no git repository"
+    first = said.partition("\n")[0].removeprefix("fatal: ")
+    return f"git refuses: {printable(first)}"
+
+
 def _commit(
     git: GitCalls, folder: str, by: Callable[[str], str], ids: Sequence[str] | None
 ) -> Commits:
     where = git.run("rev-parse", "--absolute-git-dir")
     if where.code:
-        return Commits(left="this is no git repository: nothing is committed")
+        return Commits(left=f"{_refusal(where.err)}: nothing is committed")
     place = os.fsdecode(where.out.rstrip(b"\n"))
     for name, what in _UNDER_WAY.items():
         if os.path.lexists(os.path.join(place, name)):
