@@ -20,6 +20,8 @@ def test_keys_are_found_in_order_among_few_and_among_many():
             ):
                 expected = sorted(k for k in plain if k.startswith(prefix) and containing in k)
                 assert pending.under(prefix, containing) == expected
+                there = any(k.startswith((prefix, "d/")) for k in plain)
+                assert pending.touches((prefix, "d/")) == there
     assert dict(pending) == plain
 
 
@@ -36,10 +38,13 @@ def test_many_keys_are_not_gone_through_for_each_question():
             return super().startswith(*words)
 
     pending = Pending((Key(f"task/{n:05}"), "") for n in range(40 * FEW))
-    pending.under("needs/")
+    pending.under("task/")
     looked = 0
 
     for number in range(100):
+        pending[Key(f"version/{number}")] = ""
         assert pending.under(f"needs/{number}//") == []
+        assert pending.under(f"task/{number:05}") == [f"task/{number:05}"]
+        assert not pending.touches((f"needs/{number}//", f"task/{number:05}//"))
 
-    assert looked <= 100
+    assert looked <= 400

@@ -410,3 +410,27 @@ def test_repair_folds_the_log_back_and_keeps_everything(tmp_path):
     assert len(done) == 1
     assert engine.view(lambda txn: txn.get("k")) == "v"
     engine.close()
+
+
+class TestScans:
+    @pytest.mark.parametrize(
+        ("written", "statements"), [([], 1), (["beat/x", "task/1"], 1), (["ready/b/1"], 3)]
+    )
+    def test_ranges_that_a_step_did_not_write_in_are_read_by_one_statement(
+        self, path, written, statements
+    ):
+        engine = SqliteEngine(path)
+        for key in ("ready/a/2", "ready/b/2", "ready/c/2"):
+            put(engine, key, "")
+
+        def step(txn):
+            for key in written:
+                txn.put(key, "")
+            found = [key for key, _ in txn.scan(*((f"ready/{who}/", "") for who in "abc"))]
+            return found, len(txn._cursors)
+
+        found, asked = engine.transact(step)
+
+        expected = {"ready/a/2", "ready/b/2", "ready/c/2", *written} - {"beat/x", "task/1"}
+        assert (found, asked) == (sorted(expected), statements)
+        engine.close()

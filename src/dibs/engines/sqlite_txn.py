@@ -47,7 +47,7 @@ class SqliteTxn:
 
     def scan(self, *ranges: tuple[str, str]) -> Iterator[tuple[str, str]]:
         """Yield the keys and values of each range in turn, in key order."""
-        if self._pending:
+        if self._pending and self._pending.touches(tuple(prefix for prefix, _ in ranges)):
             return self._merged(ranges)
         if len(ranges) <= _MANY:
             return self._rows(ranges)
