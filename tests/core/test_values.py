@@ -66,6 +66,8 @@ def test_a_record_can_be_replaced_listed_shown_matched_and_copied():
     assert type(pickle.loads(pickle.dumps(point))) is Point
     with pytest.raises(ValueError, match="no z"):
         point._replace(z=1)
+    with pytest.raises(ValueError, match="no z, w"):
+        point._replace(z=1, y=3, w=2)
 
 
 def test_records_compare_hash_and_unpack_as_tuples():

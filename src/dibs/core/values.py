@@ -61,9 +61,12 @@ else:
         """An immutable value with named fields."""
 
         def _replace(self, **changes):
-            values = [changes.pop(field, value) for field, value in zip(self._fields, self)]  # noqa: B905
-            if changes:
-                raise ValueError(f"{type(self).__name__} has no {', '.join(changes)}")
+            values, fields = list(self), self._fields
+            for field, value in changes.items():
+                if field not in fields:
+                    unknown = ", ".join(name for name in changes if name not in fields)
+                    raise ValueError(f"{type(self).__name__} has no {unknown}")
+                values[fields.index(field)] = value
             return _new(type(self), values)
 
         def _asdict(self):
