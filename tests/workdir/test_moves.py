@@ -8,7 +8,7 @@ from tests.workdir.crashing import Crash, CrashingDisk
 
 from dibs.errors import Misconfigured
 from dibs.workdir import moves
-from dibs.workdir.disk import Disk, Folders, mark_of, status_of
+from dibs.workdir.disk import MANY, Disk, Folders, mark_of, read, status_of
 
 
 def open_board(tmp_path, disk=None):
@@ -131,3 +131,73 @@ def test_a_folder_of_an_agent_that_is_a_link_is_not_followed(tmp_path):
         moves.move(folders, ("inbox", "a.yaml"), ("assigned/curator", "a.yaml"), old)
 
     assert os.listdir(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize("piece", [1, 3, 4, 1_000])
+@pytest.mark.parametrize("size", [0, 4, 9, 10, 11, 50])
+def test_a_file_is_read_whole_or_up_to_the_limit_however_it_comes(
+    tmp_path, monkeypatch, size, piece
+):
+    content, whole = os.urandom(size), os.read
+    (tmp_path / "a.yaml").write_bytes(content)
+    monkeypatch.setattr(os, "read", lambda file, left: whole(file, min(left, piece)))
+
+    handle = os.open(tmp_path, os.O_RDONLY)
+    found, its_mark = read(handle, "a.yaml", 10)
+    os.close(handle)
+
+    assert (found, its_mark.size) == (content[:11], size)
+
+
+def test_what_a_file_gains_while_it_is_read_is_read_too(tmp_path, monkeypatch):
+    path, status = tmp_path / "a.yaml", os.fstat
+    path.write_bytes(b"id: a\n")
+
+    def grow(file):
+        found = status(file)
+        path.write_bytes(b"id: a\ntitle: Mend\n")
+        return found
+
+    monkeypatch.setattr(os, "fstat", grow)
+    handle = os.open(tmp_path, os.O_RDONLY)
+    found, its_mark = read(handle, "a.yaml", 1_000)
+    os.close(handle)
+
+    assert (found, its_mark.size) == (b"id: a\ntitle: Mend\n", 6)
+
+
+def test_a_reader_of_many_files_opens_each_folder_once_and_closes_all(tmp_path, monkeypatch):
+    folders = open_board(tmp_path)
+    places = [f"assigned/agent-{number}" for number in range(MANY + 3)]
+    for place in places:
+        (tmp_path / "work" / place).mkdir(parents=True)
+    before, opened, plain = set(os.listdir("/dev/fd")), [], os.open
+
+    def count(path, *rest, **named):
+        opened.append(path)
+        return plain(path, *rest, **named)
+
+    monkeypatch.setattr(os, "open", count)
+    with folders.kept_open():
+        for place in [*places[:3], *places[:3], *places]:
+            with folders.open(place) as handle:
+                assert os.path.samestat(os.fstat(handle), os.stat(tmp_path / "work" / place))
+        with pytest.raises(FileNotFoundError):
+            folders.open("assigned/nobody")
+
+    names = [f"agent-{number}" for number in range(MANY + 3)]
+    assert [name for name in opened if name in names] == names
+    monkeypatch.undo()
+    assert set(os.listdir("/dev/fd")) == before
+
+
+def test_folders_that_were_kept_open_are_closed_after_an_error(tmp_path):
+    folders = open_board(tmp_path)
+    before = set(os.listdir("/dev/fd"))
+
+    with pytest.raises(KeyError), folders.kept_open(), folders.open("inbox"):
+        raise KeyError
+
+    assert set(os.listdir("/dev/fd")) == before
+    with folders.open("inbox") as handle:
+        assert handle >= 0

@@ -84,9 +84,10 @@ class Settling:
         if ids:
             rows = self._rows(ids, moved)
             self._held = any(row.aside for row in rows.values())
-            for key in sorted(ids):
-                happened = _Happened(fresh.get(key, []), gone.get(key, []), key in moved)
-                self._one(ids[key], rows.get(key), happened)
+            with self._files.folders.kept_open():
+                for key in sorted(ids):
+                    happened = _Happened(fresh.get(key, []), gone.get(key, []), key in moved)
+                    self._one(ids[key], rows.get(key), happened)
             self._acts.flush()
             self._acts.judge()
             self._acts.flush()
@@ -172,7 +173,7 @@ class Settling:
         for place, name in happened.fresh:
             copy = self._files.read(place, name)
             if copy is not None:
-                copies.append(copy._replace(base=copy.base or base))
+                copies.append(copy if copy.base or not base else copy._replace(base=base))
         if any(self._unfinished(copy, row) for copy in copies):
             return
         read = {copy.path for copy in copies}

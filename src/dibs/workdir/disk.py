@@ -9,13 +9,20 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import contextmanager
 
 from dibs.core.names import quote
 from dibs.core.values import Record
 from dibs.errors import Misconfigured
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 #: How our unfinished files begin and end; every reader of the board passes them over.
 TEMP_PREFIX, TEMP_ENDING = ".dibs-", ".tmp"
+#: How many folders are kept open at a time.
+MANY = 64
 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FOLDER |= getattr(os, "O_CLOEXEC", 0)
@@ -89,11 +96,14 @@ def read(folder: int, name: str, limit: int) -> tuple[bytes, Mark]:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a plain file", name)
-        parts, left = [], limit + 1
-        while left > 0 and (part := os.read(file, left)):
-            parts.append(part)
-            left -= len(part)
-        return b"".join(parts), mark_of(status)
+        # One byte more than there should be: that it does not come shows the end, without another call.
+        content = os.read(file, min(status.st_size, limit) + 1)
+        while len(content) != status.st_size and len(content) <= limit:
+            more = os.read(file, limit + 1 - len(content))
+            if not more:
+                break
+            content += more
+        return content, mark_of(status)
     finally:
         os.close(file)
 
@@ -123,10 +133,19 @@ class Opened:
         os.close(self.handle)
 
 
+class Lent(Opened):
+    """A handle that somebody else closes."""
+
+    __slots__ = ()
+
+    def __exit__(self, *_: object) -> None:
+        """Leave it open."""
+
+
 class Folders:
     """The folders beneath a trusted one. A symbolic link is never followed, wherever it leads."""
 
-    __slots__ = ("_held", "base", "disk", "folder")
+    __slots__ = ("_held", "_kept", "base", "disk", "folder")
 
     def __init__(self, base: str, folder: str, disk: Disk) -> None:
         #: A real path that the caller vouches for, and the board's own beneath it.
@@ -134,6 +153,7 @@ class Folders:
         self.folder = folder
         self.disk = disk
         self._held = -1
+        self._kept: dict[str, int] | None = None
 
     def hold(self) -> None:
         """Keep the board's own folder open, for a command that opens many beneath it."""
@@ -144,6 +164,18 @@ class Folders:
         if self._held >= 0:
             os.close(self._held)
             self._held = -1
+
+    @contextmanager
+    def kept_open(self) -> Iterator[None]:
+        """Open each folder once inside a ``with`` that reads many files; one thread does."""
+        kept: dict[str, int] = {}
+        self._kept = kept
+        try:
+            yield
+        finally:
+            self._kept = None
+            for handle in kept.values():
+                os.close(handle)
 
     def there(self) -> bool:
         """Tell whether the board's folder is there; refuse what is in its place."""
@@ -162,10 +194,21 @@ class Folders:
 
     def open(self, place: str, *, make: bool = False) -> Opened:
         """Open a folder of the board by its place, the board's own by an empty one."""
+        if self._kept is not None and not make:
+            handle = self._kept.get(place)
+            if handle is None:
+                handle = self._opened(place, make=False)
+                if len(self._kept) >= MANY:
+                    return Opened(handle)
+                self._kept[place] = handle
+            return Lent(handle)
+        return Opened(self._opened(place, make=make))
+
+    def _opened(self, place: str, *, make: bool) -> int:
         if self._held >= 0:
-            return Opened(self._walk(os.dup(self._held), place, make=make))
+            return self._walk(os.dup(self._held), place, make=make)
         path = f"{self.folder}/{place}" if place else self.folder
-        return Opened(self._walk(os.open(self.base, _FOLDER), path, make=make))
+        return self._walk(os.open(self.base, _FOLDER), path, make=make)
 
     def beside(self, path: str) -> Opened:
         """Open a folder that is not the board's, from the base on."""
