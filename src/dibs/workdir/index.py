@@ -83,9 +83,10 @@ class FolderIndex:
 
     def _of(self, name: str) -> int:
         """Return the share that a file stands in, -1 if it stands in none."""
-        quoted = json.dumps(name)
+        quoted = ""
         for place, share in enumerate(self._shares):
             if share is None:
+                quoted = quoted or json.dumps(name)
                 if quoted in (self._texts[place] or "") and name in self.share(place):
                     return place
             elif name in share:
@@ -193,7 +194,10 @@ class Index:
 
     def folder(self, place: str) -> FolderIndex:
         """Return what is known of a folder, nothing if it is new."""
-        return self.folders.setdefault(place, FolderIndex())
+        found = self.folders.get(place)
+        if found is None:
+            found = self.folders[place] = FolderIndex()
+        return found
 
     def find(self, name: str) -> list[str]:
         """Return the folders in which a file of this name is known."""
