@@ -195,5 +195,5 @@ def remember(path: str, memory: Memory) -> None:
     """Write what is known of the pages, aside and then in place; losing it costs time, nothing else."""
     aside = f"{path}.{os.getpid()}"
     with open(aside, "w", encoding="utf-8") as file:
-        json.dump(memory._asdict(), file)
+        file.write(json.dumps(memory._asdict()))  # `dump` is ten times as slow
     os.replace(aside, path)

@@ -143,19 +143,21 @@ def _new(batch: _Batch, made: HandMade, task: Task) -> Stored:
     if ended is not None:
         message = f"a task {quote(ended.id)} is in {ended.place} already"
         raise _No(message, "id", hint="give the file another name", code="TASK_EXISTS")
-    task = task._replace(created=task.created or now)
-    _check_dependencies(batch, task)
+    task = task if task.created else task._replace(created=now)
+    if task.dependencies:
+        _check_dependencies(batch, task)
     after = _dated(task, now)
     _check_place(made, after)
     text = edit(made.reading.text, changes_for(made.reading.task or task, after))
-    row = filled_in(book, text, after, made.file, "")._replace(place=made.place)
-    row = row._replace(asked="" if after.status == Status.CANCELLED else after.agent)
-    row = row._replace(**_standing(row, after))
+    row = filled_in(book, text, after, made.file, "")
+    asked = "" if after.status == Status.CANCELLED else after.agent
+    changes = {"place": made.place, "asked": asked, **_standing(row, after)}
     if _of_another_life(book, made):
         said = f"{made.place}/{made.file} was taken in again: the store had lost the task"
-        row = row._replace(survived=made.life, outlived=made.base)
+        changes |= {"survived": made.life, "outlived": made.base}
     else:
         said = f"{made.place}/{made.file} was dropped by hand"
+    row = row._replace(**changes)
     return batch.teller.write(None, row, Kind.TASK_ADDED, said, {"by_hand": True}, adopts=True)
 
 

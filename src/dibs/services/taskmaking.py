@@ -154,10 +154,10 @@ def _row(book: Book, author: str, draft: Draft, id_: str, keys: Mapping[str, str
 def filled_in(book: Book, text: str, task: Task, file: str, author: str) -> Stored:
     """Return the row of a file in the inbox, with what it may lack: id, status, who made it and when."""
     changes: dict[str, Any] = {}
-    tops = {row.partition(":")[0] for row in text.split("\n")}
-    if tops.isdisjoint({"id", "task_id"}):
+    rows = f"\n{text}"
+    if "\nid:" not in rows and "\ntask_id:" not in rows:
         changes["id"] = task.id
-    if "status" not in tops:
+    if "\nstatus:" not in rows:
         changes["status"] = task.status
     if not task.created:
         task = task._replace(created=moment(book.now))

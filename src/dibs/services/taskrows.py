@@ -26,6 +26,7 @@ What follows is derived from the rows of tasks, so that nobody has to walk throu
 from __future__ import annotations
 
 from hashlib import sha256
+from json.encoder import encode_basestring as quoted
 from os import urandom
 from zlib import crc32
 
@@ -53,11 +54,12 @@ ANYBODY = "any"
 SPARE = "spare"
 
 _TASK_DEFAULTS = Task("")._asdict()
-_STORED_DEFAULTS = Stored(Task(""), "", "", "", 0)._asdict()
 _PAST_DEFAULTS = Past("", "", "", "")._asdict()
 # A record that is made of all its values in order is made five times as fast as one made by name.
 _TASK_FIELDS: tuple[tuple[str, Any], ...] = tuple(_TASK_DEFAULTS.items())
-_STORED_FIELDS: tuple[tuple[str, Any], ...] = tuple(_STORED_DEFAULTS.items())
+_STORED_FIELDS: tuple[tuple[str, Any], ...] = tuple(
+    Stored(Task(""), "", "", "", 0)._asdict().items()
+)
 _LISTS = frozenset({"artefacts", "dependencies", "made"})
 
 
@@ -248,15 +250,15 @@ def _doer(book: Book, id_: str) -> str:
 def _marks(stored: Stored) -> dict[str, str]:
     """Return the rows that are derived from a task's own."""
     task, id_ = stored.task, stored.id
-    marks = {ready_key(who, task): encode([id_, task.agent]) for who in stored.ready}
+    marks = {ready_key(who, task): _pair(id_, task.agent) for who in stored.ready}
     if task.status not in {Status.DONE, Status.CANCELLED}:
         marks |= {f"needs/{d.lower()}//{id_.lower()}": id_ for d in task.dependencies}
     if stored.token:
-        marks[f"busy//{_moment(stored.until)}/{id_.lower()}"] = encode([id_, stored.holder])
+        marks[f"busy//{_moment(stored.until)}/{id_.lower()}"] = _pair(id_, stored.holder)
     if stored.ready and task.agent and task.status == Status.NEW:
         marks[f"fresh//{id_.lower()}"] = id_
     if is_lent(stored):
-        marks[f"lent//{id_.lower()}"] = encode([id_, task.agent])
+        marks[f"lent//{id_.lower()}"] = _pair(id_, task.agent)
     if task.status in {Status.ASSIGNED, Status.IN_PROGRESS} and not stored.token:
         marks[f"since//{_moment(since(stored))}/{id_.lower()}"] = id_
     if task.status == Status.DONE and task.handoff is not None and not stored.follower:
@@ -303,11 +305,19 @@ def _key(kind: str, id_: str) -> str:
 
 
 def _record(stored: Stored) -> str:
-    task = {n: v for n, v in stored.task._asdict().items() if v != _TASK_DEFAULTS[n]}
+    task: dict[str, Any] = {
+        n: v for (n, usual), v in zip(_TASK_FIELDS, stored.task, strict=True) if v != usual
+    }
     if stored.task.handoff is not None:
         task["handoff"] = stored.task.handoff._asdict()
-    kept = {n: v for n, v in stored._asdict().items() if v != _STORED_DEFAULTS[n]}
-    return encode({**kept, "task": task})
+    kept = {n: v for (n, usual), v in zip(_STORED_FIELDS, stored, strict=True) if v != usual}
+    kept["task"] = task
+    return encode(kept)
+
+
+def _pair(first: str, second: str) -> str:
+    """Return two texts as ``encode`` does, three times as fast."""
+    return f"[{quoted(first)},{quoted(second)}]"
 
 
 def _stored(value: str) -> Stored:

@@ -83,7 +83,8 @@ def rewritten(old: Stored, after: Task, blocks: Mapping[str, Any] | None = None)
 
 def place_of(task: Task) -> str:
     """Return the folder that a task's file lies in, below the board's own."""
-    return folder_of(task.status, task.agent, month_of(task.completed))
+    month = month_of(task.completed) if task.status == Status.ARCHIVE else ""
+    return folder_of(task.status, task.agent, month)
 
 
 def month_of(moment: float) -> str:

@@ -34,6 +34,8 @@ _WITH_RESULT = frozenset({Status.DONE, Status.IN_REVIEW})
 def changes_for(before: Task, after: Task) -> dict[str, Value]:
     """Return what ``writing.edit`` must set, or remove (None), in the file of ``before``."""
     changes: dict[str, Value] = {}
+    if before == after:
+        return changes
     old, new = before._asdict(), after._asdict()
     for field, key in _SIMPLE.items():
         if old[field] != new[field]:
