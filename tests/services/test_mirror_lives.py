@@ -279,3 +279,20 @@ def test_a_machine_that_slept_until_a_task_was_archived_shows_no_older_text_as_i
     assert "another machine" in other.read(path)
     (ended,) = [task for task in [read(other.read(path).encode(), "a.yaml").task] if task]
     assert (ended.status, ended.agent) == ("archive", "bob")
+
+
+@pytest.mark.parametrize("spoiled", ["}{ no yaml\n", "- a list\n", "\tstatus: done\n"])
+def test_a_spoiled_file_of_a_task_that_was_archived_elsewhere_stands_aside(world, other, spoiled):
+    world.create("a")
+    world.take("bob")
+    world.done("bob", "a")
+    other.settle()
+    other.write("done/a.yaml", spoiled)
+    world.clock.advance(40 * 86_400)
+    with world.board.settled(HUMAN):
+        world.tasks.archive(HUMAN)
+
+    settled = other.settle()
+
+    assert [(aside.place, aside.id) for aside in settled.aside] == [("done", "a")]
+    assert other.read("done/a.yaml") == spoiled

@@ -313,7 +313,10 @@ class Settling:
         """Bring the file of an archived task to its month; tell whether it was just that."""
         if copy.content is None:
             copy = self._files.read(copy.place, copy.name) or copy
-        text = ended_text((copy.content or b"").decode("utf-8", "replace"), past, older=False)
+        reading = self._acts.reading(copy)
+        if reading.task is None:
+            return False  # spoiled by hand
+        text = ended_text(reading.text, past, older=False)
         if past.digest not in {digest(text), copy.digest}:
             if not copy.written:
                 return False
