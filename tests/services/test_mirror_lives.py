@@ -296,3 +296,21 @@ def test_a_spoiled_file_of_a_task_that_was_archived_elsewhere_stands_aside(world
 
     assert [(aside.place, aside.id) for aside in settled.aside] == [("done", "a")]
     assert other.read("done/a.yaml") == spoiled
+
+
+def test_equal_numbers_of_two_lives_do_not_make_a_hand_override_anothers_words(world, other):
+    world.create("a", colour="green")
+    other.settle()
+    version = world.row("a").version
+    fresh = MemoryEngine(world.clock)
+    for machine in (world, other):
+        machine.engine = machine.desk.engine = fresh
+        machine.sh(f"echo 'note_{machine.path.name}: by hand' >> inbox/a.yaml")
+    world.settle()
+    assert world.row("a").version == version
+
+    settled = other.settle()
+
+    (kept,) = settled.kept
+    assert "note_here" in other.read(kept)
+    assert "note_there" in world.row("a").text

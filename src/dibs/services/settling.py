@@ -66,7 +66,9 @@ class Settling:
         self._news = news
         self._last_commit = last_commit
         self._commit: Commit | None = None
-        self._acts = Acts(tasks, files, caller)
+        #: Whether the numbers in the index are of this life: those of another say nothing.
+        self._same_life = files.index.life == news.life
+        self._acts = Acts(tasks, files, caller, same_life=self._same_life)
         self._places: dict[str, list[str]] | None = None
         self._pasts: dict[str, Past] = {}
         #: Whether a task was held back for its file.
@@ -265,20 +267,23 @@ class Settling:
         """
         if not copy.written:
             return False
-        life = self._files.index.life
-        if life == self._news.life:
+        if self._same_life:
             return copy.base < row.version
-        return life == row.survived and copy.base <= row.outlived
+        return self._files.index.life == row.survived and copy.base <= row.outlived
 
     def _moved_by_hand(self, row: Stored, copy: Copy, was_at: str) -> bool:
         """Tell a move by hand from one of ours that was broken off: the file was where the row has it."""
-        return was_at == row.place and copy.base == row.version and copy.digest == digest(row.text)
+        return was_at == row.place and self._shown(row, copy) and copy.digest == digest(row.text)
+
+    def _shown(self, row: Stored, copy: Copy) -> bool:
+        """Tell whether a file was last seen as it shows the row that there is."""
+        return self._same_life and copy.base == row.version
 
     def _taken_back(self, row: Stored, copy: Copy) -> bool:
         """Tell whether a hand took an edit back, where the file had shown the row as it is."""
         if self._last_commit is None or copy.content is None:
             return False
-        if copy.base != row.version or copy.place != row.place:
+        if not self._shown(row, copy) or copy.place != row.place:
             return False
         from dibs.services.undoing import takes_back
 
@@ -289,7 +294,7 @@ class Settling:
 
     def _by_hand(self, row: Stored, copy: Copy) -> None:
         """Hand an edit in; one of an older text is joined with the row there, if it can be read at all."""
-        unseen = "" if copy.base == row.version else row.text
+        unseen = "" if self._shown(row, copy) else row.text
         self._acts.hand_in(row.id, copy, copy.base or row.version, row.version, unseen)
 
     def _without_row(self, id_: str, copies: list[Copy]) -> None:

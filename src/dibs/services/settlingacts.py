@@ -42,10 +42,13 @@ class Wanted(Record):
 class Acts:
     """The acts of one settling."""
 
-    def __init__(self, tasks: Tasks, files: Files, caller: Caller | None) -> None:
+    def __init__(
+        self, tasks: Tasks, files: Files, caller: Caller | None, *, same_life: bool
+    ) -> None:
         self._tasks = tasks
         self._files = files
         self._caller = caller
+        self._same_life = same_life
         self._hands: list[Hand] = []
         self._wanted: list[Wanted] = []
         #: Files whose rows others changed before the rows could decide.
@@ -85,7 +88,7 @@ class Acts:
             elif verdict.stored is not None:
                 self.done.accepted.append(verdict)
                 self._accepted(hand, target_of(verdict.stored))
-            elif hand.made.base == hand.version or not hand.version:
+            elif not hand.version or (self._same_life and hand.made.base == hand.version):
                 message = f"{verdict.message}; {verdict.hint}" if verdict.hint else verdict.message
                 reason = (verdict.code, message, verdict.line, verdict.field)
                 self._files.set_aside(hand.copy, hand.version, *reason)
