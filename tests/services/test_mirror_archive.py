@@ -136,3 +136,49 @@ def test_a_task_that_is_not_finished_is_not_archived_by_hand(world):
     assert world.settle().aside == []
     assert world.tasks.show("first").ready
     world.consistent()
+
+
+def test_a_file_that_a_hand_archives_keeps_what_was_written_elsewhere_meanwhile(world, tmp_path):
+    other = world.elsewhere(tmp_path / "other")
+    finished(world, "first")
+    other.settle()
+    world.sh("echo 'note: from here' >> done/first.yaml")
+    world.settle()
+    other.sh("mkdir -p archive/2026-11; mv done/first.yaml archive/2026-11/")
+
+    settled = other.settle()
+
+    assert other.files() == ["archive/2026-11/first.yaml"]
+    assert world.tasks.past("first").place == "archive/2026-11"
+    (kept,) = settled.kept
+    assert "note: from here" in other.read(kept)
+
+
+def test_a_task_that_was_reopened_elsewhere_is_not_archived_by_hand(world, tmp_path):
+    other = world.elsewhere(tmp_path / "other")
+    finished(world, "first")
+    other.settle()
+    with world.board.settled(HUMAN):
+        world.tasks.reopen(HUMAN, "first", reason="not so")
+    other.sh("mkdir -p archive/2026-11; mv done/first.yaml archive/2026-11/")
+
+    settled = other.settle()
+
+    (kept,) = settled.kept
+    assert "all of it" in other.read(kept)
+    other.consistent()
+    assert [path for path in other.files() if path.startswith("archive")] == []
+
+
+def test_a_second_file_of_an_archived_task_does_not_replace_another_text_in_the_archive(world):
+    archived(world, "first")
+    place = month(world)
+    text = world.read(f"{place}/first.yaml")
+    world.write(f"{place}/first.yaml", text + "note: by hand\n")
+    world.write("done/first.yaml", text)
+
+    for _ in range(2):
+        settled = world.settle()
+
+    assert [(aside.code, aside.place) for aside in settled.aside] == [("TASK_EXISTS", "done")]
+    assert "note" in world.read(f"{place}/first.yaml")

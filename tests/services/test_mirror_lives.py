@@ -298,6 +298,12 @@ def test_a_spoiled_file_of_a_task_that_was_archived_elsewhere_stands_aside(world
     assert other.read("done/a.yaml") == spoiled
 
 
+def archive(world):
+    world.clock.advance(40 * 86_400)
+    with world.board.settled(HUMAN):
+        return world.tasks.archive(HUMAN)
+
+
 def test_equal_numbers_of_two_lives_do_not_make_a_hand_override_anothers_words(world, other):
     world.create("a", colour="green")
     other.settle()
@@ -314,3 +320,60 @@ def test_equal_numbers_of_two_lives_do_not_make_a_hand_override_anothers_words(w
     (kept,) = settled.kept
     assert "note_here" in other.read(kept)
     assert "note_there" in world.row("a").text
+
+
+def test_what_one_machine_archived_is_not_open_again_because_another_slept(world, other):
+    world.create("a")
+    other.settle()
+    world.take("bob")
+    world.done("bob", "a")
+    archive(world)
+    ended = world.tasks.past("a")
+    lose_everything(world, other)
+    other.settle()
+    assert status(other, "a") == "new"
+
+    world.settle()
+
+    assert world.row("a") is None
+    assert world.tasks.past("a")._replace(version=0) == ended._replace(version=0)
+    assert world.files() == [f"{ended.place}/a.yaml"]
+    other.settle()
+    assert other.files() == world.files()
+
+
+def test_what_was_archived_and_began_anew_in_a_new_life_goes_on_and_the_old_end_is_kept(
+    world, other
+):
+    world.create("a")
+    other.settle()
+    world.take("bob")
+    world.done("bob", "a")
+    archive(world)
+    lose_everything(world, other)
+    other.settle()
+    other.take("eve")
+
+    settled = world.settle()
+
+    (kept,) = settled.kept
+    assert "all of it" in world.read(kept)
+    assert world.files() == ["assigned/eve/a.yaml"]
+    world.consistent()
+
+
+def test_a_machine_that_lost_its_index_as_well_brings_its_archive_to_the_new_store(world, other):
+    world.create("a")
+    world.create("b", dependencies=["a"])
+    world.take("bob")
+    world.done("bob", "a")
+    archive(world)
+    other.settle()
+    lose_everything(world, other)
+    (world.path / ".state/board-index.jsonl").unlink()
+    other.settle()
+
+    world.settle()
+
+    assert world.tasks.past("a").status == "done"
+    assert world.tasks.show("b").ready

@@ -60,8 +60,11 @@ def news_since(desk: Desk, known: Known) -> News:
 
 
 def is_lost(news: News, life: str) -> bool:
-    """Tell whether the store may not know the archive of a machine whose files are of ``life``."""
-    return not news.life or (bool(life) and life != news.life)
+    """Tell whether the store may not know the archive of a machine whose files are of ``life``.
+
+    A machine that knows of no life has just come, or has lost its index.
+    """
+    return not news.life or life != news.life
 
 
 def _changed(book: Book, known: Known, head: int, life: str) -> Collection[str]:

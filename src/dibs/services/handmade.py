@@ -165,6 +165,8 @@ def _archived(batch: _Batch, made: HandMade, old: Stored | None, task: Task) -> 
     """Take in a file that lies in the archive without the row saying so."""
     if old is not None:
         _check_held(batch, old, task)
+        if old.task.status not in FINISHED and _is_behind(batch.book, made, old):
+            raise _stale(old, "status")
     try:
         return adopt(batch.teller, made, old, task)
     except BadInput as error:
@@ -176,11 +178,9 @@ def _archived(batch: _Batch, made: HandMade, old: Stored | None, task: Task) -> 
 
 def _changed(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
     """Take in an edit or a move of a file that the board wrote."""
-    if _of_another_life(batch.book, made):
-        if old.survived == made.life and old.outlived < made.base and old.version == old.adopted:
-            return _survived(batch, made, old, task)
-        return _merged(batch, made, old, task)
-    if made.base and made.base < old.version:
+    if _is_later(batch.book, made, old):
+        return _survived(batch, made, old, task)
+    if _is_behind(batch.book, made, old):
         return _merged(batch, made, old, task)
     _check_held(batch, old, task)
     if task.dependencies != old.task.dependencies:
@@ -209,6 +209,20 @@ def _of_another_life(book: Book, made: HandMade) -> bool:
     return bool(made.life) and made.life != standing(book)[1]
 
 
+def _is_later(book: Book, made: HandMade, old: Stored) -> bool:
+    """Tell whether a file shows a later state of a lost life than the row, with which nothing began since."""
+    if not _of_another_life(book, made) or old.survived != made.life:
+        return False
+    return old.outlived < made.base and old.version == old.adopted
+
+
+def _is_behind(book: Book, made: HandMade, old: Stored) -> bool:
+    """Tell whether a file was made without knowing what the row says."""
+    if _of_another_life(book, made):
+        return not _is_later(book, made, old)
+    return 0 < made.base < old.version
+
+
 def _survived(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
     """Take in a later state of a task than the one that another machine still had of the life before."""
     after = _dated(task, moment(batch.book.now), old.task)
@@ -225,17 +239,21 @@ def _merged(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
     """Take in the edit of an older text: what the board writes comes from the row, all else from the file."""
     said = {name: value for name in _SAID if (value := getattr(task, name))}
     if any(getattr(old.task, name) != value for name, value in said.items()):
-        raise _No(
-            f"the task has moved on and is {old.task.status}; the file has a result of its own",
-            "result" if task.status != Status.ERROR else "error",
-            hint="the file is kept; write what is still right into the task's file",
-            code="TASK_STALE",
-        )
+        raise _stale(old, "result" if task.status != Status.ERROR else "error")
     owned = {name: getattr(old.task, name) for name in OWNED}
     after = task._replace(**owned)
     if after.dependencies != old.task.dependencies:
         _check_dependencies(batch, after)
     return _write_edit(batch, made, old, after)
+
+
+def _stale(old: Stored, field: str) -> _No:
+    return _No(
+        f"the task has moved on and is {old.task.status}; the file has a result of its own",
+        field,
+        hint="the file is kept; write what is still right into the task's file",
+        code="TASK_STALE",
+    )
 
 
 def _write_edit(batch: _Batch, made: HandMade, old: Stored, after: Task) -> Stored:

@@ -104,14 +104,21 @@ class Settling:
 
     def adopt_archive(self) -> None:
         """Let the rows know the files of the archive: the store that archived them is lost."""
-        found = self._files.archived()
+        index, found = self._files.index, self._files.archived()
         for start in range(0, len(found), PORTION):
             some = {stem(name): (place, name) for place, name in found[start : start + PORTION]}
-            for id_ in self._tasks.unknown(some):
-                copy = self._files.read(*some[id_])
-                if copy is not None:
+            rows = self._tasks.stored(some)
+            for id_ in (*self._tasks.unknown(some), *rows):
+                row, copy = rows.get(id_), self._files.read(*some[id_])
+                if copy is None:
+                    continue
+                if row is None:
                     self._acts.hand_in(id_, copy, 0, 0)
+                elif index.life and row.survived == index.life:
+                    # Another machine had it still open; what this one archived is how it ended.
+                    self._acts.hand_in(id_, copy, index.head, row.version, row.text)
             self._acts.judge()
+        self._acts.flush()
 
     def project(self) -> None:
         """Show rows that changed; what a hand did to these files meanwhile is left to the next settling."""
@@ -188,8 +195,8 @@ class Settling:
             index.drop(place, name)
         if row is not None:
             told = bool(happened.gone) and not happened.row_changed
-            if not copies and (told or self._anew):
-                copies = self._files.in_archive(row.file)[:1]
+            if not copies and (happened.gone or self._anew):
+                copies = [c._replace(base=base) for c in self._files.in_archive(row.file)[:1]]
             self._with_row(row, copies, was_at, told=told)
         elif copies:
             self._without_row(id_, copies)
@@ -231,9 +238,9 @@ class Settling:
         copy = self._only(row, copies, had, target.path)
         if copy is None:
             self._acts.bring(None, target, told=told)
-        elif copy.place.startswith(ARCHIVE):
-            self._acts.hand_in(row.id, copy, row.version, row.version)
-        elif copy.digest not in had and not self._is_older(row, copy):
+        elif copy.place.startswith(ARCHIVE) or (
+            copy.digest not in had and not self._is_older(row, copy)
+        ):
             self._by_hand(row, copy)
         elif copy.path != target.path and self._moved_by_hand(row, copy, was_at):
             self._acts.hand_in(row.id, copy, row.version, row.version)
@@ -322,17 +329,19 @@ class Settling:
         if reading.task is None:
             return False  # spoiled by hand
         text = ended_text(reading.text, past, older=False)
-        if past.digest not in {digest(text), copy.digest}:
-            if not copy.written:
-                return False
-            # This machine slept through the end of the task.
-            text = ended_text(text, past, older=True)
-        target = Target(past.place, past.file, text, digest(text), past.version)
+        known = past.digest in {digest(text), copy.digest}
+        if not known and not copy.written:
+            return False
         there = self._files.read(past.place, past.file)
-        if there is not None and there.digest == past.digest:
+        if there is None:
+            # A file that does not say the end: this machine slept through it.
+            text = text if known else ended_text(text, past, older=True)
+            target = Target(past.place, past.file, text, digest(text), past.version)
+            self._acts.bring(copy, target)
+        elif there.digest in {past.digest, copy.digest}:
             self._acts.remove(copy)
         else:
-            self._acts.bring(copy, target)
+            return False
         return True
 
 
