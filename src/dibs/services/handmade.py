@@ -10,15 +10,15 @@ from __future__ import annotations
 from dibs.core.ledger import Kind
 from dibs.core.names import quote
 from dibs.core.taskbatch import check_new
-from dibs.core.taskgraph import unmet
-from dibs.core.tasks import ARCHIVE, FINISHED, OPEN, TRANSITIONS, Status, Task, next_statuses
+from dibs.core.tasks import ARCHIVE, FINISHED, OPEN, Status, Task
 from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.services.handarchive import adopt
+from dibs.services.handrules import Refusal, check_place, check_way, dated
 from dibs.services.presence import arrive, role_of
 from dibs.services.taskattempts import live_claim, no_attempt
 from dibs.services.taskmaking import filled_in, needs_of
-from dibs.services.taskrows import digest, load, past, standing, status_of
+from dibs.services.taskrows import digest, load, past, standing
 from dibs.services.taskrows import hold_back as hold
 from dibs.services.tasktexts import Teller, moment, place_of
 from dibs.services.taskvalues import Stored, Verdict
@@ -42,10 +42,6 @@ OWNED = (
 )
 #: Those of them that hold somebody's words: they are not dropped without a word.
 _SAID = ("summary", "made", "handoff", "error")
-#: States that may be passed over by hand, and the moment that shows that the task was in them.
-_PASSED = {Status.ASSIGNED: "assigned", Status.IN_PROGRESS: "started"}
-#: States in which a task is with somebody.
-_NEED_AGENT = frozenset({Status.ASSIGNED, Status.IN_PROGRESS, Status.IN_REVIEW})
 #: Which entry says that a file was put into a state by hand.
 _KINDS = {
     Status.ASSIGNED: Kind.TASK_ASSIGNED,
@@ -58,16 +54,6 @@ _KINDS = {
 }
 #: What a refusal was told for, by the file's id: told once for one content.
 _ASIDE = "told/aside//"
-
-
-class _No(Exception):
-    """Why a file is not accepted."""
-
-    def __init__(
-        self, message: str, field: str = "", line: int = 0, *, code: str, hint: str = ""
-    ) -> None:
-        super().__init__(message)
-        self.code, self.message, self.field, self.line, self.hint = code, message, field, line, hint
 
 
 class _Batch(Record):
@@ -96,7 +82,7 @@ def accept(desk: Desk, book: Book, caller: Caller, hand_made: Sequence[HandMade]
             continue
         try:
             stored = _accepted(batch, made, old)
-        except _No as no:
+        except Refusal as no:
             verdicts.append(_refused(batch, made, no))
         else:
             _forget_refusal(book, made.id)
@@ -120,15 +106,15 @@ def _accepted(batch: _Batch, made: HandMade, old: Stored | None) -> Stored:
     task = made.reading.task
     if task is None:
         remark = made.reading.remarks[0]
-        raise _No(remark.message, remark.field, remark.line, code=remark.code)
+        raise Refusal(remark.message, remark.field, remark.line, code=remark.code)
     for late in late_times(task, batch.book.now):
-        raise _No(late.message, late.field, code=late.code)
+        raise Refusal(late.message, late.field, code=late.code)
     if made.place.split("/")[0] == ARCHIVE:
         return _archived(batch, made, old, task)
     if old is None:
         return _new(batch, made, task)
     if old.id != made.id or old.file.lower() != made.file.lower():
-        raise _No(
+        raise Refusal(
             f"the task {quote(old.id)} has the file {old.file} already", "id", code="TASK_EXISTS"
         )
     return _changed(batch, made, old, task)
@@ -142,12 +128,12 @@ def _new(batch: _Batch, made: HandMade, task: Task) -> Stored:
     ended = past(book, made.id)
     if ended is not None:
         message = f"a task {quote(ended.id)} is in {ended.place} already"
-        raise _No(message, "id", hint="give the file another name", code="TASK_EXISTS")
+        raise Refusal(message, "id", hint="give the file another name", code="TASK_EXISTS")
     task = task if task.created else task._replace(created=now)
     if task.dependencies:
         _check_dependencies(batch, task)
-    after = _dated(task, now)
-    _check_place(made, after)
+    after = dated(task, now)
+    check_place(made, after)
     text = edit(made.reading.text, changes_for(made.reading.task or task, after))
     row = filled_in(book, text, after, made.file, "")
     asked = "" if after.status == Status.CANCELLED else after.agent
@@ -170,7 +156,7 @@ def _archived(batch: _Batch, made: HandMade, old: Stored | None, task: Task) -> 
     try:
         return adopt(batch.teller, made, old, task)
     except BadInput as error:
-        raise _No(error.message, error.field, code=error.code, hint=error.hint) from None
+        raise Refusal(error.message, error.field, code=error.code, hint=error.hint) from None
 
 
 # -- a file that is
@@ -186,9 +172,9 @@ def _changed(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
     if task.dependencies != old.task.dependencies:
         _check_dependencies(batch, task)
     if task.status != old.task.status:
-        _check_way(batch.book, old.task, task)
-    after = _dated(task, moment(batch.book.now), old.task)
-    _check_place(made, after)
+        check_way(batch.book, old.task, task)
+    after = dated(task, moment(batch.book.now), old.task)
+    check_place(made, after)
     return _write_edit(batch, made, old, after)
 
 
@@ -196,7 +182,7 @@ def _check_held(batch: _Batch, old: Stored, task: Task) -> None:
     """Refuse another status or agent while somebody works on a task."""
     held = live_claim(batch.desk, batch.book, old.id) if old.token else None
     if held is not None and (task.status, task.agent) != (old.task.status, old.task.agent):
-        raise _No(
+        raise Refusal(
             f"{held.agent} works on it: status and agent are not changed by hand",
             "status" if task.status != old.task.status else "agent",
             hint="`dibs task done`, or a human says `dibs task cancel` or `reassign`",
@@ -225,8 +211,8 @@ def _is_behind(book: Book, made: HandMade, old: Stored) -> bool:
 
 def _survived(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
     """Take in a later state of a task than the one that another machine still had of the life before."""
-    after = _dated(task, moment(batch.book.now), old.task)
-    _check_place(made, after)
+    after = dated(task, moment(batch.book.now), old.task)
+    check_place(made, after)
     text = edit(made.reading.text, changes_for(task, after))
     new = old._replace(task=after, text=text, place=made.place, outlived=made.base)
     new = new._replace(asked=old.asked or after.agent, **_standing(old, after))
@@ -247,8 +233,8 @@ def _merged(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
     return _write_edit(batch, made, old, after)
 
 
-def _stale(old: Stored, field: str) -> _No:
-    return _No(
+def _stale(old: Stored, field: str) -> Refusal:
+    return Refusal(
         f"the task has moved on and is {old.task.status}; the file has a result of its own",
         field,
         hint="the file is kept; write what is still right into the task's file",
@@ -298,95 +284,18 @@ def _standing(old: Stored, after: Task) -> dict[str, Any]:
 # -- what must hold
 
 
-def _dated(task: Task, now: float, old: Task | None = None) -> Task:
-    """Return a task with the moment of its state, where the file has none."""
-    before = None if old is None else old.status
-    if task.status == Status.ASSIGNED and not task.assigned:
-        return task._replace(assigned=now)
-    if task.status == Status.IN_PROGRESS and not task.started:
-        return task._replace(started=now, assigned=task.assigned or now)
-    if task.status in {Status.DONE, Status.CANCELLED} and not task.completed:
-        return task._replace(completed=max(now, task.started))
-    if task.status in OPEN and before not in {None, *OPEN}:
-        # It is to be done anew.
-        return task._replace(started=0.0, completed=0.0)
-    return task
-
-
-def _check_place(made: HandMade, task: Task) -> None:
-    if task.status in _NEED_AGENT and not task.agent:
-        message = f"the status is {task.status}, but no agent is named"
-        raise _No(message, "status", hint="write `agent`, or `status: new`", code="TASK_MISMATCH")
-    place = place_of(task)
-    if made.place == place:
-        return
-    parts = made.place.split("/")
-    if place.startswith("assigned/") and parts[0] == "assigned":
-        message = f"the agent is {quote(task.agent)}, but the file lies in {made.place}"
-        raise _No(
-            message, "agent", hint=f"move it to {place}, or change `agent`", code="TASK_MISMATCH"
-        )
-    message = f"the status is {task.status}, but the file lies in {made.place}"
-    raise _No(
-        message, "status", hint=f"move it to {place}, or change `status`", code="TASK_MISMATCH"
-    )
-
-
-def _check_way(book: Book, old: Task, task: Task) -> None:
-    """Refuse a step that the table does not have, and one that only a command makes."""
-    if old.status in FINISHED:
-        message = f"it was {old.status}, and is {task.status} now"
-        raise _No(message, "status", hint=f"dibs task reopen {old.id}", code="TASK_TRANSITION")
-    if not _leads(old.status, task):
-        ways = ", ".join(next_statuses(old.status)) or "nothing"
-        passed = _missing(old.status, task)
-        hint = f"write {passed} to pass over a state" if passed else ""
-        message = f"it was {old.status}; from there it becomes {ways}, not {task.status}"
-        raise _No(message, "status", hint=hint, code="TASK_TRANSITION")
-    if task.status == Status.IN_PROGRESS:
-        waits = unmet(task, lambda id_: status_of(book, id_))
-        if waits:
-            said = ", ".join(f"{id_} ({status})" for id_, status in waits[:5])
-            message = f"it cannot begin: it waits for {said}"
-            raise _No(message, "dependencies", code="TASK_DEPENDENCY")
-
-
-def _leads(status: str, task: Task) -> bool:
-    """Tell whether the table leads to a task's status, over states whose moments the file carries."""
-    reached, waiting = {status}, [status]
-    while waiting:
-        here = waiting.pop()
-        for step in TRANSITIONS:
-            if step.source != here or step.target in reached:
-                continue
-            if step.target == task.status:
-                return True
-            passed = _PASSED.get(step.target)
-            if passed is not None and getattr(task, passed) and here in OPEN:
-                reached.add(step.target)
-                waiting.append(step.target)
-    return False
-
-
-def _missing(status: str, task: Task) -> str:
-    """Return the moment that would let a file pass over a state, if one would."""
-    if status in OPEN and not task.started and _leads(status, task._replace(started=1.0)):
-        return "started_at"
-    return ""
-
-
 def _check_dependencies(batch: _Batch, task: Task) -> None:
     """Refuse what waits for itself or in a circle; what is not known yet may still come."""
     try:
         check_new([task], lambda id_: batch.needs.get(id_) or needs_of(batch.book, id_) or ())
     except BadInput as error:
-        raise _No(error.message, "dependencies", code=error.code, hint=error.hint) from None
+        raise Refusal(error.message, "dependencies", code=error.code, hint=error.hint) from None
 
 
 # -- telling
 
 
-def _refused(batch: _Batch, made: HandMade, no: _No) -> Verdict:
+def _refused(batch: _Batch, made: HandMade, no: Refusal) -> Verdict:
     """Return the verdict, and tell the ledger once for one content of a file."""
     line = no.line or _line_of(made.reading.text, no.field)
     key = _ASIDE + made.id.lower()
