@@ -347,6 +347,20 @@ def test_a_task_whose_spoiled_file_is_corrected_to_another_text_is_handed_out_ag
     assert "a: b" in world.read(SPOILED)
 
 
+def test_a_task_whose_file_is_spoiled_on_one_machine_is_handed_out_on_none(world, tmp_path):
+    assigned(world)
+    other = world.elsewhere(tmp_path / "other")
+    world.sh(f"echo 'a: [b' >> {SPOILED}")
+    world.settle()
+
+    assert not isinstance(other.take("curator"), TakenTask)
+    assert SPOILED in other.tasks.show(DROPPED).why[0]
+
+    world.sh(f"sed -i '$d' {SPOILED}")
+    world.settle()
+    assert isinstance(other.take("curator"), TakenTask)
+
+
 def test_while_somebody_works_on_it_only_the_content_is_changed_by_hand(world):
     drop(world)
     world.take("curator")

@@ -14,7 +14,7 @@ from dibs.core.tasks import ARCHIVE, folder_of
 from dibs.core.values import Record
 from dibs.services.settlingacts import Acts
 from dibs.services.showing import HALF_WRITTEN, Settled, asides_of, ended_text, target_of
-from dibs.services.standing import DUPLICATE, hold_back, standing_aside
+from dibs.services.standing import DUPLICATE, hold_back, key_of, standing_aside
 from dibs.services.taskrows import digest
 from dibs.workdir.files import Copy, Target
 from dibs.workdir.scan import UNFINISHED, stem
@@ -82,6 +82,7 @@ class Settling:
         fresh = _by_id((seen.place, seen.name) for seen in sight.fresh)
         gone = _by_id(sight.gone)
         ids = {key: stem(paths[0][1]) for key, paths in (*fresh.items(), *gone.items())} | moved
+        here = {*fresh, *gone, *map(key_of, index.asides)}
         self._review(fresh, ids)
         if ids:
             rows = self._rows(ids, moved)
@@ -99,7 +100,7 @@ class Settling:
             self._files.set_aside(copy, NOT_A_TASK, odd.code, odd.message)
         odd_ones = _by_id((odd.place, odd.name) for odd in sight.odd)
         if self._caller is not None and (odd_ones or (ids and (self._held or index.asides))):
-            hold_back(self._tasks, self._caller, index.asides, {*ids, *odd_ones})
+            hold_back(self._tasks, self._caller, index.asides, {*ids, *odd_ones}, here)
         return self._acts.done._replace(aside=asides_of(index))
 
     def adopt_archive(self) -> None:
