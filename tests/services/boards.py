@@ -88,6 +88,11 @@ class World:
                 found += [f"{place}/{name}" for name in names if place != "."]
         return sorted(found)
 
+    def every_file(self):
+        """Return all files below the board's folder."""
+        work = self.path / "work"
+        return sorted(str(path.relative_to(work)) for path in work.rglob("*") if path.is_file())
+
     def consistent(self):
         """Assert that each task lies in one place, as its row says."""
         rows = self.tasks.stored(self.tasks.versions())

@@ -10,6 +10,7 @@ from tests.services.boards import HUMAN, World, task
 from tests.workdir.crashing import Crash, CrashingDisk
 
 from dibs.core.agents import Caller
+from dibs.engines.memory import MemoryEngine
 from dibs.errors import DibsError
 
 AGENTS = [Caller("curator"), Caller("editor")]
@@ -147,11 +148,20 @@ class History:
         found = set(world.files())
         assert aside <= found
         for path in found - aside:
+            if path.startswith("archive/"):
+                self.judge_archived(world, path, rows)
+                continue
             row = rows[path.rpartition("/")[2].removesuffix(".yaml")]
             assert path == f"{row.place}/{row.file}"
             assert world.read(path) == row.text
         ids_shown = {path.rpartition("/")[2].removesuffix(".yaml") for path in found}
         assert set(rows) <= ids_shown, "a task has no file at all"
+
+    def judge_archived(self, world, path, rows):
+        id_ = path.rpartition("/")[2].removesuffix(".yaml")
+        if not path.endswith(".tmp"):
+            past = world.tasks.past(id_)
+            assert (path, id_ in rows) == (f"{past.place}/{past.file}", False)
 
     def judge_words(self):
         """Each word that a hand wrote stands in a row, or in a file that is kept or stands aside."""
@@ -167,6 +177,44 @@ class History:
 @pytest.mark.parametrize("seed", range(40))
 def test_no_history_loses_a_task_or_a_word(tmp_path, seed):
     history = History(tmp_path, seed)
+    for _ in range(40):
+        history.step()
+
+    history.judge()
+
+
+class LossyHistory(History):
+    """Tasks are archived too, and the store that both clones share is lost."""
+
+    def __init__(self, path, seed):
+        super().__init__(path, seed)
+        self.moves += [self.archive, self.archive, self.lose_store]
+
+    def archive(self):
+        self.one.clock.advance(40 * 86_400)
+        world = self.world()
+        with world.board.settled(HUMAN):
+            world.tasks.archive(HUMAN)
+
+    def lose_store(self):
+        """Begin with an empty store that counts from one, so that numbers of two lives meet."""
+        shown = "\n".join(world.read(path) for world in self.worlds for path in world.every_file())
+        self.written = {w: id_ for w, id_ in self.written.items() if f"{w}: by hand" in shown}
+        fresh = MemoryEngine(self.one.clock)
+        for world in self.worlds:
+            world.engine = world.desk.engine = fresh
+
+    def judge(self):
+        for _ in range(2):
+            for world in self.worlds:
+                world.later = 61.0
+                world.settle()
+        super().judge()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_history_with_lost_stores_loses_a_task_or_a_word(tmp_path, seed):
+    history = LossyHistory(tmp_path, seed)
     for _ in range(40):
         history.step()
 

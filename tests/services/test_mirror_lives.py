@@ -377,3 +377,22 @@ def test_a_machine_that_lost_its_index_as_well_brings_its_archive_to_the_new_sto
 
     assert world.tasks.past("a").status == "done"
     assert world.tasks.show("b").ready
+
+
+def test_what_was_archived_in_a_life_that_another_machine_slept_through_stays_ended(world, other):
+    world.create("a")
+    other.settle()
+    lose_everything(world, other)
+    world.settle()
+    world.take("bob")
+    world.done("bob", "a")
+    archive(world)
+    lose_everything(world, other)
+    other.settle()
+    assert status(other, "a") == "new"
+
+    world.settle()
+    other.settle()
+
+    assert world.tasks.past("a").status == "done"
+    assert world.files() == other.files() == [f"{world.tasks.past('a').place}/a.yaml"]

@@ -151,7 +151,8 @@ def _archived(batch: _Batch, made: HandMade, old: Stored | None, task: Task) -> 
     """Take in a file that lies in the archive without the row saying so."""
     if old is not None:
         _check_held(batch, old, task)
-        if old.task.status not in FINISHED and _is_behind(batch.book, made, old):
+        ends = old.task.status in FINISHED or _rests(old)
+        if not ends and _is_behind(batch.book, made, old):
             raise _stale(old, "status")
     try:
         return adopt(batch.teller, made, old, task)
@@ -199,7 +200,12 @@ def _is_later(book: Book, made: HandMade, old: Stored) -> bool:
     """Tell whether a file shows a later state of a lost life than the row, with which nothing began since."""
     if not _of_another_life(book, made) or old.survived != made.life:
         return False
-    return old.outlived < made.base and old.version == old.adopted
+    return old.outlived < made.base and _rests(old)
+
+
+def _rests(old: Stored) -> bool:
+    """Tell whether a row is as it was taken in from the file of a lost life."""
+    return bool(old.survived) and old.version == old.adopted
 
 
 def _is_behind(book: Book, made: HandMade, old: Stored) -> bool:

@@ -115,7 +115,7 @@ class Settling:
                     continue
                 if row is None:
                     self._acts.hand_in(id_, copy, 0, 0)
-                elif index.life and row.survived == index.life:
+                elif index.life:
                     # Another machine had it still open; what this one archived is how it ended.
                     self._acts.hand_in(id_, copy, index.head, row.version, row.text)
             self._acts.judge()
