@@ -7,7 +7,17 @@ from dibs.core.index import Range
 from dibs.core.ledger import Kind
 from dibs.core.values import Record
 from dibs.services.presence import role_of
-from dibs.services.taskrows import moment_of
+from dibs.services.taskrows import (
+    ANYBODY,
+    BUSY,
+    FRESH,
+    HANDOFF,
+    LENT,
+    OVER,
+    SINCE,
+    moment_of,
+    ready_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,11 +45,11 @@ class Due(Record):
 
 def due_in(book: Book, config: Config, *, spread: bool) -> Due:
     """Look at the first row of each kind."""
-    since, over = _first(book, "since//"), _first(book, "over//")
+    since, over = _first(book, SINCE), _first(book, OVER)
     return Due(
-        sweep=bool(_first(book, "busy//") or _first(book, "lent//")),
-        assign=bool(_first(book, "fresh//") or (spread and _first(book, "ready/any//"))),
-        hand_off=bool(_first(book, "handoff//")),
+        sweep=bool(_first(book, BUSY) or _first(book, LENT)),
+        assign=bool(_first(book, FRESH) or (spread and _first(book, ready_of(ANYBODY)))),
+        hand_off=bool(_first(book, HANDOFF)),
         stuck=bool(since) and moment_of(since) + config.board_timeout <= book.now,
         archive=bool(over) and moment_of(over) + config.board_archive_after <= book.now,
     )

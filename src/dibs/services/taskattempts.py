@@ -17,7 +17,7 @@ from dibs.services.book import claim_of, decode
 from dibs.services.filed import own_at
 from dibs.services.holdings import give_back
 from dibs.services.presence import expire, lose, role_of
-from dibs.services.taskrows import load, moment_of, note_until
+from dibs.services.taskrows import BUSY, load, moment_of, note_until
 from dibs.services.tasktexts import Teller, moment, rewritten, sent_back
 from dibs.taskfile.writing import stamp
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from dibs.services.book import Book
     from dibs.services.desk import Desk
     from dibs.services.taskvalues import Stored
-
-BUSY = "busy//"
 
 
 class Wish(Record):

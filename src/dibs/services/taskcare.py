@@ -12,7 +12,19 @@ from dibs.core.tasks import Status
 from dibs.services.book import decode
 from dibs.services.presence import arrive, offers_work, role_of
 from dibs.services.taskattempts import fail_with, live_claim, lose_attempt, settle_dead
-from dibs.services.taskrows import digest, load, moment_of, retire
+from dibs.services.taskrows import (
+    ANYBODY,
+    BUSY,
+    FRESH,
+    LENT,
+    OVER,
+    SINCE,
+    digest,
+    load,
+    moment_of,
+    ready_of,
+    retire,
+)
 from dibs.services.tasktexts import Teller, moment, rewritten, sent_back
 from dibs.services.taskvalues import Past, Stored, Stuck
 
@@ -35,7 +47,7 @@ MANY = 500
 def sweep(desk: Desk, book: Book) -> list[Stored]:
     """Take back what agents that are gone had: running attempts, and tasks that were lent to them."""
     back = settle_dead(desk, book, all_of_them=True)
-    for _, value in list(book.txn.scan(("lent//", ""))):
+    for _, value in list(book.txn.scan((LENT, ""))):
         id_, agent = decode(value)
         stored = load(book, id_)
         if stored is not None and not _is_live(desk, book, agent):
@@ -69,7 +81,7 @@ def _is_live(desk: Desk, book: Book, agent: str) -> bool:
 
 def assign(desk: Desk, book: Book, caller: Caller, *, spread: bool) -> list[Stored]:
     """Give ready new tasks to whom they name; with ``spread`` the others to the least loaded agents."""
-    named = [id_ for _, id_ in islice(book.txn.scan(("fresh//", "")), MANY)]
+    named = [id_ for _, id_ in islice(book.txn.scan((FRESH, "")), MANY)]
     given = [(stored, stored.task.agent) for stored in _loaded(book, named)]
     if spread:
         given += _spread(book, _loads(desk, book, caller.id))
@@ -84,7 +96,7 @@ def _spread(book: Book, load_of: dict[str, int]) -> Iterator[tuple[Stored, str]]
     room = sum(max(0, LOAD - count) for count in load_of.values())
     if not room:
         return
-    ids = [decode(value)[0] for _, value in islice(book.txn.scan(("ready/any//", "")), room)]
+    ids = [decode(value)[0] for _, value in islice(book.txn.scan((ready_of(ANYBODY), "")), room)]
     for stored in _loaded(book, ids):
         agent = min(load_of, key=lambda one: (load_of[one], one))
         load_of[agent] += 1
@@ -100,7 +112,7 @@ def _loaded(book: Book, ids: list[str]) -> Iterator[Stored]:
 
 def _loads(desk: Desk, book: Book, caller: str) -> dict[str, int]:
     """Return the live agents that take tasks, and how many each has already."""
-    held = Counter(decode(value)[1] for _, value in book.txn.scan(("lent//", ""), ("busy//", "")))
+    held = Counter(decode(value)[1] for _, value in book.txn.scan((LENT, ""), (BUSY, "")))
     return {
         agent.id: held[agent.id]
         for agent in book.agents()
@@ -140,7 +152,7 @@ def stuck(desk: Desk, book: Book, caller: Caller) -> list[Stuck]:
 
 def _quiet(desk: Desk, book: Book) -> list[str]:
     found = []
-    for key, id_ in book.txn.scan(("since//", "")):
+    for key, id_ in book.txn.scan((SINCE, "")):
         if moment_of(key) + desk.config.board_timeout > book.now:
             break
         found.append(id_)
@@ -180,7 +192,7 @@ def _warn(desk: Desk, book: Book, teller: Teller, stored: Stored) -> Stuck:
 def archive(desk: Desk, book: Book, caller: Caller) -> list[Stored]:
     """Take tasks off that were finished long enough ago; one that shall be followed stays until it is."""
     ready: list[Stored] = []
-    for key, id_ in book.txn.scan(("over//", "")):
+    for key, id_ in book.txn.scan((OVER, "")):
         if moment_of(key) + desk.config.board_archive_after > book.now or len(ready) >= MANY:
             break
         row = load(book, id_)

@@ -14,7 +14,7 @@ from dibs.errors import BadInput
 from dibs.services.acquire import SHOWN
 from dibs.services.presence import arrive
 from dibs.services.taskmaking import is_taken
-from dibs.services.taskrows import every, load, put
+from dibs.services.taskrows import HANDOFF, every, load, put
 from dibs.services.tasktexts import Teller
 from dibs.services.taskvalues import Stored, Trouble
 from dibs.taskfile.reading import error_of, read
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from dibs.core.tasks import Handoff
     from dibs.services.book import Book
 
-OPEN_HANDOFFS = "handoff//"
 #: That somebody was told of a handoff that cannot be made.
 _TOLD = "told/handoff//"
 
@@ -39,7 +38,7 @@ def hand_off(
     """Make the tasks that finished ones ask for; say which cannot be made, each once."""
     made: list[Stored] = []
     troubles: list[Trouble] = []
-    waiting = [id_ for _, id_ in book.txn.scan((OPEN_HANDOFFS, ""))]
+    waiting = [id_ for _, id_ in book.txn.scan((HANDOFF, ""))]
     if not waiting:
         return made, troubles
     people = _People(book, known)

@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 BOARD = "board"
 #: How many digests of earlier texts a row keeps.
 MAX_EARLIER = 20
+#: What the keys of the derived rows begin with; see above.
+BUSY, FRESH, LENT, SINCE = "busy//", "fresh//", "lent//", "since//"
+HANDOFF, OVER, ASIDE = "handoff//", "over//", "aside//"
 ANYBODY = "any"
 #: Under this name stand tasks that were assigned to an agent though nobody asked for that agent.
 SPARE = "spare"
@@ -254,19 +257,19 @@ def _marks(stored: Stored) -> dict[str, str]:
     if task.status not in {Status.DONE, Status.CANCELLED}:
         marks |= {f"needs/{d.lower()}//{id_.lower()}": id_ for d in task.dependencies}
     if stored.token:
-        marks[f"busy//{_moment(stored.until)}/{id_.lower()}"] = _pair(id_, stored.holder)
+        marks[f"{BUSY}{_moment(stored.until)}/{id_.lower()}"] = _pair(id_, stored.holder)
     if stored.ready and task.agent and task.status == Status.NEW:
-        marks[f"fresh//{id_.lower()}"] = id_
+        marks[f"{FRESH}{id_.lower()}"] = id_
     if is_lent(stored):
-        marks[f"lent//{id_.lower()}"] = _pair(id_, task.agent)
+        marks[f"{LENT}{id_.lower()}"] = _pair(id_, task.agent)
     if task.status in {Status.ASSIGNED, Status.IN_PROGRESS} and not stored.token:
-        marks[f"since//{_moment(since(stored))}/{id_.lower()}"] = id_
+        marks[f"{SINCE}{_moment(since(stored))}/{id_.lower()}"] = id_
     if task.status == Status.DONE and task.handoff is not None and not stored.follower:
-        marks[f"handoff//{id_.lower()}"] = id_
+        marks[f"{HANDOFF}{id_.lower()}"] = id_
     if stored.aside:
-        marks[f"aside//{id_.lower()}"] = id_
+        marks[f"{ASIDE}{id_.lower()}"] = id_
     if task.status in {Status.DONE, Status.CANCELLED}:
-        marks[f"over//{_moment(task.completed)}/{id_.lower()}"] = id_
+        marks[f"{OVER}{_moment(task.completed)}/{id_.lower()}"] = id_
     return marks
 
 
@@ -288,7 +291,12 @@ def ready_key(who: str, task: Task) -> str:
 
 def ready_prefix(who: str, rank: int) -> str:
     """Return what the keys of ready tasks of one priority begin with."""
-    return f"ready/{who}//{rank}/"
+    return f"{ready_of(who)}{rank}/"
+
+
+def ready_of(who: str) -> str:
+    """Return what the keys of the ready tasks of ``who`` begin with."""
+    return f"ready/{who}//"
 
 
 def _moment(seconds: float) -> str:

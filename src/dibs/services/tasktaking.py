@@ -36,6 +36,8 @@ from dibs.services.taskattempts import (
 from dibs.services.taskreading import graph_around, shown_in
 from dibs.services.taskrows import (
     ANYBODY,
+    ASIDE,
+    BUSY,
     SPARE,
     is_lent,
     load,
@@ -266,9 +268,9 @@ class Taking:
     def _in_the_way(self, book: Book) -> tuple[Shown, ...]:
         """Return some of the tasks that there are, and why they cannot be taken."""
         scanned = (
-            *islice((decode(v)[0] for _, v in book.txn.scan(("busy//", ""))), SHOWN),
+            *islice((decode(v)[0] for _, v in book.txn.scan((BUSY, ""))), SHOWN),
             *islice((decode(v)[0] for _, v in book.txn.scan(("ready/", ""))), SHOWN),
-            *islice((v for _, v in book.txn.scan(("aside//", ""), ("needs/", ""))), SHOWN),
+            *islice((v for _, v in book.txn.scan((ASIDE, ""), ("needs/", ""))), SHOWN),
         )
         ids = list(dict.fromkeys(scanned))[:SHOWN]
         return tuple(shown_in(self._desk, book, ids))
@@ -316,7 +318,7 @@ class Taking:
         for id_ in candidates(book, wish):
             if id_ not in kept and self._is_free(book, wish, id_):
                 return 0.0
-        for _, value in book.txn.scan(("busy//", "")):
+        for _, value in book.txn.scan((BUSY, "")):
             if live_claim(self._desk, book, decode(value)[0]) is None:
                 return 0.0
         return self._queue.free_in(book, wish.agent)
