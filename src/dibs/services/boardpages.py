@@ -17,6 +17,7 @@ from dibs.core.ledger import Kind
 from dibs.core.values import Record
 from dibs.workdir.disk import Mark, mark_of, read, status_of
 from dibs.workdir.moves import Meanwhile, write
+from dibs.workdir.notes import write_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,8 +193,5 @@ def recall(path: str) -> Memory:
 
 
 def remember(path: str, memory: Memory) -> None:
-    """Write what is known of the pages, aside and then in place; losing it costs time, nothing else."""
-    aside = f"{path}.{os.getpid()}"
-    with open(aside, "w", encoding="utf-8") as file:
-        file.write(json.dumps(memory._asdict()))  # `dump` is ten times as slow
-    os.replace(aside, path)
+    """Write what is known of the pages."""
+    write_note(path, json.dumps(memory._asdict()))

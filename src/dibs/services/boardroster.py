@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 
 from dibs.core.tasks import Status
+from dibs.workdir.notes import write_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,11 +47,8 @@ class Roster:
 
     def save(self) -> None:
         """Keep it for the next process; without it, that looks at every task once."""
-        aside = f"{self._path}.{os.getpid()}"
         with suppress(OSError):
-            with open(aside, "w", encoding="utf-8") as file:
-                file.write(json.dumps([self.head, self._known]))  # `dump` is slow
-            os.replace(aside, self._path)
+            write_note(self._path, json.dumps([self.head, self._known]))
 
     def _load(self) -> None:
         try:

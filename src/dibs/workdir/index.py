@@ -9,11 +9,11 @@ with its row by content.
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 
 from dibs.core.values import Record
 from dibs.workdir.disk import Mark
+from dibs.workdir.notes import write_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -258,13 +258,6 @@ def save(index: Index, path: str, now: float) -> None:
     top = {"format": FORMAT, "head": index.head, "lines": len(body), "asides": asides}
     top |= {"life": index.life, "folders": folders, "behind": sorted(index.behind)}
     text = "\n".join([json.dumps(top), *body, ""])
-    aside = f"{path}.{os.getpid()}"
-    try:
-        with open(aside, "w", encoding="ascii") as file:
-            file.write(text)
-        os.replace(aside, path)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(aside)
-        return
-    index.saved()
+    with suppress(OSError):
+        write_note(path, text)
+        index.saved()
