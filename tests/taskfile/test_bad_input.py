@@ -296,3 +296,11 @@ def test_a_message_shows_no_control_character_of_a_file():
     remark = refused('status: "\\e[2Jnew"\n')
 
     assert remark.message.isprintable()
+
+
+@pytest.mark.parametrize("artefact", ["task:other", "port:8000", "@git/index"])
+def test_a_resource_is_no_artefact(artefact):
+    reading = read(f'title: x\nartefacts: ["{artefact}"]\n'.encode(), "x.yaml")
+
+    assert reading.task is None
+    assert [(remark.code, remark.line) for remark in reading.remarks] == [("PATH_ESCAPE", 2)]
