@@ -143,7 +143,7 @@ def test_a_detached_head_moves_and_no_branch_does(begun):
 
 
 def test_a_locked_index_leaves_everything_for_the_next_time(begun, monkeypatch):
-    monkeypatch.setattr("dibs.services.gitindex.PATIENCE", 0.01)
+    monkeypatch.setattr("dibs.git.index.PATIENCE", 0.01)
     put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
     lock = begun / ".git" / "index.lock"
     lock.write_text("somebody's")

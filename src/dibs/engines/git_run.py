@@ -1,68 +1,27 @@
-"""Starting git: with nothing of the caller's surroundings that could change what it does.
-
-Every call has a deadline, at which the whole group of processes is killed. Nothing is asked at a terminal.
-"""
+"""Git in the private repository of the engine: fetches, pushes, and reading of packed objects."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import subprocess
 import time
 
-from dibs.core.values import Record
 from dibs.engines import git_wire as wire
 from dibs.engines.git_errors import OTHER_HASH
-from dibs.errors import Misconfigured
+from dibs.git.run import Said as Result
+from dibs.git.run import TimedOut, end, environment, finish, spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-PROTOCOLS = "file:git:http:https:ssh"
+__all__ = ["Git", "Reader", "Result", "TimedOut"]
 
-# Of the variables that git reads, these only say how to reach a remote.
-_KEPT = frozenset(
-    (
-        "GIT_SSH",
-        "GIT_SSH_COMMAND",
-        "GIT_SSH_VARIANT",
-        "GIT_ASKPASS",
-        "GIT_PROXY_COMMAND",
-        "GIT_EXEC_PATH",
-        "GIT_CONFIG_GLOBAL",
-        "GIT_CONFIG_SYSTEM",
-        "GIT_CONFIG_NOSYSTEM",
-        "GIT_SSL_CAINFO",
-        "GIT_SSL_CAPATH",
-        "GIT_SSL_CERT",
-        "GIT_SSL_KEY",
-        "GIT_SSL_NO_VERIFY",
-        "GIT_SSL_VERSION",
-        "GIT_HTTP_USER_AGENT",
-        "GIT_HTTP_PROXY_AUTHMETHOD",
-        "GIT_HTTP_LOW_SPEED_LIMIT",
-        "GIT_HTTP_LOW_SPEED_TIME",
-    )
-)
 _SETTINGS = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0",
     "-c", "maintenance.auto=false", "-c", "protocol.version=2", "-c", "push.followTags=false",
     "-c", "push.gpgSign=false", "-c", "submodule.recurse=false", "-c", "advice.detachedHead=false",
 )  # fmt: skip
-
-
-class Result(Record):
-    """What a git process said."""
-
-    code: int
-    out: bytes
-    err: str
-
-
-class TimedOut(Exception):
-    """The process did not end in time and was killed; what it did meanwhile is not known."""
 
 
 class Git:
@@ -78,14 +37,7 @@ class Git:
 
     def run(self, *arguments: str, deadline: float) -> Result:
         """Run git to its end; ``TimedOut`` if that is not reached at ``deadline`` (monotonic)."""
-        process = self._start(arguments, subprocess.DEVNULL)
-        try:
-            out, err = process.communicate(timeout=max(0.05, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            raise TimedOut from None
-        finally:
-            _end(process)
-        return Result(process.returncode, out, err.decode("utf-8", "replace"))
+        return finish(self._start(arguments, subprocess.DEVNULL), None, deadline)
 
     def receive(
         self, folder: str, ref: str, move: tuple[str, str], pack: bytes, *, deadline: float
@@ -94,7 +46,12 @@ class Git:
 
         The answer is put in the words of ``git push --porcelain``, or starts with ``ok``.
         """
-        process = self._spawn(["git", "receive-pack", "--", folder], subprocess.PIPE, folder="/")
+        process = spawn(
+            ["receive-pack", "--", folder],
+            environ=self._environ,
+            folder="/",
+            stdin=subprocess.PIPE,
+        )
         old, new = move
         try:
             found = wire.advertised(process, ref, len(new), deadline)
@@ -108,7 +65,7 @@ class Git:
         except subprocess.TimeoutExpired:
             raise TimedOut from None
         finally:
-            _end(process)
+            end(process)
         told = err.decode("utf-8", "replace")
         return Result(1, wire.report(out, ref), told) if found is not None else Result(1, b"", told)
 
@@ -117,24 +74,8 @@ class Git:
         return Reader(self._start(("cat-file", "--batch"), subprocess.PIPE))
 
     def _start(self, arguments: tuple[str, ...], stdin: int) -> subprocess.Popen[bytes]:
-        argv = ["git", *_SETTINGS, f"--git-dir={self._repo}", *arguments]
-        return self._spawn(argv, stdin, folder=self._repo)
-
-    def _spawn(self, argv: list[str], stdin: int, *, folder: str) -> subprocess.Popen[bytes]:
-        try:
-            return subprocess.Popen(  # noqa: S603 - an argument list, never a shell
-                argv,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=self._environ,
-                cwd=folder,
-                start_new_session=True,
-            )
-        except FileNotFoundError as error:
-            raise Misconfigured(
-                "git is not installed, or not on the PATH", code="GIT_MISSING", hint="install git"
-            ) from error
+        argv = [*_SETTINGS, f"--git-dir={self._repo}", *arguments]
+        return spawn(argv, environ=self._environ, folder=self._repo, stdin=stdin)
 
 
 class Reader:
@@ -178,46 +119,4 @@ class Reader:
 
     def close(self) -> None:
         """End the process."""
-        _end(self._process)
-
-
-def environment(
-    environ: Mapping[str, str], settings: Iterable[tuple[str, str]], wait: float
-) -> dict[str, str]:
-    """Return the variables that a git process of ours gets."""
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith("GIT_") or name in _KEPT
-    }
-    kept.update(
-        LC_ALL="C",
-        LANGUAGE="",
-        GIT_TERMINAL_PROMPT="0",
-        GIT_ALLOW_PROTOCOL=PROTOCOLS,
-        GIT_OPTIONAL_LOCKS="0",
-        GIT_NO_REPLACE_OBJECTS="1",
-        GCM_INTERACTIVE="never",
-    )
-    if "GIT_SSH" not in kept:
-        seconds = max(1, int(wait))
-        kept.setdefault("GIT_SSH_COMMAND", f"ssh -o BatchMode=yes -o ConnectTimeout={seconds}")
-    pairs = list(settings)
-    kept["GIT_CONFIG_COUNT"] = str(len(pairs))
-    for place, (name, value) in enumerate(pairs):
-        kept[f"GIT_CONFIG_KEY_{place}"] = name
-        kept[f"GIT_CONFIG_VALUE_{place}"] = value
-    return kept
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Leave nothing of a process behind: neither its children nor its pipes."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.kill()  # macOS refuses to signal a group that is just ending
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
-    process.wait()
+        end(self._process)

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dibs.services.gitcalls import GitCalls
+    from dibs.git.calls import GitCalls
 
 #: Folders of task files, of the pages that Dibs writes, and of logs.
 _TASKS = frozenset({INBOX, ASSIGNED, DONE, ARCHIVE})

@@ -14,9 +14,9 @@ import stat
 from dibs.core.names import printable
 from dibs.core.values import Record
 from dibs.errors import Unavailable
+from dibs.git.calls import GitCalls
+from dibs.git.index import Busy, clear_up, index_locked
 from dibs.services.boardchanges import Change, changes, differing
-from dibs.services.gitcalls import GitCalls
-from dibs.services.gitindex import Busy, clear_up, index_locked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -52,8 +52,8 @@ class Commit:
         return log.st_mtime_ns >= self._seen
 
     def _as_committed(self) -> set[str]:
+        from dibs.git.calls import GitCalls
         from dibs.services.boardchanges import differing
-        from dibs.services.gitcalls import GitCalls
 
         git = GitCalls(self._tree)
         said = git.run("ls-files", "-z", "--", self._folder)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 
-from dibs.core.values import Record
-from dibs.engines.git_run import environment
-from dibs.errors import Misconfigured, Unavailable
+from dibs.errors import Unavailable
+from dibs.git.run import Said, TimedOut, environment, finish, spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,14 +22,6 @@ _SETTINGS = (
     "-c", "maintenance.auto=false", "-c", "core.quotePath=false",
     "-c", "core.ignoreStat=false",
 )  # fmt: skip
-
-
-class Said(Record):
-    """What a git process answered."""
-
-    code: int
-    out: bytes
-    err: str
 
 
 class GitCalls:
@@ -48,25 +40,20 @@ class GitCalls:
         self, *arguments: str, given: bytes = b"", variables: Mapping[str, str] | None = None
     ) -> Said:
         """Run git to its end and return what it said, whether it succeeded or not."""
-        argv = ["git", *_SETTINGS, "-C", self.tree, *arguments]
+        argv = [*_SETTINGS, *arguments]
+        process = spawn(
+            argv,
+            environ={**self._environ, **(variables or {})},
+            folder=self.tree,
+            stdin=subprocess.PIPE,
+        )
         try:
-            done = subprocess.run(  # noqa: S603 - an argument list, never a shell
-                argv,
-                input=given,
-                capture_output=True,
-                check=False,
-                env={**self._environ, **(variables or {})},
-                timeout=self._timeout,
-            )
-        except FileNotFoundError as error:
-            raise Misconfigured(
-                "git is not installed, or not on the PATH", code="GIT_MISSING", hint="install git"
-            ) from error
-        except subprocess.TimeoutExpired:
+            said = finish(process, given, time.monotonic() + self._timeout)
+        except TimedOut:
             raise Unavailable(
                 f"git {arguments[0]} did not end within {self._timeout:.0f} s"
             ) from None
-        return Said(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())
+        return said._replace(err=said.err.strip())
 
     def must(
         self, *arguments: str, given: bytes = b"", variables: Mapping[str, str] | None = None

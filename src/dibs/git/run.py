@@ -1,0 +1,141 @@
+"""Starting git: with nothing of the caller's surroundings that could change what it does.
+
+Arguments are lists, never a shell's. Every call has a deadline, at which the whole group of processes is
+killed. Nothing is asked at a terminal, and only known protocols are spoken. All git processes of Dibs are
+started here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+
+from dibs.core.values import Record
+from dibs.errors import Misconfigured
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+PROTOCOLS = "file:git:http:https:ssh"
+
+# Of the variables that git reads, these only say how to reach a remote.
+_KEPT = frozenset(
+    (
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "GIT_SSH_VARIANT",
+        "GIT_ASKPASS",
+        "GIT_PROXY_COMMAND",
+        "GIT_EXEC_PATH",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_SSL_CAINFO",
+        "GIT_SSL_CAPATH",
+        "GIT_SSL_CERT",
+        "GIT_SSL_KEY",
+        "GIT_SSL_NO_VERIFY",
+        "GIT_SSL_VERSION",
+        "GIT_HTTP_USER_AGENT",
+        "GIT_HTTP_PROXY_AUTHMETHOD",
+        "GIT_HTTP_LOW_SPEED_LIMIT",
+        "GIT_HTTP_LOW_SPEED_TIME",
+    )
+)
+
+
+class Said(Record):
+    """What a git process answered."""
+
+    code: int
+    out: bytes
+    err: str
+
+
+class TimedOut(Exception):
+    """The process did not end in time and was killed; what it did meanwhile is not known."""
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str],
+    folder: str,
+    stdin: int = subprocess.DEVNULL,
+    pass_fds: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start git with ``argv`` behind its name, in a group of processes of its own."""
+    try:
+        return subprocess.Popen(  # noqa: S603 - an argument list, never a shell
+            ["git", *argv],  # noqa: S607 - which git it is, is the user's choice
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environ,
+            cwd=folder,
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
+    except FileNotFoundError as error:
+        if not os.path.isdir(folder):
+            raise
+        raise Misconfigured(
+            "git is not installed, or not on the PATH", code="GIT_MISSING", hint="install git"
+        ) from error
+
+
+def finish(process: subprocess.Popen[bytes], given: bytes | None, deadline: float) -> Said:
+    """Hand ``given`` to a process and wait for its end; ``TimedOut`` at ``deadline`` (monotonic)."""
+    try:
+        out, err = process.communicate(given, timeout=max(0.05, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise TimedOut from None
+    finally:
+        end(process)
+    return Said(process.returncode, out, err.decode("utf-8", "replace"))
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Leave nothing of a process behind: neither its children nor its pipes."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()  # macOS refuses to signal a group that is just ending
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+    process.wait()
+
+
+def environment(
+    environ: Mapping[str, str], settings: Iterable[tuple[str, str]], wait: float
+) -> dict[str, str]:
+    """Return the variables that a git process of ours gets."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith("GIT_") or name in _KEPT
+    }
+    kept.update(
+        LC_ALL="C",
+        LANGUAGE="",
+        GIT_TERMINAL_PROMPT="0",
+        GIT_ALLOW_PROTOCOL=PROTOCOLS,
+        GIT_OPTIONAL_LOCKS="0",
+        GIT_NO_REPLACE_OBJECTS="1",
+        GCM_INTERACTIVE="never",
+    )
+    if "GIT_SSH" not in kept:
+        seconds = max(1, int(wait))
+        kept.setdefault("GIT_SSH_COMMAND", f"ssh -o BatchMode=yes -o ConnectTimeout={seconds}")
+    pairs = list(settings)
+    kept["GIT_CONFIG_COUNT"] = str(len(pairs))
+    for place, (name, value) in enumerate(pairs):
+        kept[f"GIT_CONFIG_KEY_{place}"] = name
+        kept[f"GIT_CONFIG_VALUE_{place}"] = value
+    return kept
