@@ -79,6 +79,14 @@ def folder(value: object) -> str:
     raise BadInput(f"It is a folder inside the repository, such as work, not {quote(value)}.")
 
 
+def paths(value: object) -> tuple[str, ...]:
+    """Return paths beneath the repository's top: a list, or a text with commas between them."""
+    names = value.split(",") if isinstance(value, str) else value
+    if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
+        return tuple(folder(name.strip().rstrip("/")) for name in names if name.strip())
+    raise BadInput(f"It is a list of paths inside the repository, not {quote(value)}.")
+
+
 def one_line(value: object) -> str:
     """Return a text on one line."""
     if isinstance(value, str) and value.isprintable():

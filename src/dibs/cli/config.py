@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Settings that are spans of time, shown with units.
 SPANS = frozenset({
     "ttl", "waiter_ttl", "max_hold", "wait", "timeout", "git_poll", "git_lock_age",
-    "board_timeout", "board_archive_after",
+    "board_timeout", "board_archive_after", "merge_test_timeout", "forecast_every",
 })  # fmt: skip
 
 
@@ -98,4 +98,4 @@ def _text(field: Field, loaded: Loaded) -> str:
         return "embedded SQLite"
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value)
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
