@@ -1,4 +1,8 @@
-"""Calling the user's git on the user's working tree: argument lists, literal paths, no hooks, no prompts."""
+"""Calling the user's git on the user's working tree: argument lists, literal paths, no hooks, no prompts.
+
+Nothing that the repository's own configuration names may run. What holds for every repository is switched off
+here; what hangs on names (filters, drivers) is switched off by ``settings``, which ``git.config`` finds out.
+"""
 
 from __future__ import annotations
 
@@ -6,61 +10,236 @@ import os
 import subprocess
 import time
 
-from dibs.errors import Unavailable
-from dibs.git.run import Said, TimedOut, environment, finish, spawn
+from dibs.core.names import printable
+from dibs.errors import Misconfigured, Unavailable
+from dibs.git.run import (
+    KEPT,
+    PROTOCOLS,
+    Said,
+    TimedOut,
+    configured,
+    end,
+    environment,
+    finish,
+    spawn,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import NoReturn
 
 #: Whom git names as author; the caller's own surroundings decide.
 _IDENTITY = tuple(
     f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
 )
 _SETTINGS = (
-    "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0",
+    "--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0",
     "-c", "maintenance.auto=false", "-c", "core.quotePath=false",
-    "-c", "core.ignoreStat=false",
+    "-c", "core.ignoreStat=false", "-c", "submodule.recurse=false",
+    "-c", "log.showSignature=false", "-c", "core.filesRefLockTimeout=1000",
 )  # fmt: skip
+#: Programs that git would start to ask somebody, or to show something.
+_NOBODY_THERE = {
+    "GIT_ASKPASS": "", "GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":", "GIT_PAGER": "cat",
+    "GIT_PROXY_COMMAND": "",
+}  # fmt: skip
+#: No protocol has this name: nothing is fetched.
+_NO_PROTOCOL = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+
+_PLAIN = ("--no-ext-diff", "--no-textconv")
+#: Git looks into a submodule by a process there, under that repository's own configuration.
+_SHALLOW = "--ignore-submodules=dirty"
+#: Options that each call of a command gets, because no setting can switch off what they do.
+_CARE = {
+    "diff": (*_PLAIN, _SHALLOW),
+    "diff-files": (*_PLAIN, _SHALLOW),
+    "diff-index": (*_PLAIN, _SHALLOW),
+    "diff-tree": _PLAIN,
+    "log": _PLAIN,
+    "show": _PLAIN,
+    "status": (_SHALLOW,),
+}
+
+_USAGE = 129
+#: What git 2.38 brought: ``merge-tree --write-tree``.
+OLDEST = (2, 38)
+
+
+class Running:
+    """A git process that was started."""
+
+    __slots__ = ("_calls", "_process", "_what")
+
+    def __init__(self, process: subprocess.Popen[bytes], what: str, calls: GitCalls) -> None:
+        self._process = process
+        self._what = what
+        self._calls = calls
+
+    def end(self, given: bytes = b"") -> Said:
+        """Hand over ``given``, wait for the end and return what git said."""
+        timeout = self._calls.timeout
+        try:
+            said = finish(self._process, given, time.monotonic() + timeout)
+        except TimedOut:
+            raise Unavailable(
+                f"git {self._what} did not end within {timeout:.0f} s", code="GIT_FAILED"
+            ) from None
+        return said._replace(err=said.err.strip())
+
+    def must(self, given: bytes = b"") -> bytes:
+        """Do so, and return its output; a failure is an error, with git's own last line."""
+        said = self.end(given)
+        if said.code:
+            self._calls.fail(self._what, said)
+        return said.out
+
+
+def checked(said: Said, what: str) -> bytes:
+    """Return the output of a call that succeeded; else raise ``Unavailable`` with git's own last line."""
+    if said.code:
+        last = printable(said.err.splitlines()[-1]) if said.err else f"exit status {said.code}"
+        raise Unavailable(f"git {what} failed: {last}", code="GIT_FAILED")
+    return said.out
 
 
 class GitCalls:
-    """Runs git in one working tree; every call ends within ``timeout`` seconds."""
+    """Runs git in one working tree; every call ends within ``timeout`` seconds.
 
-    __slots__ = ("_environ", "_timeout", "tree")
+    ``settings`` come on top of the repository's own, ``variables`` are set for every call, such as those by
+    which git tells a hook where it is. Without ``network`` nothing is ever fetched.
+    """
 
-    def __init__(self, tree: str, *, timeout: float = 30.0) -> None:
+    __slots__ = ("_environ", "timeout", "tree")
+
+    def __init__(
+        self,
+        tree: str,
+        *,
+        timeout: float = 30.0,
+        settings: Iterable[tuple[str, str]] = (),
+        variables: Mapping[str, str] | None = None,
+        network: bool = False,
+    ) -> None:
         self.tree = tree
-        self._timeout = timeout
-        self._environ = environment(os.environ, (), timeout)
+        self.timeout = timeout
+        self._environ = environment(os.environ, settings, timeout)
         self._environ["GIT_LITERAL_PATHSPECS"] = "1"
         self._environ |= {name: os.environ[name] for name in _IDENTITY if os.environ.get(name)}
+        self._environ |= _NOBODY_THERE
+        self._environ |= {"GIT_ALLOW_PROTOCOL": PROTOCOLS} if network else _NO_PROTOCOL
+        self._environ |= variables or {}
+
+    def patient(self, timeout: float) -> GitCalls:
+        """Return the same calls, each with more time."""
+        calls = GitCalls(self.tree, timeout=timeout)
+        calls._environ = self._environ
+        return calls
 
     def run(
         self, *arguments: str, given: bytes = b"", variables: Mapping[str, str] | None = None
     ) -> Said:
         """Run git to its end and return what it said, whether it succeeded or not."""
-        argv = [*_SETTINGS, *arguments]
-        process = spawn(
-            argv,
-            environ={**self._environ, **(variables or {})},
-            folder=self.tree,
-            stdin=subprocess.PIPE,
-        )
-        try:
-            said = finish(process, given, time.monotonic() + self._timeout)
-        except TimedOut:
-            raise Unavailable(
-                f"git {arguments[0]} did not end within {self._timeout:.0f} s"
-            ) from None
-        return said._replace(err=said.err.strip())
+        return self.begin(*arguments, variables=variables).end(given)
 
     def must(
         self, *arguments: str, given: bytes = b"", variables: Mapping[str, str] | None = None
     ) -> bytes:
-        """Run git and return its output; a failure is ``Unavailable``, with git's own last line."""
-        said = self.run(*arguments, given=given, variables=variables)
-        if said.code:
-            last = said.err.splitlines()[-1] if said.err else f"exit status {said.code}"
-            raise Unavailable(f"git {arguments[0]} failed: {last}")
-        return said.out
+        """Run git and return its output; a failure is an error, with git's own last line."""
+        return self.begin(*arguments, variables=variables).must(given)
+
+    def begin(self, *arguments: str, variables: Mapping[str, str] | None = None) -> Running:
+        """Start git and go on; ``end`` of what is returned must be called."""
+        process = self.start(*arguments, variables=variables)
+        return Running(process, arguments[_command(arguments)], self)
+
+    def start(
+        self, *arguments: str, variables: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start git without waiting for its end; ``dibs.git.run.end`` has to follow."""
+        behind = _command(arguments) + 1
+        care = _CARE.get(arguments[behind - 1], ())
+        return spawn(
+            [*_SETTINGS, *arguments[:behind], *care, *arguments[behind:]],
+            environ={**self._environ, **(variables or {})},
+            folder=self.tree,
+            stdin=subprocess.PIPE,
+        )
+
+    def fail(self, command: str, said: Said) -> NoReturn:
+        """Raise what a failure means: no trust in the owner, a git too old, or just git's own words."""
+        if "dubious ownership" in said.err:
+            raise _not_trusted(said.err)
+        if said.code == _USAGE or "is not a git command" in said.err:
+            require_version(self)
+        checked(said, command)
+        raise AssertionError(command)
+
+
+def _command(arguments: Sequence[str]) -> int:
+    """Return the place of git's command; before it only settings stand, each behind ``-c``."""
+    place = 0
+    while arguments[place] == "-c":
+        place += 2
+    return place
+
+
+class UserCalls:
+    """Runs what the user has set up, such as hooks: with the user's settings and surroundings, and shown.
+
+    Only variables by which git would leave this working tree are taken away; ``settings`` come on top.
+    """
+
+    __slots__ = ("_environ", "tree")
+
+    def __init__(self, tree: str, settings: Iterable[tuple[str, str]] = ()) -> None:
+        self.tree = tree
+        self._environ = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("GIT_") or _is_users(name)
+        }
+        self._environ |= configured(settings)
+
+    def run(self, *arguments: str, variables: Mapping[str, str]) -> int:
+        """Run git to its end, its output on our standard error; return its exit status.
+
+        An empty variable is taken away.
+        """
+        environ = {name: value for name, value in {**self._environ, **variables}.items() if value}
+        process = spawn(arguments, environ=environ, folder=self.tree, shown=True)
+        try:
+            return process.wait()
+        finally:
+            end(process)
+
+
+def _is_users(name: str) -> bool:
+    return name in KEPT or name.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TRACE"))
+
+
+def require_version(git: GitCalls, oldest: tuple[int, int] = OLDEST) -> None:
+    """Refuse a git that lacks what Dibs needs."""
+    words = git.run("version").out.decode("utf-8", "replace").split()
+    numbers = [part for word in words[2:3] for part in word.split(".")[:2]]
+    if len(numbers) == len(oldest) and all(part.isdecimal() for part in numbers):
+        if tuple(map(int, numbers)) >= oldest:
+            return
+        needed = ".".join(map(str, oldest))
+        raise Misconfigured(
+            f"git {words[2]} is too old: this needs git {needed} or newer",
+            code="GIT_VERSION",
+            hint="update git",
+        )
+
+
+def _not_trusted(err: str) -> Misconfigured:
+    """Return git's refusal of a repository that somebody else owns, with git's own way out."""
+    lines = [line.strip() for line in err.splitlines()]
+    fix = next((line for line in lines if line.startswith("git config ")), "")
+    first = lines[0].removeprefix("fatal: ") if lines else ""
+    return Misconfigured(
+        f"git does not trust this repository: {printable(first)}",
+        code="REPO_OWNER",
+        hint=f"if you do: {printable(fix)}" if fix else "",
+    )

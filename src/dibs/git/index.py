@@ -1,8 +1,13 @@
 """Git's index, changed under git's own lock; a lock that a killed process of ours left is taken away.
 
-The lock is a second name of a mark that lies beside it. Whoever comes next holds the board's lock, so nobody
-else of ours is at work: a mark that is found then is of a process that was killed. A lock of anybody else is
-never touched.
+The lock is a second name of a mark that lies beside it, and a process of ours keeps its mark flocked for as
+long as it lives. So a mark that nobody keeps is of a process that was killed. A lock of anybody else is never
+touched.
+
+A process of ours may also be stopped while it has the lock. One that has agreed to that (``yields``) writes
+its new index in a folder of its own. Whoever waits too long moves that folder away (``freeze``): from then on
+the stopped one can put nothing in place, whatever it does when it wakes. Then the lock may change hands
+(``set_free``); it stands all the time, so that plain git never gets in between.
 """
 
 from __future__ import annotations
@@ -12,6 +17,11 @@ import os
 import shutil
 import time
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,73 +29,267 @@ if TYPE_CHECKING:
 #: How long one try waits for the index, in seconds.
 PATIENCE = 0.5
 PAUSE = 0.02
+#: After how many seconds a process of ours that has the lock counts as stopped.
+STOPPED = 10.0
 
-_MARK, _COPY = "dibs-lock-", "dibs-index-"
+_MARK, _COPY, _EARLY = "dibs-lock-", "dibs-index-", ".new"
+#: A copy whose owner was stopped, and a mark whose lock may change hands.
+_FROZEN, _FREE = ".frozen", ".free"
+#: How long a process waits for another that is just changing whose the lock is.
+_HAND_PATIENCE = 2.0
 
 
 class Busy(Exception):
     """Somebody else was faster, or has the index; another try may succeed."""
 
 
+class TakenOver(Exception):
+    """This process was stopped for long, and another has git's lock on the index now."""
+
+
 @contextlib.contextmanager
-def index_locked(place: str) -> Iterator[str]:
-    """Hold git's lock in the git directory ``place``; the path given out becomes the index in the end."""
+def index_locked(
+    place: str, patience: float | None = None, *, yields: bool = False
+) -> Iterator[str]:
+    """Hold git's lock in the git directory ``place``; the path given out becomes the index in the end.
+
+    Whoever needs the new index earlier puts it in place with ``settle``, while the lock is still held. With
+    ``yields`` others may take the lock over when this process is stopped; ``settle`` tells.
+    """
     index, lock = os.path.join(place, "index"), os.path.join(place, "index.lock")
-    own = os.path.join(place, f"{_COPY}{os.getpid()}")
-    mark = os.path.join(place, f"{_MARK}{os.getpid()}")
-    held = False
+    name = f"{os.getpid()}-{os.urandom(4).hex()}"
+    copy, mark = os.path.join(place, _COPY + name), os.path.join(place, _MARK + name)
+    own = os.path.join(copy, "index") if yields else copy
+    held, linked, kept = False, False, _keep(mark)
     try:
-        os.close(os.open(mark, os.O_WRONLY | os.O_CREAT, 0o666))
-        _take(mark, lock)
+        if yields:
+            os.mkdir(copy)
+        linked = _take(mark, lock, PATIENCE if patience is None else patience)
         held = True
         with contextlib.suppress(FileNotFoundError):
             shutil.copyfile(index, own)
             shutil.copystat(index, own)  # by its moment git knows which files it must look into
         yield own
-        if os.path.exists(own):
-            os.replace(own, index)
+        settle(place, own)
     finally:
-        with contextlib.suppress(OSError):  # the lock must go in any case
-            os.unlink(own)
+        _remove(copy)
         if held:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(lock)
+            _unlock(place, mark if linked else "", lock)
         with contextlib.suppress(OSError):
             os.unlink(mark)
+        os.close(kept)
 
 
-def _take(mark: str, lock: str) -> None:
-    """Make the lock as a second name of the mark, so that there is no moment at which one tells nothing."""
-    until = time.monotonic() + PATIENCE
+def settle(place: str, own: str) -> bool:
+    """Make the index of ``own``, the path that ``index_locked`` gave out; a second time changes nothing.
+
+    Return whether this process still had the lock.
+    """
+    try:
+        os.replace(own, os.path.join(place, "index"))
+    except FileNotFoundError:
+        return still_has(own)
+    return True
+
+
+def still_has(own: str) -> bool:
+    """Tell whether nobody has taken over the lock that ``own`` was given out for."""
+    return os.path.isdir(os.path.dirname(own))
+
+
+def _remove(copy: str) -> None:
+    """Remove a copy of the index, be it a file or in a folder, and what git left beside it."""
+    if os.path.isdir(copy):
+        shutil.rmtree(copy, ignore_errors=True)
+    for path in (copy, f"{copy}.lock"):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def _unlock(place: str, mark: str, lock: str) -> None:
+    """Take the lock away, unless it has changed hands, which only one that is linked to its mark can."""
+    with contextlib.suppress(OSError), _hand(place):
+        if not mark or os.path.samefile(mark, lock):
+            os.unlink(lock)
+
+
+def _keep(mark: str) -> int:
+    """Make a mark that shows for as long as this process lives that it does."""
+    early = f"{mark}{_EARLY}"
+    file = os.open(early, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    _flocked(file)
+    os.rename(early, mark)  # from now on it is seen, and never without its flock
+    return file
+
+
+def _flocked(file: int) -> bool | None:
+    """Take the flock of a file; None where there is no such thing."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _runs(mark: str) -> bool:
+    """Tell by its number whether the process that made a mark may still be alive."""
+    number = os.path.basename(mark).removeprefix(_MARK).partition("-")[0]
+    try:
+        os.kill(int(number), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _take(mark: str, lock: str, patience: float) -> bool:
+    """Make the lock as a second name of the mark, so that there is no moment at which one tells nothing.
+
+    Return whether it is one; there are file systems on which a file has one name only.
+    """
+    until = time.monotonic() + patience
     while True:
         try:
-            _link(mark, lock)
+            return _link(mark, lock)
         except FileExistsError:
+            if _adopt(mark, lock):
+                return True
             if time.monotonic() >= until:
-                raise Busy(f"git's index is locked by another process ({lock})") from None
+                raise Busy(_who_has(lock)) from None
             time.sleep(PAUSE)
-        else:
-            return
 
 
-def _link(mark: str, lock: str) -> None:
+def _who_has(lock: str) -> str:
+    try:
+        age = max(0.0, time.time() - os.stat(lock, follow_symlinks=False).st_mtime)
+    except OSError:
+        age = 0.0
+    return f"git's index is locked by another process ({lock}, {age:.0f} s old)"
+
+
+def _link(mark: str, lock: str) -> bool:
     try:
         os.link(mark, lock)
     except FileExistsError:
         raise
     except OSError:  # a file system on which a file has one name
         os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        return False
+    return True
+
+
+def freeze(place: str, after: float | None = None) -> bool:
+    """Wait for a process of ours that has the lock; if it seems to be stopped, take its new index from it.
+
+    Return whether that was done. What the process is about to do besides, the caller must prevent, and then
+    ``set_free`` the lock.
+    """
+    limit = STOPPED if after is None else after
+    while True:
+        mark = _yielding(place)
+        if not mark:
+            return False
+        with contextlib.suppress(OSError):
+            # Linking the mark to the lock was the last change of its inode.
+            if time.time() - os.stat(mark).st_ctime >= limit:
+                with contextlib.suppress(FileNotFoundError):
+                    os.rename(_copy_of(mark), _copy_of(mark) + _FROZEN)
+                return True
+        time.sleep(PAUSE)
+
+
+def set_free(place: str) -> None:
+    """Let the lock of a process that ``freeze`` has stopped change hands; until then it stands."""
+    mark = _yielding(place)
+    if mark and os.path.isdir(_copy_of(mark) + _FROZEN):
+        with contextlib.suppress(OSError):
+            os.rename(mark, mark + _FREE)
+
+
+def _yielding(place: str) -> str:
+    """Return the mark of the process of ours that has the lock and has agreed to give it up."""
+    if fcntl is None:
+        return ""
+    for name in _marks(place):
+        mark = os.path.join(place, name)
+        copy = _copy_of(mark)
+        with contextlib.suppress(OSError):
+            folder = os.path.isdir(copy) or os.path.isdir(copy + _FROZEN)
+            free = name.endswith(_FREE)
+            if folder and not free and os.path.samefile(mark, os.path.join(place, "index.lock")):
+                return "" if _cleared(place, name) else mark
+    return ""
+
+
+def _adopt(mark: str, lock: str) -> bool:
+    """Make a lock that was set free our own, in one step."""
+    place = os.path.dirname(lock)
+    for name in _marks(place):
+        free = os.path.join(place, name)
+        if name.endswith(_FREE):
+            with contextlib.suppress(OSError), _hand(place):
+                if os.path.samefile(free, lock):
+                    os.link(mark, f"{mark}{_EARLY}")
+                    os.rename(f"{mark}{_EARLY}", lock)
+                    os.unlink(free)
+                    _remove(_copy_of(free) + _FROZEN)
+                    return True
+    return False
+
+
+@contextlib.contextmanager
+def _hand(place: str) -> Iterator[None]:
+    """Be the only one who changes whose the lock is; one that is stopped just then holds nobody up."""
+    if fcntl is None:
+        yield
+        return
+    file = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        give_up = time.monotonic() + _HAND_PATIENCE
+        while _flocked(file) is False and time.monotonic() < give_up:
+            time.sleep(PAUSE / 20)
+        yield
+    finally:
+        os.close(file)
+
+
+def _marks(place: str) -> list[str]:
+    names = os.listdir(place)
+    return [name for name in names if name.startswith(_MARK) and not name.endswith(_EARLY)]
+
+
+def _copy_of(mark: str) -> str:
+    """Return where the owner of a mark has its copy of the index."""
+    place, name = os.path.split(mark.removesuffix(_FREE))
+    return os.path.join(place, _COPY + name.removeprefix(_MARK))
 
 
 def clear_up(place: str) -> bool:
-    """Take away what a killed process of ours left; tell whether there was one that had the lock."""
-    left = [name for name in os.listdir(place) if name.startswith((_MARK, _COPY))]
-    lock = os.path.join(place, "index.lock")
-    for name in left:
-        path = os.path.join(place, name)
+    """Take away what killed processes of ours left; tell whether there was one that had the lock."""
+    return sum(_cleared(place, name) for name in _marks(place)) > 0
+
+
+def _cleared(place: str, name: str) -> bool:
+    """Take away what one killed process left; its mark stays flocked, so that nobody else does the same."""
+    mark, lock = os.path.join(place, name), os.path.join(place, "index.lock")
+    try:
+        file = os.open(mark, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        alone = _flocked(file)
+        if alone is False or (alone is None and _runs(mark)):
+            return False
+        _unlock(place, mark, lock)
+        for copy in (_copy_of(mark), _copy_of(mark) + _FROZEN):
+            _remove(copy)
         with contextlib.suppress(OSError):
-            if name.startswith(_MARK) and os.path.samefile(path, lock):
-                os.unlink(lock)
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-    return any(name.startswith(_MARK) for name in left)
+            os.unlink(mark)
+    finally:
+        os.close(file)
+    return True

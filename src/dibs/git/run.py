@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PROTOCOLS = "file:git:http:https:ssh"
 
 # Of the variables that git reads, these only say how to reach a remote.
-_KEPT = frozenset(
+KEPT = frozenset(
     (
         "GIT_SSH",
         "GIT_SSH_COMMAND",
@@ -67,14 +67,19 @@ def spawn(
     folder: str,
     stdin: int = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
+    shown: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Start git with ``argv`` behind its name, in a group of processes of its own."""
+    """Start git with ``argv`` behind its name, in a group of processes of its own.
+
+    What it says comes back through pipes; with ``shown`` it goes to our standard error instead.
+    """
+    out = 2 if shown else subprocess.PIPE
     try:
         return subprocess.Popen(  # noqa: S603 - an argument list, never a shell
             ["git", *argv],  # noqa: S607 - which git it is, is the user's choice
             stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=out,
+            stderr=out,
             env=environ,
             cwd=folder,
             start_new_session=True,
@@ -119,7 +124,7 @@ def environment(
     kept = {
         name: value
         for name, value in environ.items()
-        if not name.startswith("GIT_") or name in _KEPT
+        if not name.startswith("GIT_") or name in KEPT
     }
     kept.update(
         LC_ALL="C",
@@ -133,9 +138,14 @@ def environment(
     if "GIT_SSH" not in kept:
         seconds = max(1, int(wait))
         kept.setdefault("GIT_SSH_COMMAND", f"ssh -o BatchMode=yes -o ConnectTimeout={seconds}")
+    return kept | configured(settings)
+
+
+def configured(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the variables that hand settings to git; a name among them may hold any character."""
     pairs = list(settings)
-    kept["GIT_CONFIG_COUNT"] = str(len(pairs))
+    variables = {"GIT_CONFIG_COUNT": str(len(pairs))}
     for place, (name, value) in enumerate(pairs):
-        kept[f"GIT_CONFIG_KEY_{place}"] = name
-        kept[f"GIT_CONFIG_VALUE_{place}"] = value
-    return kept
+        variables[f"GIT_CONFIG_KEY_{place}"] = name
+        variables[f"GIT_CONFIG_VALUE_{place}"] = value
+    return variables

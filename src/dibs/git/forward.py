@@ -1,0 +1,244 @@
+"""Bringing a clean working tree from one commit to another, so that it can be cut off and done again.
+
+``git checkout`` empties a file before it writes it: whoever is killed meanwhile leaves a file of which nobody
+can say whose it is. Here every file is made beside the tree and renamed into place, so at each moment a path
+holds its old content, its new content, or what somebody wrote there; only the first is ever replaced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import stat
+
+from dibs.errors import Unavailable
+from dibs.git.index import Busy, clear_up, index_locked, settle
+from dibs.git.trees import ABSENT, differences, index_info
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dibs.git.calls import GitCalls
+    from dibs.git.trees import TreeChange
+
+#: How long the index of somebody else's git is waited for, in seconds.
+PATIENCE = 10.0
+_LINKED = "160000"
+_SCRATCH = "dibs-forward-"
+
+
+def reach(step: str) -> None:
+    """Be at a boundary; tests cut off here."""
+
+
+def in_the_way(tree: str, changes: Sequence[TreeChange]) -> list[str]:
+    """Return what lies untracked at paths that would be made anew; it is never overwritten."""
+    going = {change.path for change in changes if change.new_mode == ABSENT}
+    found: dict[str, None] = {}
+    for change in changes:
+        if change.old_mode != ABSENT or change.new_mode == ABSENT:
+            continue
+        for path in _upwards(change.path):
+            place = os.path.join(tree, path)
+            if not os.path.lexists(place) or path in going:
+                continue
+            if not _is_folder(place):
+                found[path] = None
+            elif path == change.path:
+                found |= dict.fromkeys(_kept_inside(tree, path, going))
+    return list(found)
+
+
+def _upwards(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[: place + 1]) for place in range(len(parts))]
+
+
+def _kept_inside(tree: str, folder: str, going: set[str]) -> list[str]:
+    """Return the files of a folder that do not go away when it becomes a file."""
+    found = []
+    for place, _, names in os.walk(os.path.join(tree, folder)):
+        inner = [os.path.relpath(os.path.join(place, name), tree) for name in names]
+        found += [path for path in inner if path not in going]
+    return found
+
+
+def bring_forward(git: GitCalls, git_dir: str, old: str, new: str) -> list[str]:
+    """Bring index and files from the commit ``old`` to ``new``; return what somebody has changed since.
+
+    A path that holds neither its old nor its new content stays as it is. Safe to repeat after a kill.
+    """
+    clear_up(git_dir)
+    try:
+        with index_locked(git_dir, PATIENCE) as index:
+            return move_forward(git, git_dir, old, new, index)
+    except Busy as busy:
+        raise Unavailable(
+            f"{busy}; the files are not up to date yet",
+            code="GIT_LOCKED",
+            hint="let the other git command end; if none runs, a killed one left that file",
+        ) from None
+
+
+def move_forward(git: GitCalls, git_dir: str, old: str, new: str, index: str) -> list[str]:
+    """Do so while git's lock is held; ``index`` is the copy that ``index_locked`` gave out."""
+    if git.run("config", "--type=bool", "core.sparseCheckout").out.strip() == b"true":
+        own = {"GIT_INDEX_FILE": index}  # git knows which files are wanted
+        git.must("read-tree", "-m", "-u", "--end-of-options", old, new, variables=own)
+        left = []
+    else:
+        with _scratch(git_dir) as scratch:
+            left = _move(git, differences(git, old, new), (old, new), index, scratch)
+    settle(git_dir, index)
+    return left
+
+
+@contextlib.contextmanager
+def _scratch(git_dir: str) -> Iterator[str]:
+    """Make a folder for new files; whoever has the index's lock is the only one that has any."""
+    for name in os.listdir(git_dir):
+        if name.startswith(_SCRATCH):  # of a process that was killed
+            shutil.rmtree(os.path.join(git_dir, name), ignore_errors=True)
+    place = os.path.join(git_dir, f"{_SCRATCH}{os.getpid()}")
+    os.mkdir(place, 0o700)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _move(
+    git: GitCalls, changes: Sequence[TreeChange], ends: tuple[str, str], index: str, scratch: str
+) -> list[str]:
+    old, new = ends
+    staged = _staged(git, old, changes, index)
+    files = [change for change in changes if _LINKED not in (change.old_mode, change.new_mode)]
+    mine = _untouched(git, files, scratch)
+    made = os.path.join(scratch, "files")
+    _make(git, new, [change for change in mine if change.new_mode != ABSENT], scratch, made)
+    reach("forward-made")
+    left = {change.path for change in files} - {change.path for change in mine}
+    # What goes makes room first: a folder may become a file, and a file a folder.
+    for change in sorted(mine, key=lambda change: (change.new_mode != ABSENT, change.path)):
+        place = os.path.join(git.tree, change.path)
+        if change.new_mode == ABSENT:
+            _remove(git.tree, place)
+        elif not _put(git.tree, os.path.join(made, change.path), change.path):
+            left.add(change.path)
+        reach("forward-file")
+    _update(git, [change for change in changes if change.path not in staged], index)
+    reach("forward-index")
+    return sorted(left | staged)
+
+
+def _staged(git: GitCalls, old: str, changes: Sequence[TreeChange], index: str) -> set[str]:
+    """Return the paths at which somebody has staged something that is neither old nor new."""
+    out = git.must(
+        "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev",
+        "--end-of-options", old, variables={"GIT_INDEX_FILE": index},
+    )  # fmt: skip
+    fields = os.fsdecode(out).split("\0")
+    now = {
+        path: about.split(" ")[1::2] for about, path in zip(fields[::2], fields[1::2], strict=False)
+    }
+    wanted = {change.path: [change.new_mode, change.new_oid] for change in changes}
+    return {path for path in now.keys() & wanted.keys() if now[path] != wanted[path]}
+
+
+def _untouched(git: GitCalls, changes: Sequence[TreeChange], scratch: str) -> list[TreeChange]:
+    """Return the changes whose paths hold their old content or none, or have the new one already."""
+    before = [_turned(change) for change in changes if change.old_mode != ABSENT]
+    after = [change for change in changes if change.new_mode != ABSENT]
+    not_old = _unequal(git, before, os.path.join(scratch, "old-index"))
+    not_new = _unequal(git, after, os.path.join(scratch, "new-index"))
+    mine = []
+    for change in changes:
+        there = os.path.lexists(os.path.join(git.tree, change.path))
+        was = change.path not in not_old if change.old_mode != ABSENT else False
+        fits = change.path not in not_new if change.new_mode != ABSENT else False
+        folder = there and _is_folder(os.path.join(git.tree, change.path))
+        if was or fits or not there or (folder and change.old_mode == ABSENT):
+            mine.append(change)
+    return mine
+
+
+def _turned(change: TreeChange) -> TreeChange:
+    path, old_mode, new_mode, old_oid, new_oid = change
+    return type(change)(path, new_mode, old_mode, new_oid, old_oid)
+
+
+def _unequal(git: GitCalls, entries: Sequence[TreeChange], index: str) -> set[str]:
+    """Return the paths that do not hold on disk what an index of just these entries says."""
+    own = {"GIT_INDEX_FILE": index}
+    git.must("update-index", "-z", "--index-info", given=index_info(entries), variables=own)
+    git.run("update-index", "-q", "--refresh", variables=own)
+    out = git.must("diff-files", "-z", "--name-only", variables=own)
+    return {os.fsdecode(path) for path in out.split(b"\0") if path}
+
+
+def _make(git: GitCalls, new: str, wanted: Sequence[TreeChange], scratch: str, made: str) -> None:
+    """Write the new files into ``made``, as git writes them into a working tree of ``new``.
+
+    There git finds the attributes of the new commit, which say how files are written, and no others.
+    """
+    os.mkdir(made)
+    own = {"GIT_INDEX_FILE": os.path.join(scratch, "index"), "GIT_WORK_TREE": made}
+    git.must("read-tree", "--end-of-options", new, variables=own)
+    git.must(
+        "checkout-index", "--force", "-z", "--stdin",
+        given=b"".join(os.fsencode(change.path) + b"\0" for change in wanted), variables=own,
+    )  # fmt: skip
+
+
+def _remove(tree: str, place: str) -> None:
+    """Take a file away, and the folders above it that are empty by that."""
+    if not os.path.lexists(place) or _is_folder(place):
+        return
+    os.unlink(place)
+    above = os.path.dirname(place)
+    with contextlib.suppress(OSError):
+        while above != tree:
+            os.rmdir(above)
+            above = os.path.dirname(above)
+
+
+def _put(tree: str, source: str, path: str) -> bool:
+    """Move a finished file to its place; tell whether the place was free for it."""
+    for above in _upwards(path)[:-1]:
+        folder = os.path.join(tree, above)
+        if not os.path.lexists(folder):
+            os.mkdir(folder)
+        elif not _is_folder(folder):  # a link could lead out of the tree
+            return False
+    place = os.path.join(tree, path)
+    if _is_folder(place):
+        try:
+            os.rmdir(place)
+        except OSError:
+            return False
+    try:
+        os.replace(source, place)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        beside = f"{place}.dibs-{os.getpid()}"
+        shutil.copy2(source, beside, follow_symlinks=False)
+        os.replace(beside, place)
+    return True
+
+
+def _is_folder(place: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(place).st_mode)
+    except OSError:
+        return False
+
+
+def _update(git: GitCalls, changes: Iterable[TreeChange], index: str) -> None:
+    """Bring the entries of these paths to their new side, and no others."""
+    own = {"GIT_INDEX_FILE": index}
+    git.must("update-index", "-z", "--index-info", given=index_info(changes), variables=own)
+    git.run("update-index", "-q", "--refresh", variables=own)

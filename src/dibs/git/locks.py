@@ -1,0 +1,160 @@
+"""Locks of git: waiting for one that somebody holds, and putting aside one that nobody can hold any more.
+
+Git makes ``NAME.lock`` beside a file and takes it away at the end; a killed git leaves it for ever. Who made
+a lock is written nowhere, so a lock counts as left only when it is old, nobody on this machine has it open,
+and no git is at work in the repository. It is put aside, not deleted. On systems other than Linux none is.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dibs.git.run import Said
+
+#: How old a lock must be to count as left, in seconds.
+AGE = 60.0
+#: How long one call waits for a lock of somebody else, in seconds.
+PATIENCE = 3.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.3
+_ENDING = ".lock"
+_ASIDE = ".dibs-stale-"
+_PROCESSES = "/proc"
+#: Folders of a git directory in which no lock stands for the state of the repository.
+_WITHOUT_LOCKS = frozenset(("objects", "hooks", "dibs", "lfs", "logs", "modules"))
+
+
+class StaleLock(Record):
+    """A lock that a process left behind."""
+
+    path: str
+    #: How many seconds ago it was made.
+    age: float
+
+
+def is_locked(said: Said) -> bool:
+    """Tell whether a call failed because somebody else has a lock."""
+    return bool(said.code) and _ENDING in said.err and "File exists" in said.err
+
+
+def retrying(call: Callable[[], Said], *, patience: float = PATIENCE) -> Said:
+    """Call git again while somebody else has a lock; return what it said last."""
+    until, pause = time.monotonic() + patience, _FIRST_PAUSE
+    while True:
+        said = call()
+        if not is_locked(said) or time.monotonic() + pause > until:
+            return said
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def find_stale(common: str, *, now: float | None = None) -> list[StaleLock]:
+    """Return the locks in a git directory, and in those of its worktrees, that nobody can hold any more."""
+    moment = time.time() if now is None else now
+    old = [lock for lock in _locks(common, moment) if lock.age >= AGE and _is_ours(lock.path)]
+    if not old or _is_at_work(common, {lock.path for lock in old}):
+        return []
+    return old
+
+
+def put_aside(lock: StaleLock) -> str:
+    """Give a stale lock another name, if it is still the same; return that name, empty if it is not."""
+    try:
+        status = os.lstat(lock.path)
+        if time.time() - status.st_mtime < AGE:
+            return ""
+        aside = f"{lock.path}{_ASIDE}{int(status.st_mtime)}"
+        os.rename(lock.path, aside)
+    except OSError:
+        return ""
+    return aside
+
+
+def _locks(common: str, now: float) -> Iterator[StaleLock]:
+    for folder, folders, names in os.walk(common):
+        if folder == common:
+            folders[:] = [name for name in folders if name not in _WITHOUT_LOCKS]
+        for name in names:
+            if name.endswith(_ENDING):
+                path = os.path.join(folder, name)
+                try:
+                    yield StaleLock(path, now - os.lstat(path).st_mtime)
+                except FileNotFoundError:
+                    continue
+
+
+def _is_ours(path: str) -> bool:
+    """Tell whether we can see the processes that may hold a lock: those of our own user."""
+    me = os.geteuid() if hasattr(os, "geteuid") else -1
+    try:
+        return me in {0, os.lstat(path).st_uid}
+    except OSError:
+        return False
+
+
+def _is_at_work(common: str, locks: set[str]) -> bool:
+    """Tell whether a process may still hold one of the locks; where that cannot be seen, it may."""
+    try:
+        numbers = [name for name in os.listdir(_PROCESSES) if name.isdecimal()]
+    except OSError:
+        return True
+    places = tuple(os.path.join(place, "") for place in _places(common))
+    own = str(os.getpid())
+    return any(_may_hold(number, places, locks) for number in numbers if number != own)
+
+
+def _places(common: str) -> list[str]:
+    """Return the git directory and the working trees of a repository."""
+    found = [common]
+    if os.path.basename(common) == ".git":
+        found.append(os.path.dirname(common))
+    linked = os.path.join(common, "worktrees")
+    for name in os.listdir(linked) if os.path.isdir(linked) else ():
+        try:
+            with open(os.path.join(linked, name, "gitdir"), "rb") as file:
+                pointer = os.fsdecode(file.read().strip())
+        except OSError:
+            continue
+        found.append(os.path.dirname(os.path.join(linked, name, pointer)))
+    return [os.path.realpath(place) for place in found]
+
+
+def _may_hold(number: str, places: tuple[str, ...], locks: set[str]) -> bool:
+    base = os.path.join(_PROCESSES, number)
+    try:
+        if locks.intersection(_open_files(base)):
+            return True
+        with open(os.path.join(base, "comm"), "rb") as file:
+            if not file.read().startswith(b"git"):
+                return False
+        with open(os.path.join(base, "cmdline"), "rb") as file:
+            words = os.fsdecode(file.read()).split("\0")
+        here = os.path.join(os.readlink(os.path.join(base, "cwd")), "")
+    except PermissionError:
+        return _is_git_of_others(base)
+    except OSError:
+        return False  # it has ended
+    return here.startswith(places) or any(place[:-1] in word for place in places for word in words)
+
+
+def _is_git_of_others(base: str) -> bool:
+    try:
+        with open(os.path.join(base, "comm"), "rb") as file:
+            return file.read().startswith(b"git")
+    except OSError:
+        return False
+
+
+def _open_files(base: str) -> Iterator[str]:
+    folder = os.path.join(base, "fd")
+    for name in os.listdir(folder):
+        try:
+            yield os.readlink(os.path.join(folder, name))
+        except FileNotFoundError:
+            continue

@@ -1,0 +1,164 @@
+"""What merging two commits would give: ``git merge-tree``, many merges in one process.
+
+Nothing is checked out and no branch moves. Conflicts are told with the paths as both sides know them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from dibs.core.forecasts import Clash
+from dibs.core.hunks import conflicting
+from dibs.core.values import Record
+from dibs.git.scratch import QUICK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dibs.core.hunks import Hunk
+    from dibs.git.calls import GitCalls
+    from dibs.git.scratch import Scratch
+
+#: Files with more bytes are not searched for the lines that conflict.
+LONGEST = 1 << 20
+#: How many merges one process is given, so that it ends in time.
+BATCH = 100
+
+_REASON = re.compile(r"CONFLICT \(([^)]*)\)")
+_BINARY = "CONFLICT (binary)"
+_FILES = ("100644", "100755")
+
+
+class Stage(Record):
+    """One side of a path that conflicts: 1 is the common base, 2 the first commit, 3 the second."""
+
+    mode: str
+    oid: str
+    number: int
+
+
+class Message(Record):
+    """What git has to say about some paths."""
+
+    paths: tuple[str, ...]
+    kind: str
+    text: str
+
+
+class Merged(Record):
+    """The outcome of one merge."""
+
+    clean: bool
+    #: The merged files, with marks where they conflict.
+    tree: str
+    stages: dict[str, dict[int, Stage]]
+    messages: tuple[Message, ...]
+
+
+class Merger:
+    """Merges pairs of commits whose objects ``scratch`` has, or that the repository has."""
+
+    def __init__(self, git: GitCalls, scratch: Scratch) -> None:
+        self._git = git
+        self._scratch = scratch
+
+    def merge(self, pairs: Sequence[tuple[str, str]]) -> list[Merged]:
+        """Merge pairs of commits, given by their names as objects; those of a pair have a common ancestor."""
+        found: list[Merged] = []
+        for start in range(0, len(pairs), BATCH):
+            given = "".join(f"{one} {other}\n" for one, other in pairs[start : start + BATCH])
+            said = self._git.must(
+                *QUICK, "merge-tree", "--write-tree", "--messages", "-z", "--stdin",
+                given=given.encode(), variables=self._scratch.variables,
+            )  # fmt: skip
+            words = iter(said.split(b"\0")[:-1])
+            found += [_merged(word, words) for word in words]
+        return found
+
+    def clashes(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[Clash, ...]]:
+        """Return for each pair the paths at which it conflicts, with the kind and the lines of both sides."""
+        merged = self.merge(pairs)
+        return [self._clashes(*pair, outcome) for pair, outcome in zip(pairs, merged, strict=True)]
+
+    def _clashes(self, one: str, other: str, merged: Merged) -> tuple[Clash, ...]:
+        if merged.clean:
+            return ()
+        plain = re.compile(f"~(?:{one}|{other})(?:_[0-9]+)?$")
+        found: dict[str, Clash] = {}
+        for path, sides in merged.stages.items():
+            kind, note = _reason(path, sides, merged.messages)
+            shown = plain.sub("", path)
+            hunks: tuple[Hunk, ...] = ()
+            if kind not in {"binary", "modify/delete"}:
+                hunks = self._hunks(merged.tree, path, sides, one, other)
+            if shown not in found or hunks:
+                found[shown] = Clash(shown, kind, _named(note, one, other), hunks)
+        if not found:  # git tells of a conflict that leaves no path in two states
+            for message in merged.messages:
+                if message.kind.startswith("CONFLICT"):
+                    path = plain.sub("", message.paths[0]) if message.paths else ""
+                    note = _named(message.text, one, other)
+                    found[path] = Clash(path, _kind(message), note, ())
+        return tuple(found[path] for path in sorted(found))
+
+    def _hunks(
+        self, tree: str, path: str, sides: dict[int, Stage], one: str, other: str
+    ) -> tuple[Hunk, ...]:
+        """Return the lines that conflict, where both sides are files with lines."""
+        ours, theirs = sides.get(2), sides.get(3)
+        if ours is None or theirs is None or not {ours.mode, theirs.mode} <= set(_FILES):
+            return ()
+        texts = []
+        whole = self._scratch.within(tree, path, len(tree) // 2)
+        if whole.mode not in _FILES:
+            return ()
+        for oid in (whole.oid, ours.oid, theirs.oid):
+            found = self._scratch.read(oid)
+            if found is None or found[0] != "blob" or len(found[1]) > LONGEST:
+                return ()
+            texts.append(found[1])
+        merged, mine, yours = texts
+        return conflicting(merged, mine, yours, (one.encode(), other.encode()))
+
+
+def _merged(first: bytes, words: Iterator[bytes]) -> Merged:
+    """Read one outcome; ``first`` is its first word."""
+    tree = next(words).decode()
+    stages: dict[str, dict[int, Stage]] = {}
+    while line := next(words):
+        about, _, path = line.partition(b"\t")
+        mode, oid, number = about.decode().split()
+        stages.setdefault(os.fsdecode(path), {})[int(number)] = Stage(mode, oid, int(number))
+    messages = []
+    # What ends the messages is nothing, or advice about submodules.
+    while (count := next(words)).isdigit():
+        paths = tuple(os.fsdecode(next(words)) for _ in range(int(count)))
+        kind, text = (next(words).decode("utf-8", "replace") for _ in range(2))
+        messages.append(Message(paths, kind, text.rstrip("\n")))
+    return Merged(first == b"1", tree, stages, tuple(messages))
+
+
+def _reason(path: str, sides: dict[int, Stage], messages: Iterable[Message]) -> tuple[str, str]:
+    """Return the kind of a conflict at a path, and git's words for it."""
+    about = [m for m in messages if path in m.paths and m.kind.startswith("CONFLICT")]
+    about.sort(key=lambda message: message.paths[0] != path)
+    for message in about:
+        if message.kind == _BINARY:
+            return "binary", message.text
+    if about:
+        return _kind(about[0]), about[0].text
+    return ("modify/delete" if len(sides) == 2 and 1 in sides else "conflict"), ""  # noqa: PLR2004
+
+
+def _kind(message: Message) -> str:
+    """Return the narrowest word that git has for a conflict."""
+    found = _REASON.search(message.text) or _REASON.search(message.kind)
+    word = found.group(1) if found else "conflict"
+    return "submodule" if word.startswith("submodule") else word
+
+
+def _named(text: str, one: str, other: str) -> str:
+    """Return git's words with the sides called by what they are to the reader."""
+    return text.replace(one, "the first").replace(other, "the second")

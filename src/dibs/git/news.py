@@ -1,0 +1,96 @@
+"""What an update of a branch brings: the commits that no other ref has, and what each of them changes."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.values import Record
+from dibs.errors import Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dibs.git.calls import GitCalls
+
+#: How many new commits of one update are looked at.
+MOST = 5_000
+#: What a hook is told of the repository, which a git process inside of it has to be told again.
+PLACE_VARIABLES = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH",
+)  # fmt: skip
+
+#: Refs whose commits are not new. Tags count: a branch that starts at one brings nothing.
+KNOWN = ("--branches", "--remotes", "--tags", "--glob=refs/salvage/*")
+
+
+class PathChange(Record):
+    """One path of a commit, and what it has become: mode and object, empty for a deleted one."""
+
+    path: str
+    after: str
+
+
+class NewCommit(Record):
+    """A commit with what it changes; of a merge, what differs from all that it merges."""
+
+    oid: str
+    changes: tuple[PathChange, ...]
+
+
+def is_nothing(oid: str) -> bool:
+    """Tell the name that git gives to no object at all."""
+    return not oid.strip("0")
+
+
+def current(git: GitCalls, ref: str) -> str:
+    """Return what ``ref`` holds now, empty if it is not there."""
+    said = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    return "" if said.code else said.out.decode().strip()
+
+
+def new_commits(
+    git: GitCalls, tip: str, beyond: Sequence[str] = (), *, known: Sequence[str] = KNOWN
+) -> list[NewCommit]:
+    """Return what ``tip`` has and neither the refs ``known`` nor the commits ``beyond`` have."""
+    wanted = [tip, *(f"^{oid}" for oid in beyond if oid and not is_nothing(oid))]
+    given = "".join(f"{line}\n" for line in wanted).encode()
+    limit = f"--max-count={MOST + 1}"
+    argv = ("rev-list", limit, "--ignore-missing", "--stdin")
+    out = git.must(*argv, *(("--not", *known) if known else ()), given=given)
+    oids = out.decode().split()
+    if not oids:  # a tip that is not there would look as if it brought nothing
+        git.must("cat-file", "-e", tip)
+    if len(oids) > MOST:
+        raise Unavailable(
+            f"{tip[:12]} brings more than {MOST} commits at once, too many to look at",
+            code="TOO_MANY_COMMITS",
+            hint="fetch or push them in parts",
+        )
+    return list(_changes(git, oids)) if oids else []
+
+
+def _changes(git: GitCalls, oids: Iterable[str]) -> Iterator[NewCommit]:
+    """Read what each commit changes: one process for all."""
+    given = "".join(f"{oid}\n" for oid in oids).encode()
+    out = git.must(
+        "diff-tree", "--stdin", "--root", "-r", "-c", "-z", "--raw", "--no-renames", "--always",
+        "--no-abbrev", "--format=%x00%H", given=given,
+    )  # fmt: skip
+    commit, found = "", list[PathChange]()
+    words = iter(out.split(b"\0"))
+    for word in words:
+        meta = word.lstrip(b"\n")
+        if meta.startswith(b":"):
+            parts = meta.lstrip(b":").split(b" ")
+            count = len(parts) // 2  # modes, objects and a letter for each side
+            mode, oid = parts[count - 1].decode(), parts[2 * count - 1].decode()
+            after = "" if is_nothing(oid) else f"{mode} {oid}"
+            found.append(PathChange(os.fsdecode(next(words)), after))
+        elif meta:
+            if commit:
+                yield NewCommit(commit, tuple(found))
+            commit, found = meta.decode().strip(), []
+    if commit:
+        yield NewCommit(commit, tuple(found))

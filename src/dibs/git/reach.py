@@ -1,0 +1,75 @@
+"""Which commits would be hard to find again: reached from no other branch, or only from a log of git's."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.git.calls import GitCalls
+
+_STASH = "refs/stash"
+
+
+def unmerged(git: GitCalls, commit: str, branch: str) -> int:
+    """Count the commits of ``commit`` that no branch but ``branch`` has, here or as fetched."""
+    own = (f"--exclude={branch}",) if branch else ()
+    return _count(git, commit, "--not", *own, "--branches", "--remotes")
+
+
+def unpushed(git: GitCalls, commit: str) -> int:
+    """Count the commits of ``commit`` that no remote is known to have; 0 where there is no remote."""
+    if not git.must("for-each-ref", "--count=1", "--format=%(refname)", "refs/remotes"):
+        return 0
+    return _count(git, commit, "--not", "--remotes")
+
+
+def unnamed(git: GitCalls, commit: str) -> int:
+    """Count the commits of ``commit`` that no ref reaches at all."""
+    return _count(git, commit, "--not", "--glob=refs/*")
+
+
+def _count(git: GitCalls, *which: str) -> int:
+    return int(git.must("rev-list", "--count", *which))
+
+
+def is_in(git: GitCalls, commit: str, other: str) -> bool:
+    """Tell whether ``other`` holds all of ``commit``."""
+    return git.run("merge-base", "--is-ancestor", "--end-of-options", commit, other).code == 0
+
+
+def stashes(git: GitCalls, branch: str) -> list[str]:
+    """Return the stashed commits that were made on ``branch``, the newest first."""
+    begins = (f"WIP on {branch}: ", f"On {branch}: ")
+    logged = _log(git, _STASH, "%H %gs")
+    return [
+        line[:64].split(" ", 1)[0] for line in logged if line.partition(" ")[2].startswith(begins)
+    ]
+
+
+def left_behind(git: GitCalls, ref: str) -> list[str]:
+    """Return commits that were made here without a branch, and that only the log of HEAD still names."""
+    with_branch = set(_log(git, ref, "%H")) if ref else set()
+    seen = [oid for oid in dict.fromkeys(_log(git, "HEAD", "%H")) if oid not in with_branch]
+    return _without_ref(git, seen)
+
+
+def _without_ref(git: GitCalls, commits: Iterable[str]) -> list[str]:
+    given = "".join(f"{commit}\n" for commit in commits)
+    if not given:
+        return []
+    listed = git.must(
+        "rev-list", "--ignore-missing", "--stdin", "--not", "--glob=refs/*", given=given.encode()
+    )
+    lost = set(listed.decode().split())
+    return [commit for commit in given.split() if commit in lost]
+
+
+def _log(git: GitCalls, ref: str, shape: str) -> list[str]:
+    """Return a line for each entry in the log of a ref; none where there is no log."""
+    # Plain rev-list knows the commits of a log, but not what the log says.
+    said = git.run(
+        "log", "--walk-reflogs", "--no-show-signature", "--no-notes", "--no-color", "--no-patch",
+        f"--format={shape}", "--end-of-options", ref, "--",
+    )  # fmt: skip
+    return [] if said.code else said.out.decode("utf-8", "replace").splitlines()

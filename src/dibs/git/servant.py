@@ -1,0 +1,99 @@
+"""A git process that answers many questions: starting git costs more than most of its answers do."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+from dibs.errors import Unavailable
+from dibs.git.run import end
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping
+
+    from dibs.git.calls import GitCalls
+
+_CHUNK = 1 << 16
+
+
+class Servant:
+    """One git process that reads questions and writes answers, one after the other.
+
+    A question is written only when the answer to the one before has been read, so neither side can wait for
+    the other for ever. It starts at the first question.
+    """
+
+    __slots__ = ("_arguments", "_buffer", "_deadline", "_git", "_process", "_variables")
+
+    def __init__(
+        self, git: GitCalls, *arguments: str, variables: Mapping[str, str] | None = None
+    ) -> None:
+        self._git = git
+        self._arguments = arguments
+        self._variables = variables
+        self._process: subprocess.Popen[bytes] | None = None
+        self._buffer = b""
+        self._deadline = 0.0
+
+    def ask(self, question: bytes) -> None:
+        """Put a question; its answer has to be read to its end before the next."""
+        if self._process is None:
+            self._process = self._git.start(*self._arguments, variables=self._variables)
+        assert self._process.stdin is not None
+        self._deadline = time.monotonic() + self._git.timeout
+        try:
+            self._process.stdin.write(question)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._failed() from None
+
+    def until(self, mark: bytes) -> bytes:
+        """Return what comes next, up to ``mark``, and without it."""
+        while (at := self._buffer.find(mark)) < 0:
+            self._read()
+        found, self._buffer = self._buffer[:at], self._buffer[at + len(mark) :]
+        return found
+
+    def exactly(self, count: int) -> bytes:
+        """Return the next ``count`` bytes."""
+        while len(self._buffer) < count:
+            self._read()
+        found, self._buffer = self._buffer[:count], self._buffer[count:]
+        return found
+
+    def _read(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        handle = self._process.stdout.fileno()
+        if not select.select([handle], [], [], max(0.0, self._deadline - time.monotonic()))[0]:
+            self.close()
+            raise Unavailable(f"git {self._name} did not answer within {self._git.timeout:.0f} s")
+        chunk = os.read(handle, _CHUNK)
+        if not chunk:
+            raise self._failed()
+        self._buffer += chunk
+
+    @property
+    def _name(self) -> str:
+        return next(
+            word for word in self._arguments if not word.startswith("-") and "=" not in word
+        )
+
+    def _failed(self) -> Unavailable:
+        """Return why the process ended; the next question starts another."""
+        process = self._process
+        assert process is not None
+        assert process.stderr is not None
+        said = process.stderr.read().decode("utf-8", "replace").strip()
+        self.close()
+        last = said.splitlines()[-1] if said else f"exit status {process.returncode}"
+        return Unavailable(f"git {self._name} failed: {last}")
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        process, self._process, self._buffer = self._process, None, b""
+        if process is not None:
+            end(process)

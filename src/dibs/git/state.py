@@ -1,0 +1,136 @@
+"""Where a working tree stands: its git directory, its branch and commit, and what git is in the middle of."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.names import printable
+from dibs.core.values import Record
+from dibs.errors import Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.git.calls import GitCalls
+
+#: What git leaves in its directory while it is in the middle of something, and what that is.
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+    # Several commits are picked, and the user has just made one of them by hand.
+    "sequencer": "a cherry-pick or a revert",
+}
+_HASHES = ("sha1", "sha256")
+_SHA1 = 40
+_BRANCH = b"ref: "
+#: What HEAD's file holds where refs are kept in tables: the branch is known to git alone.
+_ELSEWHERE = "refs/heads/.invalid"
+
+
+class TreeState(Record):
+    """A working tree at one moment."""
+
+    #: The git directory of this working tree, and the one that all working trees share.
+    git_dir: str
+    common: str
+    #: ``refs/heads/x``; empty when HEAD is detached.
+    ref: str
+    #: The commit that is checked out; empty on a branch that has none yet.
+    head: str
+    #: "a merge", "a rebase" and so on; empty when git is in the middle of nothing.
+    under_way: str
+    shallow: bool
+    #: ``sha1`` or ``sha256``.
+    hash: str
+
+    @property
+    def detached(self) -> bool:
+        """Whether a commit is checked out and no branch."""
+        return not self.ref
+
+    @property
+    def unborn(self) -> bool:
+        """Whether the branch has no commit yet."""
+        return not self.head
+
+    @property
+    def branch(self) -> str:
+        """The branch's short name, ``HEAD`` when there is none."""
+        return self.ref.removeprefix("refs/heads/") or "HEAD"
+
+    @property
+    def zero(self) -> str:
+        """The name of no object."""
+        return "0" * (64 if self.hash == "sha256" else 40)
+
+
+def read_state(git: GitCalls) -> TreeState:
+    """Look at a working tree; raise ``Unavailable`` (``REPO_STATE``) where git does not work in it."""
+    said = git.run(
+        "rev-parse", "--absolute-git-dir", "--is-shallow-repository", "--path-format=absolute",
+        "--git-common-dir", "--show-object-format", "--verify", "--quiet", "HEAD^{commit}",
+    )  # fmt: skip
+    # A path may hold a line's end; what stands between the two paths never looks like one of them.
+    lines = os.fsdecode(said.out).rstrip("\n").split("\n")
+    head = "" if lines[-1] in _HASHES else lines.pop()
+    algorithm = lines.pop() if lines else ""
+    shallow = next((word for word in ("false", "true") if word in lines[1:]), "")
+    if algorithm not in _HASHES or not shallow:
+        raise refusal(said.err)
+    mark = lines.index(shallow, 1)
+    git_dir, common = "\n".join(lines[:mark]), "\n".join(lines[mark + 1 :])
+    ref = branch_of(git, git_dir)
+    return TreeState(git_dir, common, ref, head, under_way(git_dir), shallow == "true", algorithm)
+
+
+def state_of(git: GitCalls, common: str, head: str) -> TreeState | None:
+    """Return the state of a working tree whose commit is known, without a process; None where in doubt.
+
+    ``common`` is the git directory that its working trees share.
+    """
+    entry = os.path.join(git.tree, ".git")
+    git_dir = os.path.realpath(entry)
+    if os.path.isfile(entry):
+        with open(entry, "rb") as file:
+            pointer = os.fsdecode(file.read(65_536)).rstrip("\r\n")
+        git_dir = os.path.realpath(os.path.join(git.tree, pointer.removeprefix("gitdir:").strip()))
+    if not head or not os.path.isfile(os.path.join(git_dir, "HEAD")):
+        return None
+    algorithm = "sha1" if len(head) == _SHA1 else "sha256"
+    shallow = os.path.exists(os.path.join(common, "shallow"))
+    ref = branch_of(git, git_dir)
+    return TreeState(git_dir, common, ref, head, under_way(git_dir), shallow, algorithm)
+
+
+def under_way(git_dir: str) -> str:
+    """Return what git is in the middle of, with its article; empty for nothing."""
+    for name, what in _UNDER_WAY.items():
+        if os.path.lexists(os.path.join(git_dir, name)):
+            return what
+    return ""
+
+
+def branch_of(git: GitCalls, git_dir: str) -> str:
+    """Return the full name of the branch that is checked out, empty when HEAD is detached."""
+    with open(os.path.join(git_dir, "HEAD"), "rb") as file:
+        text = file.read(4096)
+    ref = os.fsdecode(text[len(_BRANCH) :].strip()) if text.startswith(_BRANCH) else ""
+    if ref != _ELSEWHERE:
+        return ref
+    return os.fsdecode(git.run("symbolic-ref", "--quiet", "HEAD").out).strip()
+
+
+def refusal(said: str) -> Unavailable:
+    """Return why git does not work here: no repository, or one that it does not trust."""
+    if "not a git repository" in said:
+        return Unavailable("this is no git repository", code="REPO_STATE", hint="run git init")
+    first, _, rest = said.partition("\n")
+    fix = next((line.strip() for line in rest.splitlines() if "safe.directory" in line), "")
+    return Unavailable(
+        f"git refuses: {printable(first.removeprefix('fatal: '))}",
+        code="REPO_STATE",
+        hint=f"git's own advice: {printable(fix)}" if fix else "run git status to see more",
+    )

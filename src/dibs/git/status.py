@@ -1,0 +1,118 @@
+"""What differs in a working tree: between the last commit, the index and the disk, path by path."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.values import Record
+from dibs.errors import Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.git.calls import GitCalls, Running
+
+#: The mode of what is not there.
+ABSENT = "000000"
+GITLINK = "160000"
+
+_FIELDS, _FIELDS_UNMERGED = 9, 11
+
+
+class FileChange(Record):
+    """One path that differs somewhere; ``code`` is git's pair of letters, ``??`` for a new file."""
+
+    path: str
+    code: str
+    head_mode: str = ABSENT
+    index_mode: str = ABSENT
+    work_mode: str = ABSENT
+    head_oid: str = ""
+    index_oid: str = ""
+    #: Whether the index holds the sides of a conflict for it.
+    unmerged: bool = False
+
+    @property
+    def untracked(self) -> bool:
+        """Whether neither the last commit nor the index has it."""
+        return self.code == "??"
+
+    @property
+    def new(self) -> bool:
+        """Whether the last commit does not have it."""
+        return self.head_mode == ABSENT
+
+    @property
+    def gone(self) -> bool:
+        """Whether it is not on the disk any more."""
+        return self.work_mode == ABSENT and not self.untracked
+
+    @property
+    def staged(self) -> bool:
+        """Whether the index differs from the last commit."""
+        return not self.untracked and self.code[0] != "."
+
+    @property
+    def nested(self) -> bool:
+        """Whether it is a folder with a repository of its own, that no commit knows."""
+        return self.untracked and self.path.endswith("/")
+
+
+def changed(git: GitCalls) -> list[FileChange]:
+    """Return what differs in the whole tree: no renames, every new file by itself, nothing ignored.
+
+    Of a submodule only the commit that is checked out in it counts, not what is dirty inside.
+    """
+    return parsed(begin_changed(git).must())
+
+
+def begin_changed(git: GitCalls) -> Running:
+    """Start to look; ``parsed`` reads the answer, ``compared_with`` says with which commit it compares."""
+    return git.begin(
+        "status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all",
+        "--ignore-submodules=dirty", "--no-ahead-behind",
+    )  # fmt: skip
+
+
+def compared_with(out: bytes) -> str:
+    """Return the commit that the answer of a status compares with, empty where there is none yet."""
+    first = out.partition(b"\0")[0].decode("ascii", "replace")
+    oid = first.removeprefix("# branch.oid ")
+    return "" if oid in {first, "(initial)"} else oid
+
+
+def parsed(out: bytes) -> list[FileChange]:
+    """Read what ``git status --porcelain=v2 -z`` said."""
+    found: list[FileChange] = []
+    for row in os.fsdecode(out).split("\0"):
+        kind = row[:2]
+        if kind == "1 ":
+            _, code, _, head, index, work, head_oid, index_oid, path = row.split(" ", _FIELDS - 1)
+            found.append(FileChange(path, code, head, index, work, head_oid, index_oid))
+        elif kind == "? ":
+            found.append(FileChange(row[2:], "??"))
+        elif kind == "u ":
+            words = row.split(" ", _FIELDS_UNMERGED - 1)
+            # The second side is the last commit's, where there is one.
+            found.append(
+                FileChange(
+                    words[10], words[1], words[4], words[4], words[6], words[8], words[8], True
+                )
+            )
+        elif row and kind not in {"# ", "! "}:
+            raise Unavailable(f"git status said something unknown: {row[:40]!r}", code="GIT_FAILED")
+    return _joined(found)
+
+
+def _joined(found: list[FileChange]) -> list[FileChange]:
+    """Join what git tells twice: taken out of the index, but still on the disk as a new file."""
+    new = {change.path for change in found if change.untracked}
+    tracked = {change.path for change in found if not change.untracked}
+    if new.isdisjoint(tracked):
+        return found
+    kept = []
+    for change in found:
+        if not change.untracked and change.path in new:
+            kept.append(change._replace(code=f"{change.code[0]}?", work_mode="100644"))
+        elif not (change.untracked and change.path in tracked):
+            kept.append(change)
+    return kept

@@ -1,0 +1,167 @@
+"""The working trees of a repository as git knows them: listed, added, dropped."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from dibs.core.values import Record
+from dibs.errors import Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.git.calls import GitCalls
+
+HEADS = "refs/heads/"
+#: For how long a list that cannot be read is asked for again, in seconds.
+_PATIENCE, _PAUSE = 5.0, 0.02
+
+
+class Entry(Record):
+    """One working tree; the first of a list is the main one."""
+
+    path: str
+    #: The commit that is checked out; empty or zeros before the first one.
+    head: str = ""
+    #: ``refs/heads/x``; empty when HEAD is detached.
+    ref: str = ""
+    bare: bool = False
+    #: Whether somebody told git to keep it, and why.
+    locked: bool = False
+    why_locked: str = ""
+
+    @property
+    def branch(self) -> str:
+        """The branch's short name, empty when there is none."""
+        return self.ref.removeprefix(HEADS)
+
+    @property
+    def missing(self) -> bool:
+        """Whether its folder is gone."""
+        return not os.path.isdir(self.path)
+
+
+def listing(git: GitCalls) -> bytes:
+    """Return git's list of its working trees, which it cannot make while one of them is half added."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        said = git.run("worktree", "list", "--porcelain", "-z")
+        if not said.code:
+            return said.out
+        if "failed to read" not in said.err or time.monotonic() > until:
+            git.fail("worktree", said)
+        time.sleep(_PAUSE)
+
+
+def entries(git: GitCalls) -> list[Entry]:
+    """Return all working trees that git knows, whether their folders are there or not."""
+    out = listing(git)
+    found = []
+    for block in out.split(b"\0\0"):
+        fields = dict(_field(line) for line in block.split(b"\0") if line)
+        if "worktree" in fields:
+            found.append(
+                Entry(
+                    fields["worktree"],
+                    fields.get("HEAD", "").strip("0") and fields["HEAD"],
+                    fields.get("branch", ""),
+                    "bare" in fields,
+                    "locked" in fields,
+                    fields.get("locked", ""),
+                )
+            )
+    return found
+
+
+def _field(line: bytes) -> tuple[str, str]:
+    name, _, value = line.partition(b" ")
+    return name.decode("ascii", "replace"), os.fsdecode(value)
+
+
+def git_dir_of(common: str, path: str) -> str:
+    """Return the git directory of the linked working tree ``path``, empty if git knows none there."""
+    linked = os.path.join(common, "worktrees")
+    try:
+        names = sorted(os.listdir(linked))
+    except OSError:
+        return ""
+    for name in names:
+        place = os.path.join(linked, name)
+        try:
+            with open(os.path.join(place, "gitdir"), "rb") as file:
+                pointer = os.fsdecode(file.read().rstrip(b"\r\n"))
+        except OSError:
+            continue
+        if os.path.normpath(os.path.join(place, pointer)) == os.path.join(path, ".git"):
+            return place
+    return ""
+
+
+def add(git: GitCalls, path: str, branch: str, base: str) -> None:
+    """Register a working tree at ``path`` without its files.
+
+    With ``base`` the branch is made there, tracking nothing; without, it is there already.
+    """
+    new = ("--no-track", "-b", branch) if base else ()
+    said = git.run("worktree", "add", "--no-checkout", *new, "--", path, base or branch)
+    if said.code:
+        last = said.err.splitlines()[-1] if said.err else f"exit status {said.code}"
+        raise Unavailable(
+            f"git cannot make the worktree: {last.removeprefix('fatal: ')}", code="GIT_FAILED"
+        )
+
+
+def hold(git: GitCalls, path: str, why: str) -> None:
+    """Let nobody prune a working tree while its folder is elsewhere."""
+    git.must("worktree", "lock", "--reason", why, "--", path)
+
+
+def let_go(git: GitCalls, entry: Entry, why: str) -> None:
+    """Take back what ``hold`` did for the same reason."""
+    if entry.locked and entry.why_locked == why:
+        git.must("worktree", "unlock", "--", entry.path)
+
+
+def forget(git: GitCalls, entry: Entry, why: str) -> None:
+    """Let git forget a working tree whose folder is gone, even if it is held for the reason ``why``."""
+    if os.path.lexists(entry.path):
+        raise Unavailable(f"{entry.path} is there again", code="GIT_FAILED")
+    force = ("--force",) * (2 if entry.why_locked == why else 1)
+    said = git.run("worktree", "remove", *force, "--", entry.path)
+    # A prune of somebody else's may have been faster.
+    if said.code and any(known.path == entry.path for known in entries(git)):
+        raise Unavailable(f"git cannot forget {entry.path}: {said.err}", code="GIT_FAILED")
+
+
+def commit_of(git: GitCalls, name: str) -> str:
+    """Return the commit that ``name`` stands for, empty if it stands for none."""
+    said = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")
+    return "" if said.code else said.out.decode().strip()
+
+
+class WorkTree(Record):
+    """One working tree; ``branch`` is ``refs/heads/x``, empty when HEAD is detached."""
+
+    root: str
+    head: str = ""
+    branch: str = ""
+    bare: bool = False
+    locked: bool = False
+    #: Whether its folder is gone, as far as git can tell.
+    prunable: bool = False
+
+
+def work_trees(git: GitCalls) -> list[WorkTree]:
+    """Return the working trees of a clone, the main one first."""
+    out = os.fsdecode(listing(git))
+    found = []
+    for record in out.split("\0\0"):
+        words = dict(line.partition(" ")[::2] for line in record.split("\0") if line)
+        if words:
+            found.append(
+                WorkTree(
+                    words["worktree"], words.get("HEAD", ""), words.get("branch", ""),
+                    "bare" in words, "locked" in words, "prunable" in words,
+                )
+            )  # fmt: skip
+    return found
