@@ -1,0 +1,90 @@
+"""The rules of merging: who held what when, and how the culprit of a batch is found."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from dibs.core.ledger import Entry
+from dibs.core.merges import Change, Grant, Proof, bisect, judge, spans
+from dibs.core.patterns import parse
+
+
+def found_by(count, culprit):
+    """Return which step the search names, and how often it tried."""
+    search, tries = bisect(count), 0
+    try:
+        step = next(search)
+        while True:
+            tries += 1
+            assert 1 <= step < count
+            step = search.send(step < culprit)
+    except StopIteration as found:
+        return found.value, tries
+
+
+@given(some.integers(1, 400).flatmap(lambda n: some.tuples(some.just(n), some.integers(1, n))))
+def test_the_first_that_breaks_is_found_in_as_many_tries_as_halves(case):
+    count, culprit = case
+    step, tries = found_by(count, culprit)
+    assert step == culprit
+    assert tries <= (count - 1).bit_length()
+
+
+def entry(seq, agent, kind, **details):
+    return Entry(seq, float(seq * 100), agent, "agent", kind, "", details)
+
+
+def held(entries, agent, moment):
+    return any(
+        span.agent == agent and span.since <= moment < span.until
+        for span in spans(entries, {"bob", "eve"}, parse)
+    )
+
+
+BEGIN = entry(1, "bob", "lock_acquired", patterns=["a"], mode="exclusive")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        entry(2, "bob", "lock_released", patterns=["a"]),
+        entry(2, "bob", "lock_expired", pattern="a"),
+        entry(2, "hana", "lock_revoked", pattern="a", holder="bob"),
+        entry(2, "bob", "lock_transferred", patterns=["a"], to="eve"),
+        entry(2, "hana", "agent_terminated", toAgentId="bob"),
+        entry(2, "bob", "agent_exited"),
+        entry(2, "bob", "lock_released", patterns=[f"x{n}" for n in range(20)]),
+    ],
+)
+def test_a_span_ends_with_whatever_ends_a_claim(end):
+    assert held([BEGIN, end], "bob", 150.0)
+    assert not held([BEGIN, end], "bob", 250.0)
+
+
+def test_what_is_handed_over_is_the_heirs_from_then_on():
+    handed = entry(2, "bob", "lock_transferred", patterns=["a"], to="eve")
+    assert held([BEGIN, handed], "eve", 250.0)
+    assert not held([BEGIN, handed], "eve", 150.0)
+
+
+def test_claims_of_others_and_shared_ones_make_no_span():
+    shared = entry(1, "bob", "lock_acquired", patterns=["a"], mode="shared")
+    assert spans([shared, entry(2, "dan", "lock_acquired", patterns=["a"])], {"bob"}, parse) == []
+
+
+def test_a_commit_of_another_agent_is_not_covered_by_the_owners_claims():
+    now = Grant("bob", (parse("a"),))
+    change = Change("1" * 40, "x", 5.0, ("a",), "eve", (7,))
+    assert [o.why for o in judge(change, Proof({}, {}, (now,)), "bob")] == ["forged"]
+    own = Proof({}, {7: [Grant("eve", (parse("a"),))]}, ())
+    assert judge(change, own, "bob") == []
+
+
+def test_a_path_that_looks_like_a_resource_is_a_path():
+    change = Change("1" * 40, "x", 5.0, ("port:80",))
+    resource = Proof({}, {}, (Grant("bob", (parse("port:80"),)),))
+    assert [o.why for o in judge(change, resource, "bob")] == ["unclaimed"]
+    path = Proof({}, {}, (Grant("bob", (parse("./port:80"),)),))
+    assert judge(change, path, "bob") == []

@@ -1,0 +1,69 @@
+"""Which claim covers a path."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dibs.core.claims import Claim
+from dibs.core.patterns import matches, parse
+from dibs.core.scope import Cover, Held, guarded, sort, uncovered
+
+
+def held(text, agent="alice", mode="exclusive", *, fold=True):
+    return Held(Claim(text, text, mode, agent, 1, 300.0, 0.0), parse(text, fold_case=fold), 60.0)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "covered"),
+    [
+        ("a", "a", True), ("a", "A", True), ("a", "a/b", False), ("a/", "a/b/c", True), ("a/", "a", True),
+        ("a/", "ab", False),
+        ("*.py", "x.py", True), ("*.py", "d/x.py", False), ("**/*.py", "d/x.py", True), ("a b", "a b", True),
+        ("./@x", "@x", True), ("port:1", "port:1", False), ("d/**", "D/x", True), ("straße", "STRASSE", True),
+        ("\\*", "*", True), ("\\*", "x", False), ("d/", "d/\udcff", True), ("d/", "d/a\nb", True),
+    ],
+)  # fmt: skip
+def test_a_claim_covers_what_its_pattern_matches(pattern, path, covered):
+    assert (Cover([held(pattern)]).exclusive("alice", path) is not None) == covered
+
+
+def test_case_counts_where_the_project_says_so():
+    cover = Cover([held("Src/a", fold=False), held("b", fold=False)])
+    assert cover.exclusive("alice", "Src/a")
+    assert not cover.exclusive("alice", "src/a")
+    assert not cover.exclusive("alice", "B")
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", "a/", "b/*", "*.x", "**/y", "É", "b/[cd].x", "{a,b}/z"]), max_size=5
+    ),
+    st.text(alphabet="abcxyzAÉ./", min_size=1, max_size=8),
+)
+def test_the_index_of_claims_finds_what_asking_each_finds(texts, path):
+    claims = [held(text) for text in texts]
+    expected = {h.claim.id for h in claims if matches(h.pattern, f"./{path}")}
+    assert {h.claim.id for h in Cover(claims).of(path)} == expected
+
+
+def test_paths_are_sorted_by_whose_they_are():
+    cover = Cover([held("mine/"), held("theirs", "bob"), held("read", mode="shared")])
+    found = sort("alice", ["mine/a", "theirs", "read", "free"], cover, guards=True)
+    assert list(found.mine) == ["mine/a"]
+    assert [(b.path, b.why, b.holder) for b in found.others] == [
+        ("theirs", "held", "bob"), ("read", "shared", "alice"),
+    ]  # fmt: skip
+    assert found.nobody == ("free",)
+
+
+@pytest.mark.parametrize(
+    "path", ["dibs.toml", ".MCP.json", ".codex/config.toml", ".claude/settings.local.json"]
+)
+def test_what_steers_tools_is_guarded_however_it_is_spelled(path):
+    assert guarded(path)
+    assert [b.why for b in uncovered("alice", [path], Cover([held("**")]), guards=True)] == [
+        "guarded"
+    ]
+    assert uncovered("alice", [path], Cover([held("**")]), guards=False) == []

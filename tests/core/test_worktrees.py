@@ -1,0 +1,70 @@
+"""The pure rules of worktrees: names, ports, what forbids a removal, who is gone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dibs.core.worktrees import (
+    SILENCE,
+    WAITING,
+    Held,
+    Holding,
+    agent_of,
+    branch_for,
+    exports,
+    free_slot,
+    in_the_way,
+    is_left_alone,
+)
+from dibs.errors import BadInput
+
+
+@given(st.sets(st.integers(0, 60)))
+def test_a_slot_is_the_smallest_that_nobody_has(taken):
+    slot = free_slot(taken, 4100, 10)
+
+    assert slot not in taken
+    assert set(range(slot)) <= taken
+
+
+def test_the_last_port_can_be_given_and_none_beyond():
+    assert free_slot({0}, 65_516, 10) == 1
+    with pytest.raises(BadInput):
+        free_slot({0}, 65_517, 10)
+
+
+def test_a_branch_tells_its_agent():
+    assert agent_of(branch_for("tester-1")) == "tester-1"
+    assert agent_of("main") == ""
+
+
+@pytest.mark.parametrize("kind", list(Held))
+def test_everything_forbids_a_plain_removal_and_some_things_any(kind):
+    held = [Holding(kind, 1)]
+
+    assert in_the_way(held, force=False) == held
+    stays = {Held.PROCESS, Held.NESTED, Held.SUBMODULE, Held.LOCKED}
+    assert bool(in_the_way(held, force=True)) == (kind in stays)
+    assert str(held[0]).startswith("1 ")
+
+
+def test_a_shell_takes_no_value_for_code():
+    said = exports({"A": "it's $(x)\n`y`"})
+
+    assert said == "export A='it'\"'\"'s $(x)\n`y`'\nunset PORT"
+
+
+@pytest.mark.parametrize(
+    ("seen", "ended", "waiting", "age", "gone"),
+    [
+        (100.0, False, False, 200.0, False),
+        (100.0, False, False, 100.0 + SILENCE + 1, True),
+        (0.0, True, False, 1.0, True),
+        (0.0, True, True, WAITING - 1, False),
+        (0.0, True, True, WAITING + 1, True),
+    ],
+)
+def test_a_worktree_is_left_alone_when_nobody_will_come(seen, ended, waiting, age, gone):
+    found = is_left_alone(now=age, seen=seen, ended=ended, made=0.0, waiting=waiting)
+
+    assert found == gone
