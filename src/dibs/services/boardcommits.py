@@ -13,31 +13,24 @@ import stat
 
 from dibs.core.names import printable
 from dibs.core.values import Record
-from dibs.errors import Unavailable
-from dibs.git.calls import GitCalls
+from dibs.errors import NotAllowed, Unavailable
 from dibs.git.index import Busy, clear_up, index_locked
+from dibs.git.state import under_way
 from dibs.services.boardchanges import Change, changes, differing
+from dibs.services.guarded import guarded_calls, refuse_filters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from dibs.git.calls import GitCalls
+    from dibs.services.guarded import GuardedCalls
 
 #: How often a commit is tried when somebody else is faster, or has the index.
 TRIES = 5
 
 #: Where a chain of commits stands until the branch has it.
 _SCRATCH = "refs/dibs/board"
-#: What git leaves in its directory while it is in the middle of something, and what that is.
-_UNDER_WAY = {
-    "MERGE_HEAD": "a merge",
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-    "BISECT_LOG": "a bisection",
-    # Several commits are picked, and the user has just made one of them by hand.
-    "sequencer": "a cherry-pick or a revert",
-}
 
 
 class Commits(Record):
@@ -54,11 +47,13 @@ def commit(
 
     ``by`` says who moved a task. ``ids`` narrows to some tasks; None means all, with the board's own pages.
     """
-    git = GitCalls(tree)
+    git = guarded_calls(tree)
     why = "somebody else is committing"
     for _ in range(TRIES):
         try:
             return _commit(git, folder, by, ids)
+        except NotAllowed as refusal:
+            return Commits(left=f"{refusal.message}: nothing is committed")
         except Busy as busy:
             why = str(busy)
     return Commits(left=f"{why}; the changes are committed next time")
@@ -73,15 +68,15 @@ def _refusal(said: str) -> str:
 
 
 def _commit(
-    git: GitCalls, folder: str, by: Callable[[str], str], ids: Sequence[str] | None
+    git: GuardedCalls, folder: str, by: Callable[[str], str], ids: Sequence[str] | None
 ) -> Commits:
     where = git.run("rev-parse", "--absolute-git-dir")
     if where.code:
         return Commits(left=f"{_refusal(where.err)}: nothing is committed")
     place = os.fsdecode(where.out.rstrip(b"\n"))
-    for name, what in _UNDER_WAY.items():
-        if os.path.lexists(os.path.join(place, name)):
-            return Commits(left=f"{what} is under way: the board is committed after it")
+    busy = under_way(place)
+    if busy:
+        return Commits(left=f"{busy} is under way: the board is committed after it")
     if os.environ.get("GIT_INDEX_FILE"):  # a hook: a commit of ours would make the user's own fail
         return Commits(left="a git command is under way: the board is committed after it")
     if _is_apart(git.tree, folder):
@@ -92,6 +87,7 @@ def _commit(
     found = changes(git, folder, head, ids)
     if not found:
         return Commits()
+    refuse_filters(git, [path for change in found for path, _ in change.entries])
     messages = [_message(change, by) for change in found]
     tip = _build(git, found, messages, head)  # without the lock: others shall not wait for it
     with index_locked(place) as new_index:

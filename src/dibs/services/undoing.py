@@ -52,10 +52,10 @@ class Commit:
         return log.st_mtime_ns >= self._seen
 
     def _as_committed(self) -> set[str]:
-        from dibs.git.calls import GitCalls
         from dibs.services.boardchanges import differing
+        from dibs.services.guarded import guarded_calls
 
-        git = GitCalls(self._tree)
+        git = guarded_calls(self._tree)
         said = git.run("ls-files", "-z", "--", self._folder)
         if said.code:
             return set()  # no repository
