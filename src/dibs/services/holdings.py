@@ -75,7 +75,7 @@ class Holdings:
                 _tell_renewed(book, caller.id, beat, filed)
             claims = tuple(claim for _, claim in own(book, caller.id, (), 0))
             expires = tuple(deadline(claim, book.now) for claim in claims)
-            lost = _tell_lost(book, caller.id) if beat.lost else ()
+            lost = tell_lost(book, caller.id) if beat.lost else ()
             return Renewed(claims, expires, lost, tuple(a for _, a in book.asks(caller.id)))
 
         return self._desk.apply(step)
@@ -201,7 +201,7 @@ def _tell_renewed(book: Book, agent: str, beat: Beat, filed: Sequence[Filed]) ->
         book.emit(agent, beat.role, Kind.LOCK_RENEWED, summary, patterns=texts[:SHOWN])
 
 
-def _tell_lost(book: Book, agent: str) -> tuple[Lost, ...]:
+def tell_lost(book: Book, agent: str) -> tuple[Lost, ...]:
     """Return the losses that ``agent`` has not heard of, and note that it has now."""
     news = []
     for _, lost in list(book.lost(agent)):

@@ -26,24 +26,36 @@ def once(book: Book, agent: str, request_id: str, fingerprint: str, action: Call
     """Run ``action``, unless ``agent`` had an answer to this request before: then return that."""
     if not request_id:
         return action()
+    earlier: T | None = answered(book, agent, request_id, fingerprint)
+    if earlier is not None:
+        return earlier
+    answer = action()
+    remember(book, agent, request_id, fingerprint, answer)
+    return answer
+
+
+def answered(book: Book, agent: str, request_id: str, fingerprint: str) -> Any:
+    """Return the answer that ``agent`` had to this request before, None if it had none."""
     if len(request_id) > MAX_REQUEST_ID or not request_id.isprintable() or "/" in request_id:
         message = f"a request id has at most {MAX_REQUEST_ID} printable characters and no slash"
         raise BadInput(message, code="REQUEST_ID", field="request_id")
-    key = f"req/{agent}/{request_id}"
-    earlier = book.txn.get(key)
-    if earlier is not None:
-        record = decode(earlier)
-        if record["asked"] != fingerprint:
-            message = f"request id {request_id} was used before for another request"
-            raise BadInput(message, code="REQUEST_REUSED", field="request_id")
-        answer: T = _revive(record["answer"])
-        return answer
-    answer = action()
+    earlier = book.txn.get(f"req/{agent}/{request_id}")
+    if earlier is None:
+        return None
+    record = decode(earlier)
+    if record["asked"] != fingerprint:
+        message = f"request id {request_id} was used before for another request"
+        raise BadInput(message, code="REQUEST_REUSED", field="request_id")
+    return _revive(record["answer"])
+
+
+def remember(book: Book, agent: str, request_id: str, fingerprint: str, answer: object) -> None:
+    """Keep a final answer for repeats of its request."""
     stored = _store(answer)
     if stored is not None:
         _forget_old(book, agent)
-        book.txn.put(key, encode({"asked": fingerprint, "at": book.now, "answer": stored}))
-    return answer
+        record = {"asked": fingerprint, "at": book.now, "answer": stored}
+        book.txn.put(f"req/{agent}/{request_id}", encode(record))
 
 
 def _forget_old(book: Book, agent: str) -> None:

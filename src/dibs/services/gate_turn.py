@@ -1,0 +1,100 @@
+"""What the gate asks of git, and the turn that the processes of a clone take at it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+
+from dibs.core.names import printable
+from dibs.errors import Unavailable
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.git.calls import GitCalls
+
+_SHORTEST, _LONGEST = 0.0005, 0.02
+
+
+def holds(git: GitCalls, ref: str, commit: str) -> bool:
+    """Tell whether ``ref`` has ``commit`` in its history."""
+    tip = value_of(git, ref)
+    if not tip or tip == commit:
+        return bool(tip)
+    said = git.run("merge-base", "--is-ancestor", "--end-of-options", commit, tip)
+    if said.code not in {0, 1}:
+        raise Unavailable(f"git cannot compare commits: {_last(said.err)}", code="GIT_FAILED")
+    return not said.code
+
+
+def value_of(git: GitCalls, ref: str) -> str:
+    """Return the object that ``ref`` names, an empty text if there is no such ref."""
+    said = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", ref)
+    return said.out.decode().strip().splitlines()[-1] if not said.code and said.out else ""
+
+
+def refused(why: str) -> Unavailable:
+    """Return that git does not move a ref which nobody else has moved."""
+    if ".lock" in why:
+        return Unavailable(
+            f"git cannot lock the branch: {_last(why)}",
+            code="GIT_LOCKED",
+            hint="another git command is at work, or one that was killed left its lock",
+        )
+    return Unavailable(f"git does not move the branch: {_last(why)}", code="GIT_FAILED")
+
+
+def _last(said: str) -> str:
+    lines = [line for line in said.splitlines() if line.strip()]
+    return printable(lines[-1].removeprefix("fatal: ")) if lines else "no reason given"
+
+
+@contextlib.contextmanager
+def turn_taken(state: str, patience: float) -> Iterator[None]:
+    """Be the one process of a clone at its gate; after ``patience`` go on without it."""
+    if fcntl is None:
+        yield
+        return
+    os.makedirs(state, mode=0o700, exist_ok=True)
+    place = os.path.join(state, "gate.lock")
+    file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _wait_for(file, patience)
+        yield
+    finally:
+        os.close(file)
+
+
+def _wait_for(file: int, patience: float) -> None:
+    give_up, pause = time.monotonic() + patience, _SHORTEST
+    while time.monotonic() < give_up:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST)
+        else:
+            return
+
+
+def clone_id(state: str) -> str:
+    """Return the id of a clone, made at first use and kept beside the state."""
+    place = os.path.join(state, "clone")
+    with contextlib.suppress(FileNotFoundError), open(place, encoding="ascii") as file:
+        return file.read().strip()
+    os.makedirs(state, mode=0o700, exist_ok=True)
+    early = f"{place}.{os.getpid()}"
+    with open(early, "w", encoding="ascii") as file:
+        file.write(os.urandom(8).hex() + "\n")
+    with contextlib.suppress(FileExistsError):
+        os.link(early, place)  # whoever is first decides
+    os.unlink(early)
+    with open(place, encoding="ascii") as file:
+        return file.read().strip()
