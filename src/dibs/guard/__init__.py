@@ -1,0 +1,1 @@
+"""Where work is stopped outside of Dibs' own commands: hooks of git."""

@@ -1,0 +1,197 @@
+"""The texts of the hooks: small shell scripts that run what was there before, then ask Dibs.
+
+They start no interpreter where there is nothing to ask. What they name is found from where they lie, but for
+the interpreter, so a repository can be moved.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+
+from dibs.guard.githook import HEADER
+
+#: By this line, and the digest of the rest behind it, Dibs knows its own scripts; it touches no other.
+MARK = "# dibs-hook: written by `dibs git install`, taken away by `dibs git uninstall`"
+#: Behind this name a hook that was there before is kept and run first.
+BEFORE = ".dibs-before"
+
+LOCAL = ("pre-commit", "pre-push", "reference-transaction")
+SERVER = ("pre-receive", "update")
+#: Hooks that a folder of hooks may get later, so that a folder in front of it passes them on.
+USUAL = (
+    *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-merge-commit"),
+    *("prepare-commit-msg", "commit-msg", "post-commit", "pre-rebase", "post-checkout"),
+    *("post-merge", "post-rewrite", "pre-auto-gc"),
+)
+
+_HEAD = """\
+case $0 in */*) here=${{0%/*}} ;; *) here=. ;; esac
+before={before}
+"""
+
+# Somebody's link from another hook to this one means the hook that was here.
+_OTHER_NAME = """\
+case ${{0##*/}} in
+{name} | {name}.legacy) ;;
+*) [ ! -x "$before" ] || exec "$before" "$@"; exit 0 ;;
+esac
+"""
+
+_ASK = """
+python={python}
+dibs() {{
+    if [ ! -x "$python" ]; then
+        echo "dibs: refused, because $python is gone: run dibs git install again" >&2
+        [ "${{DIBS_GATE_ON_ERROR-}}" = allow ]
+        return
+    fi
+    "$python" -I -S -c {code} "$@"
+}}
+"""
+
+_CODE = """\
+import sys
+sys.path += {folders!r}
+try:
+    from dibs.guard.githook import program
+except ImportError as error:
+    sys.exit(f"dibs: refused, because Dibs cannot be loaded ({{error}}): run dibs git install again")
+program()
+"""
+
+_HAND_ON = """
+[ ! -x "$before" ] || exec "$before" "$@"
+"""
+
+# A merge brings what others did; which of it is new, only the finished commit can tell.
+_PRE_COMMIT = """
+[ ! -x "$before" ] || "$before" "$@" || exit
+[ -z "${{DIBS_COMMITTING-}}" ] || exit 0
+git_dir=${{GIT_DIR:-.git}}
+[ ! -e "$git_dir/MERGE_HEAD" ] || exit 0
+git -c core.fsmonitor=false diff --cached --name-only -z --no-renames --no-ext-diff \\
+    --no-textconv --no-relative --ignore-submodules=none |
+    dibs pre-commit "$git_dir/{note}" "$PPID"
+"""
+
+# The note of pre-commit holds if it is of the same git process, if the branch now moves over exactly the
+# paths that were asked about, and if the store has not changed since: then nobody has to be asked again.
+_REFERENCE_TRANSACTION = """
+if [ -x "$before" ]; then
+    given=$(cat)
+    printf '%s\\n' "$given" | "$before" "$@" || exit
+    [ "$1" = prepared ] || exit 0
+    exec <<lines_of_the_update
+$given
+lines_of_the_update
+fi
+[ "$1" = prepared ] || exit 0
+found= rest=
+while read -r old new ref; do
+    case $ref in
+    refs/heads/*)
+        case $new in
+        *[!0]*) [ "$old" = "$new" ] || {{ found="$old $new $ref"; break; }} ;;
+        esac
+        ;;
+    esac
+done
+[ -n "$found" ] || exit 0
+if read -r line; then
+    rest=$line"
+"$(cat)
+fi
+note=${{GIT_DIR:-.git}}/{note}
+if [ -z "$rest" ] && [ -f "$note" ] && cmp -s -n {size} {state}/dibs.db-shm "$note-shm" &&
+    {{
+        printf '%s %s\\n' "$PPID" "${{DIBS_AGENT-}}"
+        git diff-tree -r -z --name-only --no-renames "$old" "$new" --
+    }} 2>/dev/null | cmp -s - "$note"; then
+    exit 0
+fi
+printf '%s\\n' "$found" "$rest" | dibs reference-transaction
+"""
+
+_LINES = """
+given=$(cat)
+lines() {{ [ -z "$given" ] || printf '%s\\n' "$given"; }}
+[ ! -x "$before" ] || lines | "$before" "$@" || exit
+[ -n "$given" ] || exit 0
+lines | dibs {name} "$@"
+"""
+
+_ARGUMENTS = """
+[ ! -x "$before" ] || "$before" "$@" || exit
+dibs {name} "$@" </dev/null
+"""
+
+_BODIES = {
+    "pre-commit": _PRE_COMMIT,
+    "reference-transaction": _REFERENCE_TRANSACTION,
+    "pre-push": _LINES,
+    "pre-receive": _LINES,
+    "update": _ARGUMENTS,
+}
+
+#: What pre-commit leaves for the update of the branch, in the git directory of the working tree.
+NOTE = "dibs-pass"
+
+
+def script(name: str, *, before: str = "", beside_state: bool = False) -> str:
+    """Return the text of a hook.
+
+    ``before`` is the folder whose hooks run first; without one, it is what was renamed. ``beside_state`` is
+    for a folder of hooks inside of the state's own.
+    """
+    earlier = f'"$here"/{name}{BEFORE}'
+    if before:
+        earlier = shlex.quote(os.path.join(before, name))
+    head = _HEAD.format(before=earlier) + _OTHER_NAME.format(name=name)
+    body = _BODIES.get(name)
+    if body is None:
+        return _marked(head + _HAND_ON)
+    state = '"$here"/..' if beside_state else '"$here"/../dibs'
+    code = shlex.quote(_CODE.format(folders=_folders()))
+    ask = _ASK.format(python=shlex.quote(sys.executable), code=code)
+    return _marked(head + ask + body.format(name=name, note=NOTE, size=HEADER, state=state))
+
+
+def _marked(text: str) -> str:
+    return f"#!/bin/sh\n{MARK} ({_digest(text)})\n{text}"
+
+
+def _digest(text: str) -> str:
+    from hashlib import sha256
+
+    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def is_ours(path: str) -> bool:
+    """Tell whether Dibs wrote the hook at ``path``, and nobody changed it since.
+
+    A link to one of ours is somebody else's.
+    """
+    if os.path.islink(path):
+        return False
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            _, mark, text = file.read().split("\n", 2)
+    except (OSError, ValueError):
+        return False
+    return mark == f"{MARK} ({_digest(text)})"
+
+
+def _folders() -> list[str]:
+    """Return where the interpreter finds Dibs and what it needs, without looking through packages."""
+    from importlib.util import find_spec
+
+    found: list[str] = []
+    for name in ("dibs", "apsw", "hiredis"):
+        spec = find_spec(name)
+        if spec is not None and spec.origin:
+            folder = os.path.dirname(os.path.dirname(os.path.abspath(spec.origin)))
+            if folder not in found:
+                found.append(folder)
+    return found

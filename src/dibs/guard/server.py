@@ -1,0 +1,160 @@
+"""A bare repository that asks the store about every push: the gate that no client can leave out.
+
+Whoever pushes is not known here. A commit is an agent's if the store says so (``dibs commit`` wrote it down);
+else it counts as of the agent that the push names (``git push -o dibs-agent=NAME``), else as nobody's.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs import config as configuration
+from dibs.errors import BadInput, DibsError, Misconfigured
+from dibs.git.calls import GitCalls
+from dibs.git.news import is_nothing
+from dibs.guard.githook import OK, not_asked, refuse
+from dibs.guard.remembering import change, recall, restore
+from dibs.guard.updates import brought, git_here
+from dibs.opening import Place, open_engine
+from dibs.project import Project
+from dibs.repository import STATE_IN_GIT, Repository
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.core.agents import Caller
+    from dibs.core.gates import Made
+
+_HEADS = "refs/heads/"
+#: Where a bare repository keeps what its gate needs, and which settings of Dibs these are.
+SETTINGS = {
+    "dibs.engine": "engine",
+    "dibs.branch": "git_branch",
+    "dibs.project": "project",
+    "dibs.onerror": "gate_on_error",
+}
+#: The engine of a bare repository that says nothing else: the branch of the git engine in itself.
+ITSELF = "git:."
+
+
+def received(updates: Sequence[tuple[str, str, str]]) -> int:
+    """Answer ``pre-receive`` or ``update`` in a bare repository."""
+    folder = os.path.realpath(os.environ.get("GIT_DIR") or os.getcwd())
+    settings = read_settings(folder)
+    own = f"{_HEADS}{settings.get('git_branch') or 'dibs'}"
+    keeps_state = settings["engine"].startswith("git:")
+    wanted = [
+        (old, new)
+        for old, new, ref in updates
+        if ref.startswith(_HEADS) and not is_nothing(new) and not (keeps_state and ref == own)
+    ]
+    if not wanted:
+        return OK
+    git = git_here()
+    if not _has_branches(git, own if keeps_state else ""):
+        return OK  # the first push brings the past, which nobody can hold any more
+    made: list[Made] = []
+    for old, new in wanted:
+        made += brought(git, "" if is_nothing(old) else old, new)
+    if not any(one.paths for one in made):
+        return OK
+    return _judge(folder, settings, made)
+
+
+def _has_branches(git: GitCalls, own: str) -> bool:
+    """Tell whether there is a branch, but for the one that an engine keeps its state on."""
+    found = git.must("for-each-ref", "--count=2", "--format=%(refname)", _HEADS)
+    return bool(set(found.decode("utf-8", "replace").split()) - {own})
+
+
+def _judge(folder: str, settings: dict[str, str], made: Sequence[Made]) -> int:
+    try:
+        caller = _pusher()
+        project = open_bare(folder, settings)
+        try:
+            stopped = project.gating.judge(caller, made)
+        finally:
+            project.close()
+    except DibsError as error:
+        return not_asked(error, allowed=settings.get("gate_on_error") == "allow")
+    return refuse(stopped, "this push", caller) if stopped else OK
+
+
+def _pusher() -> Caller | None:
+    """Return the agent that the push names by ``-o dibs-agent=NAME``, if it names one."""
+    from dibs.core.agents import Caller
+    from dibs.core.names import check_agent_id
+
+    count = os.environ.get("GIT_PUSH_OPTION_COUNT", "")
+    for place in range(int(count) if count.isdigit() else 0):
+        name, mark, value = os.environ.get(f"GIT_PUSH_OPTION_{place}", "").partition("=")
+        if mark and name == "dibs-agent":
+            return Caller(check_agent_id(value))
+    return None
+
+
+def read_settings(folder: str) -> dict[str, str]:
+    """Return the settings of Dibs that a bare repository has in its own configuration."""
+    argv = ("config", "--file", os.path.join(folder, "config"), "-z", "--get-regexp", r"^dibs\.")
+    said = GitCalls(folder, timeout=10.0).run(*argv)
+    found = {"engine": ITSELF}
+    for row in os.fsdecode(said.out).split("\0"):
+        key, _, value = row.partition("\n")
+        if key in SETTINGS and value:
+            found[SETTINGS[key]] = value
+    return found
+
+
+def open_bare(folder: str, settings: dict[str, str]) -> Project:
+    """Open the store that a bare repository names; nothing of the pusher's surroundings counts."""
+    state = os.path.join(folder, STATE_IN_GIT)
+    repository = Repository(folder, folder, state, "")
+    try:
+        loaded = configuration.load(folder, state, {}, settings)
+    except BadInput as error:
+        raise Misconfigured(error.message, hint=error.hint, field=error.field) from None
+    place = Place(repository, loaded)
+    return Project(place, open_engine(place, anew=False))
+
+
+def set_up(folder: str, given: dict[str, str]) -> None:
+    """Write down which store a bare repository asks; check first that it answers. Safe to repeat."""
+    fields = {SETTINGS[f"dibs.{name}"]: value for name, value in given.items()}
+    settings = {**read_settings(folder), **fields}
+    if settings["engine"].partition(":")[0] == "memory":
+        raise BadInput("memory: ends with its process; a server cannot ask it", field="engine")
+    project = open_bare(folder, settings)
+    try:
+        project.engine.view(lambda txn: txn.now)
+    finally:
+        project.close()
+    config = os.path.join(folder, "config")
+    memory = _memory(folder)
+    git = GitCalls(folder)
+    forget(folder)
+    os.makedirs(os.path.dirname(memory), mode=0o700, exist_ok=True)
+
+    def write_down() -> None:
+        for key, field in SETTINGS.items():
+            if field in settings:
+                git.must("config", "--file", config, key, settings[field])
+        git.must("config", "--file", config, "receive.advertisePushOptions", "true")
+
+    change(config, memory, write_down, {})
+
+
+def forget(folder: str) -> bool:
+    """Take away what ``set_up`` wrote down; tell whether there was anything."""
+    memory = recall(_memory(folder))
+    if memory is None:
+        return False
+    config = os.path.join(folder, "config")
+    if not restore(config, memory):
+        GitCalls(folder).run("config", "--file", config, "--remove-section", "dibs")
+    os.unlink(_memory(folder))
+    return True
+
+
+def _memory(folder: str) -> str:
+    return os.path.join(folder, STATE_IN_GIT, "gate-config.json")

@@ -1,0 +1,105 @@
+"""Updates of branches in a clone: what they bring, and whether it may come."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.gates import Made, only_new
+from dibs.git.calls import GitCalls
+from dibs.git.news import PLACE_VARIABLES, current, is_nothing, new_commits
+from dibs.guard.githook import OK, committer, opened, refuse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dibs.project import Project
+
+_HEADS = "refs/heads/"
+_OBJECT_NAMES = (40, 64)
+
+
+def git_here() -> GitCalls:
+    """Return git as the hook was told to find its repository."""
+    told = {name: os.environ[name] for name in PLACE_VARIABLES if name in os.environ}
+    return GitCalls(os.getcwd(), variables=told)
+
+
+def moved(lines: Iterable[Sequence[str]]) -> int:
+    """Answer ``reference-transaction`` while the update is prepared: ``old new ref`` a line."""
+    wanted = [
+        (old, new, ref)
+        for old, new, ref in lines
+        if ref.startswith(_HEADS) and old != new and is_object(new) and not is_nothing(new)
+    ]
+    if not wanted:
+        return OK
+    project, git = opened(), git_here()
+    branch = own_branch(project)
+    fetched = _fetched(git)
+    made: list[Made] = []
+    for old, new, ref in wanted:
+        if ref != branch:
+            before = old if is_object(old) and not is_nothing(old) else current(git, ref)
+            made += brought(git, before, new, fetched)
+    return judge(project, made, "this update of a branch")
+
+
+def brought(git: GitCalls, old: str, new: str, beyond: Sequence[str] = ()) -> list[Made]:
+    """Return what a branch that goes from ``old`` to ``new`` brings that was in no ref before."""
+    commits = new_commits(git, new, [oid for oid in (old, *beyond) if oid])
+    if not commits:
+        return []
+    # An amended or rebased branch gives up commits; what they said may be said again.
+    gone = new_commits(git, old, [new], known=()) if old else []
+    replaced = [commit.changes for commit in gone]
+    return [Made(only_new(commit.changes, replaced), commit.oid) for commit in commits]
+
+
+def pushed(lines: Iterable[Sequence[str]]) -> int:
+    """Answer ``pre-push``: ``local-ref local-oid remote-ref remote-oid`` a line."""
+    wanted = [
+        (new, old) for _, new, ref, old in lines if ref.startswith(_HEADS) and not is_nothing(new)
+    ]
+    if not wanted:
+        return OK
+    git = git_here()
+    if not git.must("for-each-ref", "--count=1", "refs/remotes"):
+        # Nothing was ever shared, so that all of the past would be looked at; the server decides.
+        wanted = [(new, old) for new, old in wanted if not is_nothing(old)]
+    made: list[Made] = []
+    for new, old in wanted:
+        commits = new_commits(git, new, [old], known=("--remotes",))
+        made += [Made(only_new(commit.changes, ()), commit.oid) for commit in commits]
+    return judge(opened(), made, "this push") if made else OK
+
+
+def judge(project: Project, made: Sequence[Made], what: str) -> int:
+    """Ask who holds what these commits change; refuse what others hold."""
+    if not any(one.paths for one in made):
+        return OK
+    caller = committer()
+    stopped = project.gating.judge(caller, made)
+    return refuse(stopped, what, caller, project) if stopped else OK
+
+
+def own_branch(project: Project) -> str:
+    """Return the branch on which an engine keeps its state, if it is one of this repository's kind."""
+    config = project.config
+    return f"{_HEADS}{config.git_branch}" if config.engine.startswith("git:") else ""
+
+
+def is_object(word: str) -> bool:
+    """Tell the name of an object from what else git may write there, such as ``ref:NAME``."""
+    return len(word) in _OBJECT_NAMES and set("0123456789abcdef").issuperset(word)
+
+
+def _fetched(git: GitCalls) -> list[str]:
+    """Return what the last fetch brought: it was made elsewhere, and is not this caller's commit."""
+    folder = os.environ.get("GIT_DIR") or os.path.join(git.tree, ".git")
+    try:
+        with open(os.path.join(folder, "FETCH_HEAD"), encoding="utf-8", errors="replace") as file:
+            words = [line.partition("\t")[0] for line in file]
+    except OSError:
+        return []
+    return [word for word in words if is_object(word)]

@@ -1,0 +1,55 @@
+"""What a hook says to whoever it stops."""
+
+from __future__ import annotations
+
+from dibs.core.durations import show_span
+from dibs.core.gates import HELD
+from dibs.core.names import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.core.agents import Caller
+    from dibs.core.gates import Stopped
+
+#: So many paths are named one by one.
+SHOWN = 10
+
+
+def lines(stopped: Sequence[Stopped], what: str, caller: Caller | None) -> list[str]:
+    """Return the refusal: each path with its holder, then what to do next."""
+    found = [f"dibs: {what} is refused:"]
+    found += [f"  {_line(stop)}" for stop in stopped[:SHOWN]]
+    if len(stopped) > SHOWN:
+        found.append(f"  and {len(stopped) - SHOWN} more")
+    held = next((stop for stop in stopped if stop.why == HELD), None)
+    path = _word(stopped[0].path if held is None else held.path)
+    if held is None:
+        found.append(f"  claim it: dibs claim {path}")
+        return found
+    found.append(f"  ask for it: dibs ask {path}; or wait: dibs claim {path} --wait 10m")
+    found.append("  or commit what is yours alone: dibs commit -m MESSAGE")
+    if caller is not None and caller.human:
+        found.append(f"  you are a human, so you may take it: dibs revoke {path}")
+    return found
+
+
+def _line(stop: Stopped) -> str:
+    path = printable(stop.path)
+    if stop.why != HELD:
+        return (
+            f"{path}: you have not claimed it, and the settings want that (gate.unclaimed = deny)"
+        )
+    pattern = "it" if stop.pattern == stop.path else printable(stop.pattern)
+    task = f", task {printable(stop.task)}" if stop.task else ""
+    why = f': "{printable(stop.reason)}"' if stop.reason else ""
+    left = show_span(max(0, round(stop.expires_in)))
+    return f"{path}: {stop.holder} holds {pattern} (exclusive, {left} left{task}){why}"
+
+
+def _word(path: str) -> str:
+    """Return a path as one word of a shell, fit for a terminal."""
+    from shlex import quote
+
+    return printable(quote(path))
