@@ -55,6 +55,32 @@ def find(start: str = "", environ: Mapping[str, str] | None = None) -> Repositor
         ) from error
 
 
+def main_tree(repository: Repository) -> str:
+    """Return the working tree that holds what all worktrees of a clone share, such as the board.
+
+    That is the one beside the common git directory. Where there is none (a bare repository with worktrees, a
+    submodule, a git directory kept elsewhere), each working tree has its own.
+    """
+    above, name = os.path.split(repository.common)
+    return above if name == ".git" else repository.root
+
+
+def shared_state(repository: Repository) -> str:
+    """Return where the state that all worktrees of a clone share lies."""
+    return _join(repository.common, STATE_IN_GIT) if repository.common else repository.state
+
+
+def with_own_state(repository: Repository) -> Repository:
+    """Return the repository with the state of its one worktree; the main tree's is the shared one."""
+    entry = _join(repository.root, ".git")
+    if not repository.common or not stat.S_ISREG(_mode(entry, follow=False)):
+        return repository
+    git_dir = _git_dir_in_file(entry)
+    if not _mode(_join(git_dir, "commondir")):
+        return repository
+    return repository._replace(state=_join(git_dir, STATE_IN_GIT))
+
+
 def _real_folder(start: str) -> str:
     try:
         folder = os.path.realpath(os.path.join(os.getcwd(), start))
