@@ -1,0 +1,382 @@
+"""Merging branches one after the other: a chain of merges is built, tried, and moved in.
+
+The chain is built of objects alone; no working tree takes part. Its last commit is tried. If that fails,
+the first branch that breaks it is searched for by halves: what is before it lands, it is set aside, and the
+rest is tried again. So what the integration branch holds was tried as it is.
+"""
+
+from __future__ import annotations
+
+from dibs.core.merges import bisect
+from dibs.core.trailers import check_message, signed
+from dibs.core.values import Record
+from dibs.errors import Unavailable
+from dibs.git.checkouts import checkouts
+from dibs.git.history import commits
+from dibs.git.merging import merged
+from dibs.git.status import changed
+from dibs.git.trees import differences
+from dibs.services.commit_build import write
+from dibs.services.commit_hooks import setup_of
+from dibs.services.filed import own
+from dibs.services.gate import Gate, Moved, Passage
+from dibs.services.guarded import (
+    guarded_calls,
+    refuse_drivers,
+    refuse_filters,
+    refuse_signing,
+)
+from dibs.services.merge_conflicts import concerned
+from dibs.services.merge_follow import HEADS, both_changed, held_still, obstacles, survey, tip_of
+from dibs.services.merge_scope import Scope, guarded_in, held_by_others
+from dibs.services.merge_values import End, Report, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dibs.core.agents import Caller
+    from dibs.core.claims import Claim
+    from dibs.core.merges import Outside
+    from dibs.repository import Repository
+    from dibs.services.book import Book
+    from dibs.services.desk import Desk
+    from dibs.services.merge_follow import Ground
+    from dibs.services.merge_queue import Lease
+    from dibs.services.merge_tests import Trials
+    from dibs.services.merge_values import Run, Wish
+
+#: How often a merge is begun anew when somebody else moves the branch.
+TRIES = 5
+#: How many changed files a note names.
+_SHOWN = 5
+
+
+def reach(step: str) -> None:
+    """Do nothing; a test's double stops here, as a crash would."""
+
+
+class Branch(Record):
+    """A branch that is to be merged, and the agent that answers for it."""
+
+    name: str
+    agent: str
+
+
+class Candidate(Record):
+    """A branch merged in the chain: the commit that does it, and what that changes."""
+
+    branch: Branch
+    tip: str
+    commit: str
+    paths: tuple[str, ...]
+    #: Who may hold a path without standing in the way.
+    allowed: dict[str, set[str]]
+    notes: tuple[str, ...] = ()
+
+
+class _Held(Exception):
+    """Somebody has claimed a path of a candidate since it was looked at."""
+
+    def __init__(self, candidate: Candidate, outside: Sequence[Outside]) -> None:
+        super().__init__()
+        self.candidate = candidate
+        self.outside = tuple(outside)
+
+
+class Rules(Record):
+    """What the project's settings say of merges."""
+
+    #: Whether changes without a claim are only told.
+    lenient: bool
+    #: Whether files that steer tools are kept from agents.
+    guards: bool
+
+
+class Batch:
+    """One call's branches on their way into the integration branch."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        repository: Repository,
+        caller: Caller,
+        wish: Wish,
+        rules: Rules,
+        *,
+        lease: Lease | None,
+        trials: Trials | None,
+        told: Callable[[str], None],
+    ) -> None:
+        """Without a ``lease`` nothing is moved: it is only said what would be."""
+        self._desk = desk
+        self._repository = repository
+        self._caller = caller
+        self._wish = wish
+        self._rules = rules
+        self._lease = lease
+        self._trials = trials
+        self._told = told
+        self._git = guarded_calls(repository.root, repository)
+        setup = setup_of(self._git.reading, repository.common, repository.root)
+        self._sign = setup.sign if lease is not None else ()
+        refuse_signing(self._git, wanted=bool(self._sign))
+        self._ends: dict[str, Verdict] = {}
+        self._tree = ""
+        self._notes: list[str] = []
+
+    def run(self, branches: Sequence[Branch], into: str) -> Report:
+        """Merge what can be merged, and say what became of each branch."""
+        left = list(branches)
+        first = ""
+        moved = 0
+        while left:
+            ground = survey(self._git, self._repository.common, into)
+            first = first or ground.tip
+            chain = self._chain(ground, left)
+            reach("chained")
+            try:
+                self._settle(ground, chain)
+            except Moved:
+                moved += 1
+                self._told(f"{into} moved meanwhile: once more")
+                if moved >= TRIES:
+                    self._end(chain, End.MOVED)
+            left = [branch for branch in left if branch.name not in self._ends]
+        new = tip_of(self._git, into)
+        verdicts = tuple(self._ends[branch.name] for branch in branches)
+        return Report(into, first or new, new, verdicts, self._tree, tuple(self._notes))
+
+    def _end(
+        self,
+        chain: Sequence[Candidate],
+        end: str,
+        *,
+        outside: tuple[Outside, ...] = (),
+        run: Run | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        for candidate in chain:
+            name, agent = candidate.branch
+            commit = candidate.commit if end == End.MERGED else ""
+            self._ends[name] = Verdict(
+                name, end, agent, commit, candidate.paths, outside, run=run,
+                notes=(*candidate.notes, *notes),
+            )  # fmt: skip
+
+    # -- building
+
+    def _chain(self, ground: Ground, branches: Sequence[Branch]) -> list[Candidate]:
+        """Merge each branch into the one before; what cannot be merged is left out, with its reason."""
+        chain: list[Candidate] = []
+        tip = ground.tip
+        for branch in branches:
+            found = self._join(ground, tip, branch)
+            if isinstance(found, Verdict):
+                self._ends[branch.name] = found
+            else:
+                chain.append(found)
+                tip = found.commit
+        return chain
+
+    def _join(self, ground: Ground, onto: str, branch: Branch) -> Candidate | Verdict:
+        name, agent = branch
+        tip = tip_of(self._git, name)
+        notes = tuple(self._uncommitted(name))
+        done = self._done_already(branch, tip, onto, notes)
+        if done is not None:
+            return done
+        scope = Scope(self._desk, agent, commits(self._git, ground.tip, tip))
+        outside = [] if self._wish.allow_unclaimed else scope.outside()
+        if outside and not self._rules.lenient:
+            notes += tuple(self._elsewhere(outside, ground.branch))
+            return Verdict(name, End.SCOPE, agent, outside=tuple(outside), notes=notes)
+        base = self._base(ground.tip, tip)
+        refuse_drivers(self._git, both_changed(self._git, base, onto, tip))
+        result = merged(self._git, onto, tip)
+        if result.clashes:
+            others = concerned(self._git, base, onto, result.clashes, agent)
+            return Verdict(
+                name, End.CONFLICT, agent, clashes=result.clashes, others=others, notes=notes,
+                theirs=True,
+            )  # fmt: skip
+        paths = tuple(change.path for change in differences(self._git, onto, result.tree))
+        if not self._wish.allow_unclaimed:
+            outside += scope.beyond(self._git, base, onto, paths)
+        guards = guarded_in(agent, paths) if self._rules.guards else []
+        if guards or (outside and not self._rules.lenient):
+            return Verdict(name, End.SCOPE, agent, outside=(*outside, *guards), notes=notes)
+        notes += tuple(f"{o.path} was changed without a claim ({o.why})" for o in outside)
+        allowed = {p: {agent, self._caller.id, *scope.agents.get(p, ())} for p in paths}
+        held = self._desk.look(lambda book: held_by_others(book, paths, allowed))
+        if held:
+            return Verdict(name, End.HELD, agent, outside=tuple(held), notes=notes)
+        commit = self._commit(result.tree, (onto, tip), name, ground.branch)
+        return Candidate(branch, tip, commit, paths, allowed, notes)
+
+    def _done_already(
+        self, branch: Branch, tip: str, onto: str, notes: tuple[str, ...]
+    ) -> Verdict | None:
+        """Return what there is to say of a branch that has nothing to merge, or nothing in common."""
+        name, agent = branch
+        if not tip:
+            return Verdict(name, End.MOVED, agent, notes=("the branch is gone",))
+        if not self._base(onto, tip):
+            alien = f"{name} has no commit in common with the integration branch"
+            return Verdict(name, End.CONFLICT, agent, notes=(*notes, alien))
+        if self._git.run("merge-base", "--is-ancestor", "--end-of-options", tip, onto).code:
+            return None
+        return Verdict(name, End.CONTAINED, agent, notes=notes)
+
+    def _elsewhere(self, outside: Sequence[Outside], into: str) -> list[str]:
+        """Say it where changes that nobody claimed here came from a remote: the branch here is behind."""
+        first = next((one.commit for one in outside if one.commit), "")
+        found = self._git.run(
+            "for-each-ref", "--count=1", "--format=%(refname:short)", f"--contains={first}",
+            "--", "refs/remotes",
+        )  # fmt: skip
+        name = found.out.decode("utf-8", "replace").strip() if first and not found.code else ""
+        return [f"{first[:10]} is in {name}: bring {into} up to date with it first"] if name else []
+
+    def _base(self, one: str, other: str) -> str:
+        said = self._git.run("merge-base", "--end-of-options", one, other)
+        return "" if said.code else said.out.decode().split()[0]
+
+    def _uncommitted(self, branch: str) -> list[str]:
+        """Say what lies uncommitted in the branch's working tree: it is not part of the merge."""
+        notes = []
+        for tree in checkouts(self._git):
+            if tree.ref == HEADS + branch:
+                paths = [
+                    change.path for change in changed(guarded_calls(tree.path, self._repository))
+                ]
+                more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+                if paths:
+                    notes.append(f"not committed, so not merged: {', '.join(paths[:_SHOWN])}{more}")
+        return notes
+
+    def _commit(self, tree: str, parents: tuple[str, str], branch: str, into: str) -> str:
+        message = self._wish.message or f"Merge branch '{branch}' into {into}"
+        claims = [] if self._lease is None else [self._lease.claim]
+        text = signed(check_message(message), self._caller.id, claims)
+        return write(self._git, tree, parents, text, self._sign)
+
+    # -- trying and landing
+
+    def _settle(self, ground: Ground, chain: Sequence[Candidate]) -> None:
+        """Decide the chain, or a part of it: what is whole lands, what breaks it is set aside."""
+        if not chain:
+            return
+        early = (
+            self._lease is None or self._trials is not None
+        )  # else it is looked at once, at the end
+        if early and self._in_the_way(ground, chain):
+            return
+        if self._lease is None:
+            self._end(chain, End.WOULD_MERGE)
+            return
+        whole, culprit, run = self._tried(ground, chain)
+        reach("tried")
+        if whole:
+            try:
+                if not self._land(ground, whole, self._lease):
+                    return
+            except _Held as late:
+                self._end([late.candidate], End.HELD, outside=late.outside)
+                return
+            self._end(whole, End.MERGED)
+            reach("landed")
+        if culprit is not None:
+            self._end([culprit], End.TESTS, run=run)
+            name = culprit.branch.name
+            self._ends[name] = self._ends[name]._replace(theirs=True)
+        elif not whole:
+            note = f"the tests fail on {ground.branch} itself, without any of these branches"
+            self._end(chain, End.TESTS, run=run, notes=(note,))
+
+    def _in_the_way(self, ground: Ground, chain: Sequence[Candidate]) -> bool:
+        """Refuse a chain that the working tree cannot follow; tell whether it was refused."""
+        changes = differences(self._git, ground.tip, chain[-1].commit)
+        if ground.tree:
+            refuse_filters(self._git, (c.path for c in changes), tree=chain[-1].commit)
+        dirt = obstacles(ground, changes)
+        if dirt:
+            notes = (f"{ground.tree} has {ground.branch} checked out", *dirt)
+            self._end(chain, End.DIRTY, notes=notes)
+        return bool(dirt)
+
+    def _tried(
+        self, ground: Ground, chain: Sequence[Candidate]
+    ) -> tuple[Sequence[Candidate], Candidate | None, Run | None]:
+        """Return what of the chain is whole, who breaks the rest, and the run that showed it."""
+        trials = self._trials
+        if trials is None:
+            return chain, None, None
+
+        def whole(count: int) -> Run:
+            return trials.run(chain[count - 1].commit, chain[count - 1].branch.name)
+
+        if whole(len(chain)).ok:
+            return chain, None, None
+        search = bisect(len(chain))
+        try:
+            step = next(search)
+            while True:
+                step = search.send(whole(step).ok)
+        except StopIteration as found:
+            culprit: int = found.value
+        if culprit == 1:
+            alone = trials.run(ground.tip, ground.branch)
+            if not alone.ok:  # nobody here is to blame
+                return (), None, alone
+        return chain[: culprit - 1], chain[culprit - 1], whole(culprit)
+
+    def _land(self, ground: Ground, chain: Sequence[Candidate], lease: Lease) -> bool:
+        """Move the branch, while the queue is ours and nobody else has claimed what changes.
+
+        Tell whether the working tree let it; if not, it was said why.
+        """
+        gate, new = Gate(self._desk, self._repository), chain[-1].commit
+        with gate.turn():
+            gate.recover(self._caller)
+            lease.renew()
+            with held_still(ground) as bring:
+                if self._in_the_way(ground, chain):  # the tests took their time
+                    return False
+
+                def brought() -> None:
+                    stays = "was changed meanwhile and stays as it is"
+                    self._notes += [f"{path} {stays}" for path in bring(new)]
+
+                try:
+                    passage = self._passage(ground, chain)
+                    gate.land(self._caller, passage, self._check(chain, lease), follow=brought)
+                    self._tree = ground.tree
+                except Unavailable as error:
+                    if tip_of(self._git, ground.branch) != new:
+                        raise
+                    self._notes.append(f"{error.message}; the next merge or commit here catches up")
+        return True
+
+    def _passage(self, ground: Ground, chain: Sequence[Candidate]) -> Passage:
+        new = chain[-1].commit
+        names = [candidate.branch.name for candidate in chain]
+        paths = tuple(change.path for change in differences(self._git, ground.tip, new))
+        summary = f"{self._caller.id} merged {', '.join(names[:_SHOWN])} into {ground.branch}"
+        return Passage(
+            "merge", ground.ref, ground.tip, new, ground.tree, paths, summary,
+            {"branches": names, "into": ground.branch,
+             "agents": sorted({c.branch.agent for c in chain}), "tested": self._trials is not None},
+        )  # fmt: skip
+
+    def _check(self, chain: Sequence[Candidate], lease: Lease) -> Callable[[Book], Sequence[Claim]]:
+        def check(book: Book) -> list[Claim]:
+            pattern = book.pattern(lease.claim.pattern)
+            filed = own(book, self._caller.id, [pattern], lease.claim.token)
+            for candidate in chain:
+                held = held_by_others(book, candidate.paths, candidate.allowed)
+                if held:
+                    raise _Held(candidate, held)
+            return [claim for _, claim in filed]
+
+        return check
