@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from bench import board, git_store, patterns, peers, process, redis_store, store, wake
+from bench import (
+    board,
+    commits,
+    forecast,
+    gates,
+    git_store,
+    patterns,
+    peers,
+    process,
+    redis_store,
+    store,
+    wake,
+)
 
 if TYPE_CHECKING:
     from bench.measure import Section
@@ -31,6 +43,9 @@ SECTIONS = (
     board.cycles,
     board.tasks,
     board.past,
+    commits.commits,
+    gates.commits,
+    forecast.forecasts,
 )
 MARK = {True: "yes", False: "**no**", None: ""}
 

@@ -52,6 +52,7 @@ class Config(Record):
     board_logs: bool = True
     commit_guarded: str = "human"
     gate_unclaimed: str = "allow"
+    gate_on_error: str = "deny"
     worktree_folder: str = ""
     worktree_setup: str = ""
     worktree_copy: tuple[str, ...] = ()
@@ -296,6 +297,13 @@ FIELDS = (
         "unclaimed",
         *choice("allow", "deny"),
         "Whether a plain git commit of an agent may hold files that nobody has claimed.",
+    ),
+    Field(
+        "gate_on_error",
+        "gate",
+        "on_error",
+        *choice("deny", "allow"),
+        "Whether git hooks let a commit or a push pass when the store cannot be asked.",
     ),
     Field(
         "worktree_folder",

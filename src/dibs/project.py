@@ -7,7 +7,7 @@ import os
 from dibs import config as configuration
 from dibs.errors import Misconfigured, NotFound
 from dibs.opening import Place, is_there, open_engine
-from dibs.repository import STATE_OUTSIDE_GIT, find
+from dibs.repository import STATE_OUTSIDE_GIT, find, main_tree, shared_state, with_own_state
 from dibs.services.desk import Desk
 
 TYPE_CHECKING = False
@@ -19,13 +19,20 @@ if TYPE_CHECKING:
     from dibs.engines.base import Engine
     from dibs.repository import Repository
     from dibs.services.agents import Agents
+    from dibs.services.changes import Changes
     from dibs.services.claims import Claims
+    from dibs.services.commits import Commits
+    from dibs.services.forecasts import Forecasts
+    from dibs.services.gating import Gating
     from dibs.services.holdings import Holdings
     from dibs.services.ledger import Ledger
+    from dibs.services.merges import Merges
     from dibs.services.mirror import Board
     from dibs.services.overview import Overview
     from dibs.services.queue import Queue
+    from dibs.services.salvage import Salvage
     from dibs.services.tasks import Tasks
+    from dibs.services.worktrees import Worktrees
 
 
 class Project:
@@ -38,6 +45,7 @@ class Project:
         self.desk = Desk(engine, self.config, os.path.join(place.repository.state, "ledger"))
         self.tree = place.tree
         self._board: Board | None = None
+        self._shared: Engine | None = None
 
     @property
     def claims(self) -> Claims:
@@ -81,8 +89,59 @@ class Project:
             from dibs.services.mirror import Board
 
             repository = self.place.repository
-            self._board = Board(self.tasks, self.desk, main_tree(repository), repository.state)
+            own = repository.state != shared_state(repository)
+            tree = repository.root if own else main_tree(repository)
+            self._board = Board(self.tasks, self.desk, tree, repository.state)
         return self._board
+
+    @property
+    def changes(self) -> Changes:
+        """What is changed and not committed, by whose it is."""
+        from dibs.services.changes import Changes
+
+        return Changes(self.desk, self.place.repository)
+
+    @property
+    def worktrees(self) -> Worktrees:
+        """Making, listing and removing worktrees; known to the whole clone even where claims are not."""
+        from dibs.services.worktrees import Worktrees
+
+        repository = self.place.repository
+        shared = shared_state(repository)
+        if shared == repository.state:
+            return Worktrees(self.desk, repository)
+        if self._shared is None:
+            place = Place(repository._replace(state=shared), self.place.loaded)
+            self._shared = open_engine(place, anew=False)
+        return Worktrees(
+            Desk(self._shared, self.config, os.path.join(shared, "ledger")), repository
+        )
+
+    @property
+    def salvage(self) -> Salvage:
+        """Looking at work that was kept when a worktree went, and bringing it back."""
+        from dibs.services.salvage import Salvage
+        from dibs.services.worktree_ground import Ground
+
+        return Salvage(Ground(self.desk, self.place.repository).git)
+
+    @property
+    def merges(self) -> Merges:
+        """The merge queue; its settings are those of the main working tree, whoever calls from where."""
+        from dibs.services.merges import Merges
+
+        repository, main = self.place.repository, main_tree(self.place.repository)
+        config = self.config
+        if main != repository.root:
+            config = configuration.load(main, repository.state, os.environ, {}).config
+        return Merges(self.desk, repository, self.board, config=config, main=main)
+
+    @property
+    def gating(self) -> Gating:
+        """Judging commits that are made without ``dibs commit``."""
+        from dibs.services.gating import Gating
+
+        return Gating(self.desk)
 
     @property
     def ledger(self) -> Ledger:
@@ -90,6 +149,20 @@ class Project:
         from dibs.services.ledger import Ledger
 
         return Ledger(self.desk)
+
+    @property
+    def commits(self) -> Commits:
+        """Committing what an agent holds, and nothing else."""
+        from dibs.services.commits import Commits
+
+        return Commits(self.desk, self.place.repository)
+
+    @property
+    def forecasts(self) -> Forecasts:
+        """What would conflict if it were merged now."""
+        from dibs.services.forecasts import Forecasts
+
+        return Forecasts(self.desk, self.place.repository)
 
     def overview(self, agent: str = "") -> Overview:
         """Look at agents, claims and queue at one moment, of one agent or of all."""
@@ -106,16 +179,8 @@ class Project:
     def close(self) -> None:
         """Close the engine."""
         self.engine.close()
-
-
-def main_tree(repository: Repository) -> str:
-    """Return the working tree that holds what all worktrees of a clone share, such as the board.
-
-    That is the one beside the common git directory. Where there is none (a bare repository with worktrees, a
-    submodule, a git directory kept elsewhere), each working tree has its own.
-    """
-    above, name = os.path.split(repository.common)
-    return above if name == ".git" else repository.root
+        if self._shared is not None:
+            self._shared.close()
 
 
 def locate(
@@ -127,7 +192,20 @@ def locate(
     variables = os.environ if environ is None else environ
     repository = find(start, variables)
     loaded = configuration.load(repository.root, repository.state, variables, flags or {})
+    if loaded.config.worktree_claims == "worktree":
+        repository = _apart(repository, loaded.config)
     return Place(repository, loaded)
+
+
+def _apart(repository: Repository, config: Config) -> Repository:
+    """Return the repository with claims of its worktree alone, which only a store in it can keep."""
+    if config.engine:
+        raise Misconfigured(
+            "claims for each worktree by itself need the engine in the git directory",
+            field="worktree_claims",
+            hint='leave engine empty, or set claims = "project" under [worktree]',
+        )
+    return with_own_state(repository)
 
 
 def open_project(

@@ -1,10 +1,11 @@
-"""Find what is wrong with the board and with the place where state lives; --fix puts it right.
+"""Find what is wrong with the board, with the place where state lives, and with git; --fix puts it right.
 
 Examples:
   dibs doctor
   dibs doctor --fix
 
-No file that holds work of somebody is deleted: what cannot be settled is told, and kept.
+No file that holds work of somebody is deleted: what cannot be settled is told, and kept. Of git it tells
+locks that a killed process left, settings that name a program, and hooks that changed since the last look.
 
 exit status: 0 nothing is wrong, 65 something of the board is, 78 the engine is not safe to use
 """
@@ -31,13 +32,18 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Look at the engine and the board, maybe repair them, and tell."""
     from dibs.cli.session import Session
+    from dibs.services.gitcare import GitCare
 
     with Session(args) as session:
         engine, board = session.project.engine, session.project.board
-        done = [*engine.repair(), *board.repair(session.caller)] if args.fix else None
+        repository = session.project.place.repository
+        git, done = GitCare(repository), None
+        if args.fix:
+            done = [*engine.repair(), *board.repair(session.caller), *git.repair()]
         found = {
             "engine": engine.inspect(),
-            "board": board.check(session.project.place.repository.root),
+            "board": board.check(repository.root),
+            "git": git.inspect(),
         }
         session.show(lambda: _shape(found, done), lambda: _print(found, done))
     if _is_bad(found["engine"]):

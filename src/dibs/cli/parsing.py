@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: The largest number that an engine can hold.
 _MAX_NUMBER = 2**63 - 1
 _MAX_DIGITS = 19
+#: Options that name a place on the disk, by any bytes.
+_PATHS = frozenset(("repo", "path", "to"))
 #: How wide a page of help is.
 PAGE = 79
 
@@ -97,7 +99,7 @@ class Once(argparse.Action):
         given: frozenset[str] = getattr(namespace, "_given", frozenset())
         if self.dest in given:
             parser.error(f"{option_string} is given twice")
-        if self.option_strings and isinstance(values, str) and self.dest != "repo":
+        if self.option_strings and isinstance(values, str) and self.dest not in _PATHS:
             # A byte that is no UTF-8 can be part of a path, but not of a text that others read.
             values = values.encode("utf-8", "backslashreplace").decode()
         namespace._given = given | {self.dest}  # noqa: SLF001 - our own mark on the namespace
