@@ -138,6 +138,7 @@ def test_each_field_has_a_variable(place):
         "DIBS_BOARD_LOGS": "false",
         "DIBS_COMMIT_GUARDED": "anyone",
         "DIBS_GATE_UNCLAIMED": "deny",
+        "DIBS_GATE_ON_ERROR": "allow",
         "DIBS_WORKTREE_FOLDER": "../trees",
         "DIBS_WORKTREE_SETUP": "npm ci",
         "DIBS_WORKTREE_COPY": ".env, conf/local.toml",
@@ -159,7 +160,8 @@ def test_each_field_has_a_variable(place):
         *("memory:", 3600.0, 10.0, 86400.0, 5.0, "allow", "fast", "sensitive", 200, "full", 1.0),
         *("shop", 2, "agents/state", 2.0, 3600.0),
         *("plan/work", True, 5, 3600.0, "error", 604800.0, True, False),
-        *("anyone", "deny", "../trees", "npm ci", (".env", "conf/local.toml"), ("node_modules",)),
+        *("anyone", "deny", "allow", "../trees", "npm ci"),
+        *((".env", "conf/local.toml"), ("node_modules",)),
         *("worktree", 5000, 5, "trunk", "make test", 600.0, "warn", 60.0),
     )
 
@@ -205,7 +207,10 @@ def test_a_preset_yields_to_a_value_by_name_from_any_source(place):
         ("[clams]\nttl = 5\n", ("dibs.toml:1: there is no section [clams]", "mean [claims]?")),
         (
             "[zzz]\n",
-            ("dibs.toml:1: there is no section [zzz]", "claims, commit, forecast, gate, git, ledger, merge, paths"),
+            (
+                "dibs.toml:1: there is no section [zzz]",
+                "claims, commit, forecast, gate, git, ledger, merge, paths",
+            ),
         ),
         ("# x\nttl = 5\n", ("dibs.toml:2: there is no key ttl at the top", "belongs in [claims]")),
         ("[store]\nengine = ''\n", ("dibs.toml:2: there is no key engine", "belongs at the top")),

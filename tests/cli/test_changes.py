@@ -1,0 +1,231 @@
+"""changes and diff: whose the uncommitted work is, and what it says."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+
+import pytest
+
+
+def git(*words):
+    said = subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *words],
+        check=True,
+        capture_output=True,
+    )
+    return said.stdout
+
+
+@pytest.fixture
+def tree(repo, dibs):
+    """A tree in which alice has changed three files, bob one, and nobody holds two that changed."""
+    (repo / "src").mkdir()
+    for name in ("src/a.py", "src/b.py", "both.md", "loose.md"):
+        (repo / name).write_text("old\n")
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    dibs("claim", "src/", agent="alice")
+    dibs("claim", "both.md", agent="bob")
+    dibs("claim", "other.md", "third.md", agent="carol")
+    (repo / "src/a.py").write_text("new\n")
+    (repo / "src/b.py").unlink()
+    (repo / "src/c.py").write_text("never\n")
+    (repo / "both.md").write_text("staged\n")
+    git("add", "both.md")
+    (repo / "both.md").write_text("edited on\n")
+    (repo / "loose.md").write_text("new\n")
+    (repo / "notes.txt").write_text("mine?\n")
+    return repo
+
+
+def files(listed):
+    return [(f["path"], f["what"], f["staged"], f["unstaged"]) for f in listed]
+
+
+def test_each_changed_file_is_shown_with_its_holder_and_the_rest_as_nobodys(tree, dibs):
+    (found,) = dibs("changes", "--json").json["trees"]
+
+    assert {part["agent"]: files(part["files"]) for part in found["agents"]} == {
+        "alice": [
+            ("src/a.py", "modified", False, True),
+            ("src/b.py", "deleted", False, True),
+            ("src/c.py", "new", False, True),
+        ],
+        "bob": [("both.md", "modified", True, True)],
+    }
+    assert files(found["nobody"]) == [
+        ("notes.txt", "new", False, True),
+        ("loose.md", "modified", False, True),
+    ], "what is in no commit comes first"
+    assert found["idle"] == [{"agent": "carol", "claims": 2}]
+
+
+def test_people_read_what_was_never_committed_and_how_long_a_claim_lasts(tree, dibs):
+    lines = [" ".join(line.split()) for line in dibs("changes").out.splitlines()]
+
+    assert "alice has changed 3 files" in lines
+    assert "modified src/a.py no src/, 5m left" in lines
+    assert "modified both.md in part both.md, 5m left" in lines
+    assert "nobody holds 2 files" in lines
+    assert "new notes.txt no never committed" in lines
+    assert lines[-1] == "carol holds 2 claims, nothing changed"
+
+
+def test_one_agent_or_the_caller_alone_can_be_asked_for(tree, dibs, monkeypatch):
+    (named,) = dibs("changes", "--agent", "bob", "--json").json["trees"]
+    monkeypatch.setenv("DIBS_AGENT", "bob")
+    (mine,) = dibs("changes", "--mine", "--json").json["trees"]
+
+    assert [part["agent"] for part in named["agents"]] == ["bob"]
+    assert (named["nobody"], named["idle"]) == ([], [])
+    assert [f["path"] for part in mine["agents"] for f in part["files"]] == ["both.md"]
+    assert dibs("changes", "--mine", "--agent", "bob").status == 64
+
+
+def test_a_shared_claim_makes_a_file_nobodys_and_says_who_shares_it(tree, dibs):
+    dibs("claim", "--shared", "loose.md", agent="dan")
+    dibs("claim", "--shared", "*.md", agent="erin")  # refused: bob holds both.md
+    dibs("claim", "--shared", "loose.md", agent="erin")
+
+    (found,) = dibs("changes", "--json").json["trees"]
+
+    (loose,) = [f for f in found["nobody"] if f["path"] == "loose.md"]
+    assert loose["shared_by"] == ["dan", "erin"]
+
+
+def test_a_claim_that_was_given_back_holds_nothing(tree, dibs):
+    assert dibs("release", "both.md", agent="bob").status == 0
+
+    (found,) = dibs("changes", "--json").json["trees"]
+
+    assert "both.md" in [f["path"] for f in found["nobody"]]
+
+
+def test_all_worktrees_of_a_clone_are_looked_at_and_one_that_is_gone_is_named(tree, dibs, tmp_path):
+    git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    git("worktree", "add", "-q", "--detach", str(tmp_path / "gone"))
+    (tmp_path / "side/src/new.py").write_text("x")
+    os.rename(tmp_path / "gone", tmp_path / "away")
+
+    found = {t["root"]: t for t in dibs("changes", "--all-trees", "--json").json["trees"]}
+
+    assert set(found) == {str(tree), str(tmp_path / "side"), str(tmp_path / "gone")}
+    (alice,) = found[str(tmp_path / "side")]["agents"]
+    assert (alice["agent"], files(alice["files"])) == (
+        "alice",
+        [("src/new.py", "new", False, True)],
+    )
+    assert found[str(tmp_path / "side")]["branch"] == "side"
+    assert "gone" in found[str(tmp_path / "gone")]["wrong"]
+
+
+def test_a_tree_without_changes_has_a_friendly_line(repo, dibs):
+    assert dibs("changes").out == "nothing is changed\n"
+
+
+def test_outside_of_git_there_is_one_clear_line(dibs, tmp_path, monkeypatch):
+    (tmp_path / "plain").mkdir()
+    monkeypatch.chdir(tmp_path / "plain")
+    dibs("init")
+
+    answer = dibs("changes")
+
+    assert (answer.status, answer.err.count("\n")) == (69, 1)
+    assert "no git repository" in answer.err
+
+
+def test_the_difference_of_an_agent_holds_its_files_alone_and_new_ones_whole(tree, dibs):
+    text = dibs("diff", "alice").out
+
+    assert [x for x in text.splitlines() if x.startswith("diff ")] == [
+        f"diff --git a/src/{name}.py b/src/{name}.py" for name in "abc"
+    ]
+    assert "+never" in text
+    assert "deleted file mode 100644" in text
+    git("stash", "-qu", "--", "src")
+    subprocess.run(["git", "apply", "-"], input=text.encode(), check=True)
+    assert (tree / "src/c.py").read_text() == "never\n", "a program can apply it"
+
+
+def test_the_difference_goes_against_the_last_commit_and_not_the_index(tree, dibs):
+    text = dibs("diff", "--agent", "bob").out
+
+    assert "-old\n+edited on\n" in text
+    assert "staged" not in text
+
+
+def test_paths_narrow_a_difference_and_lines_can_be_counted(tree, dibs):
+    assert dibs("diff", "alice", "src/[ab].py").out.count("diff --git") == 2
+    assert dibs("diff", "src/c.py", "loose.md", agent="alice").out.count("diff --git") == 1
+    assert dibs("diff", "alice", "--stat", "src/c.py").out.splitlines()[0] == " src/c.py | 1 +"
+
+
+def test_who_has_changed_nothing_is_told_so_and_nothing_is_on_standard_output(tree, dibs):
+    answer = dibs("diff", "carol")
+
+    assert (answer.status, answer.out) == (0, "")
+    assert answer.err == "dibs: carol has changed nothing here that it holds\n"
+
+
+def test_a_word_that_is_an_agent_and_a_file_is_not_guessed_at(tree, dibs):
+    (tree / "bob").write_text("")
+
+    answer = dibs("diff", "bob")
+
+    assert answer.status == 64
+    assert "--agent bob" in answer.err
+
+
+def test_looking_leaves_index_and_objects_as_they_were(tree, dibs):
+    before = (tree / ".git/index").read_bytes(), git("count-objects")
+
+    dibs("changes")
+    dibs("diff", "alice")
+
+    assert ((tree / ".git/index").read_bytes(), git("count-objects")) == before
+
+
+def test_a_branch_without_a_commit_is_compared_with_nothing(repo, dibs):
+    dibs("claim", "x", agent="alice")
+    (repo / "x").write_text("first\n")
+
+    assert "+first" in dibs("diff", "alice").out
+
+
+@pytest.mark.parametrize("name", ["a b", "-f", ":(top)x", "*", "new\nline", '"q"', "ü", "x" * 200])
+def test_any_name_of_a_file_works(repo, dibs, monkeypatch, name):
+    (repo / "odd").mkdir()
+    (repo / "odd" / name).write_text("text\n")
+    dibs("claim", "odd/", agent="alice")
+
+    (found,) = dibs("changes", "--json").json["trees"]
+
+    assert [f["path"] for f in found["agents"][0]["files"]] == [f"odd/{name}"]
+    assert "+text" in dibs("diff", "alice").out
+    monkeypatch.setenv("COLUMNS", "300")
+    assert dibs("changes").out.count("\n") == 3, "no name breaks a line"
+
+
+def test_a_terminal_is_not_steered_by_what_a_file_holds(tree, start):
+    (tree / "src/a.py").write_bytes(b"\x1b]0;owned\x07\ttab\n")
+    reader, writer = pty.openpty()
+    start("diff", "alice", "src/a.py", stdout=writer).wait(timeout=60)
+    os.close(writer)
+
+    shown = os.read(reader, 65536)
+    os.close(reader)
+
+    assert b"\\x1b]0;owned\\x07\ttab" in shown
+    assert b"\x1b]0" not in shown
+
+
+def test_settings_of_the_repository_that_would_run_a_program_do_not(tree, dibs):
+    mark = tree.parent / "ran"
+    for key in ("diff.external", "core.pager", "diff.own.textconv", "diff.own.command"):
+        git("config", key, f"touch {mark}; cat")
+    (tree / ".gitattributes").write_text("*.py diff=own\n")
+
+    assert "+never" in dibs("diff", "alice").out
+    assert not mark.exists()

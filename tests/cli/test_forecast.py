@@ -1,0 +1,185 @@
+"""``dibs forecast``: what people and programs read, exit status, and watching."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from dibs.cli.forecast_text import matrix
+from dibs.cli.forecast_watch import Watched
+from dibs.core.forecasts import Clash, Pair
+
+LINES = "".join(f"line {number}\n" for number in range(1, 21))
+#: How long a test waits for what must come.
+LONGEST = 60.0
+
+
+def git(*words, folder="."):
+    who = {f"GIT_{w}_{n}": "crew" for w in ("AUTHOR", "COMMITTER") for n in ("NAME", "EMAIL")}
+    subprocess.run(["git", *words], cwd=folder, env={**os.environ, **who}, check=True)
+
+
+@pytest.fixture
+def trees(repo):
+    """Working trees of alice and bob, beside the main one."""
+    git("checkout", "-q", "-b", "main")
+    Path("a.txt").write_text(LINES)
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    found = {}
+    for agent in ("alice", "bob"):
+        found[agent] = repo.parent / agent
+        git("worktree", "add", "-q", "-b", f"agent/{agent}", str(found[agent]))
+    return found
+
+
+def edit(tree, line=3):
+    (tree / "a.txt").write_text(LINES.replace(f"line {line}\n", f"by {tree.name}\n"))
+
+
+def test_clear_weather_is_one_line_and_status_0(dibs, trees):
+    answer = dibs("forecast")
+
+    assert answer == (0, "clear: nothing would conflict (2 with work, and main)\n", "")
+
+
+def test_a_conflict_is_a_matrix_and_its_lines_and_status_3(dibs, trees):
+    edit(trees["alice"])
+    edit(trees["bob"])
+
+    answer = dibs("forecast", agent="alice")
+
+    assert answer.status == 3
+    assert answer.out.splitlines() == [
+        "         1  2",
+        "1 alice  -  1",
+        "2 bob    1  -",
+        "",
+        "conflict alice and bob: 1 file",
+        "  a.txt (content) lines 3 / 3",
+    ]
+    assert "alice and bob would conflict in a.txt" in dibs("log").out
+
+
+def test_programs_get_everything(dibs, trees):
+    edit(trees["alice"])
+    edit(trees["bob"])
+
+    found = dibs("forecast", "--json").json
+
+    (conflict,) = found["conflicts"]
+    (file,) = conflict["files"]
+    assert conflict["agents"] == ["alice", "bob"]
+    assert (file["path"], file["kind"], file["hunks"]) == (
+        "a.txt",
+        "content",
+        [{"lines": [[3, 1], [3, 1]]}],
+    )
+    assert [(p["name"], p["dirty"], p["base"]) for p in found["parties"]] == [
+        ("main", 0, True),
+        ("alice", 1, False),
+        ("bob", 1, False),
+    ]
+    assert (found["compared"], found["met"], found["unrelated"], found["left_out"]) == (
+        3,
+        1,
+        [],
+        [],
+    )
+
+
+def test_without_warning_nothing_is_written(dibs, trees):
+    edit(trees["alice"])
+    edit(trees["bob"])
+    dibs("status")
+    before = dibs("log", "--json").out
+
+    assert dibs("forecast", "--no-warn").status == 3
+    assert dibs("log", "--json").out == before
+
+
+def test_a_base_that_is_an_option_of_git_is_only_a_name(dibs, trees):
+    answer = dibs("forecast", "--base=--upload-pack=touch x")
+
+    assert answer.status == 6
+    assert "there is no branch --upload-pack=touch x" in answer.err
+    assert not Path("x").exists()
+
+
+def test_outside_of_git_there_is_nothing_to_merge(dibs, repo, tmp_path):
+    (tmp_path / "plain").mkdir()
+    dibs("init", "--repo", str(tmp_path / "plain"))
+
+    answer = dibs("forecast", "--repo", str(tmp_path / "plain"))
+
+    assert answer.status == 6
+    assert "no git repository" in answer.err
+
+
+def test_a_matrix_of_twenty_fits_a_page(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"a-rather-long-name-of-agent-{number}" for number in range(20)]
+    clashes = (Clash("x", "content", "", ()),) * 100
+
+    lines = matrix([Pair(one, other, clashes) for one, other in combinations(names, 2)])
+
+    assert len(lines) == 21
+    assert max(map(len, lines)) <= 80
+
+
+def test_more_than_a_page_holds_are_counted(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    pairs = [Pair("a", f"b{number}", (Clash("x", "content", "", ()),)) for number in range(40)]
+
+    assert matrix(pairs) == ["40 pairs of 41 would conflict"]
+
+
+def test_changed_files_are_sorted_by_the_innermost_working_tree(tmp_path):
+    outer, inner = str(tmp_path), str(tmp_path / "trees" / "bob")
+    watched = Watched(str(tmp_path / ".git"))
+    watched._roots = (outer, inner)
+
+    assert watched.sorted([f"{outer}/a.py", f"{inner}/b.py", f"{outer}/.git/index.lock"]) == (
+        {outer: {"a.py"}, inner: {"b.py"}},
+        False,
+    )
+    assert watched.sorted([f"{outer}/.git/refs/heads/main"]) == ({}, True)
+    assert watched.sorted([f"{inner}/.git"]) == ({}, False)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_watch_tells_of_changes_and_ends_in_order(start, trees, ending):
+    edit(trees["alice"])
+    watch = start("forecast", "--watch", "--json", "--agent", "carol")
+    first = json.loads(watch.stdout.readline())
+    assert (first["event"], first["conflicts"]) == ("forecast", [])
+
+    edit(trees["bob"])
+    told = json.loads(watch.stdout.readline())
+    assert (told["event"], told["agents"]) == ("conflict", ["alice", "bob"])
+    (trees["bob"] / "a.txt").write_text(LINES)
+    assert json.loads(watch.stdout.readline()) == {"event": "cleared", "agents": ["alice", "bob"]}
+
+    watch.send_signal(ending)
+    assert watch.wait(LONGEST) == 0
+    assert watch.stderr.read() == ""
+    assert not list(Path(".git/dibs").glob("forecast-objects-*"))
+
+
+def test_a_watch_without_watchfiles_looks_now_and_then(start, trees, monkeypatch):
+    monkeypatch.setenv("DIBS_FORECAST_EVERY", "1s")
+    block = "import sys; sys.modules['watchfiles'] = None; from dibs.cli import program; program()"
+    watch = start("forecast", "--watch", "--json", program=(sys.executable, "-c", block))
+    assert json.loads(watch.stdout.readline())["event"] == "forecast"
+
+    edit(trees["alice"])
+    edit(trees["bob"])
+
+    assert json.loads(watch.stdout.readline())["event"] == "conflict"
+    watch.send_signal(signal.SIGTERM)
+    assert watch.wait(LONGEST) == 0

@@ -1,0 +1,154 @@
+"""``dibs merge`` as people and agents type it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+
+def git(tree, *words):
+    done = subprocess.run(["git", "-C", tree, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def begun(repo, monkeypatch):
+    """A repository with a commit, and bob's worktree beside it."""
+    monkeypatch.setenv("HOME", str(repo.parent))
+    git(repo, "symbolic-ref", "HEAD", "refs/heads/main")
+    git(repo, "config", "user.name", "Ann")
+    git(repo, "config", "user.email", "ann@example.org")
+    (repo / "a.txt").write_text("a\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-q", "-m", "first")
+    git(repo, "worktree", "add", "-q", "-b", "agent/bob", repo.parent / "bob")
+    return repo
+
+
+@pytest.fixture
+def bob(begun):
+    return begun.parent / "bob"
+
+
+def test_what_was_committed_with_dibs_is_merged_after_the_claims_are_back(dibs, begun, bob):
+    dibs("claim", "a.txt", agent="bob")
+    (bob / "a.txt").write_text("of bob\n")
+    done = dibs("commit", "-m", "work", "--release", "--repo", str(bob), agent="bob")
+    assert done.status == 0, done
+
+    answer = dibs("merge", agent="bob")
+
+    assert answer.status == 0, answer
+    assert answer.out.startswith("ok agent/bob: merged as ")
+    assert (begun / "a.txt").read_text() == "of bob\n"
+
+
+def test_a_commit_of_dibs_is_merged_after_a_rebase(dibs, begun, bob):
+    dibs("claim", "b.txt", agent="bob")
+    (bob / "b.txt").write_text("of bob\n")
+    dibs("commit", "-m", "work", "--release", "--repo", str(bob), agent="bob")
+    (begun / "a.txt").write_text("of ann\n")
+    git(begun, "commit", "-qam", "ann")
+    git(bob, "rebase", "-q", "main")
+
+    assert dibs("merge", agent="bob").status == 0
+
+
+def test_a_refusal_says_path_commit_reason_and_next_step(dibs, begun, bob):
+    (bob / "a.txt").write_text("of bob\n")
+    git(bob, "commit", "-qam", "work")
+
+    answer = dibs("merge", agent="bob")
+
+    oid = git(bob, "rev-parse", "HEAD")[:10]
+    assert answer.status == 3
+    assert answer.out.splitlines()[:2] == [
+        "refused agent/bob: 1 file outside of its agent's claims",
+        f"  a.txt: unclaimed in {oid} (bob)",
+    ]
+    assert "dibs claim" in answer.out
+
+
+def test_the_answer_as_json_has_a_code_for_each_branch(dibs, begun, bob):
+    (bob / "a.txt").write_text("of bob\n")
+    git(bob, "commit", "-qam", "work")
+
+    (branch,) = dibs("merge", "--json", agent="bob").json["branches"]
+
+    assert (branch["outcome"], branch["code"]) == ("scope", "SCOPE")
+    assert branch["outside"][0]["path"] == "a.txt"
+    assert branch["next"]
+
+
+def test_the_branch_that_is_checked_out_is_merged_where_there_is_no_own(dibs, begun, bob):
+    git(bob, "checkout", "-q", "-b", "topic")
+    dibs("claim", "a.txt", agent="zoe")
+    (bob / "a.txt").write_text("of zoe\n")
+    git(bob, "commit", "-qam", "work")
+
+    answer = dibs("merge", "--repo", str(bob), agent="zoe")
+
+    assert answer.out.startswith("ok topic: merged as ")
+
+
+def test_nothing_to_merge_is_told_and_fine(dibs, begun, bob):
+    assert dibs("merge", agent="bob").out == "ok agent/bob: has nothing to merge\n"
+    assert dibs("merge", "--all").out == "nothing to merge into main\n"
+
+
+def test_options_that_exclude_each_other_are_refused(dibs, begun):
+    assert dibs("merge", "x", "--all").status == 64
+    assert dibs("merge", "--test", "true", "--no-test").status == 64
+
+
+@pytest.mark.parametrize("message", ["x\n\nDibs-Agent: eve", "nul\0", " "])
+def test_a_message_that_forges_or_cannot_be_kept_is_refused(dibs, begun, bob, message):
+    dibs("claim", "a.txt", agent="bob")
+    (bob / "a.txt").write_text("of bob\n")
+    git(bob, "commit", "-qam", "work")
+    before = git(begun, "rev-parse", "main")
+
+    answer = dibs("merge", "-m", message, "--json", agent="bob")
+
+    assert answer.status == 65
+    assert git(begun, "rev-parse", "main") == before
+
+
+def test_a_queue_that_is_taken_is_answered_like_a_claim(dibs, begun, bob):
+    dibs("claim", "@merge/main", agent="eve")
+    dibs("claim", "a.txt", agent="bob")
+    (bob / "a.txt").write_text("of bob\n")
+    git(bob, "commit", "-qam", "work")
+
+    answer = dibs("merge", "--wait", "0", "--json", agent="bob")
+
+    assert answer.status == 3
+    assert answer.json["conflicts"][0]["holder"] == "eve"
+
+
+def test_a_test_command_that_cannot_be_read_is_refused_before_anything_happens(dibs, begun, bob):
+    answer = dibs("merge", "agent/bob", "--test", "sh -c 'open", "--json")
+
+    assert answer.status == 65
+    assert "COMMAND" in answer.out + answer.err
+
+
+def test_hooks_and_drivers_of_the_repository_do_not_run(dibs, begun, bob):
+    canary = begun.parent / "canary"
+    hook = f"#!/bin/sh\ntouch {canary}\n"
+    for name in ("post-checkout", "reference-transaction", "post-merge", "pre-merge-commit"):
+        place = begun / ".git" / "hooks" / name
+        place.write_text(hook)
+        place.chmod(0o755)
+    dibs("claim", "a.txt", agent="bob")
+    (bob / "a.txt").write_text("of bob\n")
+    git(bob, "-c", "core.hooksPath=/dev/null", "commit", "-qam", "w")
+    if canary.exists():
+        os.unlink(canary)
+
+    assert dibs("merge", "--test", "true", agent="bob").status == 0
+
+    assert not canary.exists()

@@ -1,0 +1,241 @@
+"""Worktrees from the command line: many at once, killed at any step, and what people read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+#: A program that dies like a killed one when it reaches a step.
+DYING = """
+import os, signal, sys
+from dibs.services import worktree_steps
+step = sys.argv.pop(1)
+def reach(reached):
+    if reached == step:
+        os.kill(os.getpid(), signal.SIGKILL)
+worktree_steps.reach = reach
+from dibs.cli import program
+program()
+"""
+MAKING = ("row", "added", "files", "ready")
+REMOVING = (
+    "removing", "held", "aside", "salvaged", "deleting", "erased", "forgotten", "branch",
+)  # fmt: skip
+
+
+def git(*arguments, cwd=None):
+    names = ["-c", "user.name=t", "-c", "user.email=t@t"]
+    done = subprocess.run(
+        ["git", *names, *arguments], check=True, capture_output=True, text=True, cwd=cwd
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def tree(repo):
+    """A repository with a commit."""
+    git("checkout", "-q", "-b", "main")
+    (repo / "a").write_text("a\n")
+    git("add", "-A")
+    git("commit", "-q", "-m", "first")
+    return repo
+
+
+@pytest.fixture
+def alice(tree):
+    return tree.parent / "repo.worktrees/alice"
+
+
+def die_at(start, step, *words):
+    process = start(step, *words, program=(sys.executable, "-c", DYING))
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+
+
+def branches():
+    return git("branch", "--format=%(refname:short)").split()
+
+
+def known():
+    return git("worktree", "list").splitlines()
+
+
+def test_forty_at_once_and_none_fails(tree, start, dibs):
+    running = [start("worktree", "new", f"w{number}") for number in range(40)]
+
+    ended = [(process.communicate(), process.returncode) for process in running]
+
+    assert [said for said in ended if said[1]] == []
+    listed = dibs("worktree", "ls", "--json").json["worktrees"]
+    assert sorted(item["agent"] for item in listed) == sorted(f"w{n}" for n in range(40))
+    assert [item["held"] for item in listed] == [[]] * 40
+    ports = [dibs("worktree", "env", f"w{n}", "--json").json["DIBS_PORT"] for n in range(40)]
+    assert len(set(ports)) == 40
+    assert len(branches()) == 41
+
+
+def test_making_and_removing_at_once_beside_prune_and_gc(tree, start, dibs):
+    for number in range(6):
+        dibs("worktree", "new", f"old{number}")
+    git_beside = "for i in 1 2 3 4 5 6 7 8 9; do git worktree prune; git gc -q; done"
+    beside = start(program=("sh", "-c", git_beside))
+    running = [start("worktree", "rm", f"old{number}") for number in range(6)]
+    running += [start("worktree", "new", f"new{number}") for number in range(6)]
+
+    ended = [(process.communicate(), process.returncode) for process in running]
+    beside.communicate()
+
+    assert [said for said in ended if said[1]] == []
+    assert branches() == [*(f"agent/new{number}" for number in range(6)), "main"]
+    assert sorted(os.listdir(tree.parent / "repo.worktrees")) == [f"new{n}" for n in range(6)]
+    assert len(known()) == 7
+
+
+def test_two_at_once_for_one_agent_make_one(tree, start):
+    running = [start("worktree", "new", "alice", "--json") for _ in range(4)]
+
+    said = [process.communicate()[0] for process in running]
+
+    assert sum('"new": true' in text for text in said) == 1
+    assert len(known()) == 2
+
+
+@pytest.mark.parametrize("step", MAKING)
+def test_after_a_kill_while_it_is_made_the_next_call_makes_it(tree, alice, start, dibs, step):
+    die_at(start, step, "worktree", "new", "alice")
+
+    answer = dibs("worktree", "new", "alice")
+
+    assert answer.status == 0
+    assert (alice / "a").read_text() == "a\n"
+    assert git("status", "--short", "--branch", cwd=alice) == "## agent/alice"
+    assert (len(known()), branches()) == (2, ["agent/alice", "main"])
+
+
+@pytest.mark.parametrize("step", MAKING[:-1])
+def test_after_a_kill_while_it_is_made_a_clean_up_leaves_nothing(tree, alice, start, dibs, step):
+    die_at(start, step, "worktree", "new", "alice")
+
+    assert dibs("worktree", "gc").status == 0
+
+    assert (len(known()), branches(), alice.exists()) == (1, ["main"], False)
+    assert dibs("worktree", "ls", "--json").json == {"worktrees": []}
+
+
+def test_what_somebody_put_into_an_unfinished_worktree_is_kept(tree, alice, start, dibs):
+    die_at(start, "files", "worktree", "new", "alice")
+    (alice / "mine").write_text("mine\n")
+
+    assert dibs("worktree", "new", "alice").status == 0
+
+    (saved,) = dibs("salvage", "ls", "--json").json["salvaged"]
+    assert git("show", f"{saved['ref']}:mine") == "mine"
+
+
+@pytest.mark.parametrize("step", REMOVING)
+def test_a_kill_while_it_is_removed_loses_nothing(tree, alice, start, dibs, step):
+    assert dibs("worktree", "new", "alice").status == 0
+    (alice / "a").write_text("work\n")
+    (alice / "new").write_text("new\n")
+    words = ("worktree", "rm", "alice", "--force", "--reason", "test")
+    die_at(start, step, *words)
+
+    answer = dibs("worktree", "rm", "alice", "--force", "--reason", "test", "--json")
+
+    assert answer.status == 0
+    saved = dibs("salvage", "ls", "--json").json["salvaged"]
+    assert [git("show", f"{item['ref']}:new") for item in saved] == ["new"] * len(saved)
+    assert len(saved) == (2 if step == "salvaged" else 1)
+    assert (len(known()), branches()) == (1, ["main"])
+    assert os.listdir(alice.parent) == []
+    assert dibs("worktree", "new", "alice").status == 0
+
+
+@pytest.mark.parametrize("step", ["removing", "held", "aside", "salvaged"])
+def test_a_removal_that_was_broken_off_is_undone_by_the_next_command(
+    tree, alice, start, dibs, step
+):
+    assert dibs("worktree", "new", "alice").status == 0
+    (alice / "new").write_text("new\n")
+    die_at(start, step, "worktree", "rm", "alice", "--force", "--reason", "test")
+
+    assert dibs("worktree", "gc").status == 0
+
+    assert (alice / "new").read_text() == "new\n"
+    assert git("status", "--short", cwd=alice) == "?? new"
+    kept = dibs("worktree", "rm", "alice", "--json").json
+    assert [holding["kind"] for holding in kept["held"]] == ["untracked"]
+
+
+def test_a_kill_inside_of_git_leaves_nothing_that_stays(tree, alice, start, dibs):
+    """Git marks a worktree that it is making as locked; a kill there leaves the mark."""
+    die_at(start, "added", "worktree", "new", "alice")
+    (tree / ".git/worktrees/alice/locked").write_text("initializing\n")
+    (tree / ".git/worktrees/alice/HEAD").unlink()
+
+    assert dibs("worktree", "new", "alice").status == 0
+
+    assert git("status", "--short", "--branch", cwd=alice) == "## agent/alice"
+
+
+def test_what_people_read(tree, alice, dibs):
+    made = dibs("worktree", "new", "alice")
+    again = dibs("worktree", "new", "alice")
+    (alice / "new\x1b[31m").write_text("new\n")
+    listed = dibs("worktree", "ls")
+    kept = dibs("worktree", "rm", "alice")
+
+    assert made.out == f"made {alice} on agent/alice\n"
+    assert again.out == f"there already: {alice} on agent/alice\n"
+    assert "untracked 1" in listed.out
+    assert kept.status == 3
+    assert kept.out.splitlines()[:2] == [
+        f"kept alice {alice}",
+        "  1 new and never committed: new\\x1b[31m",
+    ]
+    gone = dibs("worktree", "rm", str(alice), "--force", "--reason", "done")
+    assert gone.status == 0
+    assert "dibs salvage show alice/" in gone.out
+    name = gone.out.split("dibs salvage show ")[1].split()[0]
+    assert "new" in dibs("salvage", "show", name).out
+    assert dibs("salvage", "restore", name, "--branch", "back").status == 0
+    assert git("log", "-1", "--format=%s", "back") == "salvage: alice on agent/alice: done"
+
+
+def test_refusals_have_codes_and_exit_status(tree, alice, dibs):
+    dibs("worktree", "new", "alice")
+    (alice / "new").write_text("new\n")
+
+    kept = dibs("worktree", "rm", "alice", "--json")
+    assert (kept.status, kept.json["code"]) == (3, "WORK_INSIDE")
+    for words, status, code in (
+        (("rm", "nobody"), 6, "NO_WORKTREE"),
+        (("env", "nobody"), 6, "NO_WORKTREE"),
+        (("new", "alice", "--branch", "x"), 65, "WORKTREE_EXISTS"),
+        (("new", "bob", "--base", "no"), 6, "NO_BRANCH"),
+        (("new", "bob", "--setup", "false"), 69, "SETUP_FAILED"),
+        (("new", "carol", "--path", "."), 65, "WORKTREE_FOLDER"),
+    ):
+        answer = dibs("worktree", *words, "--json")
+        assert (answer.status, answer.json["error"]["code"]) == (status, code)
+    assert dibs("salvage", "show", "nobody", "--json").status == 6
+
+
+def test_the_environment_can_be_taken_in_by_a_shell(tree, dibs, tmp_path):
+    odd = tmp_path / "it's $(odd)"
+    dibs("worktree", "new", "alice", "--path", str(odd))
+
+    out = dibs("worktree", "env", "alice").out
+
+    shell = f'PORT=1\n{out}\nprintf "%s|%s|%s" "$DIBS_WORKTREE" "$DIBS_PORT" "$PORT"'
+    said = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True)
+    assert said.stdout == f"{odd}|4100|"
+
+
+def test_an_agent_makes_its_own(tree, dibs):
+    assert dibs("worktree", "new", agent="bob").status == 0
+    assert dibs("worktree", "env", "--json", agent="bob").json["DIBS_AGENT"] == "bob"

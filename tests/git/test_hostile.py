@@ -1,0 +1,354 @@
+"""Nothing that a repository's own configuration names runs by a command of Dibs."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import NamedTuple
+
+import pytest
+from tests.git.hostile import OWN_HOOKS, VECTORS
+
+from dibs.cli import main
+
+SILENT = [vector for vector in VECTORS if vector.kind == "silent"]
+REFUSED = [vector for vector in VECTORS if vector.kind == "refused"]
+BROKEN = [vector for vector in VECTORS if vector.kind == "broken"]
+#: These sing under no plain command here: they need a terminal, a newer git, or a network.
+DUMB = {
+    "tools",
+    "pagers",
+    "aliases",
+    "template",
+    "hook-settings",
+    "credentials",
+    "far-vcs",
+    "elsewhere",
+}
+
+#: What a user of plain git would do.
+BATTERY = (
+    ("status",),
+    ("diff", "HEAD"),
+    ("log", "-p", "-1"),
+    ("add", "-A"),
+    ("commit", "-m", "plain"),
+    ("commit", "--allow-empty", "--no-edit", "--trailer", "Dibs-Agent: x"),
+    ("checkout", "other"),
+    ("merge", "--no-edit", "main"),
+    ("cat-file", "-p", "main:lost.txt"),
+)
+
+
+class Case(NamedTuple):
+    """A command, the commands before it, and who acts."""
+
+    words: tuple[str, ...]
+    before: tuple[tuple[str, ...], ...] = ()
+    agent: str = "ann"
+    #: Kinds of hook that the command runs, as git's own command of that name does.
+    hooks: bool = False
+    #: Vectors whose program would be part of the result, so that the command must refuse.
+    refused: frozenset[str] = frozenset()
+    #: Whether files are changed before; a merge needs a clean tree.
+    edits: bool = True
+
+
+CLAIM = ("claim", "b.dat", "a.txt", "src/x.py")
+TASK = ("task", "new", "Look around", "--for", "ann")
+
+WORKTREE = ("worktree", "new", "ann")
+FILTERS = frozenset({"clean", "smudge", "process"})
+
+CASES = {
+    "init": Case(("init",)),
+    "claim": Case(CLAIM),
+    "claim-glob": Case(("claim", "**/*.dat")),
+    "check": Case(("check", "b.dat")),
+    "who": Case(("who", "b.dat")),
+    "status": Case(("status",), (CLAIM,)),
+    "log": Case(("log",), (CLAIM,)),
+    "release": Case(("release", "b.dat"), (CLAIM,)),
+    "run": Case(("run", "--claim", "b.dat", "--", "true")),
+    "config": Case(("config",)),
+    "engine": Case(("engine", "check")),
+    "doctor": Case(("doctor",), (TASK,)),
+    "doctor-fix": Case(("doctor", "--fix"), (TASK,)),
+    "task": Case(("task", "take", "--role", "ann"), (TASK,)),
+    "orchestrate": Case(("orchestrate", "--once"), (TASK,), agent=""),
+    "trust": Case(("git", "trust"), agent=""),
+    "changes": Case(("changes",), (CLAIM,)),
+    "changes-everywhere": Case(("changes", "--all-trees"), (CLAIM, WORKTREE)),
+    "diff": Case(("diff",), (CLAIM,)),
+    "diff-stat": Case(("diff", "--stat"), (CLAIM,)),
+    "commit": Case(
+        ("commit", "-m", "mine"),
+        (CLAIM,),
+        hooks=True,
+        refused=FILTERS | {"signing", "ssh-signing", "hooks-path", "hook-settings"},
+    ),
+    "commit-no-verify": Case(
+        ("commit", "--no-verify", "-m", "mine"),
+        (CLAIM,),
+        hooks=True,
+        refused=FILTERS | {"signing", "ssh-signing"},
+    ),
+    "commit-dry-run": Case(("commit", "--dry-run", "-m", "mine"), (CLAIM,)),
+    "worktree-new": Case(WORKTREE, refused=FILTERS),
+    "worktree-ls": Case(("worktree", "ls"), (WORKTREE,)),
+    "worktree-rm": Case(("worktree", "rm", "ann"), (WORKTREE,)),
+    "worktree-rm-force": Case(
+        ("worktree", "rm", "ann", "--force", "--reason", "test"), (WORKTREE,), agent=""
+    ),
+    "worktree-gc": Case(("worktree", "gc"), (WORKTREE,)),
+    "salvage": Case(("salvage", "ls"), (WORKTREE,)),
+    "merge": Case(
+        ("merge", "other", "--allow-unclaimed"),
+        agent="",
+        edits=False,
+        refused=FILTERS | {"driver", "default-driver"},
+    ),
+    "merge-tested": Case(
+        ("merge", "apart", "--allow-unclaimed", "--test", "true"),
+        agent="",
+        edits=False,
+        refused=FILTERS,
+    ),
+    "merge-dry": Case(
+        ("merge", "other", "--allow-unclaimed", "-n"),
+        agent="",
+        edits=False,
+        refused=frozenset({"driver", "default-driver"}),
+    ),
+    "forecast": Case(("forecast",), (WORKTREE,), agent=""),
+    "install": Case(("git", "install"), agent=""),
+    "git-status": Case(("git", "status"), (("git", "install"),), agent=""),
+    "uninstall": Case(("git", "uninstall"), (("git", "install"),), agent=""),
+    "git-check": Case(("git", "check"), (CLAIM,)),
+}
+
+
+#: The commands that look at objects and files.
+TOUCHING = ("changes", "diff", "commit-dry-run", "worktree-rm", "merge", "orchestrate")
+
+
+@pytest.fixture
+def dibs(monkeypatch, capsys):
+    def call(*words, agent="ann"):
+        capsys.readouterr()
+        monkeypatch.setenv("DIBS_AGENT", agent)
+        monkeypatch.setenv("DIBS_BOARD_COMMIT", "true")
+        mark = words.index("--") if "--" in words else len(words)
+        status = main([*words[:mark], "--json", *words[mark:]])
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+def edit(repo):
+    """Leave changes of every kind, so that every command has something to look at."""
+    for name in ("b.dat", "a.txt", "src/x.py"):
+        repo.write(name, f"changed {name}\n")
+    repo.write("new.txt", "new\n")
+
+
+def perform(dibs, case):
+    for words in case.before:
+        dibs(*words, agent=case.agent or "ann")
+    return dibs(*case.words, agent=case.agent)
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)
+def test_each_vector_runs_code_under_plain_git(hostile, vector):
+    hostile.plant(vector)
+    edit(hostile)
+
+    for (
+        words
+    ) in BATTERY:  # as at a terminal; only an editor that nobody planted must not wait for somebody
+        hostile.git("-c", "core.editor=true", *words, check=False)
+
+    assert hostile.sung() == (set() if vector.name in DUMB else {vector.name})
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_command_does_its_work_and_nothing_planted_runs(hostile, dibs, name):
+    case = CASES[name]
+    for vector in SILENT if case.hooks else [*SILENT, OWN_HOOKS]:
+        hostile.plant(vector)
+    if case.edits:
+        edit(hostile)
+    hostile.silence()
+
+    status, out, err = perform(dibs, case)
+
+    assert status == 0, out + err
+    assert hostile.sung() == set()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_program_that_would_be_part_of_a_result_does_not_run(hostile, dibs, name):
+    case = CASES[name]
+    for vector in REFUSED:
+        hostile.plant(vector)
+    if case.edits:
+        edit(hostile)
+    hostile.silence()
+
+    perform(dibs, case)
+
+    assert hostile.sung() == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "vector"),
+    [(name, v) for name, case in CASES.items() for v in REFUSED if v.name in case.refused],
+    ids=lambda part: getattr(part, "name", part),
+)
+def test_a_program_that_is_part_of_the_result_is_refused_by_name(hostile, dibs, name, vector):
+    case = CASES[name]
+    hostile.plant(vector)
+    if case.edits:
+        edit(hostile)
+    before = hostile.git("for-each-ref")
+    hostile.silence()
+
+    status, out, _ = perform(dibs, case)
+
+    error = json.loads(out)["error"]
+    assert (status, error["code"]) == (77, "REPO_EXECUTES_CODE")
+    assert vector.key in error["message"]
+    assert vector.key in error["hint"]
+    assert hostile.git("for-each-ref") == before
+    assert hostile.sung() == set()
+
+
+@pytest.mark.parametrize("name", TOUCHING)
+@pytest.mark.parametrize("vector", BROKEN, ids=lambda vector: vector.name)
+def test_what_is_missing_or_elsewhere_is_not_fetched_by_a_program(hostile, dibs, vector, name):
+    hostile.plant(vector)
+    if CASES[name].edits:
+        edit(hostile)
+    hostile.silence()
+
+    perform(dibs, CASES[name])
+
+    assert hostile.sung() == set()
+
+
+@pytest.mark.parametrize("name", TOUCHING)
+def test_variables_of_the_caller_run_nothing(hostile, dibs, name, monkeypatch):
+    edit(hostile)
+    hostile.called("variables")
+    for variable in (
+        "GIT_EXTERNAL_DIFF", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "PAGER", "EDITOR",
+        "VISUAL", "SSH_ASKPASS", "GIT_ASKPASS",
+    ):  # fmt: skip
+        monkeypatch.setenv(variable, hostile.script())
+    for variable in ("GIT_TRACE", "GIT_TRACE2", "GIT_TRACE2_EVENT", "GIT_TRACE_SETUP"):
+        monkeypatch.setenv(variable, str(hostile.canaries / "trace"))
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.fsmonitor")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", hostile.script())
+    monkeypatch.setenv("GIT_CONFIG_PARAMETERS", f"'diff.external={hostile.script()}'")
+
+    perform(dibs, CASES[name])
+
+    assert hostile.sung() == set()
+
+
+def test_a_program_beside_the_files_is_not_taken_for_git(hostile, dibs):
+    hostile.called("git")
+    os.symlink(hostile.script(), hostile.root / "git")
+    edit(hostile)
+
+    perform(dibs, CASES["orchestrate"])
+
+    assert hostile.sung() == set()
+
+
+def test_hooks_of_the_git_directory_run_in_a_commit_and_in_nothing_else(hostile, dibs):
+    hostile.plant(OWN_HOOKS)
+    edit(hostile)
+    perform(dibs, CASES["worktree-new"])
+    perform(dibs, CASES["diff"])
+    assert hostile.sung() == set()
+
+    status, out, err = perform(dibs, CASES["commit"])
+
+    assert status == 0, out + err
+    assert hostile.sung() == {OWN_HOOKS.name}
+
+
+def test_what_a_human_allowed_runs_until_it_is_changed(hostile, dibs):
+    hostile.called("allowed")
+    hostile.config("filter.x.clean", f"{hostile.touch()}; cat")
+    hostile.attribute("*.dat filter=x")
+    edit(hostile)
+    hostile.silence()
+
+    assert dibs("git", "trust", "filter.x.clean")[0] == 77  # an agent
+    assert dibs("git", "trust", "Filter.x.CLEAN", agent="")[0] == 0
+    assert perform(dibs, CASES["commit"])[0] == 0
+    assert hostile.sung() == {"allowed"}
+
+    hostile.silence()
+    hostile.git("config", "filter.x.clean", f"{hostile.touch()};cat")
+    edit(hostile)
+    hostile.write("b.dat", "again\n")
+    hostile.silence()
+    assert dibs("commit", "-m", "again")[0] == 77
+    assert hostile.sung() == set()
+
+
+def test_hooks_that_the_repository_names_run_once_they_are_allowed(hostile, dibs):
+    hostile.plant(next(vector for vector in VECTORS if vector.name == "hooks-path"))
+    edit(hostile)
+    hostile.silence()
+    assert dibs("git", "trust", "core.hooksPath", agent="")[0] == 0
+
+    assert perform(dibs, CASES["commit"])[0] == 0
+
+    assert hostile.sung() == {"hooks-path"}
+
+
+def test_the_short_way_of_a_commit_runs_nothing_either(hostile, dibs):
+    for vector in SILENT:
+        if vector.name != "included-if":  # with conditions a commit goes the long way
+            hostile.plant(vector)
+    edit(hostile)
+    hostile.silence()
+
+    status, out, err = perform(dibs, CASES["commit"])
+
+    assert status == 0, out + err
+    assert hostile.sung() == set()
+
+
+def test_a_filter_that_is_included_for_other_git_directories_does_not_run(hostile, dibs):
+    hostile.called("private")
+    path = hostile.root / ".git" / "more"
+    hostile.git("config", "--file", str(path), "filter.x.clean", f"{hostile.touch()}; cat")
+    hostile.config("includeIf.gitdir:/**/*.d.path", str(path))
+    hostile.attribute("*.dat filter=x")
+    edit(hostile)
+    hostile.silence()
+
+    perform(dibs, CASES["commit"])
+
+    assert hostile.sung() == set()
+
+
+@pytest.mark.parametrize("name", ["merge-tested", "worktree-new", "worktree-rm", "forecast"])
+def test_a_filter_that_is_included_for_worktrees_alone_does_not_run(hostile, dibs, name):
+    hostile.called("worktrees")
+    path = hostile.root / ".git" / "more"
+    for which in ("clean", "smudge"):
+        hostile.git("config", "--file", str(path), f"filter.x.{which}", f"{hostile.touch()}; cat")
+    hostile.config("includeIf.gitdir:/**/worktrees/**.path", str(path))
+    hostile.attribute("*.dat filter=x")
+
+    perform(dibs, CASES[name])
+
+    assert hostile.sung() == set()

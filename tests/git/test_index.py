@@ -1,0 +1,120 @@
+"""Git's lock on the index: a process of ours that is stopped with it loses it, and no other ever does."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from dibs.git.index import (
+    Busy,
+    clear_up,
+    freeze,
+    index_locked,
+    set_free,
+    settle,
+    still_has,
+)
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "index").write_text("first")
+    return tmp_path
+
+
+def names(place):
+    return sorted(path.name for path in place.iterdir())
+
+
+def test_a_lock_changes_hands_without_a_moment_in_which_there_is_none(place):
+    with index_locked(str(place), yields=True) as stopped:
+        assert freeze(str(place), after=0.0)
+        assert (place / "index.lock").exists()
+        with pytest.raises(Busy), index_locked(str(place), 0.0):
+            pass
+        set_free(str(place))
+        assert (place / "index.lock").exists(), "plain git never gets in between"
+
+        with index_locked(str(place), yields=True) as own:
+            (place / "index.lock").stat()
+            with open(own, "w") as file:
+                file.write("second")
+
+        assert not still_has(stopped)
+        assert not settle(str(place), stopped)
+
+    assert (place / "index").read_text() == "second"
+    assert names(place) == ["index"]
+
+
+def test_who_was_stopped_does_not_take_away_the_lock_of_its_successor(place):
+    outer = index_locked(str(place), yields=True)
+    outer.__enter__()
+    assert freeze(str(place), after=0.0)
+    set_free(str(place))
+
+    with index_locked(str(place), yields=True):
+        outer.__exit__(None, None, None)
+        assert (place / "index.lock").exists()
+
+    assert names(place) == ["index"]
+
+
+def test_who_was_stopped_can_write_no_new_copy_of_the_index(place):
+    with index_locked(str(place), yields=True) as stopped:
+        assert freeze(str(place), after=0.0)
+
+        with pytest.raises(FileNotFoundError):
+            os.open(stopped, os.O_WRONLY | os.O_CREAT)
+
+
+def test_a_process_that_has_the_lock_for_a_short_time_keeps_it(place):
+    with index_locked(str(place), yields=True) as own:
+        waiter = threading.Thread(target=freeze, args=(str(place), 600.0))
+        waiter.start()
+        assert still_has(own)
+        assert settle(str(place), own)
+        assert settle(str(place), own), "a second time changes nothing"
+    waiter.join(timeout=60)
+    assert not waiter.is_alive(), "it has waited until the lock was given back"
+
+
+def test_a_lock_that_is_not_ours_or_that_does_not_yield_is_left(place):
+    (place / "index.lock").touch()
+    assert not freeze(str(place), after=0.0)
+    assert names(place) == ["index", "index.lock"]
+    (place / "index.lock").unlink()
+
+    with index_locked(str(place)) as own:
+        assert not freeze(str(place), after=0.0)
+        assert os.path.exists(own)
+
+
+def test_a_takeover_that_was_killed_half_way_is_finished_by_the_next(place):
+    with index_locked(str(place), yields=True):
+        assert freeze(str(place), after=0.0)  # and then its process died
+
+        assert freeze(str(place), after=0.0)
+        set_free(str(place))
+        with index_locked(str(place), yields=True):
+            pass
+    assert names(place) == ["index"]
+
+
+@pytest.mark.parametrize("reached", ["lock", "frozen", "free"])
+def test_what_a_killed_process_left_is_taken_away_whatever_was_done_with_it(place, reached):
+    pid = os.fork()
+    if not pid:  # no code of the test may run in the child
+        held = index_locked(str(place), yields=True)
+        held.__enter__()
+        if reached != "lock":
+            freeze(str(place), after=0.0)
+        if reached == "free":
+            set_free(str(place))
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+    assert clear_up(str(place))
+    assert names(place) == ["index"]

@@ -1,0 +1,486 @@
+"""How git is started, what a configuration names, what is allowed, and which locks are left."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import dibs
+from dibs.core.agents import Caller
+from dibs.errors import Misconfigured, NotAllowed, NotFound, Unavailable
+from dibs.git.calls import GitCalls, require_version
+from dibs.git.config import executing, neutral, read
+from dibs.git.locks import AGE, find_stale, is_locked, put_aside, retrying
+from dibs.git.run import Said
+from dibs.repository import find
+from dibs.services.gitcare import GitCare
+from dibs.services.guarded import guarded_calls, refuse_drivers, refuse_filters
+from dibs.services.trust import Trust
+
+SOURCE = Path(dibs.__file__).parent
+HUMAN, AGENT = Caller("me", "human", "here"), Caller("bot", "agent", "here")
+
+
+@pytest.fixture
+def repo(tmp_path):
+    root = tmp_path / "repo"
+    subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True)
+    (root / "a.txt").write_text("a\n")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "one")
+    return root
+
+
+def git(root, *words):
+    done = subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+# -- the source
+
+
+def modules():
+    for path in sorted(SOURCE.rglob("*.py")):
+        yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text("utf-8"))
+
+
+def calls_in(tree):
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def test_one_module_starts_git():
+    starters = set()
+    for name, tree in modules():
+        for call in calls_in(tree):
+            words = [n.value for n in ast.walk(call) if isinstance(n, ast.Constant)]
+            starts = ast.unparse(call.func).rpartition(".")[2] in {
+                "Popen", "run", "call", "check_call", "check_output", "execvp", "posix_spawn",
+                "posix_spawnp", "spawnvp", "create_subprocess_exec",
+            }  # fmt: skip
+            of_subprocess = ast.unparse(call.func).startswith(("subprocess.", "os.", "asyncio."))
+            if starts and of_subprocess and "git" in words:
+                starters.add(name)
+
+    assert starters == {"git/run.py"}
+
+
+def test_no_shell_is_ever_started():
+    found = []
+    for name, tree in modules():
+        for call in calls_in(tree):
+            shell = [k for k in call.keywords if k.arg == "shell"]
+            if shell or ast.unparse(call.func) in {"os.system", "os.popen", "subprocess.getoutput"}:
+                found.append((name, call.lineno))
+
+    assert found == []
+
+
+#: Commands that take names of revisions on their command line.
+_TAKES_NAMES = {
+    "checkout", "diff-tree", "log", "ls-tree", "merge-base", "merge-tree", "read-tree", "reset",
+    "rev-list", "rev-parse", "show", "cherry", "name-rev", "describe",
+}  # fmt: skip
+#: Lists that hold the mark themselves, or nothing but ids that git gave and options.
+_LISTS = {"*which", "*what", "*there", "*shape"}
+#: An id that git gave, in a call whose options have to stand behind it.
+_IDS = {"services/salvage.py": "commit"}
+
+
+def test_a_name_from_outside_stands_behind_the_end_of_options():
+    loose = []
+    for name, tree in modules():
+        for call in calls_in(tree):
+            method = ast.unparse(call.func).rpartition(".")[2]
+            words = list(call.args)
+            while words and ast.unparse(words[0]) in {"'-c'", "*_CALM", "*_SAFE", "*QUICK"}:
+                words = words[2 if ast.unparse(words[0]) == "'-c'" else 1 :]
+            if method not in {"run", "must", "begin", "start"} or not words:
+                continue
+            command = words[0].value if isinstance(words[0], ast.Constant) else ""
+            words = [w for w in words if ast.unparse(w) != _IDS.get(name)]
+            if command in _TAKES_NAMES and not _is_closed(words[1:]):
+                loose.append(f"{name}:{call.lineno} {ast.unparse(call)[:90]}")
+
+    assert loose == []
+
+
+def _is_closed(words):
+    """Tell whether no text that could be an option stands before the mark that ends options."""
+    for word in words:
+        first = word.values[0] if isinstance(word, ast.JoinedStr) else word
+        text = first.value if isinstance(first, ast.Constant) else ""
+        if text in {"--end-of-options", "--", "--stdin"} or ast.unparse(word) in _LISTS:
+            return True
+        if not text:
+            return False
+    return True
+
+
+# -- the calls
+
+
+def test_a_call_that_does_not_end_is_killed_with_all_that_it_started(repo, tmp_path):
+    mark = tmp_path / "mark"
+    git(repo, "config", "alias.slow", f"!sleep 30; touch {mark}")
+
+    with pytest.raises(Unavailable, match="did not end") as caught:
+        GitCalls(str(repo), timeout=0.3).must("slow")
+
+    assert caught.value.code == "GIT_FAILED"
+    assert not mark.exists()
+
+
+def test_nobody_is_asked_anything(repo):
+    environ = GitCalls(str(repo)).must("-c", "alias.env=!env", "env").decode()
+
+    for line in ("GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_EDITOR=:", "LC_ALL=C"):
+        assert f"{line}\n" in environ
+    assert "GIT_ALLOW_PROTOCOL=none\n" in environ
+
+
+def test_nothing_is_fetched_by_plumbing(repo, tmp_path):
+    far = tmp_path / "far.git"
+    git(repo, "clone", "-q", "--bare", ".", str(far))
+
+    said = GitCalls(str(repo)).run("fetch", str(far))
+
+    assert said.code
+    assert "not allowed" in said.err
+
+
+def test_a_pathspec_is_a_path(repo):
+    (repo / ":(top)x").write_text("x\n")
+    git(repo, "--literal-pathspecs", "add", ":(top)x")
+
+    assert GitCalls(str(repo)).must("ls-files", "--", ":(top)x", "*") == b":(top)x\n"
+
+
+@pytest.mark.parametrize("version", ["2.37.9", "1.8.3.1"])
+def test_an_old_git_is_named(repo, monkeypatch, version):
+    calls = GitCalls(str(repo))
+    monkeypatch.setattr(
+        GitCalls, "run", lambda *_: Said(0, f"git version {version}\n".encode(), "")
+    )
+
+    with pytest.raises(Misconfigured, match=version) as caught:
+        require_version(calls)
+
+    assert caught.value.code == "GIT_VERSION"
+
+
+@pytest.mark.parametrize("version", ["2.38.0", "2.39.5 (Apple Git-154)", "3.0.1", "x"])
+def test_a_git_that_is_new_enough_or_strange_passes(repo, monkeypatch, version):
+    calls = GitCalls(str(repo))
+    monkeypatch.setattr(
+        GitCalls, "run", lambda *_: Said(0, f"git version {version}\n".encode(), "")
+    )
+
+    require_version(calls)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_repository_of_another_user_is_refused_with_gits_own_fix(repo):
+    os.chown(repo, 12345, 12345)
+    os.chown(repo / ".git", 12345, 12345)
+
+    with pytest.raises(Misconfigured) as caught:
+        GitCalls(str(repo)).must("rev-parse", "HEAD")
+
+    assert caught.value.code == "REPO_OWNER"
+    assert f"git config --global --add safe.directory {repo}" in caught.value.hint
+
+
+# -- what a configuration names
+
+
+def test_settings_that_run_nothing_are_not_listed(repo):
+    for key, value in {
+        "core.fsmonitor": "true", "pager.log": "false", "alias.st": "status", "core.bare": "false",
+        "submodule.x.update": "merge", "filter.x.required": "true", "lfs.url": "https://x/y",
+        "merge.x.name": "a driver", "credential.username": "me", "remote.o.url": "https://x/y",
+    }.items():  # fmt: skip
+        git(repo, "config", key, value)
+
+    assert executing(GitCalls(str(repo))) == ()
+
+
+def test_the_users_own_configuration_is_the_users(repo, monkeypatch):
+    git(repo, "config", "--global", "filter.lfs.clean", "git-lfs clean")
+    git(repo, "config", "--global", "core.hooksPath", "~/hooks")
+
+    assert executing(GitCalls(str(repo))) == ()
+
+
+def test_a_setting_is_named_with_the_file_that_it_stands_in(repo):
+    (repo / ".git" / "more").write_text('[filter "a=b \\"c"]\n\tclean = evil\n')
+    git(repo, "config", "include.path", "more")
+
+    (found,) = executing(GitCalls(str(repo)))
+
+    assert found == ('filter.a=b "c.clean', "evil", "local", ".git/more")
+
+
+def test_what_switches_a_setting_off_wins_whatever_its_name(repo):
+    with (repo / ".git" / "config").open("a") as file:
+        file.write('[filter "a=b \\"c\\\\"]\n\tclean = evil\n')
+    found = executing(GitCalls(str(repo)))
+
+    quiet = GitCalls(str(repo), settings=neutral(found))
+
+    assert quiet.must("config", "--get", found[0].key) == b"\n"
+
+
+def test_hooks_that_are_settings_are_off_in_plumbing_whoever_wrote_them(repo):
+    git(repo, "config", "--global", "hook.mine.command", "touch x")
+    git(repo, "config", "--global", "hook.mine.event", "reference-transaction")
+
+    assert read(GitCalls(str(repo))).hooks == ("mine",)
+    calls = guarded_calls(str(repo))
+    assert calls.must("config", "--get", "hook.mine.enabled") == b"false\n"
+
+
+def test_a_working_tree_elsewhere_is_refused(repo, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    git(repo, "config", "core.worktree", str(tmp_path / "elsewhere"))
+
+    with pytest.raises(Misconfigured, match=r"core\.worktree") as caught:
+        guarded_calls(str(repo))
+
+    assert caught.value.code == "REPO_STATE"
+
+
+def test_filters_are_looked_up_in_the_tree_that_is_to_be_checked_out(repo):
+    git(repo, "config", "filter.x.smudge", "evil")
+    git(repo, "checkout", "-q", "-b", "other")
+    (repo / ".gitattributes").write_text("a.* filter=x\n")
+    git(repo, "add", ".")
+    git(repo, "commit", "-q", "-m", "two")
+    tip = git(repo, "rev-parse", "HEAD")
+    git(repo, "checkout", "-q", "main")
+    calls = guarded_calls(str(repo))
+
+    refuse_filters(calls, ["a.txt"])
+    refuse_filters(calls, None, tree=git(repo, "rev-parse", "main"))
+    with pytest.raises(NotAllowed, match=r"filter\.x\.smudge in .* 'evil' on 'a\.txt'"):
+        refuse_filters(calls, None, tree=tip)
+
+
+def test_extensions_of_lfs_count_as_the_filter_that_starts_them(repo):
+    git(repo, "config", "lfs.extension.x.clean", "evil")
+    (repo / ".gitattributes").write_text("*.txt filter=lfs\n")
+
+    with pytest.raises(NotAllowed, match=r"lfs\.extension\.x\.clean"):
+        refuse_filters(guarded_calls(str(repo)), ["a.txt"])
+
+
+def test_a_driver_matters_for_the_files_that_name_it(repo):
+    git(repo, "config", "merge.x.driver", "evil %A")
+    (repo / ".gitattributes").write_text("*.dat merge=x\n")
+    calls = guarded_calls(str(repo))
+
+    refuse_drivers(calls, ["a.txt"])
+    with pytest.raises(NotAllowed, match=r"merge\.x\.driver"):
+        refuse_drivers(calls, ["a.txt", "b.dat"])
+
+
+# -- what is allowed
+
+
+def test_what_is_allowed_lies_outside_and_is_readable_by_its_user_alone(repo):
+    git(repo, "config", "core.pager", "less")
+    found = executing(GitCalls(str(repo)))
+    trust = Trust(find(str(repo), {}))
+
+    trust.allow(HUMAN, found, ["core.pager"])
+
+    path = Path(os.environ["XDG_CONFIG_HOME"]) / "dibs" / "trusted.json"
+    assert json.loads(path.read_text())["allowed"] == {str(repo / ".git"): ["core.pager=less"]}
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert trust.untrusted(found) == ()
+    assert trust.forget(HUMAN, ["core.pager"]) == ["core.pager=less"]
+    assert trust.untrusted(found) == found
+
+
+def test_agents_allow_nothing(repo):
+    git(repo, "config", "core.pager", "less")
+    found = executing(GitCalls(str(repo)))
+    trust = Trust(find(str(repo), {}))
+
+    for act in (lambda: trust.allow(AGENT, found, ["core.pager"]), lambda: trust.forget(AGENT, [])):
+        with pytest.raises(NotAllowed) as caught:
+            act()
+        assert caught.value.code == "HUMANS_ONLY"
+    assert trust.untrusted(found) == found
+
+
+def test_only_what_is_there_can_be_allowed_and_then_nothing_else_is(repo):
+    git(repo, "config", "core.pager", "less")
+    found = executing(GitCalls(str(repo)))
+    trust = Trust(find(str(repo), {}))
+
+    with pytest.raises(NotFound) as caught:
+        trust.allow(HUMAN, found, ["core.pager", "core.editor"])
+
+    assert caught.value.code == "NO_SETTING"
+    assert trust.untrusted(found) == found
+
+
+def test_one_repository_says_nothing_about_another(repo, tmp_path):
+    other = tmp_path / "other"
+    subprocess.run(["cp", "-r", str(repo), str(other)], check=True)
+    for root in (repo, other):
+        git(root, "config", "core.pager", "less")
+    found = executing(GitCalls(str(repo)))
+
+    Trust(find(str(repo), {})).allow(HUMAN, found, ["core.pager"])
+
+    assert Trust(find(str(other), {})).untrusted(executing(GitCalls(str(other)))) == found
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"version": 2, "allowed": {}}'])
+def test_a_list_that_cannot_be_read_allows_nothing(repo, content):
+    git(repo, "config", "core.pager", "less")
+    path = Path(os.environ["XDG_CONFIG_HOME"]) / "dibs" / "trusted.json"
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.write_text(content)
+    path.chmod(0o600)
+
+    with pytest.raises(Misconfigured, match=r"trusted\.json"):
+        guarded_calls(str(repo))
+
+
+def test_a_list_that_others_can_write_allows_nothing(repo):
+    git(repo, "config", "core.pager", "less")
+    found = executing(GitCalls(str(repo)))
+    trust = Trust(find(str(repo), {}))
+    trust.allow(HUMAN, found, ["core.pager"])
+    path = Path(os.environ["XDG_CONFIG_HOME"]) / "dibs" / "trusted.json"
+    path.chmod(0o622)
+
+    with pytest.raises(Misconfigured, match="others can write"):
+        trust.untrusted(found)
+
+
+# -- locks
+
+
+@pytest.fixture
+def stale(repo):
+    """Locks of every kind, all of them old."""
+    names = (
+        "index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock",
+        "refs/heads/main.lock", "refs/remotes/o/x.lock",
+    )  # fmt: skip
+    paths = [repo / ".git" / name for name in names]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("left")
+        os.utime(path, (time.time() - AGE - 5,) * 2)
+    return paths
+
+
+def test_old_locks_that_nobody_holds_are_put_aside_and_kept(repo, stale):
+    found = find_stale(str(repo / ".git"))
+
+    assert {lock.path for lock in found} == set(map(str, stale))
+    for lock in found:
+        assert Path(put_aside(lock)).read_text() == "left"
+    git(repo, "commit", "-q", "--allow-empty", "-m", "goes on")
+    assert find_stale(str(repo / ".git")) == []
+
+
+def test_a_young_lock_stays(repo):
+    path = repo / ".git" / "index.lock"
+    path.write_text("")
+
+    assert find_stale(str(repo / ".git")) == []
+    (lock,) = find_stale(str(repo / ".git"), now=time.time() + AGE + 1)
+    assert put_aside(lock) == ""
+    assert path.exists()
+
+
+def test_no_lock_is_stale_while_a_git_works_in_the_repository(repo, stale):
+    process = subprocess.Popen(
+        ["git", "cat-file", "--batch"], cwd=repo, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert find_stale(str(repo / ".git")) == []
+    finally:
+        process.communicate()
+
+    assert len(find_stale(str(repo / ".git"))) == len(stale)
+
+
+def test_no_lock_is_stale_while_somebody_has_it_open(repo, stale):
+    wait = f"import sys; f = open({str(stale[0])!r}); print(1, flush=True); sys.stdin.read()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", wait], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        process.stdout.readline()
+        assert find_stale(str(repo / ".git")) == []
+    finally:
+        process.communicate()
+
+
+def test_no_lock_is_stale_where_processes_cannot_be_seen(repo, stale, monkeypatch):
+    monkeypatch.setattr("dibs.git.locks._PROCESSES", "/no/such/place")
+
+    assert find_stale(str(repo / ".git")) == []
+
+
+def test_a_call_waits_for_a_lock_that_goes_away(repo):
+    lock = repo / ".git" / "index.lock"
+    lock.write_text("")
+    calls = GitCalls(str(repo))
+    seen = []
+
+    def call():
+        said = calls.run("update-index", "--force-remove", "a.txt")
+        seen.append(is_locked(said))
+        if len(seen) == 2:
+            threading.Thread(target=lock.unlink).start()
+        return said
+
+    assert retrying(call).code == 0
+    assert seen[:2] == [True, True]
+
+
+def test_a_call_gives_up_on_a_lock_that_stays(repo):
+    (repo / ".git" / "index.lock").write_text("")
+    calls = GitCalls(str(repo))
+
+    said = retrying(lambda: calls.run("update-index", "--force-remove", "a.txt"), patience=0.1)
+
+    assert is_locked(said)
+
+
+# -- what the doctor tells
+
+
+def test_the_doctor_tells_of_locks_programs_and_hooks_that_were_planted(repo, stale):
+    os.makedirs(repo / ".git" / "dibs")
+    care = GitCare(find(str(repo), {}))
+    git_lines = [finding.what for finding in care.inspect()]
+    assert git_lines == ["git lock"] * len(stale)
+
+    (repo / ".git" / "config.lock").unlink()
+    git(repo, "config", "core.fsmonitor", "/evil")
+    hook = repo / ".git" / "hooks" / "post-merge"
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+
+    told = [(finding.what, finding.level) for finding in care.inspect()]
+    assert told.count(("git lock", "warn")) == len(stale) - 1
+    assert told[-2:] == [("git settings", "warn"), ("git hooks", "warn")]
+
+    assert len(care.repair()) == len(stale)
+    assert [finding.what for finding in care.inspect()] == ["git settings"]

@@ -1,0 +1,290 @@
+"""What git refuses with the hooks in place, and what it lets pass: every way to move a branch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from dibs.cli import main
+
+
+@pytest.mark.parametrize(
+    "words", [["commit", "-m", "x"], ["commit", "--no-verify", "-m", "x"], ["commit", "-am", "x"]]
+)
+@pytest.mark.parametrize("agent", ["bob", ""])
+def test_no_plain_commit_holds_what_another_agent_holds(repo, words, agent):
+    repo.edit("a.txt", "b.txt")
+
+    said = repo.refused(*words, agent=agent)
+
+    assert "a.txt: alice holds it (exclusive, " in said
+    assert ' left): "rework it"' in said
+    assert "dibs ask a.txt" in said
+    assert ("dibs revoke" in said) == (agent == "")
+    assert "b.txt" not in said
+
+
+def test_the_ledger_is_told_of_a_refusal(repo, dibs):
+    repo.edit("a.txt")
+    repo.refused("commit", "-m", "x", agent="bob")
+
+    (entry,) = json.loads(dibs("log", "--json", "--kind", "commit_refused"))
+
+    assert entry["agent"] == "bob"
+    assert entry["summary"] == "git refused a commit of a.txt, held by alice"
+    assert entry["details"] == {"paths": ["a.txt"], "files": 1, "holders": ["alice"]}
+
+
+def test_the_holder_commits_plainly_and_everybody_commits_what_is_free(repo):
+    repo.edit("a.txt")
+    repo.git("commit", "-m", "mine", agent="alice")
+    repo.commit("b.txt", agent="bob")
+    repo.commit("b.txt", "new/file.txt")
+
+
+def test_a_claim_that_is_given_back_stops_nobody(repo, dibs):
+    dibs("release", "--all", agent="alice")
+    repo.commit("a.txt", agent="bob")
+
+
+def test_a_shared_claim_stops_nobody(repo, dibs):
+    dibs("release", "--all", agent="alice")
+    dibs("claim", "a.txt", "--shared", agent="alice")
+    repo.commit("a.txt", agent="bob")
+
+
+def test_a_glob_stops_what_is_below_it_also_what_is_deleted_or_renamed(repo, dibs):
+    repo.commit("src/one.py", "src/two.py")
+    dibs("claim", "src/**", agent="alice")
+
+    repo.git("rm", "-q", "src/one.py")
+    assert "src/one.py: alice holds" in repo.refused("commit", "-m", "x", agent="bob")
+    repo.git("reset", "-q", "--hard")
+    repo.git("mv", "src/two.py", "moved.py")
+    assert "src/two.py: alice holds" in repo.refused("commit", "-m", "x", agent="bob")
+
+
+def test_an_amended_message_passes_and_an_amended_file_does_not(repo, dibs):
+    repo.commit("b.txt", agent="bob")
+    dibs("claim", "b.txt", agent="alice")
+
+    repo.git("commit", "--amend", "-m", "better words", agent="bob")
+    repo.edit("b.txt")
+    repo.refused("commit", "--amend", "-m", "worse", agent="bob")
+    repo.refused("commit", "--amend", "--no-verify", "-m", "worse", agent="bob")
+
+
+def test_a_rebase_of_own_commits_passes_though_their_files_are_claimed_by_now(repo, dibs):
+    repo.git("checkout", "-q", "-b", "topic")
+    repo.commit("b.txt", agent="bob")
+    repo.git("checkout", "-q", "main")
+    repo.commit("c.txt", agent="carol")
+    dibs("claim", "b.txt", agent="alice")
+    repo.git("checkout", "-q", "topic")
+
+    repo.git("rebase", "-q", "main", agent="bob")
+
+    assert repo.git("merge-base", "main", "topic") == repo.git("rev-parse", "main")
+
+
+def test_a_rebase_that_makes_something_new_of_a_claimed_file_is_refused(repo, dibs):
+    repo.write("b.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+    repo.git("add", "b.txt")
+    repo.git("commit", "-q", "-m", "long")
+    repo.git("checkout", "-q", "-b", "topic")
+    repo.write("b.txt", "one\n2\n3\n4\n5\n6\n7\n8\n9\n")
+    repo.git("commit", "-qam", "head", agent="bob")
+    repo.git("checkout", "-q", "main")
+    repo.write("b.txt", "1\n2\n3\n4\n5\n6\n7\n8\nnine\n")
+    repo.git("commit", "-qam", "tail", agent="bob")
+    dibs("claim", "b.txt", agent="alice")
+    repo.git("checkout", "-q", "topic")
+
+    assert "b.txt: alice holds" in repo.refused("rebase", "-q", "main", agent="bob")
+
+
+def test_a_commit_made_on_no_branch_is_stopped_when_a_branch_takes_it(repo):
+    repo.git("checkout", "-q", "--detach")
+    repo.edit("a.txt")
+    repo.git("commit", "-q", "--no-verify", "-m", "x", agent="bob")
+    repo.refused("branch", "-f", "main", "HEAD", agent="bob")
+    repo.refused("branch", "fresh", agent="bob")
+
+
+def test_a_branch_that_is_moved_by_hand_is_stopped(repo):
+    tree = repo.git("write-tree")
+    blob = repo.git("hash-object", "-w", "--stdin", given="other")
+    tree = repo.git("mktree", given=f"100644 blob {blob}\ta.txt\n")
+    commit = repo.git("commit-tree", tree, "-p", "HEAD", "-m", "x")
+
+    repo.refused("update-ref", "refs/heads/main", commit, agent="bob")
+    repo.git("update-ref", "refs/heads/main", "HEAD", agent="bob")
+
+
+def test_merges_of_commits_that_are_there_pass(repo, dibs):
+    repo.git("checkout", "-q", "-b", "topic")
+    repo.edit("a.txt")
+    repo.git("commit", "-q", "-m", "hers", agent="alice")
+    repo.git("checkout", "-q", "main")
+    repo.commit("b.txt")
+
+    repo.git("merge", "-q", "--no-edit", "topic", agent="bob")
+    repo.git("reset", "-q", "--hard", "HEAD~1", agent="bob")
+    repo.git("merge", "-q", "--no-commit", "topic", agent="bob")
+    repo.git("commit", "-q", "-m", "by hand", agent="bob")
+
+
+def test_what_a_merge_makes_of_a_claimed_file_is_stopped(repo):
+    repo.git("checkout", "-q", "-b", "topic")
+    repo.edit("a.txt")
+    repo.git("commit", "-q", "-m", "hers", agent="alice")
+    repo.git("checkout", "-q", "main")
+    repo.git("merge", "-q", "--no-ff", "--no-commit", "topic", agent="bob")
+    repo.edit("a.txt")
+
+    assert "a.txt: alice holds" in repo.refused("commit", "-q", "-m", "evil", agent="bob")
+
+
+def test_cherry_picks_and_reverts_are_stopped_on_claimed_files_alone(repo):
+    repo.edit("a.txt")
+    repo.git("commit", "-q", "-m", "hers", agent="alice")
+    hers = repo.git("rev-parse", "HEAD")
+    free = repo.commit("b.txt")
+
+    repo.refused("revert", "--no-edit", hers, agent="bob")
+    repo.git("reset", "-q", "--hard")
+    repo.run("revert", "--quit")
+    repo.git("revert", "--no-edit", free, agent="bob")
+    repo.git("checkout", "-q", "-b", "other", "HEAD~3", agent="bob")
+    repo.commit("c.txt", agent="bob")  # else git takes the commit as it is
+    repo.refused("cherry-pick", hers, agent="bob")
+    repo.git("reset", "-q", "--hard")
+    repo.run("cherry-pick", "--quit")
+    repo.git("cherry-pick", free, agent="bob")
+
+
+def test_what_makes_no_commit_passes(repo, tmp_path):
+    repo.edit("a.txt")
+    repo.git("commit", "-q", "-m", "hers", agent="alice")
+    for words in (
+        ["branch", "one"],
+        ["checkout", "-q", "-b", "two"],
+        ["switch", "-q", "main"],
+        ["tag", "v1"],
+        ["branch", "-m", "one", "three"],
+        ["branch", "-D", "three"],
+        ["worktree", "add", "-q", "-b", "four", str(tmp_path / "four")],
+        ["reset", "-q", "--hard", "HEAD~1"],
+        ["merge", "-q", "--ff-only", "v1"],
+        ["commit", "-q", "--allow-empty", "-m", "nothing"],
+        ["gc", "-q"],
+    ):
+        repo.git(*words, agent="bob")
+    repo.write("a.txt")
+    repo.git("stash", "-q", agent="bob")
+    repo.git("stash", "pop", "-q", agent="bob")
+
+
+def test_what_is_fetched_passes(repo, tmp_path):
+    other = str(tmp_path / "other")
+    repo.git("clone", "-q", str(repo.root), other)
+    for name in ("one", "two", "three"):
+        with open(f"{other}/a.txt", "w", encoding="utf-8") as file:
+            file.write(name)
+        subprocess.run(["git", "-C", other, "commit", "-qam", name], check=True)
+
+    repo.git("remote", "add", "o", other)
+    repo.git("fetch", "-q", other, "main:copied", agent="bob")
+    repo.git("branch", "-D", "copied", agent="bob")
+    repo.git("pull", "-q", "--ff-only", other, "main", agent="bob")
+    repo.git("fetch", "-q", "o", agent="bob")
+    repo.git("pull", "-q", "--ff-only", "o", "main", agent="bob")
+
+
+def test_a_push_into_the_clone_is_judged_too(repo, tmp_path):
+    repo.write("dibs.toml", '[gate]\nunclaimed = "deny"\n')
+    other = type(repo)(tmp_path / "other")
+    repo.git("clone", "-q", str(repo.root), str(other.root))
+    other.commit("a.txt")
+
+    done = other.run("push", "origin", "HEAD:topic", agent="bob")
+    assert "a.txt: alice holds it" in done.stderr
+    assert "topic" not in repo.refs()
+    other.git("reset", "-q", "--hard", "HEAD~1")
+    other.commit("b.txt")
+    done = other.run("push", "origin", "HEAD:topic", agent="bob")
+    assert (
+        "b.txt: you have not claimed it" in done.stderr
+    )  # by the settings above the git directory
+    other.git("push", "-q", "origin", "HEAD:topic")
+
+
+def test_the_hooks_hold_in_every_worktree(repo, tmp_path):
+    repo.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    side = type(repo)(tmp_path / "side")
+    side.edit("a.txt")
+
+    side.refused("commit", "-m", "x", agent="bob")
+    side.refused("commit", "-n", "-m", "x", agent="bob")
+    side.git("commit", "-m", "x", agent="alice")
+
+
+def test_the_first_commit_of_a_repository_is_judged_too(tmp_path, repo, monkeypatch, capsys):
+    root = tmp_path / "fresh"
+    repo.git("init", "-q", str(root))
+    monkeypatch.chdir(root)
+    fresh = type(repo)(root)
+    assert main(["git", "install"]) == 0
+    assert main(["claim", "a.txt", "--agent", "alice"]) == 0
+    fresh.edit("a.txt")
+
+    fresh.refused("commit", "-m", "x", agent="bob")
+    fresh.refused("commit", "-n", "-m", "x", agent="bob")
+    fresh.git("commit", "-m", "x", agent="alice")
+
+
+def test_an_agent_may_have_to_claim_what_it_commits(repo, dibs, monkeypatch):
+    monkeypatch.setenv("DIBS_GATE_UNCLAIMED", "deny")
+    repo.edit("b.txt")
+
+    assert "b.txt: you have not claimed it" in repo.refused("commit", "-m", "x", agent="bob")
+    repo.refused("commit", "-n", "-m", "x", agent="bob")
+    dibs("claim", "b.txt", agent="bob")
+    repo.git("commit", "-m", "x", agent="bob")
+    repo.commit("c.txt")  # a human may
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["with space", "-f", ":(top)x", "*", "quo\"te'", "new\nline", "tab\tx", "ü/é", "@x", "task:1"],
+)
+def test_any_name_of_a_file_is_asked_about(repo, dibs, name):
+    repo.edit(name)
+    dibs("claim", "?*", "ü/**", agent="alice")
+
+    said = repo.refused("commit", "-m", "x", agent="bob")
+
+    assert "alice holds" in said
+    assert "\t" not in said
+    repo.refused("commit", "-n", "-m", "x", agent="bob")
+
+
+def test_a_name_that_is_no_utf8_is_asked_about(repo, dibs):
+    name = os.fsdecode(b"raw\xff.txt")
+    repo.edit(name)
+    dibs("claim", "raw*", agent="alice")
+
+    assert "raw\\xff.txt: alice holds" in repo.refused("commit", "-m", "x", agent="bob")
+
+
+def test_hostile_names_of_branches_are_only_names(repo):
+    for name in ("$(touch${IFS}hacked)", "a;touch${IFS}hacked", "`touch", "x'y\"z", "-x"):
+        repo.run("symbolic-ref", "HEAD", f"refs/heads/{name}")
+        repo.edit("a.txt")
+        repo.run("commit", "-n", "-m", "x", agent="bob")
+
+    assert not (repo.root / "hacked").exists()
+    assert repo.git("log", "--all", "--format=%s") == "work"

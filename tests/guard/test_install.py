@@ -1,0 +1,337 @@
+"""Hooks beside hooks: what was there runs as before, and comes back byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import pytest
+
+
+def picture(root):
+    """Return every file of a folder with its bytes, its mode and where a link leads."""
+    found = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.islink(path):
+                found[path] = os.readlink(path)
+            else:
+                with open(path, "rb") as file:
+                    found[path] = (stat.S_IMODE(os.stat(path).st_mode), file.read())
+    return found
+
+
+def hook(place, *lines, mode=0o755):
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("\n".join(("#!/bin/sh", *lines, "")))
+    place.chmod(mode)
+
+
+@pytest.fixture
+def held(plain, dibs):
+    dibs("claim", "a.txt", agent="alice")
+    return plain
+
+
+def edit(place, python):
+    """Name another interpreter in a hook."""
+    rows = place.read_text().splitlines(keepends=True)
+    place.write_text("".join(f"python={python}\n" if r[:7] == "python=" else r for r in rows))
+
+
+def both(clone):
+    """Return the folder of hooks, and the configuration, as they are on the disk."""
+    config = clone.root / ".git/config"
+    return picture(clone.root / ".git/hooks"), picture(clone.root / ".husky"), config.read_bytes()
+
+
+def test_hooks_that_were_there_run_first_with_their_arguments_and_input(held, dibs, tmp_path):
+    hooks, log = held.root / ".git/hooks", tmp_path / "log"
+    hook(hooks / "pre-commit", f'echo "pre-commit $# $GIT_INDEX_FILE" >>{log}')
+    hook(hooks / "reference-transaction", f'echo "$1" >>{log}; cat >>{log}')
+    hook(hooks / "pre-push", f'echo "push $*" >>{log}; cat >>{log}')
+    held.git("init", "-q", "--bare", str(tmp_path / "hub.git"))
+    before = both(held)
+
+    dibs("git", "install")
+    new = held.commit("b.txt", agent="bob")
+    held.git("push", "-q", str(tmp_path / "hub.git"), "main")
+    said = log.read_text()
+
+    assert "pre-commit 0 " in said
+    assert f"{new} refs/heads/main\n" in said
+    assert said.count("prepared\n") == said.count("committed\n")
+    assert (
+        f"push {tmp_path}/hub.git {tmp_path}/hub.git\nrefs/heads/main {new} refs/heads/main 0"
+        in said
+    )
+    held.edit("a.txt")
+    held.refused("commit", "-m", "x", agent="bob")
+    dibs("git", "uninstall")
+    assert both(held) == before
+    assert [name for name in os.listdir(held.root / ".git") if "dibs-" in name] == []
+
+
+@pytest.mark.parametrize("name", ["pre-commit", "reference-transaction"])
+def test_a_hook_that_was_there_still_refuses(plain, dibs, name):
+    hook(plain.root / ".git/hooks" / name, "echo no way >&2", "exit 7")
+    dibs("git", "install")
+    plain.edit("b.txt")
+
+    done = plain.run("commit", "-m", "x")
+
+    assert done.returncode != 0
+    assert "no way" in done.stderr
+
+
+def test_a_hook_that_git_would_not_run_is_not_run_and_comes_back(held, dibs):
+    hook(held.root / ".git/hooks/pre-commit", "exit 1", mode=0o644)
+    os.symlink("pre-commit", held.root / ".git/hooks/pre-push")
+    before = both(held)
+    dibs("git", "install")
+    held.commit("b.txt", agent="bob")
+    dibs("git", "uninstall")
+
+    assert both(held) == before
+
+
+def test_installing_twice_changes_nothing_and_uninstalling_twice_neither(held, dibs):
+    hook(held.root / ".git/hooks/pre-commit", "exit 0")
+    before = both(held)
+
+    dibs("git", "install")
+    once = both(held)
+    dibs("git", "install")
+    assert both(held) == once
+    dibs("git", "uninstall")
+    assert "nothing to take away" in dibs("git", "uninstall")
+    assert both(held) == before
+
+
+def test_an_agent_does_not_take_the_gates_away(repo, dibs):
+    dibs("git", "uninstall", agent="bob", status=77)
+    repo.edit("a.txt")
+    repo.refused("commit", "-m", "x", agent="bob")
+
+
+def test_a_hook_that_somebody_put_in_the_place_of_ours_stays(held, dibs):
+    place = held.root / ".git/hooks/pre-commit"
+    hook(place, "exit 0 # first")
+    dibs("git", "install")
+    hook(place, "exit 0 # second")
+
+    assert main_status(held, dibs) is False
+    dibs("git", "install", status=78)  # which of the two shall run?
+    dibs("git", "uninstall")
+
+    assert "second" in place.read_text()
+    assert "first" in (place.parent / "pre-commit.dibs-before").read_text()
+
+
+def test_a_hook_of_ours_that_somebody_changed_is_theirs_now(held, dibs):
+    place = held.root / ".git/hooks/pre-push"
+    dibs("git", "install")
+    with open(place, "a", encoding="utf-8") as file:
+        file.write("# and my own line\n")
+
+    dibs("git", "uninstall")
+
+    assert place.read_text().endswith("# and my own line\n")
+    assert not (place.parent / "pre-commit").exists()
+
+
+def test_an_install_that_was_killed_half_way_is_taken_up(held, dibs):
+    place = held.root / ".git/hooks/pre-commit"
+    hook(place, "exit 0")
+    before = both(held)
+    os.link(place, f"{place}.dibs-before")
+
+    dibs("git", "install")
+    dibs("git", "uninstall")
+
+    assert both(held) == before
+
+
+def main_status(clone, dibs):
+    found = json.loads(dibs("git", "status", "--json", status=6))
+    return found["installed"]
+
+
+def husky(clone):
+    """Lay out what husky 9 lays out: a folder that it writes anew, in front of tracked scripts."""
+    clone.write(".husky/pre-commit", "echo tracked >>husky.log\n")
+    clone.write(
+        ".husky/_/h",
+        '#!/usr/bin/env sh\ns=".husky/$(basename "$0")"\n[ -f "$s" ] || exit 0\nsh -e "$s" "$@"\n',
+    )
+    for name in ("pre-commit", "commit-msg", "pre-push"):
+        hook(clone.root / ".husky/_" / name, '. "$(dirname "$0")/h"')
+    clone.write(".husky/_/.gitignore", "*")
+    with open(clone.root / ".git/config", "a", encoding="utf-8") as file:
+        file.write('[core]\n  hooksPath=".husky/_"   ; as somebody likes it\n')
+
+
+def test_husky_runs_as_before_and_its_files_are_not_touched(held, dibs):
+    husky(held)
+    before = both(held)
+
+    dibs("git", "install")
+    assert both(held)[:2] == before[:2]
+    held.commit("b.txt", agent="bob")
+    assert "tracked" in (held.root / "husky.log").read_text()
+    held.edit("a.txt")
+    held.refused("commit", "-m", "x", agent="bob")
+    held.refused("commit", "-n", "-m", "x", agent="bob")
+    dibs("git", "install")
+    dibs("git", "uninstall")
+
+    assert both(held) == before
+    assert held.git("config", "core.hooksPath") == ".husky/_"
+    assert not (held.root / ".git/dibs/hooks").exists()
+
+
+def test_a_hook_that_husky_gets_later_runs_too(held, dibs):
+    husky(held)
+    dibs("git", "install")
+    held.write(".husky/commit-msg", 'echo "$1" >>husky.log\n')
+
+    held.commit("b.txt")
+
+    assert "COMMIT_EDITMSG" in (held.root / "husky.log").read_text()
+
+
+def test_when_husky_takes_its_place_back_the_status_says_so(held, dibs):
+    husky(held)
+    dibs("git", "install")
+    held.git("config", "core.hooksPath", ".husky/_")
+
+    assert "not installed" in dibs("git", "status", status=6)
+    dibs("git", "install")
+    held.edit("a.txt")
+    held.refused("commit", "-m", "x", agent="bob")
+
+
+def test_a_setting_that_changed_since_keeps_its_change(held, dibs):
+    husky(held)
+    dibs("git", "install")
+    held.git("config", "user.nickname", "somebody")
+
+    dibs("git", "uninstall")
+
+    assert held.git("config", "core.hooksPath") == ".husky/_"
+    assert held.git("config", "user.nickname") == "somebody"
+
+
+def test_hooks_of_the_users_own_configuration_run_as_before(held, dibs, tmp_path):
+    hook(tmp_path / "mine/pre-commit", f"echo mine >>{tmp_path}/log")
+    held.git("config", "--global", "core.hooksPath", str(tmp_path / "mine"))
+    before = both(held)
+
+    dibs("git", "install")
+    held.commit("b.txt", agent="bob")
+    held.edit("a.txt")
+    held.refused("commit", "-m", "x", agent="bob")
+    dibs("git", "uninstall")
+
+    assert (tmp_path / "log").read_text() == "mine\nmine\n"
+    assert both(held) == before
+
+
+def test_a_folder_of_hooks_that_is_a_link_is_not_written_to(held, dibs, tmp_path):
+    hook(tmp_path / "shared/pre-commit", f"echo shared >>{tmp_path}/log")
+    hooks = held.root / ".git/hooks"
+    for sample in hooks.iterdir():
+        sample.unlink()
+    hooks.rmdir()
+    hooks.symlink_to(tmp_path / "shared")
+    shared, config = picture(tmp_path / "shared"), (held.root / ".git/config").read_bytes()
+
+    dibs("git", "install")
+    held.commit("b.txt")
+    assert picture(tmp_path / "shared") == shared
+    dibs("git", "uninstall")
+
+    assert (tmp_path / "log").read_text() == "shared\n"
+    assert (held.root / ".git/config").read_bytes() == config
+
+
+FRAMEWORK = (
+    "# File generated by pre-commit: https://pre-commit.com",
+    'HERE="$(cd "$(dirname "$0")" && pwd)"',
+    '[ ! -x "$HERE/pre-commit.legacy" ] || "$HERE/pre-commit.legacy" "$@" || exit',
+    'echo framework >>"$HERE/log"',
+)
+
+
+def test_the_pre_commit_framework_runs_before_us_and_after_us(held, dibs):
+    place = held.root / ".git/hooks/pre-commit"
+    hook(place, *FRAMEWORK)
+    dibs("git", "install")
+    held.commit("b.txt", agent="bob")
+    assert (place.parent / "log").read_text() == "framework\n"
+    dibs("git", "uninstall")
+    place.unlink()
+
+    # The other way round: it keeps what it finds under another name, and runs it.
+    dibs("git", "install")
+    place.rename(place.parent / "pre-commit.legacy")
+    hook(place, *FRAMEWORK)
+    held.edit("a.txt")
+    held.refused("commit", "-m", "x", agent="bob")
+    dibs("git", "uninstall")
+    assert not (place.parent / "pre-commit.legacy").exists()
+    assert "framework" in place.read_text()
+
+
+def test_the_framework_can_ask_without_a_hook_of_ours(held, dibs, monkeypatch, capsys):
+    held.edit("a.txt")
+    dibs("git", "check", agent="bob", status=3)
+    assert json.loads(dibs("git", "check", "--json", agent="alice")) == {
+        "allowed": True,
+        "stopped": [],
+    }
+    held.git("commit", "-q", "-m", "x")
+    dibs("git", "check", agent="bob")
+    monkeypatch.setenv("PRE_COMMIT_FROM_REF", held.git("rev-parse", "HEAD~1"))
+    monkeypatch.setenv("PRE_COMMIT_TO_REF", held.git("rev-parse", "HEAD"))
+    dibs("git", "check", agent="bob", status=3)
+
+
+def test_a_hook_without_its_interpreter_says_so_and_refuses(repo):
+    for name in ("pre-commit", "reference-transaction"):
+        edit(repo.root / ".git/hooks" / name, "/gone/python")
+    repo.edit("b.txt")
+
+    assert "/gone/python is gone: run dibs git install again" in repo.refused("commit", "-m", "x")
+    repo.git("commit", "-m", "x", DIBS_GATE_ON_ERROR="allow")
+
+
+def test_a_store_that_does_not_answer_stops_commits_unless_told_otherwise(repo):
+    down = {"DIBS_ENGINE": "redis://127.0.0.1:1/0", "DIBS_PROJECT": "x"}
+    repo.edit("b.txt")
+
+    said = repo.refused("commit", "-m", "x", **down)
+    assert "refused, because nobody can say who holds what" in said
+    assert "DIBS_GATE_ON_ERROR=allow" in said
+    repo.refused("commit", "-n", "-m", "x", **down)
+    done = repo.run("commit", "-m", "x", DIBS_GATE_ON_ERROR="allow", **down)
+    assert done.returncode == 0
+    assert "let pass, though nobody can say who holds what" in done.stderr
+
+
+def test_settings_that_cannot_be_read_stop_commits(repo):
+    repo.write("dibs.toml", "nonsense = 1\n")
+    repo.git("add", "b.txt")
+    repo.edit("b.txt")
+
+    assert "nonsense" in repo.refused("commit", "-m", "x")
+    assert "nonsense" in repo.refused("commit", "-n", "-m", "x")
+
+
+def test_a_commit_of_dibs_itself_does_not_pay_twice(repo):
+    edit(repo.root / ".git/hooks/pre-commit", "/gone/python")
+    repo.edit("b.txt")
+
+    repo.git("hook", "run", "pre-commit", DIBS_COMMITTING="1")

@@ -1,0 +1,92 @@
+"""A working tree that several agents share, and what can be seen of it from outside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from dibs.core.agents import Caller
+from dibs.project import open_project
+from dibs.services.commit_values import Committed, Wish
+
+ALICE, BOB = Caller("alice"), Caller("bob")
+HUMAN = Caller("ann", "human")
+
+
+class World:
+    """One repository with one working tree."""
+
+    def __init__(self, root, *, first=True):
+        self.root = os.fspath(root)
+        os.makedirs(self.root, exist_ok=True)
+        self.git("init", "-q", "-b", "main")
+        self.git("config", "user.name", "Ann")
+        self.git("config", "user.email", "ann@example.org")
+        if first:
+            self.put("README", "hello\n")
+            self.put("src/one.py", "1\n")
+            self.put("src/two.py", "2\n")
+            self.git("add", ".")
+            self.git("commit", "-q", "-m", "first")
+        self.project = open_project(self.root, {})
+
+    def git(self, *words, check=True, given=None):
+        done = subprocess.run(
+            ["git", "-C", self.root, *words], capture_output=True, check=False, input=given
+        )
+        assert not check or done.returncode == 0, done.stderr
+        return os.fsdecode(done.stdout).strip("\n")
+
+    def put(self, path, text):
+        whole = os.path.join(self.root, path)
+        os.makedirs(os.path.dirname(whole), exist_ok=True)
+        with open(whole, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, path):
+        with open(os.path.join(self.root, path), encoding="utf-8") as file:
+            return file.read()
+
+    def remove(self, path):
+        os.unlink(os.path.join(self.root, path))
+
+    def claim(self, agent, *texts, **options):
+        patterns = [self.project.tree.resolve(text) for text in texts]
+        return self.project.claims.claim(agent, patterns, **options)
+
+    def commit(self, agent, message="work", *, paths=(), names=(), trial=False, **options):
+        patterns = tuple(self.project.tree.resolve(path) for path in paths)
+        wish = Wish(message, patterns, tuple(names), **options)
+        return self.project.commits.commit(agent, wish, trial=trial)
+
+    def committed(self, agent, message="work", **options):
+        answer = self.commit(agent, message, **options)
+        assert isinstance(answer, Committed), answer
+        return answer
+
+    def head(self):
+        return self.git("rev-parse", "-q", "--verify", "HEAD", check=False)
+
+    def files(self, commit="HEAD"):
+        """The paths that a commit changes, as a set."""
+        out = self.git("show", "--format=", "--name-only", "--no-renames", "-z", commit)
+        return {path for path in out.split("\0") if path}
+
+    def index(self, *but):
+        """All entries of the shared index with their flags, but for some paths."""
+        rows = self.git("ls-files", "--stage", "-v", "-z").split("\0")
+        return [row for row in rows if row.partition("\t")[2] not in but]
+
+    def dirty(self):
+        out = self.git("status", "--porcelain", "-z", "--no-renames", "-uall")
+        return {row for row in out.split("\0") if row}
+
+    def kinds(self):
+        return [e.kind for e in self.project.engine.view(lambda txn: list(txn.events()))]
+
+    def ledger(self, kind="commit"):
+        events = self.project.engine.view(lambda txn: list(txn.events()))
+        return [event for event in events if event.kind == kind]
+
+    def rows(self, prefix):
+        return self.project.engine.view(lambda txn: dict(txn.scan((prefix, ""))))

@@ -1,0 +1,234 @@
+"""Merges that are killed at any step, and merges at once: the branch is old or new, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from tests.services.merging import Yard, git
+
+from dibs.services.gate import Gate
+
+#: Runs a merge and is killed when it reaches a step for the so-many-th time.
+DYING = """
+import os, signal, sys
+from dibs.cli import main
+from dibs.git import forward
+from dibs.services import gate, merge_batch, merge_queue
+
+step, times, words = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+merge_queue.LASTS = 1.0
+
+def reach(name):
+    global times
+    if name == step:
+        times -= 1
+        if times == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+gate.reach = merge_batch.reach = forward.reach = reach
+sys.exit(main(words))
+"""
+STEPS = [
+    ("chained", 1), ("tried", 1), ("intent", 1), ("moving", 1), ("moved", 1), ("forward-made", 1),
+    ("forward-file", 1), ("forward-file", 2), ("forward-file", 3), ("forward-index", 1),
+    ("followed", 1), ("landed", 1),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_git(monkeypatch, tmp_path):
+    for name in [name for name in os.environ if name.startswith(("GIT_", "DIBS_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+@pytest.fixture
+def yard(tmp_path):
+    made = Yard(tmp_path / "yard")
+    yield made
+    made.close()
+
+
+def dying(yard, step, times, *words):
+    """Run ``dibs merge`` as a process that dies at a step; return how it ended."""
+    argv = [
+        sys.executable,
+        "-c",
+        DYING,
+        step,
+        str(times),
+        "merge",
+        *words,
+        "--repo",
+        str(yard.main),
+    ]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+def check_agreement(yard):
+    """Assert that the ledger has exactly the merges that the branch has."""
+    landed = git(yard.main, "rev-list", "--merges", "--first-parent", "main").split()
+    told = [entry.details["commit"] for entry in yard.entries("merge")]
+    assert sorted(told) == sorted(landed)
+    rows = yard.project.desk.look(lambda book: [key for key, _ in book.txn.scan(("intent/", ""))])
+    assert rows == []
+    assert git(yard.main, "status", "--porcelain") == ""
+    litter = [n for n in os.listdir(yard.main / ".git") if n.startswith("dibs-") or ".lock" in n]
+    assert litter == []
+    trees = yard.main / ".git" / "dibs" / "merge-trees"
+    assert not trees.exists() or os.listdir(trees) == []
+    assert git(yard.main, "worktree", "list").count("merge-") == 0
+
+
+@pytest.mark.parametrize(("step", "times"), STEPS)
+def test_a_merge_that_is_killed_leaves_the_branch_old_or_new(yard, step, times):
+    yard.work("bob", {"a.txt": "of bob\n", "new/n.txt": "new\n", "b.txt": None})
+    yard.work("eve", {"c.txt": "of eve\n"})
+    old = yard.tip()
+
+    died = dying(yard, step, times, "agent/bob", "--agent", "bob", "--test", "true")
+    assert died.returncode == -9, died
+    now = yard.tip()
+    assert now == old or git(yard.main, "rev-parse", "main^2") == yard.tip("agent/bob")
+
+    report = yard.merge("eve", wait=30)  # the queue is free when the dead one's ttl is over
+
+    assert report.fine, report
+    check_agreement(yard)
+    assert yard.read("c.txt") == "of eve\n"
+    if now != old:
+        assert (yard.read("a.txt"), yard.read("new/n.txt")) == ("of bob\n", "new\n")
+        assert not (yard.main / "b.txt").exists()
+    else:
+        assert (yard.read("a.txt"), yard.read("b.txt")) == ("a\n", "b\n")
+    assert yard.merge("bob").fine
+    check_agreement(yard)
+
+
+def test_an_agent_that_lives_on_does_not_keep_the_queue_of_its_killed_merge(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.work("eve", {"b.txt": "of eve\n"})
+    assert dying(yard, "chained", 1, "agent/bob", "--agent", "bob").returncode == -9
+
+    waiting = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "dibs",
+            "merge",
+            "--agent",
+            "eve",
+            "--repo",
+            str(yard.main),
+            "--wait",
+            "30s",
+        ]
+    )
+    while waiting.poll() is None:
+        yard.claim("bob", "a.txt")  # a sign of life
+
+    assert waiting.returncode == 0
+
+
+def test_what_somebody_wrote_after_a_kill_is_kept(yard):
+    yard.work("bob", {"a.txt": "of bob\n", "b.txt": "of bob\n"})
+    assert dying(yard, "moved", 1, "agent/bob", "--agent", "bob").returncode == -9
+    (yard.main / "a.txt").write_text("mine, written meanwhile\n")
+
+    Gate(yard.project.desk, yard.project.place.repository).recover()
+
+    assert yard.read("a.txt") == "mine, written meanwhile\n"
+    assert yard.read("b.txt") == "of bob\n"
+    assert git(yard.main, "status", "--porcelain").split() == ["M", "a.txt"]
+
+
+def test_a_tree_that_a_killed_run_left_is_taken_away_by_the_next(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    test = f"sh -c 'kill -9 $PPID; touch {yard.folder}/ran'"
+    killed = dying(yard, "never", 1, "agent/bob", "--agent", "bob", "--test", test)
+    assert killed.returncode == -9
+    while not (yard.folder / "ran").exists():
+        pass
+    assert len(os.listdir(yard.main / ".git" / "dibs" / "merge-trees")) == 1
+
+    assert yard.merge("bob", wait=120).fine
+    check_agreement(yard)
+
+
+def test_merges_at_once_all_land_one_after_the_other(yard):
+    names = [f"w{number}" for number in range(6)]
+    for name in names:
+        yard.work(name, {f"{name}.txt": "x\n"})
+    program = [sys.executable, "-m", "dibs", "merge", "--repo", str(yard.main), "--agent"]
+    running = [subprocess.Popen([*program, name], stdout=subprocess.DEVNULL) for name in names]
+
+    assert [process.wait() for process in running] == [0] * len(names)
+
+    check_agreement(yard)
+    assert all((yard.main / f"{name}.txt").exists() for name in names)
+
+
+def test_two_merges_of_one_agent_take_turns(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    git(yard.main, "branch", "other", "agent/bob")
+    marks = yard.folder / "marks"
+    test = f"sh -c 'echo in >> {marks}; sleep 0.3; echo out >> {marks}'"
+    program = [sys.executable, "-m", "dibs", "merge", "--repo", str(yard.main), "--test", test]
+    running = [
+        subprocess.Popen([*program, name, "--agent", "bob"], stdout=subprocess.DEVNULL)
+        for name in ("agent/bob", "other")
+    ]
+
+    assert [process.wait() for process in running] == [0, 0]
+
+    assert marks.read_text().split() in (["in", "out"], ["in", "out"] * 2)
+    check_agreement(yard)
+
+
+def test_a_merge_whose_place_was_taken_away_lands_nothing(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    before = yard.tip()
+    script = yard.folder / "revoke.py"
+    script.write_text(
+        "from dibs.project import open_project\nfrom dibs.core.agents import Caller\n"
+        f"p = open_project({str(yard.main)!r})\n"
+        "p.holdings.revoke(Caller('hana', 'human'), p.pattern('@merge/main'), reason='stop')\n"
+        "p.close()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "dibs", "merge", "--agent", "bob", "--repo", str(yard.main),
+         "--test", f"{sys.executable} {script}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 4, done
+    assert yard.tip() == before
+    assert yard.read("a.txt") == "a\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_merge_that_is_told_to_end_leaves_nothing_behind(yard, number):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    before = yard.tip()
+    mark = yard.folder / "pid"
+    merge = subprocess.Popen(
+        [sys.executable, "-m", "dibs", "merge", "--agent", "bob", "--repo", str(yard.main),
+         "--test", f"sh -c 'echo $$ > {mark}.new; mv {mark}.new {mark}; exec sleep 60'"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while not mark.exists():
+        assert merge.poll() is None
+
+    merge.send_signal(number)
+
+    assert merge.wait() == 128 + number
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
+    assert yard.tip() == before
+    assert not [h for h in yard.project.claims.all()[0] if h.claim.pattern.startswith("@")]
+    check_agreement(yard)

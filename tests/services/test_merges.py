@@ -1,0 +1,569 @@
+"""The merge queue: what lands, what is refused and why, and that nobody's work is touched."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.services.merging import HUMAN, Yard, git, put
+
+from dibs.core.agents import Caller
+from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
+from dibs.services import gate
+from dibs.services.merge_queue import Taken
+from dibs.services.merge_values import Wish
+
+
+@pytest.fixture(autouse=True)
+def own_git(monkeypatch, tmp_path):
+    for name in [name for name in os.environ if name.startswith(("GIT_", "DIBS_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+@pytest.fixture
+def yard(tmp_path):
+    made = Yard(tmp_path / "yard")
+    yield made
+    made.close()
+
+
+def python(text):
+    """Return a test command that runs ``text``."""
+    return f"{sys.executable} -c '{text}'"
+
+
+def test_a_branch_whose_agent_claimed_what_it_changed_is_merged_and_the_tree_follows(yard):
+    yard.work("bob", {"a.txt": "of bob\n", "new/deep.txt": "new\n", "b.txt": None})
+
+    report = yard.merge("bob")
+
+    assert yard.ends(report) == {"agent/bob": "merged"}
+    assert report.fine
+    assert yard.read("a.txt") == "of bob\n"
+    assert yard.read("new/deep.txt") == "new\n"
+    assert not (yard.main / "b.txt").exists()
+    assert git(yard.main, "status", "--porcelain") == ""
+    assert report.new == yard.tip()
+    parents = git(yard.main, "rev-list", "--parents", "-1", "main").split()[1:]
+    assert parents == [report.old, yard.tip("agent/bob")]
+
+
+def test_a_merge_commit_names_who_merged_and_by_which_place_in_the_queue(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.merge("bob")
+
+    message = git(yard.main, "log", "-1", "--format=%B")
+    token = yard.entries("merge")[0].details["tokens"][0]
+
+    assert message.startswith("Merge branch 'agent/bob' into main\n\nDibs-Agent: bob\n")
+    assert f"Dibs-Token: {token}" in message
+
+
+def test_the_queue_is_free_after_every_end(yard):
+    yard.work("bob", {"a.txt": "of bob\n"}, claim=False)
+    yard.merge("bob")
+    yard.work("eve", {"b.txt": "of eve\n"})
+    yard.merge("eve", test="false")
+    with pytest.raises(BadInput):
+        yard.merge("eve", test="/no/such/program")
+
+    held = [h.claim.pattern for h in yard.project.claims.all()[0]]
+
+    assert not [pattern for pattern in held if pattern.startswith("@merge")]
+
+
+def test_whoever_holds_the_queue_is_waited_for_and_named(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.claim("eve", "@merge/main")
+    told = []
+
+    with pytest.raises(Taken) as taken:
+        yard.merge("bob", wait=0.2, told=told)
+
+    assert taken.value.answer.conflicts[0].holder == "eve"
+    assert told == ["waiting behind eve for the merge queue of main"]
+
+
+def test_a_place_in_the_queue_that_was_taken_by_hand_is_kept(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.claim("bob", "@merge/main", reason="a freeze")
+
+    assert yard.merge("bob").fine
+
+    held = [h.claim.pattern for h in yard.project.claims.all("bob")[0]]
+    assert "@merge/main" in held
+
+
+def test_what_is_contained_already_is_told_and_is_no_refusal(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.merge("bob")
+    before = yard.tip()
+
+    report = yard.merge("bob")
+
+    assert yard.ends(report) == {"agent/bob": "contained"}
+    assert report.fine
+    assert yard.tip() == before
+
+
+def test_a_dry_run_moves_nothing(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.work("eve", {"b.txt": "of eve\n"}, claim=False)
+    before, state = yard.tip(), yard.state()
+    entries = len(yard.entries())
+
+    report = yard.merge("", "agent/bob", "agent/eve", dry_run=True)
+
+    assert yard.ends(report) == {"agent/bob": "would_merge", "agent/eve": "scope"}
+    assert (yard.tip(), yard.state()) == (before, state)
+    assert len(yard.entries()) == entries
+
+
+# -- the working tree that has the integration branch
+
+
+@pytest.mark.parametrize(
+    "how", ["changed", "staged", "deleted", "in the way", "ignored in the way"]
+)
+def test_a_tree_with_work_of_its_own_is_never_touched(yard, how):
+    yard.work("bob", {"a.txt": "of bob\n", "new.txt": "new\n"})
+    if how == "changed":
+        put(yard.main, "b.txt", "mine\n")
+    elif how == "staged":
+        put(yard.main, "c.txt", "mine\n")
+        git(yard.main, "add", "c.txt")
+    elif how == "deleted":
+        (yard.main / "b.txt").unlink()
+    else:
+        put(yard.main, "new.txt", "mine\n")
+        if how == "ignored in the way":
+            put(yard.main, ".git/info/exclude", "new.txt\n")
+    before, state = yard.tip(), yard.state()
+
+    report = yard.merge("bob")
+
+    assert yard.ends(report) == {"agent/bob": "dirty"}
+    assert str(yard.main) in report.verdicts[0].notes[0]
+    assert (yard.tip(), yard.state()) == (before, state)
+
+
+def test_untracked_files_that_are_not_in_the_way_stay_and_hinder_nothing(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    put(yard.main, "notes.txt", "mine\n")
+
+    assert yard.merge("bob").fine
+
+    assert yard.read("notes.txt") == "mine\n"
+
+
+def test_with_another_branch_to_merge_into_a_dirty_tree_hinders_nothing(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    put(yard.main, "b.txt", "mine\n")
+    git(yard.main, "branch", "integration")
+    state = yard.state()
+
+    report = yard.merge("bob", into="integration")
+
+    assert yard.ends(report) == {"agent/bob": "merged"}
+    assert yard.state() == state
+    assert git(yard.main, "show", "integration:a.txt") == "of bob"
+
+
+def test_nobody_can_commit_the_old_files_onto_the_merge(yard, monkeypatch):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    tried = []
+
+    def reach(step):
+        if step == "moved":  # the branch has the merge, the working tree not yet
+            put(yard.main, "b.txt", "of ann\n")
+            words = ["git", "-C", yard.main, "commit", "-qam", "ann"]
+            tried.append(subprocess.run(words, capture_output=True, check=False).returncode)
+
+    monkeypatch.setattr(gate, "reach", reach)
+
+    assert yard.merge("bob").fine
+
+    assert tried == [128]
+    assert git(yard.main, "show", "HEAD:a.txt") == "of bob"
+    assert git(yard.main, "status", "--porcelain") == "M b.txt"
+
+
+def test_the_branchs_own_dirty_tree_is_merged_as_committed_and_said_so(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    put(yard.worktree("bob"), "b.txt", "half done\n")
+
+    report = yard.merge("bob")
+
+    assert report.fine
+    assert report.verdicts[0].notes == ("not committed, so not merged: b.txt",)
+    assert (yard.worktree("bob") / "b.txt").read_text() == "half done\n"
+    assert yard.read("b.txt") == "b\n"
+
+
+def test_kinds_of_files_follow(yard):
+    tree = yard.worktree("bob")
+    yard.claim("bob", "a.txt", "a.txt/**", "l", "x.sh", "b.txt")
+    (tree / "a.txt").unlink()
+    put(tree, "a.txt/inner", "now a folder\n")
+    os.symlink("b.txt", tree / "l")
+    put(tree, "x.sh", "#!/bin/sh\n")
+    (tree / "x.sh").chmod(0o755)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-q", "-m", "kinds")
+
+    assert yard.merge("bob").fine
+
+    assert yard.read("a.txt/inner") == "now a folder\n"
+    assert os.readlink(yard.main / "l") == "b.txt"
+    assert os.access(yard.main / "x.sh", os.X_OK)
+    assert git(yard.main, "status", "--porcelain") == ""
+
+    (tree / "a.txt/inner").unlink()
+    (tree / "a.txt").rmdir()
+    put(tree, "a.txt", "a file again\n")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-q", "-m", "back")
+
+    assert yard.merge("bob").fine
+    assert yard.read("a.txt") == "a file again\n"
+    assert git(yard.main, "status", "--porcelain") == ""
+
+
+def test_strange_names_are_merged(yard):
+    names = [
+        " lead",
+        "-f",
+        ":(top)x",
+        "*",
+        "new\nline",
+        'quo"te',
+        "é",
+        "e\u0301x",
+        "t/" + "n" * 200,
+    ]
+    tree = yard.worktree("bob")
+    yard.claim("bob", "strange/")
+    for name in names:
+        put(tree, f"strange/{name}", "text\n")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-q", "-m", "names")
+
+    report = yard.merge("bob")
+
+    assert report.fine, report
+    assert git(yard.main, "status", "--porcelain") == ""
+    assert all((yard.main / "strange" / name).read_text() == "text\n" for name in names)
+
+
+def test_a_submodules_commit_is_merged_like_a_file(yard, tmp_path):
+    inner = Yard(tmp_path / "inner")
+    git(yard.main, "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.main, "sub")
+    git(yard.main, "commit", "-q", "-m", "with a submodule")
+    tree = yard.worktree("bob")
+    newer = git(inner.main, "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "newer")
+    git(tree, "update-index", "--cacheinfo", f"160000,{newer},sub")
+    git(tree, "commit", "-q", "-m", "bump")
+
+    assert yard.ends(yard.merge("bob")) == {"agent/bob": "scope"}
+    yard.claim("bob", "sub")
+    assert yard.merge("bob").fine
+    assert git(yard.main, "rev-parse", "main:sub") == newer
+    yard.work("bob", {"a.txt": "of bob\n"})
+    assert yard.merge("bob").fine  # the submodule's own files may lag behind
+    inner.close()
+
+
+# -- names and states
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["-x", "--upload-pack=x", "a..b", "a.lock", "x@{1}", "a b", "refs/heads/x", "HEAD", "a\nb"],
+)
+def test_a_name_that_is_no_branch_is_refused(yard, name):
+    with pytest.raises(BadInput) as wrong:
+        yard.merge("", name)
+    assert wrong.value.code == "REF_NAME"
+    with pytest.raises(BadInput):
+        yard.merge("", "main", into=name)
+
+
+def test_branches_that_are_not_there_are_named(yard):
+    for names, into in ((("nobody",), ""), ((), ""), (("main",), "nowhere")):
+        with pytest.raises(NotFound) as wrong:
+            yard.merge("", *names, into=into)
+        assert wrong.value.code == "NO_BRANCH"
+
+
+def test_a_repository_without_commits_has_nothing_to_merge_into(tmp_path):
+    root = tmp_path / "empty"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    from dibs.project import open_project
+
+    project = open_project(str(root), environ={})
+    with pytest.raises(Unavailable) as wrong:
+        project.merges.merge(HUMAN, Wish(branches=("x",)))
+    project.close()
+    assert wrong.value.code == "REPO_STATE"
+
+
+def test_a_branch_that_is_being_rebased_is_not_moved(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    git(yard.main, "checkout", "-q", "-b", "side")
+    put(yard.main, "a.txt", "side\n")
+    git(yard.main, "commit", "-qam", "side")
+    git(yard.main, "checkout", "-q", "main")
+    put(yard.main, "a.txt", "main\n")
+    git(yard.main, "commit", "-qam", "main")
+    git(yard.main, "rebase", "side", check=False)
+
+    with pytest.raises(Unavailable) as wrong:
+        yard.merge("bob", into="main")
+    assert wrong.value.code == "REPO_STATE"
+
+
+def test_agents_cannot_pass_the_projects_tests_or_scope(yard):
+    yard.configure('[merge]\ntest = "false"\n')
+    yard.work("bob", {"a.txt": "of bob\n"})
+    for wish in ({"test": ""}, {"test": "true"}, {"allow_unclaimed": True}):
+        with pytest.raises(NotAllowed) as wrong:
+            yard.merge("bob", **wish)
+        assert wrong.value.code == "HUMANS_ONLY"
+    assert yard.merge("", "agent/bob", test="").fine
+
+
+def test_settings_of_an_agents_own_worktree_do_not_count(yard):
+    from dibs.project import open_project
+
+    yard.configure('[merge]\ntest = "false"\n')
+    yard.work("bob", {"a.txt": "of bob\n"})
+    put(yard.worktree("bob"), "dibs.toml", '[merge]\ntest = "true"\nscope = "warn"\n')
+
+    project = open_project(str(yard.worktree("bob")), environ={})
+    report = project.merges.merge(Caller("bob"), Wish(branches=("agent/bob",)))
+    project.close()
+
+    assert yard.ends(report) == {"agent/bob": "tests"}
+
+
+# -- conflicts
+
+
+def test_a_conflict_moves_nothing_and_becomes_one_task_that_names_both(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.release("bob", "a.txt")
+    yard.work("eve", {"a.txt": "of eve\n"}, message="mine\n\nDibs-Agent: eve\nDibs-Token: 1")
+    yard.release("eve", "a.txt")
+    yard.claim("eve", "a.txt")
+    git(yard.main, "merge", "-q", "--no-edit", "agent/eve")
+    yard.release("eve", "a.txt")
+    yard.claim("bob", "a.txt")
+    tips, state = (yard.tip(), yard.tip("agent/bob")), yard.state()
+
+    first = yard.merge("bob")
+    files = {k: v for k, v in yard.state().items() if "/work/" not in k}
+    second = yard.merge("bob")
+
+    verdict = first.verdicts[0]
+    assert verdict.end == "conflict"
+    assert [(c.path, c.kind, c.hunks) for c in verdict.clashes] == [("a.txt", "contents", 1)]
+    assert verdict.others == ("eve",)
+    assert (yard.tip(), yard.tip("agent/bob")) == tips
+    assert files == state
+    assert verdict.task == second.verdicts[0].task
+    shown = yard.project.tasks.show(verdict.task).stored.task
+    assert (shown.agent, shown.artefacts) == ("bob", ("a.txt",))
+    assert "eve" in yard.project.tasks.show(verdict.task).stored.text
+    refused = yard.entries("merge_refused")[0]
+    assert refused.details["owner"] == "bob"
+    assert refused.details["others"] == ["eve"]
+    assert len(yard.project.tasks.all()) == 1
+
+
+def test_a_conflict_that_is_resolved_in_the_branch_is_merged(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    put(yard.main, "a.txt", "of ann\n")
+    git(yard.main, "commit", "-qam", "ann")
+    assert yard.ends(yard.merge("bob")) == {"agent/bob": "conflict"}
+
+    tree = yard.worktree("bob")
+    git(tree, "merge", "main", check=False)
+    put(tree, "a.txt", "of both\n")
+    git(tree, "commit", "-qam", "resolved")
+
+    assert yard.merge("bob").fine
+    assert yard.read("a.txt") == "of both\n"
+
+
+def test_one_that_clashes_does_not_hold_up_the_others(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.release("bob", "a.txt")
+    yard.work("dan", {"a.txt": "of dan\n"})
+    yard.work("eve", {"b.txt": "of eve\n"})
+    yard.claim("bob", "x")
+    yard.release("dan", "a.txt")
+
+    report = yard.merge("", "agent/bob", "agent/dan", "agent/eve")
+
+    assert yard.ends(report) == {
+        "agent/bob": "merged",
+        "agent/dan": "conflict",
+        "agent/eve": "merged",
+    }
+
+
+def test_histories_that_crossed_are_merged(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.work("eve", {"b.txt": "of eve\n"})
+    bob, eve = yard.worktree("bob"), yard.worktree("eve")
+    one, other = yard.tip("agent/bob"), yard.tip("agent/eve")
+    git(bob, "merge", "-q", "--no-edit", other)
+    git(eve, "merge", "-q", "--no-edit", one)
+    yard.work("bob", {"a.txt": "of bob again\n"})
+    yard.work("eve", {"b.txt": "of eve again\n"})
+    yard.release("bob", "a.txt")
+    yard.release("eve", "b.txt")
+
+    report = yard.merge("", "agent/bob", "agent/eve", allow_unclaimed=True)
+
+    assert report.fine, report
+    assert (yard.read("a.txt"), yard.read("b.txt")) == ("of bob again\n", "of eve again\n")
+
+
+def test_a_branch_with_nothing_in_common_is_refused_and_makes_no_task(yard):
+    tree = git(yard.main, "mktree", given="")
+    alone = git(yard.main, "commit-tree", tree, "-m", "alone")
+    git(yard.main, "branch", "agent/bob", alone)
+    yard.work("eve", {"b.txt": "of eve\n"})
+
+    report = yard.merge("", "agent/bob", "agent/eve")
+
+    assert yard.ends(report) == {"agent/bob": "conflict", "agent/eve": "merged"}
+    assert "no commit in common" in report.verdicts[0].notes[0]
+    assert not report.verdicts[0].task
+
+
+# -- tests as a gate
+
+
+def test_what_fails_the_tests_does_not_land_and_its_output_is_kept(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    before = yard.tip()
+
+    report = yard.merge("bob", test=python('print(open("a.txt").read()); exit(3)'))
+
+    verdict = report.verdicts[0]
+    # The tests fail without the branch as well, so nobody is to blame.
+    assert verdict.end == "tests"
+    assert verdict.run.how == "exit status 3"
+    assert yard.tip() == before
+    assert not verdict.task
+    assert "main itself" in verdict.notes[-1]
+
+
+def test_the_tests_see_the_merged_files(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    put(yard.main, "b.txt", "of ann\n")
+    git(yard.main, "commit", "-qam", "ann")
+    test = python(
+        't = open("a.txt").read() + open("b.txt").read(); exit(t != "of bob\\nof ann\\n")'
+    )
+
+    assert yard.merge("bob", test=test).fine
+
+
+def test_a_branch_that_breaks_the_tests_becomes_a_task_with_the_output(yard):
+    yard.work("bob", {"a.txt": "broken\n"})
+    test = python('t = open("a.txt").read(); print("saw", t); exit("broken" in t)')
+
+    verdict = yard.merge("bob", test=test).verdicts[0]
+
+    assert verdict.end == "tests"
+    assert "saw broken" in verdict.run.tail
+    assert os.path.exists(verdict.run.log)
+    assert yard.project.tasks.show(verdict.task).stored.task.agent == "bob"
+
+
+def test_a_test_that_does_not_end_is_ended_with_all_that_it_started(yard):
+    yard.configure('[merge]\ntest_timeout = "1s"\n')
+    yard.work("bob", {"a.txt": "of bob\n"})
+    mark = yard.folder / "late"
+    test = f"sh -c '(sleep 3; touch {mark}) & sleep 60'"
+
+    verdict = yard.merge("bob", test=test).verdicts[0]
+
+    assert verdict.end == "tests"
+    assert verdict.run.how == "did not end within 1s"
+    assert not mark.exists()
+    trees = yard.main / ".git" / "dibs" / "merge-trees"
+    assert os.listdir(trees) == []
+    assert git(yard.main, "worktree", "list", "--porcelain").count("worktree ") == 2
+
+
+def test_ten_branches_with_a_culprit_in_the_middle_land_but_for_it(yard):
+    names = [f"w{n}" for n in range(10)]
+    for name in names:
+        yard.work(name, {f"{name}.txt": "broken\n" if name == "w5" else "fine\n"})
+    runs = yard.folder / "runs"
+    test = python(
+        f'open("{runs}", "a").write("x"); import glob;'
+        ' exit(any("broken" in open(f).read() for f in glob.glob("*.txt")))'
+    )
+
+    report = yard.merge("", all=True, test=test)
+
+    ends = yard.ends(report)
+    assert len(ends) == 10
+    assert {name: ends[f"agent/{name}"] for name in names} == {
+        name: "tests" if name == "w5" else "merged" for name in names
+    }
+    assert not (yard.main / "w5.txt").exists()
+    assert git(yard.main, "status", "--porcelain", "-uno") == ""
+    # The whole, four halves at most, and the rest once more.
+    assert len(runs.read_text()) <= 6
+
+
+def test_a_branch_that_moved_while_it_was_tested_is_merged_anew(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    once = yard.folder / "once"
+    test = (
+        f"sh -c 'test -e {once} || (touch {once}; cd {yard.main}; echo ann > b.txt;"
+        " git commit -qam ann)'"
+    )
+    told = []
+
+    report = yard.merge("bob", test=test, told=told)
+
+    assert report.fine
+    assert "main moved meanwhile: once more" in told
+    assert (yard.read("a.txt"), yard.read("b.txt")) == ("of bob\n", "ann\n")
+
+
+def test_a_branch_that_never_rests_is_given_up(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    test = f"sh -c 'cd {yard.main}; date +%N >> b.txt; git commit -qam ann'"
+
+    report = yard.merge("bob", test=test)
+
+    assert yard.ends(report) == {"agent/bob": "moved"}
+
+
+def test_a_path_that_somebody_claims_during_the_tests_is_not_changed_for_them(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    yard.release("bob", "a.txt")
+    yard.claim("bob", "other")
+    yard.work("bob", {"c.txt": "c\n"})
+    before = yard.tip()
+    test = f"{sys.executable} -m dibs claim a.txt --agent eve --repo {yard.main}"
+
+    report = yard.merge("bob", test=test)
+
+    verdict = report.verdicts[0]
+    assert verdict.end == "held"
+    assert verdict.outside[0].holder == "eve"
+    assert yard.tip() == before
