@@ -1,12 +1,16 @@
 """On every engine that clones share, no two worktrees have the same ports."""
 
+import shutil
 import sys
 from subprocess import PIPE, Popen
 
 import pytest
 from tests.services.clones import HUMAN, Clone, make_repository
 
+from dibs.core.agents import Caller
+from dibs.errors import BadInput, NotFound
 from dibs.project import open_project
+from dibs.services.worktrees import Removed
 
 PROGRAM = (sys.executable, "-c", "from dibs.cli import program; program()")
 
@@ -50,3 +54,39 @@ def test_each_clone_sees_its_own_worktrees(tmp_path):
 
     assert [tree.agent for tree in other.worktrees.all()] == [""]
     assert other.worktrees.clean_up(HUMAN) == []
+
+
+def test_a_worktree_of_a_clone_that_is_gone_is_in_nobodys_way(tmp_path):
+    one = Clone(tmp_path / "one/repo")
+    other = Clone(tmp_path / "two/repo", engine=one.engine)
+    for agent in ("alice", "bob"):
+        one.new(agent)
+    shutil.rmtree(tmp_path / "one")
+
+    made = other.new("alice")
+    one.clock.advance(100_000)
+    answers = other.worktrees.clean_up(HUMAN)
+
+    assert made.new
+    assert "another clone" in made.notes[0]
+    assert {answer.row.agent: isinstance(answer, Removed) for answer in answers}["bob"]
+    assert [other.new(agent).row.slot for agent in ("carol", "dave")] == [0, 1]
+
+
+def test_only_a_human_lets_go_of_a_worktree_on_another_host(tmp_path):
+    one = Clone(tmp_path / "one/repo")
+    other = Clone(tmp_path / "two/repo", engine=one.engine)
+    folder = one.folder("alice", caller=Caller("hugo", "human", "there"))
+    (folder / "a").write_text("edited\n")
+    agent = Caller("bob", "worker", "here")
+
+    assert other.worktrees.clean_up(HUMAN) == []
+    with pytest.raises(BadInput, match="another clone, on there") as refused:
+        other.new("alice")
+    assert "--force" in refused.value.hint
+    with pytest.raises(NotFound, match="another clone, on there"):
+        other.rm("alice", caller=agent, force=True)
+
+    assert isinstance(other.rm("alice", force=True), Removed)
+    assert other.new("alice").new
+    assert (folder / "a").read_text() == "edited\n"

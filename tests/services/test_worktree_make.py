@@ -1,14 +1,17 @@
 """A worktree is made whole or not at all, in a place of its own, and runs no code of the repository."""
 
 import os
+import socket
 import subprocess
+import time
+from types import SimpleNamespace
 
 import pytest
 from tests.services.clones import HUMAN, Clone, git
 
 from dibs.core.agents import Caller
 from dibs.errors import BadInput, Misconfigured, NotFound, Unavailable
-from dibs.services import worktree_steps
+from dibs.services import worktree_setup, worktree_steps
 
 
 @pytest.fixture
@@ -63,6 +66,15 @@ def test_clones_that_share_a_store_share_slots_and_agents(tmp_path):
     assert refused.value.code == "WORKTREE_EXISTS"
     with pytest.raises(NotFound, match="another clone"):
         other.rm("a")
+
+
+def test_a_port_that_another_program_has_is_told(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        clone = Clone(tmp_path / "repo", worktree_port=port, worktree_ports=1)
+        assert clone.new("alice").notes == (f"another program listens on its ports: {port}",)
+    clone.rm()
+    assert clone.new("alice").notes == ()
 
 
 def test_no_slot_is_given_without_ports(tmp_path):
@@ -289,6 +301,30 @@ def test_a_failed_set_up_keeps_the_worktree_and_can_be_repeated(clone, command):
     clone.worktrees.setup(HUMAN, "alice", "true")
 
     assert clone.new("alice").row.stage == "ready"
+
+
+def test_an_interrupted_set_up_ends_even_if_it_does_not_want_to(clone, monkeypatch):
+    ready = clone.folder() / "ready.big"
+
+    class Interrupted(subprocess.Popen):
+        asked = False
+
+        def wait(self, timeout=None):
+            if self.asked:
+                return super().wait(timeout)
+            self.asked = True
+            while not (ready.exists() and ready.read_text().endswith("\n")):
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+
+    program = SimpleNamespace(Popen=Interrupted, DEVNULL=subprocess.DEVNULL)
+    monkeypatch.setattr(worktree_setup, "subprocess", program)
+    monkeypatch.setattr(worktree_setup, "_GRACE", 0.2)
+    command = "sh -c 'trap : TERM; echo $$ > ready.big; while :; do sleep 1; done'"
+    with pytest.raises(KeyboardInterrupt):
+        clone.worktrees.setup(HUMAN, "alice", command)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(ready.read_text()), 0)
 
 
 @pytest.mark.parametrize("command", ["'", " "])

@@ -1,6 +1,7 @@
 """No removal loses work: it refuses, or all that the worktree held can be brought back."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -58,6 +59,12 @@ def detached(folder):
     commit(folder)
 
 
+def named_here_only(folder):
+    """A ref of this worktree alone goes with it, so it keeps nothing."""
+    detached(folder)
+    git(folder, "update-ref", "refs/worktree/mine", "HEAD")
+
+
 def stashed(folder):
     (folder / "a").write_text("stashed\n")
     git(folder, "stash", "push", "-q", "-m", "for later")
@@ -79,7 +86,7 @@ def rebasing(folder):
 CASES = {
     dirty: "changed", staged: "staged", untracked: "untracked", hidden: "changed",
     skipped: "changed", unmerged: "unmerged", detached: "detached", stashed: "stashed",
-    merging: "under way", rebasing: "under way",
+    named_here_only: "detached", merging: "under way", rebasing: "under way",
 }  # fmt: skip
 
 
@@ -135,6 +142,17 @@ def test_commits_that_only_the_log_of_head_names_are_kept(clone):
     assert lost in git(clone.root, "rev-parse", f"refs/salvage/{answer.salvage}^@")
 
 
+def test_commits_that_only_a_ref_of_the_worktree_names_are_kept(clone):
+    folder = clone.folder()
+    detached(folder)
+    lost = git(folder, "rev-parse", "HEAD")
+    git(folder, "update-ref", "refs/worktree/mine", lost)
+    git(folder, "checkout", "-q", "agent/alice")
+    git(folder, "reflog", "expire", "--expire=now", "--all")
+    answer = clone.rm()
+    git(clone.root, "merge-base", "--is-ancestor", lost, f"refs/salvage/{answer.salvage}")
+
+
 def test_an_amended_commit_is_no_reason_to_keep_anything(clone):
     folder = clone.folder()
     commit(folder)
@@ -154,6 +172,43 @@ def test_an_ignored_file_that_was_edited_is_kept(tmp_path):
     answer = clone.rm()
 
     assert clone.saved(answer.salvage, ".env") == "SECRET=2"
+
+
+def test_a_file_that_was_edited_in_a_copied_folder_is_kept(tmp_path):
+    clone = Clone(tmp_path / "repo", worktree_copy=("build/settings",))
+    (clone.root / "build/settings").mkdir(parents=True)
+    for name in ("mine", "same"):
+        (clone.root / "build/settings" / name).write_text("as it was\n")
+    folder = clone.folder()
+    (folder / "build/settings/mine").write_text("edited\n")
+    (folder / "build/made").write_text("made\n")
+
+    kept = git(clone.root, "ls-tree", "-r", "--name-only", f"refs/salvage/{clone.rm().salvage}")
+
+    assert set(kept.split()) - {".gitignore", "a", "b"} == {"build/settings/mine"}
+
+
+def test_an_ignored_link_is_kept_unless_the_main_tree_has_the_same(tmp_path):
+    clone = Clone(tmp_path / "repo", worktree_link=("node_modules",))
+    (clone.root / "node_modules").mkdir()
+    folder = clone.folder()
+    (folder / "x.big").symlink_to("/somewhere/else")
+    (clone.root / "y.big").symlink_to("there")
+    (folder / "y.big").symlink_to("there")
+
+    kept = git(clone.root, "ls-tree", "-r", "--name-only", f"refs/salvage/{clone.rm().salvage}")
+
+    assert set(kept.split()) - {".gitignore", "a", "b"} == {"x.big"}
+
+
+def test_only_folders_that_went_are_told_of(clone):
+    folder = clone.folder()
+    for name in ("build/made", "notes/my.big"):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text("mine\n")
+    answer = clone.rm()
+    assert answer.notes == ("ignored folders went with it: build",)
+    assert clone.saved(answer.salvage, "notes/my.big") == "mine"
 
 
 def test_an_ignored_file_too_large_to_be_kept_keeps_its_worktree(clone, monkeypatch):
@@ -216,6 +271,21 @@ def test_an_open_file_keeps_its_worktree(clone):
         assert clone.rm().held[0].kind == "process"
 
 
+def test_a_file_in_the_memory_of_a_process_keeps_its_worktree(clone):
+    folder = clone.folder()
+    code = """import mmap, os, sys
+file = os.open(sys.argv[1], os.O_RDWR)
+held = mmap.mmap(file, 0)
+os.closerange(3, 100)
+print(flush=True)
+sys.stdin.read()"""
+    wait = [sys.executable, "-c", code, str(folder / "a")]
+    with subprocess.Popen(wait, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        assert clone.rm().held[0].kind == "process"
+    assert isinstance(clone.rm(), Removed)
+
+
 @pytest.mark.parametrize("where", ["inner", "build/inner"])
 def test_a_repository_inside_keeps_its_worktree_even_from_force(clone, where):
     inner = clone.folder() / where
@@ -252,6 +322,31 @@ def test_a_submodule_with_work_keeps_its_worktree_even_from_force(clone, with_su
     for answer in (clone.rm(), clone.rm(force=True)):
         assert "submodule" in {holding.kind for holding in answer.held}
     assert (with_submodule / "sub/s").read_text() == "edited\n"
+
+
+def test_a_file_that_a_submodule_ignores_keeps_its_worktree(clone, with_submodule):
+    (clone.root / ".git/info/exclude").write_text(".env\n")
+    exclude = git(with_submodule / "sub", "rev-parse", "--git-path", "info/exclude")
+    (with_submodule / "sub" / exclude).write_text(".env\n")
+    (with_submodule / "sub/.env").write_text("mine\n")
+    assert clone.rm(force=True).held[0].kind == "submodule"
+    (clone.root / "sub/.env").write_text("mine\n")
+    assert isinstance(clone.rm(), Removed)
+
+
+def test_work_in_a_submodule_of_a_submodule_keeps_its_worktree(clone, with_submodule, tmp_path):
+    source = tmp_path / "source"
+    git(source, "submodule", "--quiet", "add", str(source), "inner")
+    git(source, "commit", "-q", "-m", "with one of its own")
+    git(with_submodule / "sub", "pull", "--quiet", "origin", "main")
+    git(with_submodule, "commit", "-qam", "the new one")
+    git(clone.root, "merge", "-q", "agent/alice")
+    git(with_submodule, "submodule", "--quiet", "update", "--init", "--recursive")
+    (with_submodule / "sub/inner/new").write_text("work\n")
+    for answer in (clone.rm(), clone.rm(force=True)):
+        assert {holding.kind for holding in answer.held} == {"submodule"}
+    (with_submodule / "sub/inner/new").unlink()
+    assert isinstance(clone.rm(), Removed)
 
 
 def test_a_submodule_without_work_goes_with_its_worktree(clone, with_submodule):
@@ -461,10 +556,33 @@ def test_restoring_overwrites_nothing(clone, tmp_path):
         clone.salvage.show("nobody")
 
     _, branch = clone.salvage.to_branch("alice")
+    full = git(clone.root, "rev-parse", f"refs/heads/{branch}")
+    assert git(clone.root, "rev-parse", branch) == full, "git takes the name for another ref"
     assert git(clone.root, "show", f"{branch}:a") == "edited"
     assert git(clone.root, "rev-parse", f"{branch}~1") == git(clone.root, "rev-parse", "main")
     assert [change.path for change in clone.salvage.show(saved).changes] == ["a"]
     assert (tmp_path / "full/a").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("attributes", ["* text=auto", "* text eol=crlf", "* ident", ""])
+def test_what_was_changed_comes_back_byte_by_byte(clone, tmp_path, attributes):
+    folder = clone.folder()
+    (folder / ".gitattributes").write_text(f"{attributes}\n")
+    written = {
+        "a": b"mixed\r\nline\nends\r\n", "new\r\nname": b"one\r\n", "plain": b"only\nthese\n",
+        '"quoted': b"two\r\n", "ident": b"$Id: of mine $\r\n", "picture": b"\x89\r\n\x1a\n",
+    }  # fmt: skip
+    for name, content in written.items():
+        (folder / name).write_bytes(content)
+    (folder / "picture").chmod(0o755)
+    (folder / "link").symlink_to("a")
+
+    clone.rm(force=True)
+    clone.salvage.to_folder("alice", str(tmp_path / "back"))
+
+    assert {name: (tmp_path / "back" / name).read_bytes() for name in written} == written
+    assert os.access(tmp_path / "back/picture", os.X_OK)
+    assert (tmp_path / "back/link").is_symlink()
 
 
 def test_a_pack_that_a_process_which_died_left_is_collected_again(clone, monkeypatch):
@@ -483,3 +601,61 @@ def test_a_pack_that_a_process_which_died_left_is_collected_again(clone, monkeyp
 
     assert [path.name for path in pack.glob("*.keep")] == ["mine.keep"]
     assert not mark.exists()
+
+
+def test_a_copy_of_the_repository_leaves_worktrees_of_the_original_alone(clone, tmp_path):
+    folder = clone.folder()
+    shutil.copytree(clone.root, tmp_path / "copy", symlinks=True)
+    copy = Clone(tmp_path / "copy", engine=clone.engine)
+    with pytest.raises(Unavailable, match="belongs to the repository of"):
+        copy.rm()
+    assert everything(folder)
+    assert all(item.tree.wrong for item in copy.worktrees.listed())
+    assert isinstance(clone.rm(), Removed)
+
+
+def test_a_worktree_whose_link_is_broken_stays_and_the_others_are_listed(clone, tmp_path):
+    folder = clone.folder()
+    clone.folder("bob")
+    dirty(folder)
+    (folder / ".git").write_text(f"gitdir: {tmp_path}/moved/.git/worktrees/alice\n")
+    for command in (clone.rm, clone.new):
+        with pytest.raises(Unavailable, match="link to the repository is broken") as refused:
+            command("alice")
+        assert "git worktree repair" in refused.value.hint
+    assert {item.tree.agent: bool(item.tree.wrong) for item in clone.worktrees.listed()} == {
+        "alice": True, "bob": False,
+    }  # fmt: skip
+    git(clone.root, "worktree", "repair", str(folder))
+    assert isinstance(clone.rm(), Kept)
+
+
+@pytest.mark.parametrize("step", ["aside", "deleting"])
+def test_a_folder_made_anew_in_the_middle_of_a_removal_loses_neither(clone, monkeypatch, step):
+    folder = clone.folder()
+    untracked(folder)
+    before = everything(folder)
+
+    def break_off(reached):
+        if reached == step:
+            folder.mkdir()
+            (folder / "log").write_text("somebody else's\n")
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(worktree_steps, "reach", break_off)
+        with pytest.raises((KeyboardInterrupt, Unavailable)):
+            clone.rm(force=True)
+    for command in (clone.rm, clone.new):
+        with pytest.raises(Unavailable, match="made that folder anew") as refused:
+            command("alice")
+        assert "elsewhere" in refused.value.hint
+    assert everything(folder) == {"log": b"somebody else's\n"}
+    (folder / "log").unlink()
+    if step == "deleting":
+        folder.rmdir()
+        clone.rm()
+        assert clone.saved(clone.salvage.all()[0].id, "sub dir/né\nw") == "new"
+    else:  # an empty folder is no reason to keep the other one aside
+        assert isinstance(clone.rm(), Kept)
+        assert everything(folder) == before

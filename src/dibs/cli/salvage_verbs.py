@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dibs.cli.parsing import branch
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -24,7 +26,9 @@ def _id(parser: ArgumentParser) -> None:
 def _restore_options(parser: ArgumentParser) -> None:
     _id(parser)
     parser.add_argument("--to", default="", metavar="DIR", help="write the files into a new folder")
-    parser.add_argument("--branch", default="", metavar="NAME", help="the new branch (salvage/ID)")
+    parser.add_argument(
+        "--branch", type=branch, metavar="NAME", help="the new branch (salvaged/ID)"
+    )
 
 
 def _list(session: Session, _: Namespace) -> int:
@@ -82,7 +86,7 @@ def _restore(session: Session, args: Namespace) -> int:
     if args.to:
         found, place = salvage.to_folder(args.id, args.to)
     else:
-        found, place = salvage.to_branch(args.id, args.branch)
+        found, place = salvage.to_branch(args.id, args.branch or "")
     what = "folder" if args.to else "branch"
 
     def text() -> None:

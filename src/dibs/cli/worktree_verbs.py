@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dibs.cli.parsing import agent_id, branch, commit_name
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -13,9 +15,9 @@ HELD = 3
 
 
 def _new_options(parser: ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", default="", metavar="AGENT", help="for whom (you)")
-    parser.add_argument("--branch", default="", metavar="NAME", help="its branch (agent/AGENT)")
-    parser.add_argument("--base", default="", metavar="REF", help="where the branch begins")
+    parser.add_argument("name", nargs="?", type=agent_id, metavar="AGENT", help="for whom (you)")
+    parser.add_argument("--branch", type=branch, metavar="NAME", help="its branch (agent/AGENT)")
+    parser.add_argument("--base", type=commit_name, metavar="REF", help="where the branch begins")
     parser.add_argument("--path", default="", metavar="DIR", help="its folder")
     parser.add_argument("--setup", metavar="COMMAND", help="run this instead of the setting's")
     parser.add_argument("--no-setup", action="store_true", help="run no set-up command")
@@ -32,7 +34,8 @@ def _new(session: Session, args: Namespace) -> int:
 
     if args.setup and args.no_setup:
         raise BadUsage("worktree new: --setup and --no-setup exclude each other")
-    wanted = Wanted(args.name or session.caller.id, args.branch, args.base, args.path)
+    agent = args.name or session.caller.id
+    wanted = Wanted(agent, args.branch or "", args.base or "", args.path)
     setup = "" if args.no_setup else args.setup
     made = session.project.worktrees.new(session.caller, wanted, setup=setup)
     shape = {"worktree": shapes.row(made.row), "new": made.new, "notes": list(made.notes)}
@@ -95,6 +98,8 @@ def _state(item: Listed) -> str:
 
     if item.tree.missing:
         return "folder is gone"
+    if item.tree.wrong:
+        return item.tree.wrong
     said = [f"{holding.kind} {holding.number}" for holding in item.held]
     if item.unpushed:
         said.append(f"unpushed {item.unpushed}")
@@ -112,7 +117,7 @@ def _age(item: Listed, now: float) -> str:
 
 
 def _named(parser: ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", default="", metavar="AGENT", help="whose (yours)")
+    parser.add_argument("name", nargs="?", type=agent_id, metavar="AGENT", help="whose (yours)")
 
 
 def _env(session: Session, args: Namespace) -> int:

@@ -87,7 +87,8 @@ class Holding(Record):
     def __str__(self) -> str:
         """Return it for people, without control of what the names may hold."""
         shown = ", ".join(self.names[:3]) + (", …" if self.number > len(self.names[:3]) else "")
-        what = f"{self.number} {_SAYS[self.kind]}"
+        says = _SAYS[self.kind]
+        what = f"{self.number} {says.replace('commits', 'commit') if self.number == 1 else says}"
         return f"{what}: {shown}" if self.names else what
 
     @property

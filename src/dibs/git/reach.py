@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
 
 _STASH = "refs/stash"
+#: Refs of one working tree alone, which go with it.
+_OWN = ("refs/worktree/", "refs/bisect/", "refs/rewritten/")
+#: All refs that stay when a working tree goes.
+_LASTING = (*(f"--exclude={prefix}*" for prefix in _OWN), "--glob=refs/*")
 
 
 def unmerged(git: GitCalls, commit: str, branch: str) -> int:
@@ -25,8 +29,8 @@ def unpushed(git: GitCalls, commit: str) -> int:
 
 
 def unnamed(git: GitCalls, commit: str) -> int:
-    """Count the commits of ``commit`` that no ref reaches at all."""
-    return _count(git, commit, "--not", "--glob=refs/*")
+    """Count the commits of ``commit`` that no ref reaches which stays without this working tree."""
+    return _count(git, commit, "--not", *_LASTING)
 
 
 def _count(git: GitCalls, *which: str) -> int:
@@ -48,10 +52,14 @@ def stashes(git: GitCalls, branch: str) -> list[str]:
 
 
 def left_behind(git: GitCalls, ref: str) -> list[str]:
-    """Return commits that were made here without a branch, and that only the log of HEAD still names."""
+    """Return commits that only this working tree still names.
+
+    They were made without a branch and stand in the log of HEAD, or a ref like ``refs/worktree/x`` has them.
+    """
     with_branch = set(_log(git, ref, "%H")) if ref else set()
-    seen = [oid for oid in dict.fromkeys(_log(git, "HEAD", "%H")) if oid not in with_branch]
-    return _without_ref(git, seen)
+    seen = [oid for oid in _log(git, "HEAD", "%H") if oid not in with_branch]
+    named = git.must("for-each-ref", "--format=%(objectname)", *_OWN).decode().split()
+    return _without_ref(git, dict.fromkeys([*seen, *named]))
 
 
 def _without_ref(git: GitCalls, commits: Iterable[str]) -> list[str]:
@@ -59,7 +67,7 @@ def _without_ref(git: GitCalls, commits: Iterable[str]) -> list[str]:
     if not given:
         return []
     listed = git.must(
-        "rev-list", "--ignore-missing", "--stdin", "--not", "--glob=refs/*", given=given.encode()
+        "rev-list", "--ignore-missing", "--stdin", "--not", *_LASTING, given=given.encode()
     )
     lost = set(listed.decode().split())
     return [commit for commit in given.split() if commit in lost]

@@ -73,6 +73,11 @@ def entries(git: GitCalls) -> list[Entry]:
     return found
 
 
+def present(git: GitCalls) -> list[Entry]:
+    """Return the working trees whose folders are there, the main one first."""
+    return [entry for entry in entries(git) if not entry.missing]
+
+
 def _field(line: bytes) -> tuple[str, str]:
     name, _, value = line.partition(b" ")
     return name.decode("ascii", "replace"), os.fsdecode(value)
@@ -87,14 +92,36 @@ def git_dir_of(common: str, path: str) -> str:
         return ""
     for name in names:
         place = os.path.join(linked, name)
-        try:
-            with open(os.path.join(place, "gitdir"), "rb") as file:
-                pointer = os.fsdecode(file.read().rstrip(b"\r\n"))
-        except OSError:
-            continue
-        if os.path.normpath(os.path.join(place, pointer)) == os.path.join(path, ".git"):
+        if _pointer(os.path.join(place, "gitdir")) == os.path.join(path, ".git"):
             return place
     return ""
+
+
+def owner_of(path: str) -> str:
+    """Return the git directory that the linked working tree ``path`` names as its own, empty if none."""
+    found = _pointer(os.path.join(path, ".git"), b"gitdir: ")
+    return os.path.realpath(found) if found else ""
+
+
+def is_linked(common: str, path: str) -> bool:
+    """Tell whether a folder and the git directory that it names agree, and the latter is in ``common``."""
+    owner = owner_of(path)
+    if os.path.dirname(owner) != os.path.join(os.path.realpath(common), "worktrees"):
+        return False
+    return _pointer(os.path.join(owner, "gitdir")) == os.path.join(path, ".git")
+
+
+def _pointer(file: str, before: bytes = b"") -> str:
+    """Return the path that a file of git's holds, empty if it holds none."""
+    try:
+        with open(file, "rb") as stream:
+            said = stream.read().rstrip(b"\r\n")
+    except OSError:
+        return ""
+    if not said.startswith(before):
+        return ""
+    named = os.fsdecode(said.removeprefix(before))
+    return os.path.normpath(os.path.join(os.path.dirname(file), named))
 
 
 def add(git: GitCalls, path: str, branch: str, base: str) -> None:
@@ -125,7 +152,7 @@ def let_go(git: GitCalls, entry: Entry, why: str) -> None:
 def forget(git: GitCalls, entry: Entry, why: str) -> None:
     """Let git forget a working tree whose folder is gone, even if it is held for the reason ``why``."""
     if os.path.lexists(entry.path):
-        raise Unavailable(f"{entry.path} is there again", code="GIT_FAILED")
+        raise is_back(entry.path)
     force = ("--force",) * (2 if entry.why_locked == why else 1)
     said = git.run("worktree", "remove", *force, "--", entry.path)
     # A prune of somebody else's may have been faster.
@@ -133,35 +160,16 @@ def forget(git: GitCalls, entry: Entry, why: str) -> None:
         raise Unavailable(f"git cannot forget {entry.path}: {said.err}", code="GIT_FAILED")
 
 
+def is_back(path: str) -> Unavailable:
+    """Return that a folder which was moved away or deleted has been made anew by somebody."""
+    return Unavailable(
+        f"the worktree {path} is being removed, and somebody made that folder anew",
+        code="REPO_STATE",
+        hint="move what is in it elsewhere, and try again",
+    )
+
+
 def commit_of(git: GitCalls, name: str) -> str:
     """Return the commit that ``name`` stands for, empty if it stands for none."""
     said = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")
     return "" if said.code else said.out.decode().strip()
-
-
-class WorkTree(Record):
-    """One working tree; ``branch`` is ``refs/heads/x``, empty when HEAD is detached."""
-
-    root: str
-    head: str = ""
-    branch: str = ""
-    bare: bool = False
-    locked: bool = False
-    #: Whether its folder is gone, as far as git can tell.
-    prunable: bool = False
-
-
-def work_trees(git: GitCalls) -> list[WorkTree]:
-    """Return the working trees of a clone, the main one first."""
-    out = os.fsdecode(listing(git))
-    found = []
-    for record in out.split("\0\0"):
-        words = dict(line.partition(" ")[::2] for line in record.split("\0") if line)
-        if words:
-            found.append(
-                WorkTree(
-                    words["worktree"], words.get("HEAD", ""), words.get("branch", ""),
-                    "bare" in words, "locked" in words, "prunable" in words,
-                )
-            )  # fmt: skip
-    return found

@@ -1,4 +1,4 @@
-"""Which processes work in a folder: by their current folder, their program, and their open files.
+"""Which processes work in a folder: by their current folder, their program, and their files; ending a group.
 
 Linux tells by ``/proc``; elsewhere it cannot be told without more than the standard library.
 """
@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 
 from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
 
 _PROC = "/proc"
 _DELETED = " (deleted)"
@@ -51,6 +56,22 @@ def lasting_in(folder: str) -> list[Process] | None:
     return found
 
 
+def end_group(process: subprocess.Popen[bytes], grace: float) -> None:
+    """End a process that leads a group, and all of the group; who does not go within ``grace`` is killed."""
+    until = time.monotonic() + grace
+    number = signal.SIGTERM
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: only a zombie is left
+        while True:
+            os.killpg(process.pid, number)
+            process.poll()
+            if number == signal.SIGKILL:
+                break
+            time.sleep(_PAUSE)
+            if time.monotonic() >= until:
+                number = signal.SIGKILL
+    process.wait()
+
+
 def _is_in(pid: str, folders: tuple[str, ...]) -> bool:
     if any(_beneath(_target(f"{_PROC}/{pid}/{link}"), folders) for link in ("cwd", "exe")):
         return True
@@ -58,7 +79,19 @@ def _is_in(pid: str, folders: tuple[str, ...]) -> bool:
         for handle in os.listdir(f"{_PROC}/{pid}/fd"):
             if _beneath(_target(f"{_PROC}/{pid}/fd/{handle}"), folders):
                 return True
-    return False
+    return _maps(pid, folders)
+
+
+def _maps(pid: str, folders: tuple[str, ...]) -> bool:
+    """Tell whether a process has a file in memory that it may have closed already."""
+    try:
+        with open(f"{_PROC}/{pid}/maps", "rb") as file:
+            content = file.read()
+    except OSError:
+        return False
+    # The kernel writes a line end in a name as octal digits, and nothing else.
+    named = (os.fsencode(folder).replace(b"\n", rb"\012") for folder in folders)
+    return any(b" " + folder + b"/" in content for folder in named)
 
 
 def _target(link: str) -> str:

@@ -1,8 +1,9 @@
 """Work that was kept when a worktree went: commits under ``refs/salvage/<agent>/<time>``.
 
 The tree of such a commit is the whole working tree with its untracked files. Its first parent is the commit
-that was checked out, the second, where something was staged, holds the index; all else that only the
-worktree knew follows: stashes, sides of a merge, commits without a branch.
+that was checked out, the second, where something was staged, holds the index; the next, where git stores
+changed files otherwise than they lay there (line ends), holds their bytes; all else that only the worktree
+knew follows: stashes, sides of a merge, commits without a branch.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ import time
 from dibs.core.names import check_branch, quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound, Unavailable
+from dibs.git.exact import exact_tree, write_exact
 from dibs.git.snapshot import common_of, quarantined, snapshot, still_holds
+from dibs.git.state import read_state
 from dibs.git.trees import TreeChange, differences
 from dibs.git.worktrees import HEADS, commit_of
+from dibs.services.worktree_place import cannot_hold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +32,11 @@ if TYPE_CHECKING:
 REFS = "refs/salvage/"
 #: What is written must be on the disk before anything is deleted.
 _SAFE = ("-c", "core.fsync=all")
+_NAME = "Dibs"
 _NAMES = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "Dibs"), ("EMAIL", "dibs@localhost"))
+    for what, value in (("NAME", _NAME), ("EMAIL", "dibs@localhost"))
 }
 #: Files of a git directory that name commits which may be nowhere else.
 _SIDES = (
@@ -39,6 +44,8 @@ _SIDES = (
     "rebase-merge/orig-head", "rebase-apply/orig-head",
 )  # fmt: skip
 _MOST_PARENTS = 60
+#: How the message begins of a commit that holds files byte by byte.
+_EXACT = "bytes of "
 #: What the mark on a pack says, and after how many seconds its maker must be gone.
 _KEEP, _FORGOTTEN = "dibs salvage", 86_400.0
 _PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.0)
@@ -86,6 +93,9 @@ def save(
         parents = [seen.head] if seen.head else []
         if seen.index_tree and seen.index_tree != seen.head_tree:
             parents.append(_commit(git, seen.index_tree, parents, f"index of {agent}", there))
+        exact = exact_tree(git, differences(git, seen.head_tree, seen.tree, there), there)
+        if exact:
+            parents.append(_commit(git, exact, (), f"{_EXACT}{agent}", there))
         parents += [*also, *sides(git, git_dir)]
         commit = _commit(git, seen.tree, parents, subject, there)
         keep = _bring_in(git, commit, git_dir, there)
@@ -238,7 +248,8 @@ def show(git: GitCalls, name: str) -> Shown:
 def restore_branch(git: GitCalls, name: str, branch: str = "") -> tuple[Salvaged, str]:
     """Make a new branch: the commit that was checked out, with the salvaged files as one commit on it."""
     found = find(git, name)
-    wanted = check_branch(branch or f"salvage/{found.id}")
+    # Not salvage/…: git would take that for the ref of the same name under refs/.
+    wanted = check_branch(branch or f"salvaged/{found.id}")
     head = commit_of(git, f"{found.commit}^1")
     commit = _commit(git, f"{found.commit}^{{tree}}", [head] if head else [], found.subject)
     given = f"create {HEADS}{wanted}\0{commit}\0".encode()
@@ -254,9 +265,11 @@ def restore_branch(git: GitCalls, name: str, branch: str = "") -> tuple[Salvaged
 
 
 def restore_folder(git: GitCalls, name: str, folder: str) -> tuple[Salvaged, str]:
-    """Write the salvaged files into a new folder."""
+    """Write the salvaged files into a new folder: what was changed byte by byte, the rest as git does."""
     found = find(git, name)
     place = os.path.realpath(folder)
+    if why := cannot_hold(place, os.path.realpath(read_state(git).common)):
+        raise BadInput(f"{quote(folder)} {why}", code="WORKTREE_FOLDER", field="to")
     if os.path.lexists(place) and (not os.path.isdir(place) or os.listdir(place)):
         raise BadInput(
             f"{quote(folder)} is there already, and not empty", code="FOLDER_EXISTS", field="to",
@@ -267,7 +280,24 @@ def restore_folder(git: GitCalls, name: str, folder: str) -> tuple[Salvaged, str
         index = {"GIT_INDEX_FILE": os.path.join(scratch, "index")}
         git.must("read-tree", "--end-of-options", found.commit, variables=index)
         git.must("checkout-index", "--all", f"--prefix={place}/", variables=index)
+    write_exact(git, place, _bytes_of(git, found.commit))
     return found, place
+
+
+def _bytes_of(git: GitCalls, commit: str) -> dict[str, str]:
+    """Return what holds the bytes of each file that salvaged work has other than its commit."""
+    said = git.must("rev-list", "--parents", "-1", "--end-of-options", commit, "--")
+    parents = said.decode().split()[1:4]
+    head = parents[0] if parents else ""
+    stored = {c.path: c.new_oid for c in differences(git, head, commit) if c.is_file}
+    for parent in parents[1:]:
+        said = git.must(
+            "log", "-1", "--no-show-signature", "--format=%cn: %s", "--end-of-options", parent, "--"
+        )
+        if said.decode("utf-8", "replace").startswith(f"{_NAME}: {_EXACT}"):
+            exact = {c.path: c.new_oid for c in differences(git, "", parent)}
+            stored = {path: exact.get(path, oid) for path, oid in stored.items()}
+    return stored
 
 
 class Salvage:

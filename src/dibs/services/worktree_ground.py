@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
 
+from dibs.core.names import quote
 from dibs.core.values import Record
 from dibs.core.worktrees import agent_of
 from dibs.errors import NotFound, Unavailable
-from dibs.git.worktrees import Entry, entries, git_dir_of
+from dibs.git.worktrees import Entry, entries, git_dir_of, is_linked, owner_of
 from dibs.repository import main_tree, shared_state
 from dibs.services.clone import clone_id
 from dibs.services.guarded import guarded_calls
 from dibs.services.worktree_look import Looker
-from dibs.services.worktree_rows import Row, row_of, rows
+from dibs.services.worktree_rows import Row, forgets, row_of, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ class Tree(Record):
     #: Whether its folder is gone.
     missing: bool = False
     locked: bool = False
+    #: Why it cannot be looked into, such as a folder that belongs to another clone; usually empty.
+    wrong: str = ""
     #: What the store knows of it, if Dibs made it.
     row: Row | None = None
 
@@ -70,7 +74,7 @@ class Ground:
 
     def looker(self) -> Looker:
         """Return what looks into worktrees of this clone."""
-        return Looker(self.git, self.main)
+        return Looker(self.git, self.main, self.desk.config.worktree_copy)
 
     def entry_at(self, *paths: str) -> Entry | None:
         """Return the working tree that git knows at one of these places."""
@@ -79,6 +83,17 @@ class Ground:
     def admin_of(self, *paths: str) -> str:
         """Return the git directory of a linked working tree, empty if there is none."""
         return next((found for path in paths if (found := git_dir_of(self.common, path))), "")
+
+    def check_linked(self, path: str) -> None:
+        """Raise unless the folder ``path`` is a linked working tree of this clone."""
+        wrong = _wrong(path, self.common)
+        if wrong:
+            broken = not os.path.isdir(owner_of(path))
+            raise Unavailable(
+                f"{path} is left as it is: {wrong}",
+                code="REPO_STATE",
+                hint=f"git worktree repair {shlex.quote(path)} may help" if broken else "",
+            )
 
     def integration(self) -> str:
         """Return the branch that work is merged into, empty where that cannot be told."""
@@ -91,6 +106,10 @@ class Ground:
     def rows(self) -> list[Row]:
         """Return the worktrees of this clone that Dibs made."""
         return [row for row in self.desk.look(rows) if row.clone == self.clone]
+
+    def rows_elsewhere(self) -> list[Row]:
+        """Return the worktrees of other clones that share the store."""
+        return [row for row in self.desk.look(rows) if row.clone != self.clone]
 
     def trees(self) -> list[Tree]:
         """Return all working trees of this clone, the main one first, and rows that git knows nothing of."""
@@ -107,6 +126,7 @@ class Ground:
                     main=place == 0,
                     missing=entry.missing and not entry.bare,
                     locked=entry.locked,
+                    wrong=_wrong(entry.path, self.common) if place and not entry.missing else "",
                     row=row,
                 )
             )
@@ -124,13 +144,25 @@ class Ground:
         for tree in self.trees():
             if tree.row and (named == tree.agent or path in {tree.path, tree.row.path}):
                 return tree.row._replace(path=tree.row.path if tree.row.aside else tree.path)
-        elsewhere = self.row(named) if "/" not in named else None
-        where = f"; its worktree is in another clone, on {elsewhere.host}" if elsewhere else ""
+        hint = "`dibs worktree ls` names them; others are for git worktree"
+        where = ""
+        for row in self.rows_elsewhere():
+            if row.agent == named:
+                where = f"; its worktree is in another clone, on {row.host}: {row.path}"
+                hint = f"if it is no more, a human says {forgets(named)}"
         raise NotFound(
-            f"Dibs made no worktree here for {named}{where}",
-            code="NO_WORKTREE",
-            hint="`dibs worktree ls` names them; others are for git worktree",
+            f"Dibs made no worktree here for {quote(named)}{where}", code="NO_WORKTREE", hint=hint
         )
+
+
+def _wrong(path: str, common: str) -> str:
+    """Say why a folder that git has in its list is no working tree of this clone, empty if it is one."""
+    if is_linked(common, path):
+        return ""
+    owner = owner_of(path)
+    if os.path.isdir(owner):
+        return f"it belongs to the repository of {owner}"
+    return "its link to the repository is broken"
 
 
 def _row_for(entry: Entry, known: list[Row]) -> Row | None:

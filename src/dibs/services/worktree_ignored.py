@@ -9,7 +9,7 @@ from dibs.core.values import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dibs.git.calls import GitCalls
 
@@ -28,23 +28,34 @@ class Ignored(Record):
     folders: tuple[str, ...] = ()
 
 
-def ignored(git: GitCalls, main: str) -> Ignored:
-    """Sort what git ignores in the working tree of ``git``."""
-    out = git.must(
-        "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"
-    ).split(b"\0")
-    paths = [os.fsdecode(path) for path in out if path]
+def ignored(git: GitCalls, main: str, copied: Sequence[str] = ()) -> Ignored:
+    """Sort what git ignores in the working tree of ``git``.
+
+    Folders named in ``copied`` came from the main tree, so they are looked into file by file.
+    """
+    paths = _listed(git, "--directory")
+    inside = _listed(git, "--", *copied) if copied else []
     files: list[str] = []
     large: list[str] = []
     room = ALL
-    for path in paths:
+    for path in dict.fromkeys([*paths, *inside]):
         mode, size = _status(os.path.join(git.tree, path))
-        if path.endswith("/") or not stat.S_ISREG(mode) or _same(git.tree, main, path):
+        if path.endswith("/") or not _is_kept(mode) or _same(git.tree, main, path):
             continue
         room -= size
         (large if size > LARGEST or room < 0 else files).append(path)
-    folders = [path.rstrip("/") for path in paths if path.endswith("/")]
+    # A folder that git names because all in it is ignored, file by file, is kept file by file.
+    folders = [
+        path.rstrip("/")
+        for path, following in zip(paths, [*paths[1:], ""], strict=False)
+        if path.endswith("/") and not following.startswith(path)
+    ]
     return Ignored(tuple(files), tuple(large), tuple(folders))
+
+
+def _listed(git: GitCalls, *which: str) -> list[str]:
+    out = git.must("ls-files", "--others", "--ignored", "--exclude-standard", "-z", *which)
+    return [os.fsdecode(path) for path in out.split(b"\0") if path]
 
 
 def _status(path: str) -> tuple[int, int]:
@@ -55,9 +66,16 @@ def _status(path: str) -> tuple[int, int]:
     return status.st_mode, status.st_size
 
 
+def _is_kept(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+
 def _same(tree: str, main: str, path: str) -> bool:
-    """Tell whether the main tree has the same file: a copy that nobody changed."""
+    """Tell whether the main tree has the same file: a copy that nobody changed, or a link to it."""
     one, other = os.path.join(tree, path), os.path.join(main, path)
+    if stat.S_ISLNK(_status(one)[0]):
+        leads = os.readlink(one)
+        return leads == other or (os.path.islink(other) and os.readlink(other) == leads)
     if not stat.S_ISREG(_status(other)[0]) or _status(one)[1] != _status(other)[1]:
         return False
     with open(one, "rb") as mine, open(other, "rb") as its:

@@ -21,7 +21,7 @@ from dibs.services.worktree_ignored import Ignored, ignored, repositories_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from dibs.git.calls import GitCalls
 
@@ -41,11 +41,17 @@ class Seen(Record):
 
 
 class Looker:
-    """Looks into worktrees; ``calls`` starts git in a folder, ``main`` is the main tree."""
+    """Looks into worktrees; ``calls`` starts git in a folder, ``main`` is the main tree.
 
-    def __init__(self, calls: Callable[[str], GitCalls], main: str) -> None:
+    ``copied`` names what each worktree got from the main tree.
+    """
+
+    def __init__(
+        self, calls: Callable[[str], GitCalls], main: str, copied: Sequence[str] = ()
+    ) -> None:
         self._calls = calls
         self._main = main
+        self._copied = copied
 
     def look(self, entry: Entry, git_dir: str, *, folder: str = "") -> Seen:
         """Look into a worktree, which may have been moved to ``folder``."""
@@ -55,7 +61,7 @@ class Looker:
         links = _gitlinks(git)
         held += [*_commits(git, entry), *_stashes(git, entry)]
         held += self._submodules(git, git_dir, links)
-        kept = ignored(git, self._main)
+        kept = ignored(git, self._main, self._copied)
         if kept.large:
             held.append(_holding(Held.LARGE, kept.large))
         inner = repositories_in(place, kept.folders)
@@ -85,22 +91,32 @@ class Looker:
 
     def _submodules(self, git: GitCalls, git_dir: str, links: list[str]) -> list[Holding]:
         """Return the submodules with work that is nowhere else; their commits go with the worktree."""
-        found = [path for path in links if self._is_busy(os.path.join(git.tree, path))]
+        found = [path for path in links if self._is_busy(git.tree, self._main, path)]
         modules = os.path.join(git_dir, "modules")
         if not found and os.path.isdir(modules):
             filled = any(os.path.exists(os.path.join(git.tree, path, ".git")) for path in links)
             found = [] if filled else os.listdir(modules)
         return [_holding(Held.SUBMODULE, found)] if found else []
 
-    def _is_busy(self, place: str) -> bool:
+    def _is_busy(self, above: str, main: str, path: str) -> bool:
+        """Tell whether a submodule, or one in it, has what neither a remote nor the main tree has."""
+        place, there = os.path.join(above, path), os.path.join(main, path)
         if not os.path.exists(os.path.join(place, ".git")):
             return False
         git = self._calls(place)
+        kept = ignored(git, there)
+        if kept.files or kept.large or repositories_in(place, kept.folders):
+            return True
+        if any(self._is_busy(place, there, inner) for inner in _gitlinks(git)):
+            return True
         with tempfile.TemporaryDirectory(prefix="dibs-look-") as objects:
             if snapshot(git, objects=objects, thorough=True).dirty:
                 return True
-        there = ("--branches", "--tags", "--glob=refs/stash", "HEAD")
-        return git.run("rev-list", "--count", *there, "--not", "--remotes").out.strip() != b"0"
+        said = git.run(
+            "rev-list", "--count", "--branches", "--tags", "--glob=refs/stash", "--not", "--remotes",
+            "--not", "--end-of-options", "HEAD",
+        )  # fmt: skip
+        return said.out.strip() != b"0"
 
 
 def _gitlinks(git: GitCalls) -> list[str]:

@@ -18,8 +18,9 @@ from dibs.services.guarded import refuse_filters
 from dibs.services.presence import arrive, role_of
 from dibs.services.worktree_files import Supply, hide_links
 from dibs.services.worktree_place import choose
+from dibs.services.worktree_ports import ports_in_use
 from dibs.services.worktree_remove import Remover
-from dibs.services.worktree_rows import Row, is_live, put_row, rows
+from dibs.services.worktree_rows import Row, forgets, is_live, put_row, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,11 @@ class Maker:
         check_agent_id(wanted.agent)
         notes = Remover(self._ground).settle(caller, wanted.agent)
         known = self._ground.row(wanted.agent)
-        if known is not None:
+        if known is not None and known.clone != self._ground.clone:
+            if not known.is_gone_from(caller.host):
+                raise _elsewhere(known)
+            notes += Remover(self._ground).disown(caller, known).notes
+        elif known is not None:
             found = self._existing(known, wanted)
             if found is not None:
                 return Made(found, new=False, notes=tuple(notes))
@@ -72,15 +77,15 @@ class Maker:
             notes += self._supply(row)
             row = self._finish(caller, row, setup=setup)
             on_failure.pop_all()
+        notes += self._taken_ports(row)
         return Made(row, new=True, notes=tuple(notes))
 
     def _existing(self, row: Row, wanted: Wanted) -> Row | None:
         """Return the worktree that is there; nothing if its folder is gone."""
-        if row.clone != self._ground.clone:
-            raise _exists(f"{row.agent} has a worktree in another clone, on {row.host}: {row.path}")
         tree = next((t for t in self._ground.trees() if t.row and t.agent == row.agent), None)
         if tree is None or tree.missing:
             return None
+        self._ground.check_linked(tree.path)
         if wanted.branch and wanted.branch != row.branch:
             raise _exists(f"{row.agent} has a worktree on {row.branch}: {tree.path}")
         if wanted.path and os.path.realpath(wanted.path) != tree.path:
@@ -174,6 +179,14 @@ class Maker:
             supply.notes += [f"git ignores the link {name} now, by info/exclude" for name in hidden]
         return supply.notes
 
+    def _taken_ports(self, row: Row) -> list[str]:
+        """Say which of the worktree's ports another program has."""
+        config = self._ground.desk.config
+        first = config.worktree_port + row.slot * config.worktree_ports
+        taken = ports_in_use(first, config.worktree_ports)
+        named = ", ".join(map(str, taken[:5])) + (", …" if len(taken) > 5 else "")  # noqa: PLR2004
+        return [f"another program listens on its ports: {named}"] if taken else []
+
     def _finish(self, caller: Caller, row: Row, *, setup: bool) -> Row:
         done = row._replace(stage=Stage.SETUP if setup else Stage.READY)
 
@@ -193,6 +206,14 @@ class Maker:
         """Take back what was begun; what cannot be taken back now, the next command does."""
         with contextlib.suppress(DibsError, OSError):
             Remover(self._ground).abandon(row)
+
+
+def _elsewhere(row: Row) -> BadInput:
+    return BadInput(
+        f"{row.agent} has a worktree in another clone, on {row.host}: {row.path}",
+        code="WORKTREE_EXISTS",
+        hint=f"work there; if it is no more, a human says {forgets(row.agent)}",
+    )
 
 
 def _exists(what: str) -> BadInput:

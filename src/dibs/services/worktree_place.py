@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
 
 
+#: How many bytes the path of a folder may have, so that there is room for what it will hold; and a name.
+MAX_FOLDER = 1024
+MAX_NAME = 255
+
+
 def choose(git: GitCalls, main: str, common: str, *, agent: str, folder: str, given: str) -> str:
     """Return the folder of a new worktree: ``given``, else one for the agent in the setting ``folder``."""
     base = os.path.join(main, os.path.expanduser(folder)) if folder else f"{main}.worktrees"
@@ -21,8 +26,10 @@ def choose(git: GitCalls, main: str, common: str, *, agent: str, folder: str, gi
     real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
     if is_beneath(path, main) and not is_beneath(real, main):
         raise _refused(path, "leads out of the repository through a symbolic link")
-    if is_beneath(real, common) or real == main:
-        raise _refused(path, "is a place of git's own")
+    if why := cannot_hold(real, common):
+        raise _refused(path, why)
+    if real == main:
+        raise _refused(path, "is the repository itself")
     if os.path.islink(real):
         raise _refused(path, "is a symbolic link")
     if os.path.lexists(real) and (not os.path.isdir(real) or os.listdir(real)):
@@ -30,6 +37,16 @@ def choose(git: GitCalls, main: str, common: str, *, agent: str, folder: str, gi
     if is_beneath(real, main) and not is_ignored(git, _inside(real, main)):
         raise _refused(path, "is inside the repository, and git does not ignore it")
     return real
+
+
+def cannot_hold(path: str, common: str) -> str:
+    """Return why files of the user cannot lie in a folder of that path, empty if they can."""
+    if is_beneath(path, common):
+        return "is a place of git's own"
+    longest = max(len(os.fsencode(name)) for name in path.split("/"))
+    if len(os.fsencode(path)) > MAX_FOLDER or longest > MAX_NAME:
+        return "has too long a name"
+    return ""
 
 
 def _inside(path: str, main: str) -> str:
@@ -62,8 +79,8 @@ def _is_text(path: str) -> bool:
 
 def _refused(path: str, why: str, code: str = "WORKTREE_FOLDER") -> BadInput:
     return BadInput(
-        f"no worktree can be made at {quote(path)}: it {why}",
+        f"no worktree can be at {quote(path)}: it {why}",
         code=code,
         field="path",
-        hint="name another folder with --path, or set [worktree] folder",
+        hint="name another with --path, or as [worktree] folder",
     )

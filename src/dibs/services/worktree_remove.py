@@ -18,11 +18,11 @@ from dibs.errors import Unavailable
 from dibs.git import reach
 from dibs.git.snapshot import snapshot
 from dibs.git.trees import differences
-from dibs.git.worktrees import HEADS, Entry, commit_of, forget, hold, let_go
+from dibs.git.worktrees import HEADS, Entry, commit_of, forget, hold, is_back, let_go
 from dibs.services import salvage
 from dibs.services import worktree_steps as steps
 from dibs.services.presence import role_of
-from dibs.services.worktree_rows import Row, drop_row, put_row
+from dibs.services.worktree_rows import Row, drop_row, put_row, row_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class Remover:
                 code="REPO_STATE",
                 hint="put the folder back, or remove the link",
             )
+        self._ground.check_linked(row.path)
         seen = self._ground.looker().look(entry, admin)
         blocked = in_the_way(seen.held, force=force)
         if blocked:
@@ -144,6 +145,19 @@ class Remover:
                 hint=answer.held[0].advice,
             )
 
+    def disown(self, caller: Caller, row: Row) -> Removed:
+        """Forget a worktree of another clone; no folder and no repository is touched."""
+
+        def step(book: Book) -> None:
+            if row_of(book, row.agent) == row:
+                drop_row(book, row.agent)
+                _tell_removed(book, caller, row, branch_gone=False)
+
+        self._ground.desk.apply(step)
+        return Removed(
+            row, notes=(f"it was of another clone, on {row.host}: no folder is touched",)
+        )
+
     # -- steps
 
     def _stage(self, row: Row) -> Row:
@@ -151,8 +165,13 @@ class Remover:
         return row
 
     def _move_back(self, row: Row) -> None:
-        if os.path.lexists(row.aside) and not os.path.lexists(row.path):
-            os.rename(row.aside, row.path)
+        if os.path.lexists(row.aside) and row.aside != row.path:
+            try:
+                os.rename(row.aside, row.path)
+            except OSError:
+                if not os.path.lexists(row.path):
+                    raise
+                raise is_back(row.path) from None
             # Git may have noted the other place in the meantime.
             self._ground.git().run("worktree", "repair", "--", row.path)
         entry = self._ground.entry_at(row.path)
@@ -220,11 +239,7 @@ class Remover:
 
         def step(book: Book) -> None:
             drop_row(book, row.agent)
-            book.emit(
-                caller.id, role_of(book, caller.id), Kind.WORKTREE_REMOVED,
-                f"the worktree of {row.agent} is removed",
-                toAgentId=row.agent, path=row.path, branch=row.branch, branch_gone=gone,
-            )  # fmt: skip
+            _tell_removed(book, caller, row, branch_gone=gone)
 
         self._ground.desk.apply(step)
         return gone
@@ -310,6 +325,14 @@ def erase(folder: str) -> None:
                 if not os.path.islink(os.path.join(place, name)):
                     os.chmod(os.path.join(place, name), 0o700)
         shutil.rmtree(folder)
+
+
+def _tell_removed(book: Book, caller: Caller, row: Row, *, branch_gone: bool) -> None:
+    book.emit(
+        caller.id, role_of(book, caller.id), Kind.WORKTREE_REMOVED,
+        f"the worktree of {row.agent} is removed",
+        toAgentId=row.agent, path=row.path, branch=row.branch, branch_gone=branch_gone,
+    )  # fmt: skip
 
 
 def _kept(row: Row, blocked: list[Holding]) -> Kept:

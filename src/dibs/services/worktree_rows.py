@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from dibs.core.agents import is_terminal
 from dibs.core.index import Range
 from dibs.core.values import Record
-from dibs.core.worktrees import is_left_alone
+from dibs.core.worktrees import Stage, is_left_alone
 from dibs.services.book import decode, encode
 
 TYPE_CHECKING = False
@@ -34,6 +36,16 @@ class Row(Record):
     waiting: bool = False
     #: Where its folder is while it is being removed.
     aside: str = ""
+
+    def is_gone_from(self, host: str) -> bool:
+        """Tell whether it was whole on this host, and its folder is there no more."""
+        whole = self.stage in {Stage.SETUP, Stage.READY}
+        return whole and self.host == host and not os.path.lexists(self.path)
+
+
+def forgets(agent: str) -> str:
+    """Return the command that forgets a worktree of another clone."""
+    return f"`dibs worktree rm {agent} --force --reason TEXT`"
 
 
 def rows(book: Book) -> list[Row]:
@@ -65,12 +77,16 @@ def is_live(book: Book, agent: str) -> bool:
 
 def left_alone(book: Book, row: Row) -> bool:
     """Tell whether the agent of a worktree has ended, or was not heard of for long."""
-    known = book.agent(row.agent)
-    begun = known is not None and known.started >= row.made
     return is_left_alone(
         now=book.now,
         seen=book.seen(row.agent),
         ended=not is_live(book, row.agent),
         made=row.made,
-        waiting=row.waiting and not begun,
+        waiting=is_awaited(book, row),
     )
+
+
+def is_awaited(book: Book, row: Row) -> bool:
+    """Tell whether a worktree was made for an agent that has not begun since."""
+    known = book.agent(row.agent)
+    return row.waiting and (known is None or known.started < row.made)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
-import signal
 import subprocess
 
 from dibs.core.names import quote
 from dibs.errors import BadInput, Unavailable
+from dibs.services.processes import end_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _STDERR = 2
+#: How long a command has to end by itself after an interruption, in seconds.
+_GRACE = 5.0
 
 
 def words_of(command: str) -> list[str]:
@@ -56,9 +57,7 @@ def run_setup(command: str, folder: str, variables: Mapping[str, str], again: st
         status = process.wait()
     finally:
         if process.poll() is None:  # the caller was interrupted
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
+            end_group(process, _GRACE)
     if status:
         how = f"ended with {status}" if status > 0 else f"was ended by signal {-status}"
         raise _failed(f"{quote(command)} {how}", again)

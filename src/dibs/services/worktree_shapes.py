@@ -36,7 +36,7 @@ def listed(value: Listed) -> Shape:
     return {
         "agent": tree.agent, "path": tree.path, "branch": tree.branch, "head": tree.head,
         "made_by_dibs": tree.row is not None, "missing": tree.missing, "locked": tree.locked,
-        "ready": tree.row is None or tree.row.stage == Stage.READY,
+        "wrong": tree.wrong, "ready": tree.row is None or tree.row.stage == Stage.READY,
         "held": [holding(h) for h in value.held], "unpushed": value.unpushed,
         "committed_at": value.at, "subject": value.subject,
         "made": tree.row.made if tree.row else None,

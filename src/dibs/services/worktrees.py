@@ -18,7 +18,7 @@ from dibs.services.salvage import sweep
 from dibs.services.worktree_ground import Ground, Tree
 from dibs.services.worktree_make import Made, Maker, Wanted
 from dibs.services.worktree_remove import Kept, Removed, Remover
-from dibs.services.worktree_rows import left_alone, put_row
+from dibs.services.worktree_rows import is_awaited, left_alone, put_row
 from dibs.services.worktree_setup import run_setup, words_of
 
 TYPE_CHECKING = False
@@ -105,6 +105,9 @@ class Worktrees:
         if force and not reason.strip():
             raise BadInput("say why: --reason is needed", code="REASON", field="reason")
         words = check_text(reason, "reason")
+        for row in self._ground.rows_elsewhere() if force and caller.human else ():
+            if row.agent == named:
+                return Remover(self._ground).disown(caller, row)
         row = self._ground.find(named)
         self._desk.apply(lambda book: _admit(book, caller, row))
         _refuse_own_place(row)
@@ -120,17 +123,23 @@ class Worktrees:
         if not dry_run:
             self._desk.apply(lambda book: arrive(book, caller))
             sweep(self._ground.common, time.time())
-        return [self._clean(caller, row, dry_run=dry_run) for row in self._ground.rows()]
+        own = [self._clean(caller, row, dry_run=dry_run) for row in self._ground.rows()]
+        gone = [row for row in self._ground.rows_elsewhere() if self._is_lost(caller, row)]
+        return own + [
+            Removed(row) if dry_run else Remover(self._ground).disown(caller, row) for row in gone
+        ]
 
     # -- parts
 
     def _list(self, tree: Tree) -> Listed:
-        if tree.missing or not tree.head:
+        if tree.missing or tree.wrong or not tree.head:
             return Listed(tree)
         try:
             return self._look(tree)
         except FileNotFoundError:  # somebody removes it at this moment
             return Listed(tree._replace(missing=True))
+        except Unavailable as error:  # the others can be listed all the same
+            return Listed(tree._replace(wrong=error.message))
 
     def _look(self, tree: Tree) -> Listed:
         git = self._ground.git(tree.path)
@@ -161,7 +170,7 @@ class Worktrees:
         if not self._desk.look(lambda book: left_alone(book, row)):
             unfinished = row.stage not in {Stage.READY, Stage.SETUP}
             if not unfinished or dry_run:
-                return Skipped(row, "its agent is at work")
+                return Skipped(row, self._why_not_alone(row))
         try:
             with steps.of_agent(self._ground.state, row.agent, patience=0.0):
                 return self._clean_held(caller, row, dry_run=dry_run)
@@ -177,10 +186,18 @@ class Worktrees:
             return Removed(row, notes=tuple(told))
         row = self._ground.find(row.agent)
         if not self._desk.look(lambda book: left_alone(book, row)):
-            return Skipped(row, "; ".join(told) or "its agent is at work")
+            return Skipped(row, "; ".join(told) or self._why_not_alone(row))
         if not os.path.isdir(os.path.dirname(row.path)):
             return Skipped(row, "the folder above it is gone: its disk may not be there")
         return Remover(self._ground).remove(caller, row)
+
+    def _why_not_alone(self, row: Row) -> str:
+        awaited = self._desk.look(lambda book: is_awaited(book, row))
+        return "its agent has not begun yet" if awaited else "its agent is at work"
+
+    def _is_lost(self, caller: Caller, row: Row) -> bool:
+        """Tell whether nobody can clean up a worktree but another clone: its own is gone from this host."""
+        return row.is_gone_from(caller.host) and self._desk.look(lambda book: left_alone(book, row))
 
     def _would_clean(self, row: Row) -> Removed | Kept | Skipped:
         tree = next((tree for tree in self.all() if tree.row == row), None)
@@ -188,6 +205,8 @@ class Worktrees:
             return Skipped(row, "a command on it was broken off; it is finished or undone")
         if tree is None or tree.missing:
             return Removed(row)
+        if tree.wrong:
+            return Skipped(row, tree.wrong)
         seen = self._ground.looker().look(_entry(tree), self._ground.admin_of(tree.path))
         return Kept(row, seen.held, code="WORK_INSIDE") if seen.held else Removed(row)
 
