@@ -106,6 +106,31 @@ def test_a_rebase_that_makes_something_new_of_a_claimed_file_is_refused(repo, di
     assert "b.txt: alice holds" in repo.refused("rebase", "-q", "main", agent="bob")
 
 
+def test_a_rebase_that_undoes_what_the_holder_made_is_refused(repo, dibs):
+    repo.git("checkout", "-q", "-b", "topic")
+    repo.commit("b.txt", agent="bob")
+    repo.git("checkout", "-q", "main")
+    dibs("claim", "b.txt", agent="alice")
+    repo.commit("b.txt", agent="alice")
+    repo.git("checkout", "-q", "topic")
+
+    said = repo.refused("rebase", "-q", "-X", "theirs", "main", agent="bob")
+
+    assert "b.txt: alice holds" in said
+
+
+def test_own_commits_become_one_though_their_files_are_claimed_by_now(repo, dibs):
+    for _ in range(3):
+        repo.commit("b.txt", agent="bob")
+    dibs("claim", "b.txt", agent="alice")
+
+    repo.git(
+        "rebase", "-q", "-i", "HEAD~2", agent="bob", GIT_SEQUENCE_EDITOR="sed -i 2s/pick/fixup/"
+    )
+
+    assert repo.git("rev-list", "--count", "HEAD") == "3"
+
+
 def test_a_commit_made_on_no_branch_is_stopped_when_a_branch_takes_it(repo):
     repo.git("checkout", "-q", "--detach")
     repo.edit("a.txt")
@@ -146,6 +171,26 @@ def test_what_a_merge_makes_of_a_claimed_file_is_stopped(repo):
     repo.edit("a.txt")
 
     assert "a.txt: alice holds" in repo.refused("commit", "-q", "-m", "evil", agent="bob")
+
+
+@pytest.mark.parametrize(
+    "how", [("-X", "ours"), ("-X", "theirs"), ("-s", "ours"), ("-X", "ours", "--no-verify")]
+)
+def test_a_merge_that_drops_a_side_of_a_claimed_file_is_stopped(repo, dibs, how):
+    repo.git("checkout", "-q", "-b", "topic")
+    repo.commit("b.txt", agent="bob")
+    repo.git("checkout", "-q", "main")
+    dibs("claim", "b.txt", agent="alice")
+    repo.commit("b.txt", "c.txt", agent="alice")
+    repo.git("checkout", "-q", "topic")
+
+    said = repo.refused("merge", *how, "-m", "x", "main", agent="bob")
+
+    assert "b.txt: alice holds" in said
+    assert "c.txt" not in said
+    repo.git("reset", "-q", "--hard")
+    dibs("release", "--all", agent="alice")
+    repo.git("merge", *how, "-m", "x", "main", agent="bob")
 
 
 def test_cherry_picks_and_reverts_are_stopped_on_claimed_files_alone(repo):
@@ -244,6 +289,41 @@ def test_the_first_commit_of_a_repository_is_judged_too(tmp_path, repo, monkeypa
     fresh.refused("commit", "-m", "x", agent="bob")
     fresh.refused("commit", "-n", "-m", "x", agent="bob")
     fresh.git("commit", "-m", "x", agent="alice")
+
+
+@pytest.mark.parametrize("words", [("commit",), ("commit", "--no-verify")])
+def test_an_agent_commits_no_file_that_steers_tools(repo, dibs, monkeypatch, words):
+    dibs("claim", ".mcp.json", agent="bob")
+    repo.edit(".mcp.json", "c.txt")
+
+    said = repo.refused(*words, "-qm", "x", agent="bob")
+
+    assert "  .mcp.json: it steers tools: a human commits it" in said
+    assert "c.txt" not in said
+    assert "dibs claim" not in said
+    monkeypatch.setenv("DIBS_COMMIT_GUARDED", "anyone")
+    repo.git(*words, "-qm", "x", agent="bob")
+    monkeypatch.delenv("DIBS_COMMIT_GUARDED")
+    dibs("release", "--all", agent="bob")
+    repo.edit(".mcp.json")
+    repo.git(*words, "-qm", "x")
+    repo.git("commit", "-q", "--amend", "-m", "the same in other words", agent="bob")
+
+
+def test_what_was_committed_under_a_claim_may_be_pushed_without_it(
+    repo, dibs, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("DIBS_GATE_UNCLAIMED", "deny")
+    hub = tmp_path / "hub.git"
+    repo.git("init", "-q", "--bare", str(hub))
+    repo.git("remote", "add", "origin", str(hub))
+    repo.git("push", "-q", "-u", "origin", "main")
+    repo.commit(".mcp.json")
+    dibs("claim", "b.txt", agent="bob")
+    repo.commit("b.txt", agent="bob")
+    dibs("release", "--all", agent="bob")
+
+    repo.git("push", "-q", "origin", "main", agent="bob")
 
 
 def test_an_agent_may_have_to_claim_what_it_commits(repo, dibs, monkeypatch):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
+import subprocess
 
 import pytest
 
@@ -179,7 +181,7 @@ def test_husky_runs_as_before_and_its_files_are_not_touched(held, dibs):
 
     dibs("git", "install")
     assert both(held)[:2] == before[:2]
-    held.commit("b.txt", agent="bob")
+    held.commit("b.txt")
     assert "tracked" in (held.root / "husky.log").read_text()
     held.edit("a.txt")
     held.refused("commit", "-m", "x", agent="bob")
@@ -239,6 +241,26 @@ def test_hooks_of_the_users_own_configuration_run_as_before(held, dibs, tmp_path
     assert both(held) == before
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_a_repository_that_moved_gets_its_hooks_back(held, dibs, tmp_path, monkeypatch, again):
+    hook(tmp_path / "team/pre-commit", f"echo team >>{tmp_path}/log")
+    held.git("config", "core.hooksPath", str(tmp_path / "team"))
+    config = (held.root / ".git/config").read_bytes()
+    dibs("git", "install")
+    held.root = held.root.rename(tmp_path / "elsewhere")
+    monkeypatch.chdir(held.root)
+
+    if again:  # the path that git knows is a whole one, so it has to be told anew
+        dibs("git", "install")
+        held.edit("a.txt")
+        held.refused("commit", "-m", "x", agent="bob")
+        assert (tmp_path / "log").read_text() == "team\n"
+    dibs("git", "uninstall")
+
+    assert (held.root / ".git/config").read_bytes() == config
+    assert not (held.root / ".git/dibs/hooks").exists()
+
+
 def test_a_folder_of_hooks_that_is_a_link_is_not_written_to(held, dibs, tmp_path):
     hook(tmp_path / "shared/pre-commit", f"echo shared >>{tmp_path}/log")
     hooks = held.root / ".git/hooks"
@@ -285,6 +307,58 @@ def test_the_pre_commit_framework_runs_before_us_and_after_us(held, dibs):
     assert "framework" in place.read_text()
 
 
+def test_what_the_framework_took_over_and_runs_is_in_place(held, dibs):
+    place = held.root / ".git/hooks/pre-commit"
+    dibs("git", "install")
+    place.rename(place.parent / "pre-commit.legacy")
+    hook(place, *FRAMEWORK)
+    assert "not installed" not in dibs("git", "status")
+
+    dibs("git", "install")  # ours in front of it as well would run the two in a circle
+
+    assert "framework" in place.read_text()
+    assert not (place.parent / "pre-commit.dibs-before").exists()
+    held.edit("a.txt")
+    held.refused("commit", "-m", "x", agent="bob")
+    dibs("git", "uninstall")
+    assert "framework" in place.read_text()
+    assert not (place.parent / "pre-commit.legacy").exists()
+
+
+def test_a_tool_that_puts_its_hook_back_over_ours_is_kept_again(held, dibs):
+    place = held.root / ".git/hooks/pre-commit"
+    hook(place, "echo tool >>tool.log")
+    before = both(held)
+    for _ in range(2):
+        dibs("git", "install")
+        place.unlink()
+        hook(place, "echo tool >>tool.log")
+    assert "not installed" in dibs("git", "status", status=6)
+    dibs("git", "install")
+    held.edit("a.txt")
+    assert "this commit is refused" in held.refused("commit", "-m", "x", agent="bob")
+
+    place.unlink()
+    hook(place, "echo tool >>tool.log")
+    dibs("git", "uninstall")
+
+    assert both(held) == before
+
+
+def test_uninstall_names_a_hook_whose_place_another_has_taken(held, dibs):
+    place = held.root / ".git/hooks/pre-commit"
+    hook(place, "echo old")
+    dibs("git", "install")
+    place.unlink()
+    hook(place, "echo new")
+
+    said = dibs("git", "uninstall")
+
+    assert f"kept, for another hook has taken its place since: {place}.dibs-before" in said
+    assert "old" in place.with_name("pre-commit.dibs-before").read_text()
+    assert "new" in place.read_text()
+
+
 def test_the_framework_can_ask_without_a_hook_of_ours(held, dibs, monkeypatch, capsys):
     held.edit("a.txt")
     dibs("git", "check", agent="bob", status=3)
@@ -305,7 +379,44 @@ def test_a_hook_without_its_interpreter_says_so_and_refuses(repo):
     repo.edit("b.txt")
 
     assert "/gone/python is gone: run dibs git install again" in repo.refused("commit", "-m", "x")
-    repo.git("commit", "-m", "x", DIBS_GATE_ON_ERROR="allow")
+    done = repo.run("commit", "-m", "x", DIBS_GATE_ON_ERROR="allow")
+
+    assert done.returncode == 0
+    assert "let pass, though /gone/python is gone" in done.stderr
+    assert "refused" not in done.stderr
+
+
+def test_a_hook_without_dibs_says_so_and_refuses(repo):
+    for name in ("pre-commit", "reference-transaction"):
+        place = repo.root / ".git/hooks" / name
+        place.write_text(place.read_text().replace("sys.path += [", "sys.path += [] and ["))
+    repo.edit("b.txt")
+
+    said = repo.refused("commit", "-m", "x")
+
+    assert "refused, because Dibs cannot be loaded (No module named" in said
+    assert "DIBS_GATE_ON_ERROR=allow" in said
+    done = repo.run("commit", "-m", "x", DIBS_GATE_ON_ERROR="allow")
+    assert done.returncode == 0
+    assert "let pass, though Dibs cannot be loaded" in done.stderr
+
+
+def test_a_hook_that_cannot_read_what_moves_refuses(held, dibs):
+    hook(held.root / ".git/hooks/reference-transaction")
+    dibs("git", "install")
+    head = held.git("rev-parse", "HEAD")
+    held.edit("a.txt")
+
+    done = subprocess.run(
+        [str(shutil.which("git")), "commit", "-q", "--no-verify", "-m", "x"],
+        cwd=held.root,
+        env={**os.environ, "PATH": ""},
+        check=False,
+        capture_output=True,
+    )
+
+    assert done.returncode != 0
+    assert held.git("rev-parse", "HEAD") == head
 
 
 def test_a_store_that_does_not_answer_stops_commits_unless_told_otherwise(repo):

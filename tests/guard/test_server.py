@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -93,6 +94,18 @@ def test_a_trailer_alone_proves_nothing(gated):
     push_refused(gated, agent="bob")
 
 
+def test_a_pushed_merge_that_drops_the_holders_side_is_refused(gated):
+    gated.git("checkout", "-q", "-b", "topic")
+    gated.commit("a.txt")
+    gated.git("push", "-q", "-o", "dibs-agent=alice", "origin", "topic")
+    gated.git("checkout", "-q", "main")
+    gated.commit("a.txt")
+    gated.git("push", "-q", "-o", "dibs-agent=alice", "origin", "main")
+    gated.git("merge", "-q", "-X", "theirs", "-m", "x", "topic")
+
+    push_refused(gated, "-o", "dibs-agent=bob")
+
+
 def test_a_new_branch_is_judged_and_a_deleted_one_is_not(gated):
     gated.git("push", "-q", "origin", "main:spare")
     gated.git("checkout", "-q", "-b", "topic")
@@ -101,6 +114,42 @@ def test_a_new_branch_is_judged_and_a_deleted_one_is_not(gated):
     done = gated.run("push", "origin", "topic:other")
     assert "a.txt: alice holds it" in done.stderr
     gated.git("push", "-q", "origin", ":spare")
+
+
+@pytest.mark.parametrize("ref", ["refs/tags/t", "refs/remotes/x/y", "refs/salvage/x/1"])
+def test_a_commit_that_is_there_under_no_branch_is_judged_when_a_branch_takes_it(gated, ref):
+    gated.commit("a.txt")
+    gated.git("push", "-q", "origin", f"main:{ref}")
+
+    push_refused(gated, agent="bob")
+
+
+def test_the_branch_of_the_state_lets_no_commit_in(plain, hub, dibs, monkeypatch):
+    monkeypatch.setenv("DIBS_ENGINE", "git:origin")
+    dibs("git", "install", "--server", str(hub.root))
+    dibs("claim", "a.txt", agent="alice")
+    plain.git("fetch", "-q", "origin", "dibs")
+    state = plain.git("rev-parse", "FETCH_HEAD")
+    evil = plain.commit("a.txt")
+    tree = f"{state}^{{tree}}"
+    both = plain.git("commit-tree", "-p", state, "-p", evil, "-m", "x", tree)
+    plain.git("push", "-q", "origin", f"{both}:refs/heads/dibs")
+
+    push_refused(plain, agent="bob")
+
+
+@pytest.mark.parametrize("words", [("--force", "main:dibs"), (":dibs",)])
+def test_nobody_takes_the_state_from_a_server(plain, hub, dibs, monkeypatch, words):
+    monkeypatch.setenv("DIBS_ENGINE", "git:origin")
+    dibs("git", "install", "--server", str(hub.root))
+    dibs("claim", "a.txt", agent="alice")
+    before = hub.refs()
+    force = [word for word in words if word.startswith("--")]
+
+    done = plain.run("push", *force, "origin", words[-1])
+
+    assert "refs/heads/dibs keeps who holds what, and is only added to" in done.stderr
+    assert hub.refs() == before
 
 
 def test_a_server_whose_store_does_not_answer_refuses(plain, hub, dibs):
@@ -113,8 +162,29 @@ def test_a_server_whose_store_does_not_answer_refuses(plain, hub, dibs):
 
     done = plain.run("push", "origin", "main")
     assert "refused, because nobody can say who holds what" in done.stderr
+    assert "set on the server: git config dibs.onError allow" in done.stderr
     hub.git("config", "dibs.onError", "allow")
     plain.git("push", "-q", "origin", "main")
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_the_surroundings_of_a_push_open_no_server(plain, hub, dibs, gone):
+    dibs("git", "install", "--server", str(hub.root))
+    if gone:
+        hook = hub.root / "hooks/pre-receive"
+        hook.write_text(hook.read_text().replace(f"python={sys.executable}", "python=/gone/python"))
+        plain.commit("b.txt")
+    else:
+        commit = "commit refs/heads/main\ncommitter S <s@example.com> 1 +0000\ndata 1\nx\n"
+        begin = commit + "from refs/heads/main^0\n"
+        plain.git("fast-import", "--quiet", given=begin + commit * 5_000)
+
+    done = plain.run("push", "origin", "main", DIBS_GATE_ON_ERROR="allow")
+
+    assert done.returncode != 0
+    assert "dibs: refused, because" in done.stderr
+    assert ("/gone/python is gone" if gone else "brings more than 5000 commits") in done.stderr
+    assert "DIBS_GATE_ON_ERROR" not in done.stderr
 
 
 def test_single_branches_of_a_push_can_be_refused(plain, hub, dibs, monkeypatch):
@@ -131,6 +201,14 @@ def test_single_branches_of_a_push_can_be_refused(plain, hub, dibs, monkeypatch)
     assert done.returncode != 0
     assert "refs/heads/free" in hub.refs()
     assert "refs/heads/held" not in hub.refs()
+
+
+def test_the_git_directory_of_a_clone_is_no_server(plain, dibs):
+    config = (plain.root / ".git/config").read_bytes()
+
+    dibs("git", "install", "--server", ".git", status=6)
+
+    assert (plain.root / ".git/config").read_bytes() == config
 
 
 def test_a_server_asks_once(plain, hub, dibs):

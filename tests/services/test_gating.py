@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.services.crew import Crew, caller
 
-from dibs.core.gates import HELD, Made, only_new, pattern_of
+from dibs.core.gates import Made, only_new, pattern_of
 from dibs.core.overlap import overlap
 from dibs.core.patterns import parse
+from dibs.core.scope import Why
 from dibs.services import gating
 from dibs.services.gating import Gating
 
@@ -52,7 +53,9 @@ def test_a_refusal_names_holder_pattern_reason_and_what_is_left(crew):
 
     (stop,) = Gating(crew.desk).judge(caller("bob"), [Made(("src/a.py", "b.py"))])
 
-    assert stop == ("src/a.py", HELD, "alice", "src/**", 200.0, "rename", "t1")
+    assert (stop.path, stop.why, stop.holder) == ("src/a.py", Why.HELD, "alice")
+    assert (stop.pattern, stop.expires_in) == ("src/**", 200.0)
+    assert (stop.reason, stop.task) == ("rename", "t1")
 
 
 def test_a_claim_that_ran_out_stops_nobody(crew):
@@ -104,6 +107,13 @@ def test_a_resource_is_no_file_of_that_name(crew):
 
 
 def test_only_what_no_replaced_commit_said_is_new():
-    changes = [("a", "1"), ("b", "2"), ("c", "")]
+    changes = [("a", "0", "1"), ("b", "0", "2"), ("c", "0", "")]
 
-    assert only_new(changes, [[("a", "1")], [("b", "3"), ("c", "")]]) == ("b",)
+    assert only_new(changes, [[("a", "0", "1")], [("b", "0", "3"), ("c", "0", "")]]) == ("b",)
+
+
+def test_replaced_commits_may_become_one_and_may_undo_nobodys_work():
+    replaced = [[("a", "0", "1")], [("a", "1", "2")]]
+
+    assert only_new([("a", "0", "2")], replaced) == ()
+    assert only_new([("a", "other", "2")], replaced) == ("a",)

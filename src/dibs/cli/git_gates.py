@@ -38,12 +38,14 @@ def _hooks(args: Namespace) -> tuple[Hooks, str]:
     from dibs.repository import find
 
     if args.server is not None:
+        from dibs.guard.server import is_bare
+
         folder = os.path.realpath(args.server)
-        if not os.path.isdir(os.path.join(folder, "objects")):
+        if not is_bare(folder):
             raise NotFound(
                 f"{args.server} is not a bare repository",
                 code="NO_REPO",
-                hint="git init --bare makes one",
+                hint="git init --bare makes one; in a clone `dibs git install` judges pushes too",
             )
         return Hooks(folder, os.path.join(folder, "dibs"), SERVER), folder
     repository = find(args.repo)
@@ -93,9 +95,13 @@ def _uninstall(args: Namespace) -> int:
     if args.json:
         from dibs.cli.session import print_json
 
-        print_json({"removed": there})
-    else:
-        print("the hooks are gone; all is as before" if there else "there was nothing to take away")
+        print_json({"removed": there, "left": hooks.left()})
+        return OK
+    from dibs.cli.text import printable
+
+    print("the hooks are gone; all is as before" if there else "there was nothing to take away")
+    for place in hooks.left():
+        print(f"  kept, for another hook has taken its place since: {printable(place)}")
     return OK
 
 
@@ -180,13 +186,17 @@ def _check(args: Namespace) -> int:
 
     with Session(args) as session:
         made = staged_or_pushed(session.project.place.repository)
-        stopped = session.project.gating.judge(session.caller, made) if made else []
+        pushed = any(one.commit for one in made)
+        judge = session.project.gating.judge
+        stopped = judge(session.caller, made, making=not pushed) if made else []
         if args.json:
             from dibs.cli.session import print_json
+            from dibs.services.commit_shapes import blocked
 
-            print_json({"allowed": not stopped, "stopped": [stop._asdict() for stop in stopped]})
+            print_json({"allowed": not stopped, "stopped": blocked(stopped)})
         elif stopped:
-            print("\n".join(lines(stopped, "this commit", session.caller)), file=sys.stderr)
+            what = "this push" if pushed else "this commit"
+            print("\n".join(lines(stopped, what, session.caller)), file=sys.stderr)
     return HELD if stopped else OK
 
 

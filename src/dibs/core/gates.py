@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from dibs.core.claims import Claim
     from dibs.core.patterns import Pattern
 
-HELD = "held"
-UNCLAIMED = "unclaimed"
-
 _SPECIAL = frozenset("*?[]{}\\")
 
 
@@ -34,18 +31,6 @@ class Made(Record):
     commit: str = ""
     #: Whoever the store says made it; empty for a commit that it knows nothing of.
     maker: str = ""
-
-
-class Stopped(Record):
-    """Why a path may not be committed now: who holds it, as what, for how long, and what for."""
-
-    path: str
-    why: str
-    holder: str = ""
-    pattern: str = ""
-    expires_in: float = 0.0
-    reason: str = ""
-    task: str = ""
 
 
 def pattern_of(path: str, *, fold_case: bool) -> Pattern:
@@ -80,8 +65,20 @@ def stands_against(claim: Claim, agents: Iterable[str]) -> bool:
 
 
 def only_new(
-    changes: Iterable[tuple[str, str]], replaced: Sequence[Iterable[tuple[str, str]]]
+    changes: Iterable[tuple[str, str, str]], replaced: Sequence[Iterable[tuple[str, str, str]]]
 ) -> tuple[str, ...]:
-    """Return the paths of ``changes`` that come to something that no ``replaced`` commit made of them."""
-    said = {change for commit in replaced for change in commit}
-    return tuple(dict.fromkeys(path for path, after in changes if (path, after) not in said))
+    """Return the paths of ``changes`` (path, before, after) that ``replaced`` commits did not change so.
+
+    Several of these may be one now. What comes to the same from something else is new: it undoes what
+    somebody made of the path meanwhile.
+    """
+    said = [change for commit in replaced for change in commit]
+    starts = {(path, before) for path, before, _ in said}
+    ends = {(path, after) for path, _, after in said}
+    return tuple(
+        dict.fromkeys(
+            path
+            for path, before, after in changes
+            if (path, before) not in starts or (path, after) not in ends
+        )
+    )

@@ -6,13 +6,15 @@ claim lets others read along; it never lets anybody write.
 
 from __future__ import annotations
 
+from shlex import quote
+
 from dibs.core.claims import EXCLUSIVE
 from dibs.core.patterns import matches
 from dibs.core.values import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from dibs.core.claims import Claim
     from dibs.core.patterns import Pattern
@@ -33,10 +35,7 @@ class Why(metaclass=Words):
     HELD = "held"
     UNCLAIMED = "unclaimed"
     SHARED = "shared"
-    LOST = "lost"
     GUARDED = "guarded"
-    IGNORED = "ignored"
-    MISSING = "missing"
     NESTED = "nested"
 
 
@@ -59,6 +58,9 @@ class Blocked(Record):
     pattern: str = ""
     expires_in: float = 0.0
     hint: str = ""
+    #: What the holder has it for.
+    reason: str = ""
+    task: str = ""
 
 
 class Sorted(Record):
@@ -169,15 +171,21 @@ def in_the_way(agent: str, path: str, found: Iterable[Held]) -> Blocked:
             path, Why.SHARED, agent, first.claim.pattern, first.expires_in,
             "your claim is shared: claim it exclusively to commit it",
         )  # fmt: skip
+    return held_path(path, first.claim, first.expires_in)
+
+
+def held_path(path: str, claim: Claim, expires_in: float) -> Blocked:
+    """Return that somebody else's claim is on ``path``."""
     return Blocked(
-        path, Why.HELD, first.claim.agent, first.claim.pattern, first.expires_in,
-        "ask for it with `dibs ask`, or wait for it with `dibs claim --wait`",
+        path, Why.HELD, claim.agent, claim.pattern, expires_in,
+        f"ask for it: dibs ask {quote(path)}; or wait: dibs claim {quote(path)} --wait 5m",
+        claim.reason, claim.task,
     )  # fmt: skip
 
 
 def unclaimed(path: str) -> Blocked:
     """Return that nobody holds ``path``."""
-    return Blocked(path, Why.UNCLAIMED, hint="claim it first: `dibs claim`")
+    return Blocked(path, Why.UNCLAIMED, hint=f"claim it first: dibs claim {quote(path)}")
 
 
 def guarded_path(path: str) -> Blocked:
@@ -187,6 +195,16 @@ def guarded_path(path: str) -> Blocked:
         Why.GUARDED,
         hint="it steers tools: a human commits it, or sets [commit] guarded = anyone",
     )
+
+
+def staged_by(hook: str, blocked: Iterable[Blocked], chosen: Container[str]) -> list[Blocked]:
+    """Return ``blocked`` with word of the hook that brought in what was not chosen."""
+    return [
+        item
+        if item.path in chosen
+        else item._replace(hint=f"the {hook} hook staged it: let the hook leave it, or {item.hint}")
+        for item in blocked
+    ]
 
 
 def uncovered(agent: str, paths: Iterable[str], cover: Cover, *, guards: bool) -> list[Blocked]:

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from dibs.core.agents import Caller
-    from dibs.core.gates import Stopped
+    from dibs.core.scope import Blocked
     from dibs.opening import Place
     from dibs.project import Project
 
 OK, REFUSED = 0, 1
 #: How much of SQLite's shared memory tells whether anything was written: the header of its WAL index.
 HEADER = 48
+#: What to do where nobody can be asked and it cannot wait.
+WAY_OUT = "  if it must be, set gate.on_error (DIBS_GATE_ON_ERROR=allow)"
 
 
 def program() -> NoReturn:
@@ -49,7 +51,7 @@ def run(words: Sequence[str], given: bytes) -> int:
 
         lines = [line.split(" ") for line in os.fsdecode(given).splitlines() if line]
         return moved(lines) if name == "reference-transaction" else pushed(lines)
-    except (DibsError, OSError) as error:
+    except (DibsError, OSError, ImportError) as error:
         return not_asked(error, allowed=_on_error() == "allow")
 
 
@@ -136,7 +138,7 @@ def committer() -> Caller:
 
 
 def refuse(
-    stopped: Sequence[Stopped], what: str, caller: Caller | None, project: Project | None = None
+    stopped: Sequence[Blocked], what: str, caller: Caller | None, project: Project | None = None
 ) -> int:
     """Say on standard error what is stopped by whom, and what to do next; and tell the ledger."""
     from dibs.guard.words import lines
@@ -150,7 +152,9 @@ def refuse(
     return REFUSED
 
 
-def not_asked(error: DibsError | OSError, *, allowed: bool) -> int:
+def not_asked(
+    error: DibsError | OSError | ImportError, *, allowed: bool, way_out: str = WAY_OUT
+) -> int:
     """Say that nobody could be asked; refuse, unless the settings say otherwise."""
     from dibs.core.names import printable
 
@@ -163,7 +167,7 @@ def not_asked(error: DibsError | OSError, *, allowed: bool) -> int:
     if not allowed:
         if isinstance(error, DibsError) and error.hint:
             print(f"  {printable(error.hint)}", file=sys.stderr)
-        print("  if it must be, set gate.on_error (DIBS_GATE_ON_ERROR=allow)", file=sys.stderr)
+        print(way_out, file=sys.stderr)
     return OK if allowed else REFUSED
 
 
@@ -171,5 +175,5 @@ def _on_error() -> str:
     """Return the setting; where even settings cannot be read, only the environment counts."""
     try:
         return _place().loaded.config.gate_on_error
-    except DibsError:
+    except (DibsError, ImportError):
         return os.environ.get("DIBS_GATE_ON_ERROR", "")

@@ -12,9 +12,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def change(config: str, memory: str, act: Callable[[], None], known: Mapping[str, Any]) -> None:
-    """Run ``act``, which changes ``config``; write down at ``memory`` how it was, and what else is known."""
-    record = {**known, "before": _text(read(config)), "after": ""}
+def change(
+    config: str,
+    memory: str,
+    act: Callable[[], None],
+    known: Mapping[str, Any],
+    *,
+    before: str | None = None,
+) -> None:
+    """Run ``act``, which changes ``config``; write down at ``memory`` how it was, and what else is known.
+
+    ``before`` is how it was before an earlier change of ours.
+    """
+    was = _text(read(config)) if before is None else before
+    record = {**known, "before": was, "after": ""}
     write(
         memory, json.dumps(record), mode=0o600
     )  # first: a kill in between leaves what to go back to

@@ -10,7 +10,7 @@ import os
 import shlex
 import sys
 
-from dibs.guard.githook import HEADER
+from dibs.guard.githook import HEADER, WAY_OUT
 
 #: By this line, and the digest of the rest behind it, Dibs knows its own scripts; it touches no other.
 MARK = "# dibs-hook: written by `dibs git install`, taken away by `dibs git uninstall`"
@@ -39,25 +39,36 @@ case ${{0##*/}} in
 esac
 """
 
+# Nothing that a pusher sets opens a server.
+_ALONE = "unset DIBS_GATE_ON_ERROR\n"
+
 _ASK = """
 python={python}
 dibs() {{
     if [ ! -x "$python" ]; then
+        if [ "${{DIBS_GATE_ON_ERROR-}}" = allow ]; then
+            echo "dibs: let pass, though $python is gone: run dibs git install again" >&2
+            return 0
+        fi
         echo "dibs: refused, because $python is gone: run dibs git install again" >&2
-        [ "${{DIBS_GATE_ON_ERROR-}}" = allow ]
-        return
+        echo "{way_out}" >&2
+        return 1
     fi
     "$python" -I -S -c {code} "$@"
 }}
 """
 
 _CODE = """\
-import sys
+import os, sys
 sys.path += {folders!r}
 try:
     from dibs.guard.githook import program
 except ImportError as error:
-    sys.exit(f"dibs: refused, because Dibs cannot be loaded ({{error}}): run dibs git install again")
+    why = f"Dibs cannot be loaded ({{error}}): run dibs git install again"
+    if os.environ.get("DIBS_GATE_ON_ERROR") == "allow":
+        print(f"dibs: let pass, though {{why}}", file=sys.stderr)
+        sys.exit(0)
+    sys.exit(f"dibs: refused, because {{why}}\\n{way_out}")
 program()
 """
 
@@ -80,7 +91,7 @@ git -c core.fsmonitor=false diff --cached --name-only -z --no-renames --no-ext-d
 # paths that were asked about, and if the store has not changed since: then nobody has to be asked again.
 _REFERENCE_TRANSACTION = """
 if [ -x "$before" ]; then
-    given=$(cat)
+    given=$(cat) || exit
     printf '%s\\n' "$given" | "$before" "$@" || exit
     [ "$1" = prepared ] || exit 0
     exec <<lines_of_the_update
@@ -100,8 +111,9 @@ while read -r old new ref; do
 done
 [ -n "$found" ] || exit 0
 if read -r line; then
+    rest=$(cat) || exit
     rest=$line"
-"$(cat)
+"$rest
 fi
 note=${{GIT_DIR:-.git}}/{note}
 if [ -z "$rest" ] && [ -f "$note" ] && cmp -s -n {size} {state}/dibs.db-shm "$note-shm" &&
@@ -115,7 +127,7 @@ printf '%s\\n' "$found" "$rest" | dibs reference-transaction
 """
 
 _LINES = """
-given=$(cat)
+given=$(cat) || exit
 lines() {{ [ -z "$given" ] || printf '%s\\n' "$given"; }}
 [ ! -x "$before" ] || lines | "$before" "$@" || exit
 [ -n "$given" ] || exit 0
@@ -153,8 +165,11 @@ def script(name: str, *, before: str = "", beside_state: bool = False) -> str:
     if body is None:
         return _marked(head + _HAND_ON)
     state = '"$here"/..' if beside_state else '"$here"/../dibs'
-    code = shlex.quote(_CODE.format(folders=_folders()))
-    ask = _ASK.format(python=shlex.quote(sys.executable), code=code)
+    way_out = WAY_OUT
+    if name in SERVER:
+        head, way_out = head + _ALONE, "  whoever keeps the server has to do that"
+    code = shlex.quote(_CODE.format(folders=_folders(), way_out=way_out))
+    ask = _ASK.format(python=shlex.quote(sys.executable), code=code, way_out=way_out)
     return _marked(head + ask + body.format(name=name, note=NOTE, size=HEADER, state=state))
 
 

@@ -7,12 +7,14 @@ else it counts as of the agent that the push names (``git push -o dibs-agent=NAM
 from __future__ import annotations
 
 import os
+import sys
 
 from dibs import config as configuration
+from dibs.core.names import printable
 from dibs.errors import BadInput, DibsError, Misconfigured
 from dibs.git.calls import GitCalls
 from dibs.git.news import is_nothing
-from dibs.guard.githook import OK, not_asked, refuse
+from dibs.guard.githook import OK, REFUSED, not_asked, refuse
 from dibs.guard.remembering import change, recall, restore
 from dibs.guard.updates import brought, git_here
 from dibs.opening import Place, open_engine
@@ -36,30 +38,62 @@ SETTINGS = {
 }
 #: The engine of a bare repository that says nothing else: the branch of the git engine in itself.
 ITSELF = "git:."
+#: Only the server's own word opens its gate, nothing of the pusher's surroundings.
+_WAY_OUT = "  if it must be, set on the server: git config dibs.onError allow"
 
 
 def received(updates: Sequence[tuple[str, str, str]]) -> int:
     """Answer ``pre-receive`` or ``update`` in a bare repository."""
     folder = os.path.realpath(os.environ.get("GIT_DIR") or os.getcwd())
     settings = read_settings(folder)
-    own = f"{_HEADS}{settings.get('git_branch') or 'dibs'}"
-    keeps_state = settings["engine"].startswith("git:")
+    try:
+        return _received(folder, settings, updates)
+    except (DibsError, OSError, ImportError) as error:
+        allowed = settings.get("gate_on_error") == "allow"
+        return not_asked(error, allowed=allowed, way_out=_WAY_OUT)
+
+
+def _received(
+    folder: str, settings: dict[str, str], updates: Sequence[tuple[str, str, str]]
+) -> int:
+    state = settings.get("git_branch") or "dibs"
+    own = f"{_HEADS}{state}" if settings["engine"].startswith("git:") else ""
+    git = git_here()
+    for old, new, ref in updates:
+        if ref == own and not _goes_on(git, old, new):
+            return _keep_state(ref)
     wanted = [
         (old, new)
         for old, new, ref in updates
-        if ref.startswith(_HEADS) and not is_nothing(new) and not (keeps_state and ref == own)
+        if ref.startswith(_HEADS) and not is_nothing(new) and ref != own
     ]
-    if not wanted:
-        return OK
-    git = git_here()
-    if not _has_branches(git, own if keeps_state else ""):
+    if not wanted or not _has_branches(git, own):
         return OK  # the first push brings the past, which nobody can hold any more
+    # Whoever pushes can put any commit under a tag, or onto the branch of the state, without being asked.
+    known = (*((f"--exclude={state}",) if own else ()), "--branches")
     made: list[Made] = []
     for old, new in wanted:
-        made += brought(git, "" if is_nothing(old) else old, new)
+        made += brought(git, "" if is_nothing(old) else old, new, known=known)
     if not any(one.paths for one in made):
         return OK
     return _judge(folder, settings, made)
+
+
+def _goes_on(git: GitCalls, old: str, new: str) -> bool:
+    """Tell whether a branch is begun, or keeps all that it had."""
+    if is_nothing(old):
+        return True
+    said = git.run("merge-base", "--is-ancestor", "--end-of-options", old, new)
+    return not is_nothing(new) and not said.code
+
+
+def _keep_state(ref: str) -> int:
+    """Refuse to lose the state: without it nobody holds anything."""
+    sys.stderr.write(
+        f"dibs: this push is refused: {printable(ref)} keeps who holds what, and is only added to\n"
+        "  if it must go, delete it on the server itself: git update-ref -d\n"
+    )
+    return REFUSED
 
 
 def _has_branches(git: GitCalls, own: str) -> bool:
@@ -69,15 +103,12 @@ def _has_branches(git: GitCalls, own: str) -> bool:
 
 
 def _judge(folder: str, settings: dict[str, str], made: Sequence[Made]) -> int:
+    caller = _pusher()
+    project = open_bare(folder, settings)
     try:
-        caller = _pusher()
-        project = open_bare(folder, settings)
-        try:
-            stopped = project.gating.judge(caller, made)
-        finally:
-            project.close()
-    except DibsError as error:
-        return not_asked(error, allowed=settings.get("gate_on_error") == "allow")
+        stopped = project.gating.judge(caller, made, making=False)
+    finally:
+        project.close()
     return refuse(stopped, "this push", caller) if stopped else OK
 
 
@@ -116,6 +147,14 @@ def open_bare(folder: str, settings: dict[str, str]) -> Project:
         raise Misconfigured(error.message, hint=error.hint, field=error.field) from None
     place = Place(repository, loaded)
     return Project(place, open_engine(place, anew=False))
+
+
+def is_bare(folder: str) -> bool:
+    """Tell whether a folder is a repository without a working tree, whose store would be another one."""
+    if not os.path.isdir(os.path.join(folder, "objects")):
+        return False
+    argv = ("config", "--file", os.path.join(folder, "config"), "--type=bool", "core.bare")
+    return GitCalls(folder, timeout=10.0).run(*argv).out.strip() == b"true"
 
 
 def set_up(folder: str, given: dict[str, str]) -> None:

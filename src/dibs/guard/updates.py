@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 
 from dibs.core.gates import Made, only_new
-from dibs.git.calls import GitCalls
-from dibs.git.news import PLACE_VARIABLES, current, is_nothing, new_commits
+from dibs.git.news import KNOWN, PLACE_VARIABLES, current, is_nothing, new_commits
 from dibs.guard.githook import OK, committer, opened, refuse
+from dibs.services.guarded import guarded_calls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dibs.git.calls import GitCalls
     from dibs.project import Project
 
 _HEADS = "refs/heads/"
@@ -22,7 +23,7 @@ _OBJECT_NAMES = (40, 64)
 def git_here() -> GitCalls:
     """Return git as the hook was told to find its repository."""
     told = {name: os.environ[name] for name in PLACE_VARIABLES if name in os.environ}
-    return GitCalls(os.getcwd(), variables=told)
+    return guarded_calls(os.getcwd(), variables=told)
 
 
 def moved(lines: Iterable[Sequence[str]]) -> int:
@@ -45,9 +46,16 @@ def moved(lines: Iterable[Sequence[str]]) -> int:
     return judge(project, made, "this update of a branch")
 
 
-def brought(git: GitCalls, old: str, new: str, beyond: Sequence[str] = ()) -> list[Made]:
-    """Return what a branch that goes from ``old`` to ``new`` brings that was in no ref before."""
-    commits = new_commits(git, new, [oid for oid in (old, *beyond) if oid])
+def brought(
+    git: GitCalls,
+    old: str,
+    new: str,
+    beyond: Sequence[str] = (),
+    *,
+    known: Sequence[str] = KNOWN,
+) -> list[Made]:
+    """Return what a branch that goes from ``old`` to ``new`` brings that no ref of ``known`` had before."""
+    commits = new_commits(git, new, [oid for oid in (old, *beyond) if oid], known=known)
     if not commits:
         return []
     # An amended or rebased branch gives up commits; what they said may be said again.
@@ -71,15 +79,15 @@ def pushed(lines: Iterable[Sequence[str]]) -> int:
     for new, old in wanted:
         commits = new_commits(git, new, [old], known=("--remotes",))
         made += [Made(only_new(commit.changes, ()), commit.oid) for commit in commits]
-    return judge(opened(), made, "this push") if made else OK
+    return judge(opened(), made, "this push", making=False) if made else OK
 
 
-def judge(project: Project, made: Sequence[Made], what: str) -> int:
+def judge(project: Project, made: Sequence[Made], what: str, *, making: bool = True) -> int:
     """Ask who holds what these commits change; refuse what others hold."""
     if not any(one.paths for one in made):
         return OK
     caller = committer()
-    stopped = project.gating.judge(caller, made)
+    stopped = project.gating.judge(caller, made, making=making)
     return refuse(stopped, what, caller, project) if stopped else OK
 
 

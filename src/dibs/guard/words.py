@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from dibs.core.durations import show_span
-from dibs.core.gates import HELD
 from dibs.core.names import printable
+from dibs.core.scope import Why
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.core.agents import Caller
-    from dibs.core.gates import Stopped
+    from dibs.core.scope import Blocked
 
 #: So many paths are named one by one.
 SHOWN = 10
 
 
-def lines(stopped: Sequence[Stopped], what: str, caller: Caller | None) -> list[str]:
+def lines(stopped: Sequence[Blocked], what: str, caller: Caller | None) -> list[str]:
     """Return the refusal: each path with its holder, then what to do next."""
     found = [f"dibs: {what} is refused:"]
     found += [f"  {_line(stop)}" for stop in stopped[:SHOWN]]
     if len(stopped) > SHOWN:
         found.append(f"  and {len(stopped) - SHOWN} more")
-    held = next((stop for stop in stopped if stop.why == HELD), None)
-    path = _word(stopped[0].path if held is None else held.path)
-    if held is None:
-        found.append(f"  claim it: dibs claim {path}")
+    first = {stop.why: _word(stop.path) for stop in reversed(stopped)}
+    if Why.UNCLAIMED in first:
+        found.append(f"  claim it: dibs claim {first[Why.UNCLAIMED]}")
+    if Why.HELD not in first:
         return found
+    path = first[Why.HELD]
     found.append(f"  ask for it: dibs ask {path}; or wait: dibs claim {path} --wait 10m")
     found.append("  or commit what is yours alone: dibs commit -m MESSAGE")
     if caller is not None and caller.human:
@@ -35,9 +36,11 @@ def lines(stopped: Sequence[Stopped], what: str, caller: Caller | None) -> list[
     return found
 
 
-def _line(stop: Stopped) -> str:
+def _line(stop: Blocked) -> str:
     path = printable(stop.path)
-    if stop.why != HELD:
+    if stop.why == Why.GUARDED:
+        return f"{path}: {stop.hint}"
+    if stop.why != Why.HELD:
         return (
             f"{path}: you have not claimed it, and the settings want that (gate.unclaimed = deny)"
         )

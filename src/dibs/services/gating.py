@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dibs.core.claims import EXCLUSIVE, deadline
-from dibs.core.gates import HELD, UNCLAIMED, Made, Stopped, pattern_of, stands_against
+from dibs.core.gates import Made, pattern_of, stands_against
 from dibs.core.ledger import Kind
 from dibs.core.names import printable
 from dibs.core.overlap import overlap
+from dibs.core.scope import guarded, guarded_path, held_path, unclaimed
 from dibs.services.book import claim_of, decode
 
 TYPE_CHECKING = False
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from dibs.core.agents import Caller
     from dibs.core.claims import Claim
+    from dibs.core.scope import Blocked
     from dibs.services.book import Book
     from dibs.services.desk import Desk
 
@@ -30,31 +32,36 @@ class Gating:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    def judge(self, committer: Caller | None, made: Sequence[Made]) -> list[Stopped]:
+    def judge(
+        self, committer: Caller | None, made: Sequence[Made], *, making: bool = True
+    ) -> list[Blocked]:
         """Return what stops these commits; nothing is changed.
 
-        ``committer`` made whatever the store does not know; None where nobody can say who did.
+        ``committer`` made whatever the store does not know; None where nobody can say who did. What an agent
+        may do only with claims of its own, or not at all, is asked while it is ``making`` them: whoever
+        pushes them later need not be whoever made them, and may have given the claims back.
         """
-        deny = self._desk.config.gate_unclaimed == "deny"
-        named = committer is not None and not committer.human
+        asked = making and committer is not None and not committer.human
+        deny = asked and self._desk.config.gate_unclaimed == "deny"
+        guards = asked and self._desk.config.commit_guarded == "human"
 
-        def step(book: Book) -> list[Stopped]:
-            found: dict[str, Stopped] = {}
+        def step(book: Book) -> list[Blocked]:
+            found: dict[str, Blocked] = {}
             makers = _makers(book, [one.commit for one in made if one.commit])
             for one in made:
                 maker = makers.get(one.commit, one.maker)
                 agents = {maker} if maker else set[str]()
                 if committer is not None:
                     agents.add(committer.id)
-                own = deny and named and not maker
                 around = _around(book, one.paths, fold_case=self._desk.fold_case)
-                for stop in _stops(book, around, agents, own=own):
+                own, kept = deny and not maker, guards and not maker
+                for stop in _stops(book, around, agents, own=own, guards=kept):
                     found.setdefault(stop.path, stop)
             return list(found.values())
 
         return self._desk.look(step)
 
-    def tell(self, caller: Caller, stopped: Sequence[Stopped]) -> None:
+    def tell(self, caller: Caller, stopped: Sequence[Blocked]) -> None:
         """Tell the ledger that a commit was refused, so that holders hear who wanted what."""
         paths = [printable(stop.path) for stop in stopped[:_TOLD]]
         holders = sorted({stop.holder for stop in stopped if stop.holder})
@@ -86,17 +93,27 @@ def _makers(book: Book, commits: Sequence[str]) -> dict[str, str]:
 
 
 def _stops(
-    book: Book, around: Iterable[tuple[str, list[Claim]]], agents: set[str], *, own: bool
-) -> Iterator[Stopped]:
-    """Yield what stops ``agents`` from committing paths; with ``own`` they must hold them."""
+    book: Book,
+    around: Iterable[tuple[str, list[Claim]]],
+    agents: set[str],
+    *,
+    own: bool,
+    guards: bool,
+) -> Iterator[Blocked]:
+    """Yield what stops ``agents`` from committing paths.
+
+    With ``own`` they must hold them; with ``guards`` files that steer tools are not theirs to commit.
+    """
     for path, claims in around:
         against = [claim for claim in claims if stands_against(claim, agents)]
         if against:
             claim = against[0]
             left = deadline(claim, book.seen(claim.agent)) - book.now
-            yield Stopped(path, HELD, claim.agent, claim.pattern, left, claim.reason, claim.task)
+            yield held_path(path, claim, left)
+        elif guards and guarded(path):
+            yield guarded_path(path)
         elif own and not any(c.mode == EXCLUSIVE and c.agent in agents for c in claims):
-            yield Stopped(path, UNCLAIMED)
+            yield unclaimed(path)
 
 
 def _around(
