@@ -78,8 +78,8 @@ def test_a_commit_of_another_agent_is_not_covered_by_the_owners_claims():
     now = Grant("bob", (parse("a"),))
     change = Change("1" * 40, "x", 5.0, ("a",), "eve", (7,))
     assert [o.why for o in judge(change, Proof({}, {}, (now,)), "bob")] == ["forged"]
-    own = Proof({}, {7: [Grant("eve", (parse("a"),))]}, ())
-    assert judge(change, own, "bob") == []
+    repeated = Proof({}, {change.oid: frozenset({"a"})}, ())
+    assert judge(change, repeated, "bob") == []
 
 
 def test_a_path_that_looks_like_a_resource_is_a_path():

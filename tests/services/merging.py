@@ -7,6 +7,7 @@ import subprocess
 
 from dibs.core.agents import Caller
 from dibs.project import open_project
+from dibs.services.commit_values import Wish as Commit
 from dibs.services.ledger import Query
 from dibs.services.merge_values import Wish
 
@@ -87,6 +88,20 @@ class Yard:
         git(tree, "add", "-A")
         git(tree, "commit", "-q", "-m", message)
         return git(tree, "rev-parse", "HEAD")
+
+    def commit(self, agent, files, message="work"):
+        """Let an agent change files in its worktree, commit them with Dibs, and give its claims back."""
+        tree = self.worktree(agent)
+        self.claim(agent, *files)
+        for path, text in files.items():
+            put(tree, path, text)
+        project = open_project(str(tree), environ={})
+        try:
+            done = project.commits.commit(Caller(agent), Commit(message, release=True))
+        finally:
+            project.close()
+        assert done.commit, done
+        return done.commit
 
     def merge(self, agent="", *branches, tree=None, told=None, **wish):
         caller = Caller(agent) if agent else HUMAN

@@ -8,9 +8,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.services.merging import Yard, git
+from tests.services.merging import git
 
 from dibs.services.gate import Gate
+
+pytestmark = pytest.mark.usefixtures("own_git")
 
 #: Runs a merge and is killed when it reaches a step for the so-many-th time.
 DYING = """
@@ -37,21 +39,6 @@ STEPS = [
     ("forward-file", 1), ("forward-file", 2), ("forward-file", 3), ("forward-index", 1),
     ("followed", 1), ("landed", 1),
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def own_git(monkeypatch, tmp_path):
-    for name in [name for name in os.environ if name.startswith(("GIT_", "DIBS_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-
-
-@pytest.fixture
-def yard(tmp_path):
-    made = Yard(tmp_path / "yard")
-    yield made
-    made.close()
 
 
 def dying(yard, step, times, *words):
@@ -145,6 +132,19 @@ def test_what_somebody_wrote_after_a_kill_is_kept(yard):
     assert yard.read("a.txt") == "mine, written meanwhile\n"
     assert yard.read("b.txt") == "of bob\n"
     assert git(yard.main, "status", "--porcelain").split() == ["M", "a.txt"]
+
+
+def test_a_killed_merge_keeps_nobody_from_committing_what_is_in_the_way_of_the_next(yard):
+    yard.work("bob", {"a.txt": "of bob\n"})
+    dying(yard, "intent", 1, "agent/bob")
+    assert (yard.main / ".git" / "index.lock").exists()
+    (yard.main / "b.txt").write_text("of ann\n")
+
+    report = yard.merge("", "agent/bob", test="true", wait=5)
+
+    assert yard.ends(report) == {"agent/bob": "dirty"}
+    git(yard.main, "commit", "-qam", "ann")
+    assert yard.merge("", "agent/bob", test="true").fine
 
 
 def test_a_tree_that_a_killed_run_left_is_taken_away_by_the_next(yard):

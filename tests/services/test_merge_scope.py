@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import pytest
@@ -11,21 +10,10 @@ from tests.services.merging import Yard, git, put
 from dibs.core.agents import Agent, Caller
 from dibs.services.book import encode
 from dibs.services.ledger import Ledger
+from dibs.services.worktree_make import Wanted
+from dibs.services.worktree_rows import Row, put_row
 
-
-@pytest.fixture(autouse=True)
-def own_git(monkeypatch, tmp_path):
-    for name in [name for name in os.environ if name.startswith(("GIT_", "DIBS_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-
-
-@pytest.fixture
-def yard(tmp_path):
-    made = Yard(tmp_path / "yard")
-    yield made
-    made.close()
+pytestmark = pytest.mark.usefixtures("own_git")
 
 
 def signed(agent, *tokens):
@@ -37,6 +25,14 @@ def long_ago(monkeypatch, seconds):
     """Let git believe that it is earlier."""
     moment = f"{int(time.time() - seconds)} +0000"
     monkeypatch.setenv("GIT_COMMITTER_DATE", moment)
+
+
+def later(tree, *words):
+    """Run git when the claims of before are surely over."""
+    moment = f"{int(time.time() + 60)} +0000"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_COMMITTER_DATE", moment)
+        git(tree, *words)
 
 
 def only(report):
@@ -77,44 +73,89 @@ def test_a_record_covers_its_own_patterns_only(yard):
     assert whys(yard.merge("bob")) == {"b.txt": "unclaimed"}
 
 
-def test_a_rebased_commit_is_known_by_the_token_in_its_trailers(yard, monkeypatch):
-    token = yard.claim("bob", "a.txt").token
-    long_ago(monkeypatch, 3600)
-    yard.work("bob", {"a.txt": "x\n"}, claim=False, message=signed("bob", token))
-    yard.release("bob", "a.txt")
-    put(yard.main, "b.txt", "of ann\n")
+def apart(*lines, count=40):
+    """Return a text of many lines, some of them other than they were."""
+    given = dict(lines)
+    return "".join(f"{given.get(number, f'line {number}')}\n" for number in range(count))
+
+
+def test_a_rebased_commit_is_known_by_what_it_repeats(yard):
+    put(yard.main, "a.txt", apart())
+    git(yard.main, "commit", "-qam", "long")
+    yard.commit("bob", {"a.txt": apart((30, "of bob"))})
+    put(yard.main, "a.txt", "above\n" + apart((28, "of ann")))
     git(yard.main, "commit", "-qam", "ann")
     git(yard.worktree("bob"), "rebase", "-q", "main")
 
     assert yard.merge("bob").fine
-    assert yard.read("a.txt") == "x\n"
+    assert yard.read("a.txt") == "above\n" + apart((28, "of ann"), (30, "of bob"))
 
 
-def test_a_token_is_known_from_the_monthly_files_when_the_ledger_was_cut(yard, monkeypatch):
+def test_a_commit_whose_message_was_amended_is_known_by_what_it_repeats(yard):
+    yard.commit("bob", {"a.txt": "x\n"})
+    tree = yard.worktree("bob")
+    message = git(tree, "log", "-1", "--format=%B").replace("work", "better words")
+    git(tree, "commit", "-q", "--amend", "-m", message)
+
+    assert yard.merge("bob").fine
+
+
+def test_what_is_amended_without_a_claim_is_found_out(yard):
+    yard.commit("bob", {"a.txt": "x\n"})
+    tree = yard.worktree("bob")
+    put(tree, "a.txt", "x\nand more\n")
+    later(tree, "commit", "-qa", "--amend", "--no-edit")
+
+    assert whys(yard.merge("bob")) == {"a.txt": "unclaimed"}
+
+
+def test_a_commit_of_another_agent_may_be_picked(yard):
+    picked = yard.commit("eve", {"a.txt": "x\n"})
+    git(yard.worktree("bob"), "cherry-pick", picked)
+
+    assert yard.merge("bob").fine
+
+
+def test_trailers_copied_from_another_commit_show_nothing(yard):
+    yard.commit("eve", {"a.txt": "of eve\n"})
+    copied = git(yard.worktree("eve"), "log", "-1", "--format=%B")
+    yard.work("bob", {"a.txt": "of bob\n"}, claim=False, message=copied)
+
+    assert whys(yard.merge("bob")) == {"a.txt": "unclaimed"}
+
+
+def test_the_trailers_of_another_commit_of_its_own_show_nothing(yard):
+    yard.commit("bob", {"a.txt": "of bob\n"})
+    assert yard.merge("bob").fine
+    yard.commit("eve", {"a.txt": "of eve\n"})
+    tree = yard.worktree("bob")
+    copied = git(tree, "log", "-1", "--format=%B")
+    put(tree, "a.txt", "of bob again\n")
+    later(tree, "commit", "-qam", copied)
+
+    assert whys(yard.merge("bob")) == {"a.txt": "unclaimed"}
+
+
+def test_a_name_in_a_trailer_opens_nothing_that_this_agent_holds(yard):
+    yard.configure('[merge]\nscope = "warn"\n')
+    token = yard.claim("eve", "a.txt").token
+    yard.work("bob", {"a.txt": "x\n"}, claim=False, message=signed("eve", token))
+
+    verdict = only(yard.merge("bob"))
+
+    assert (verdict.end, verdict.outside[0].holder) == ("held", "eve")
+
+
+def test_a_claim_is_known_from_the_monthly_files_when_the_ledger_was_cut(yard):
     yard.configure("[ledger]\nlimit = 100\n")
     token = yard.claim("bob", "a.txt").token
-    long_ago(monkeypatch, 3600)
-    yard.work("bob", {"a.txt": "x\n"}, claim=False, message=signed("bob", token))
+    yard.work("bob", {"a.txt": "x\n"}, claim=False)
     yard.release("bob", "a.txt")
     for _ in range(120):
         yard.claim("eve", "z")
         yard.release("eve", "z")
     Ledger(yard.project.desk).trim()
     assert yard.entries()[0].seq > token
-
-    assert yard.merge("bob").fine
-
-
-def test_a_large_claim_is_known_by_what_the_gate_recorded_of_another_commit(yard, monkeypatch):
-    names = [f"n{number:02d}.txt" for number in range(40)]
-    token = yard.claim("bob", *names).token
-    yard.release("bob", *names)
-    long_ago(monkeypatch, 3600)
-    yard.work("bob", {"n39.txt": "x\n"}, claim=False, message=signed("bob", token))
-    assert whys(yard.merge("bob")) == {"n39.txt": "unclaimed"}
-
-    row = {"agent": "bob", "tokens": [token], "claims": [], "patterns": names, "at": 1.0}
-    yard.project.desk.apply(lambda book: book.txn.put(f"commit/{'0' * 40}", encode(row)))
 
     assert yard.merge("bob").fine
 
@@ -131,23 +172,12 @@ def test_trailers_without_support_are_forged_and_said_to_be(yard, monkeypatch, l
     assert whys(yard.merge("bob")) == {"a.txt": "forged"}
 
 
-def test_a_token_for_other_paths_covers_nothing_else(yard, monkeypatch):
-    token = yard.claim("bob", "b.txt").token
-    long_ago(monkeypatch, 3600)
-    yard.work("bob", {"a.txt": "x\n"}, claim=False, message=signed("bob", token))
-
-    assert whys(yard.merge("bob")) == {"a.txt": "unclaimed"}
-
-
-def test_a_token_of_a_claim_that_was_handed_over_is_the_heirs(yard, monkeypatch):
+def test_a_claim_that_was_handed_over_is_the_heirs(yard):
     yard.claim("eve", "a.txt")
     yard.project.agents.join(Agent("bob"))
-    handed = yard.project.holdings.transfer(
-        Caller("eve"), [yard.project.pattern("a.txt")], to="bob"
-    )
+    yard.project.holdings.transfer(Caller("eve"), [yard.project.pattern("a.txt")], to="bob")
+    yard.work("bob", {"a.txt": "x\n"}, claim=False)
     yard.release("bob", "a.txt")
-    long_ago(monkeypatch, 3600)
-    yard.work("bob", {"a.txt": "x\n"}, claim=False, message=signed("bob", handed[0].token))
 
     assert yard.merge("bob").fine
 
@@ -192,6 +222,15 @@ def test_what_others_hold_now_is_not_changed_for_them(yard):
     assert one.expires_in > 0
 
 
+def test_a_holder_with_a_worktree_of_its_own_is_not_in_the_way(yard):
+    yard.work("bob", {"a.txt": "x\n"})
+    yard.release("bob", "a.txt")
+    yard.claim("eve", "*.txt")
+    yard.project.worktrees.new(Caller("eve"), Wanted("eve"))
+
+    assert only(yard.merge("bob")).end == "merged"
+
+
 def test_a_merge_inside_of_the_branch_needs_no_claim_for_what_it_only_joins(yard):
     yard.work("bob", {"a.txt": "x\n"})
     put(yard.main, "b.txt", "of ann\n")
@@ -228,8 +267,43 @@ def test_a_merge_of_many_that_drops_others_work_is_found_out(yard):
 
     report = yard.merge("bob")
 
-    assert whys(report) == {"b.txt": "undone"}
+    assert whys(report) == {"b.txt": "unclaimed"}
     assert yard.read("b.txt") == "of ann\n"
+
+
+def test_a_merge_of_many_cannot_drop_what_others_wrote_into_a_file_of_its_own(yard):
+    put(yard.main, "a.txt", apart())
+    git(yard.main, "commit", "-qam", "long")
+    yard.commit("third", {"c.txt": "c\n"})
+    yard.commit("bob", {"a.txt": apart((5, "of bob"))})
+    put(yard.main, "a.txt", apart((30, "of ann")))
+    git(yard.main, "commit", "-qam", "ann")
+    later(yard.worktree("bob"), "merge", "-q", "-s", "ours", "main", "agent/third")
+
+    assert whys(yard.merge("bob")) == {"a.txt": "unclaimed", "c.txt": "unclaimed"}
+    assert yard.read("a.txt") == apart((30, "of ann"))
+
+
+def test_a_merge_of_many_needs_no_claim_for_what_it_only_joins(yard):
+    yard.commit("third", {"c.txt": "c\n"})
+    yard.commit("bob", {"a.txt": "of bob\n"})
+    put(yard.main, "b.txt", "of ann\n")
+    git(yard.main, "commit", "-qam", "ann")
+    later(yard.worktree("bob"), "merge", "-q", "--no-edit", "main", "agent/third")
+
+    assert yard.merge("bob").fine
+    assert (yard.read("a.txt"), yard.read("c.txt")) == ("of bob\n", "c\n")
+
+
+def test_a_commit_is_not_hidden_by_a_graft(yard, monkeypatch):
+    long_ago(monkeypatch, 3600)
+    hidden = yard.work("bob", {"a.txt": "hidden\n"}, claim=False)
+    monkeypatch.delenv("GIT_COMMITTER_DATE")
+    shown = yard.commit("bob", {"a.txt": "shown\n"})
+    first = yard.tip("main")
+    put(yard.main, ".git/info/grafts", f"{shown} {first}\n")
+
+    assert {one.commit for one in only(yard.merge("bob")).outside} == {hidden}
 
 
 def test_what_came_from_a_remote_that_is_ahead_is_said_to(yard):
@@ -302,8 +376,8 @@ def test_a_branch_of_any_name_is_its_worktrees_agents(yard):
     git(yard.main, "branch", "topic")
     tree = yard.folder / "topic"
     git(yard.main, "worktree", "add", "-q", tree, "topic")
-    row = {"agent": "bob", "branch": "topic", "path": str(tree)}
-    yard.project.desk.apply(lambda book: book.txn.put("tree/bob", encode(row)))
+    row = Row("bob", str(tree), "topic", "", 0, "", "", 0.0, "ready")
+    yard.project.desk.apply(lambda book: put_row(book, row))
     yard.claim("bob", "a.txt")
     put(tree, "a.txt", "x\n")
     git(tree, "commit", "-qam", "work")

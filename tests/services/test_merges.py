@@ -15,20 +15,7 @@ from dibs.services import gate
 from dibs.services.merge_queue import Taken
 from dibs.services.merge_values import Wish
 
-
-@pytest.fixture(autouse=True)
-def own_git(monkeypatch, tmp_path):
-    for name in [name for name in os.environ if name.startswith(("GIT_", "DIBS_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-
-
-@pytest.fixture
-def yard(tmp_path):
-    made = Yard(tmp_path / "yard")
-    yield made
-    made.close()
+pytestmark = pytest.mark.usefixtures("own_git")
 
 
 def python(text):
@@ -567,3 +554,82 @@ def test_a_path_that_somebody_claims_during_the_tests_is_not_changed_for_them(ya
     assert verdict.end == "held"
     assert verdict.outside[0].holder == "eve"
     assert yard.tip() == before
+
+
+def test_a_test_tree_has_the_ignored_files_that_worktrees_get(yard):
+    yard.configure('[worktree]\ncopy = [".env"]\nlink = ["packages", "none"]\n')
+    put(yard.main, ".git/info/exclude", ".env\npackages/\n")
+    put(yard.main, ".env", "of ann\n")
+    put(yard.main, "packages/one", "1\n")
+    yard.work("bob", {"c.txt": "c\n"})
+    told = []
+
+    test = python('open("packages/one"); open(".env", "a").write("of a test")')
+    assert yard.merge("bob", test=test, told=told).fine
+
+    assert yard.read(".env") == "of ann\n"
+    assert yard.read("packages/one") == "1\n"
+    assert "none is not in the main tree" in told
+
+
+def test_a_merge_starts_few_processes(yard, monkeypatch):
+    yard.commit("bob", {"a.txt": "x\n"})
+    started = []
+    start = subprocess.Popen.__init__
+
+    def counted(self, words, *rest, **options):
+        started.append(words)
+        start(self, words, *rest, **options)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", counted)
+    assert yard.merge("bob").fine
+
+    assert len(started) <= 26, started  # a slow machine looks at the configuration again
+
+
+def clash(yard):
+    """Let bob's branch clash with main, and return the task that is made of it."""
+    yard.work("bob", {"a.txt": "of bob\n"})
+    put(yard.main, "a.txt", "of ann\n")
+    git(yard.main, "commit", "-qam", "ann")
+    return yard.merge("bob").verdicts[0].task
+
+
+def resolve(yard):
+    tree = yard.worktree("bob")
+    git(tree, "merge", "main", check=False)
+    put(tree, "a.txt", "of both\n")
+    git(tree, "commit", "-qam", "resolved")
+
+
+def test_the_task_of_a_conflict_is_off_the_board_once_the_branch_is_merged(yard):
+    task = clash(yard)
+    yard.worktree("eve")
+    yard.work("eve", {"c.txt": "c\n"})
+    assert yard.merge("eve").fine
+    assert [shown.stored.id for shown in yard.project.tasks.all()] == [task]
+
+    resolve(yard)
+    assert yard.merge("bob").fine
+
+    assert yard.project.tasks.all() == []
+    assert yard.project.tasks.show(task).stored.task.reason == "the branch is merged into main"
+
+
+def test_the_task_of_a_conflict_that_somebody_works_on_stays_with_them(yard):
+    task = clash(yard)
+    yard.project.tasks.start(Caller("bob"), task, claim=False)
+
+    resolve(yard)
+    assert yard.merge("bob").fine
+
+    assert yard.project.tasks.show(task).stored.task.status == "in_progress"
+
+
+def test_a_dry_run_takes_no_task_off_the_board(yard):
+    task = clash(yard)
+    resolve(yard)
+
+    assert yard.merge("bob", dry_run=True).fine
+
+    assert [shown.stored.id for shown in yard.project.tasks.all()] == [task]

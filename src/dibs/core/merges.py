@@ -1,9 +1,10 @@
 """What may be merged: the rules of scope, and how the branch is found that breaks a batch.
 
 Pure. A path is in scope where its commit's agent had it claimed when it was changed. Three things can show
-that, the strongest first: the record that the gate wrote of just this commit; the token that the commit's
-trailers name, if it was given to that agent for that path; and, for a commit that was made without Dibs,
-a claim that the branch's agent held at the moment of the commit, or holds now.
+that, the strongest first: the record that the gate wrote of just this commit; the record of another commit of
+that agent, if this one repeats its change (it was rebased, or its message amended); and, for what was made
+without Dibs, a claim that the branch's agent held at the moment of the commit, or holds now. Trailers alone
+show nothing: anybody can copy them.
 """
 
 from __future__ import annotations
@@ -66,8 +67,9 @@ class Proof(Record):
 
     #: By commit: what the gate recorded when it let the commit in.
     recorded: Mapping[str, Grant]
-    #: By token: what it was given for. The same token may be known from several places.
-    granted: Mapping[int, Sequence[Grant]]
+    #: By commit: the paths at which it repeats a recorded change of the agent and a token that it names. A
+    #: commit that names none of those is not among them.
+    repeated: Mapping[str, frozenset[str]]
     #: What the branch's agent held, and when.
     spans: Sequence[Grant]
 
@@ -103,14 +105,20 @@ def _verdict(change: Change, path: str, proof: Proof, owner: str) -> str:
     recorded = proof.recorded.get(change.oid)
     if recorded is not None and recorded.covers(path):
         return ""
-    grants = [grant for token in change.tokens for grant in proof.granted.get(token, ())]
-    own = [grant for grant in grants if grant.agent == change.agent]
-    if any(grant.covers(path) for grant in own):
+    repeated = proof.repeated.get(change.oid)
+    if repeated is not None and path in repeated:
         return ""
     by_owner = change.agent in {"", owner}
     if by_owner and any(held_at(s, change.at) and s.covers(path) for s in proof.spans):
         return ""
-    return Why.FORGED if change.agent and not own and recorded is None else Why.UNCLAIMED
+    known = recorded is not None or repeated is not None
+    return Why.FORGED if change.agent and not known else Why.UNCLAIMED
+
+
+def maker_of(change: Change, path: str, proof: Proof, owner: str) -> str:
+    """Return who changed a path: whom the commit names, if that is shown; else whose branch it is."""
+    shown = change.agent and not _verdict(change, path, proof, owner)
+    return change.agent if shown else owner
 
 
 def held_at(span: Grant, moment: float) -> bool:
@@ -120,9 +128,7 @@ def held_at(span: Grant, moment: float) -> bool:
 
 def _hint(why: str, agent: str) -> str:
     if why == Why.FORGED:
-        return (
-            "its trailers name no claim that was ever given so: commit it again with `dibs commit`"
-        )
+        return f"Dibs let no such commit of {agent} in: make it again with `dibs commit`"
     return (
         f"let {agent} claim it (`dibs claim`) and merge again, or take it out of the branch; "
         "a human may pass --allow-unclaimed"
@@ -208,12 +214,3 @@ _LEAVES = frozenset({Kind.AGENT_TERMINATED, Kind.AGENT_EXITED})
 def _texts(details: Mapping[str, object]) -> list[str]:
     found = details.get("patterns") or details.get("pattern") or ()
     return [str(text) for text in found] if isinstance(found, list | tuple) else [str(found)]
-
-
-def granted_by(entry: Entry) -> tuple[str, list[str]] | None:
-    """Return to whom an entry gave its number as a token, and for which patterns; None if it gave none."""
-    if entry.kind == Kind.LOCK_ACQUIRED and entry.details.get("mode", EXCLUSIVE) == EXCLUSIVE:
-        return entry.agent, _texts(entry.details)
-    if entry.kind == Kind.LOCK_TRANSFERRED:
-        return str(entry.details.get("to", "")), _texts(entry.details)
-    return None

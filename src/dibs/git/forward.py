@@ -74,7 +74,7 @@ def bring_forward(git: GitCalls, git_dir: str, old: str, new: str) -> list[str]:
     clear_up(git_dir)
     try:
         with index_locked(git_dir, PATIENCE) as index:
-            return move_forward(git, git_dir, old, new, index)
+            return move_forward(git, git_dir, (old, new), differences(git, old, new), index)
     except Busy as busy:
         raise Unavailable(
             f"{busy}; the files are not up to date yet",
@@ -83,15 +83,20 @@ def bring_forward(git: GitCalls, git_dir: str, old: str, new: str) -> list[str]:
         ) from None
 
 
-def move_forward(git: GitCalls, git_dir: str, old: str, new: str, index: str) -> list[str]:
-    """Do so while git's lock is held; ``index`` is the copy that ``index_locked`` gave out."""
+def move_forward(
+    git: GitCalls, git_dir: str, ends: tuple[str, str], changes: Sequence[TreeChange], index: str
+) -> list[str]:
+    """Do so while git's lock is held; ``index`` is the copy that ``index_locked`` gave out.
+
+    ``changes`` is what the two commits ``ends`` differ in.
+    """
     if git.run("config", "--type=bool", "core.sparseCheckout").out.strip() == b"true":
         own = {"GIT_INDEX_FILE": index}  # git knows which files are wanted
-        git.must("read-tree", "-m", "-u", "--end-of-options", old, new, variables=own)
+        git.must("read-tree", "-m", "-u", "--end-of-options", *ends, variables=own)
         left = []
     else:
         with _scratch(git_dir) as scratch:
-            left = _move(git, differences(git, old, new), (old, new), index, scratch)
+            left = _move(git, changes, ends, index, scratch)
     settle(git_dir, index)
     return left
 
@@ -151,18 +156,22 @@ def _staged(git: GitCalls, old: str, changes: Sequence[TreeChange], index: str) 
 def _untouched(git: GitCalls, changes: Sequence[TreeChange], scratch: str) -> list[TreeChange]:
     """Return the changes whose paths hold their old content or none, or have the new one already."""
     before = [_turned(change) for change in changes if change.old_mode != ABSENT]
-    after = [change for change in changes if change.new_mode != ABSENT]
     not_old = _unequal(git, before, os.path.join(scratch, "old-index"))
+    other = {
+        change.path
+        for change in changes
+        if (change.old_mode == ABSENT or change.path in not_old) and not _is_free(git.tree, change)
+    }
+    after = [c for c in changes if c.path in other and c.new_mode != ABSENT]
     not_new = _unequal(git, after, os.path.join(scratch, "new-index"))
-    mine = []
-    for change in changes:
-        there = os.path.lexists(os.path.join(git.tree, change.path))
-        was = change.path not in not_old if change.old_mode != ABSENT else False
-        fits = change.path not in not_new if change.new_mode != ABSENT else False
-        folder = there and _is_folder(os.path.join(git.tree, change.path))
-        if was or fits or not there or (folder and change.old_mode == ABSENT):
-            mine.append(change)
-    return mine
+    foreign = not_new | {c.path for c in changes if c.path in other and c.new_mode == ABSENT}
+    return [change for change in changes if change.path not in foreign]
+
+
+def _is_free(tree: str, change: TreeChange) -> bool:
+    """Tell whether nothing is at a path, or a folder where there was nothing before."""
+    place = os.path.join(tree, change.path)
+    return not os.path.lexists(place) or (change.old_mode == ABSENT and _is_folder(place))
 
 
 def _turned(change: TreeChange) -> TreeChange:
@@ -172,10 +181,16 @@ def _turned(change: TreeChange) -> TreeChange:
 
 def _unequal(git: GitCalls, entries: Sequence[TreeChange], index: str) -> set[str]:
     """Return the paths that do not hold on disk what an index of just these entries says."""
+    if not entries:
+        return set()
     own = {"GIT_INDEX_FILE": index}
     git.must("update-index", "-z", "--index-info", given=index_info(entries), variables=own)
-    git.run("update-index", "-q", "--refresh", variables=own)
-    out = git.must("diff-files", "-z", "--name-only", variables=own)
+    # The porcelain looks into files whose moment alone is another.
+    out = git.must(
+        "-c", "diff.autoRefreshIndex=true", "diff", "--no-ext-diff", "--no-textconv",
+        "--no-renames", "--name-only", "-z",
+        variables=own,
+    )  # fmt: skip
     return {os.fsdecode(path) for path in out.split(b"\0") if path}
 
 

@@ -7,13 +7,14 @@ import os
 from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.git.merging import merged
-from dibs.git.trees import differences
+from dibs.git.trees import differences, parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dibs.git.calls import GitCalls
+    from dibs.git.trees import TreeChange
 
 #: One record for each commit; a message holds no NUL.
 _FORMAT = "%H%n%P%n%ct%n%an%n%B%x00"
@@ -39,8 +40,9 @@ def commits(git: GitCalls, old: str, new: str) -> list[Logged]:
     found = []
     for commit in logged:
         own = paths.get(commit.oid, [])
-        if len(commit.parents) == 2:  # noqa: PLR2004 - a merge of two
-            own = _by_hand(git, commit)
+        if len(commit.parents) > 1:
+            joined = _by_hand if len(commit.parents) == 2 else _by_hand_of_many  # noqa: PLR2004
+            own = joined(git, commit)
         found.append(commit._replace(paths=tuple(own)))
     return found
 
@@ -55,6 +57,23 @@ def _by_hand(git: GitCalls, merge: Logged) -> list[str]:
     except Unavailable:  # histories without a common start: all that it has is its own
         return [change.path for change in differences(git, merge.parents[0], merge.oid)]
     return [change.path for change in differences(git, made.tree, merge.oid)]
+
+
+def _by_hand_of_many(git: GitCalls, merge: Logged) -> list[str]:
+    """Return the same of a merge of more than two, where a file that two of them changed counts, too."""
+    said = git.run("merge-base", "--octopus", "--end-of-options", *merge.parents)
+    base = "" if said.code else said.out.decode().split()[0]
+    sides: dict[str, set[tuple[str, str]]] = {}
+    for parent in merge.parents:
+        for change in differences(git, base, parent):
+            sides.setdefault(change.path, set()).add((change.new_mode, change.new_oid))
+    made = {c.path: {(c.new_mode, c.new_oid)} for c in differences(git, base, merge.oid)}
+    joined = {path for path, versions in sides.items() if len(versions) == 1}
+    return [
+        path
+        for path in sorted(sides.keys() | made.keys())
+        if path not in joined or made.get(path) != sides[path]
+    ]
 
 
 def last_change(git: GitCalls, old: str, new: str, path: str) -> Logged | None:
@@ -89,22 +108,60 @@ def _logged(record: str) -> Logged:
     return Logged(oid, tuple(parents.split()), int(at or 0), author, message)
 
 
+def changes_of(git: GitCalls, oids: Iterable[str]) -> dict[str, dict[str, TreeChange]]:
+    """Return what commits changed, by path, of those that are here; merges are left out."""
+    given = "".join(f"{oid}\n" for oid in dict.fromkeys(oids)).encode()
+    there = git.must("cat-file", "--batch-check=%(objectname) %(objecttype)", given=given)
+    here = [line.split()[0] for line in there.splitlines() if line.endswith(b" commit")]
+    out = git.must(
+        "diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--raw", "--no-abbrev",
+        given=b"".join(oid + b"\n" for oid in here),
+    )  # fmt: skip
+    return {oid: {c.path: c for c in parsed(raw)} for oid, raw in _by_commit(out)}
+
+
+def is_same(git: GitCalls, one: TreeChange, other: TreeChange) -> bool:
+    """Tell whether two changes of a file do the same, wherever in the file they do it."""
+    if one == other:
+        return True
+    modes = (one.old_mode, one.new_mode)
+    if modes != (other.old_mode, other.new_mode) or not all(m.startswith("100") for m in modes):
+        return False
+    return _lines(git, one) == _lines(git, other)
+
+
+def _lines(git: GitCalls, change: TreeChange) -> list[bytes]:
+    """Return which lines go and come, without their numbers."""
+    ends = (change.old_oid, change.new_oid)
+    out = git.must("diff", "--unified=0", "--text", "--no-color", "--end-of-options", *ends)
+    lines = out.split(b"\n")
+    start = next((at for at, line in enumerate(lines) if line.startswith(b"@@")), len(lines))
+    return [b"@@" if line.startswith(b"@@") else line for line in lines[start:]]
+
+
 def _paths(git: GitCalls, oids: Sequence[str]) -> dict[str, list[str]]:
-    """Return what each commit changed, by one process; a root commit changed all that it has."""
+    """Return what each commit changed but for merges; a root commit changed all that it has."""
     if not oids:
         return {}
     given = "".join(f"{oid}\n" for oid in oids).encode()
     out = git.must(
-        "diff-tree", "--stdin", "-r", "-c", "-z", "--root", "--no-renames", "--raw", given=given
+        "diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--raw", given=given
     )
-    found: dict[str, list[str]] = {}
+    return {oid: [os.fsdecode(p) for p in raw.split(b"\0")[1::2]] for oid, raw in _by_commit(out)}
+
+
+def _by_commit(out: bytes) -> Iterator[tuple[str, bytes]]:
+    """Cut what ``diff-tree --stdin --raw -z`` says of several commits into the part of each."""
     fields = iter(out.split(b"\0")[:-1])
-    current: list[str] | None = None
+    oid, rows = "", []
     for field in fields:
-        if not field.startswith(b":"):  # a commit; its entries follow, each with its path
-            current = found.setdefault(field.decode().strip(), [])
-        elif current is None:
-            raise Unavailable("git diff-tree named no commit")
-        else:
-            current.append(os.fsdecode(next(fields)))
-    return found
+        if field.startswith(b":"):
+            if not oid:
+                raise Unavailable("git diff-tree named no commit")
+            rows += [field, next(fields)]
+        else:  # a commit; its entries follow, each with its path
+            if oid:
+                yield oid, b"\0".join(rows)
+            oid, rows = field.decode().strip(), []
+    if oid:
+        yield oid, b"\0".join(rows)

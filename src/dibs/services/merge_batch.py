@@ -9,27 +9,29 @@ from __future__ import annotations
 
 from dibs.core.merges import bisect
 from dibs.core.trailers import check_message, signed
-from dibs.core.values import Record
 from dibs.errors import Unavailable
-from dibs.git.checkouts import checkouts
 from dibs.git.history import commits
 from dibs.git.merging import merged
 from dibs.git.status import changed
 from dibs.git.trees import differences
+from dibs.git.worktrees import present
 from dibs.services.commit_build import write
 from dibs.services.commit_hooks import setup_of
 from dibs.services.filed import own
-from dibs.services.gate import Gate, Moved, Passage
-from dibs.services.guarded import (
-    guarded_calls,
-    refuse_drivers,
-    refuse_filters,
-    refuse_signing,
-)
+from dibs.services.gate import Moved, Passage
+from dibs.services.guarded import refuse_drivers, refuse_filters, refuse_signing
 from dibs.services.merge_conflicts import concerned
-from dibs.services.merge_follow import HEADS, both_changed, held_still, obstacles, survey, tip_of
+from dibs.services.merge_follow import (
+    HEADS,
+    both_changed,
+    held_still,
+    obstacles,
+    survey,
+    tip_of,
+    unlock,
+)
 from dibs.services.merge_scope import Scope, guarded_in, held_by_others
-from dibs.services.merge_values import End, Report, Verdict
+from dibs.services.merge_values import Candidate, End, Report, Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,13 +40,16 @@ if TYPE_CHECKING:
     from dibs.core.agents import Caller
     from dibs.core.claims import Claim
     from dibs.core.merges import Outside
+    from dibs.git.trees import TreeChange
+    from dibs.git.worktrees import Entry
     from dibs.repository import Repository
     from dibs.services.book import Book
     from dibs.services.desk import Desk
+    from dibs.services.gate import Gate
     from dibs.services.merge_follow import Ground
     from dibs.services.merge_queue import Lease
     from dibs.services.merge_tests import Trials
-    from dibs.services.merge_values import Run, Wish
+    from dibs.services.merge_values import Branch, Rules, Run, Wish
 
 #: How often a merge is begun anew when somebody else moves the branch.
 TRIES = 5
@@ -56,25 +61,6 @@ def reach(step: str) -> None:
     """Do nothing; a test's double stops here, as a crash would."""
 
 
-class Branch(Record):
-    """A branch that is to be merged, and the agent that answers for it."""
-
-    name: str
-    agent: str
-
-
-class Candidate(Record):
-    """A branch merged in the chain: the commit that does it, and what that changes."""
-
-    branch: Branch
-    tip: str
-    commit: str
-    paths: tuple[str, ...]
-    #: Who may hold a path without standing in the way.
-    allowed: dict[str, set[str]]
-    notes: tuple[str, ...] = ()
-
-
 class _Held(Exception):
     """Somebody has claimed a path of a candidate since it was looked at."""
 
@@ -84,15 +70,6 @@ class _Held(Exception):
         self.outside = tuple(outside)
 
 
-class Rules(Record):
-    """What the project's settings say of merges."""
-
-    #: Whether changes without a claim are only told.
-    lenient: bool
-    #: Whether files that steer tools are kept from agents.
-    guards: bool
-
-
 class Batch:
     """One call's branches on their way into the integration branch."""
 
@@ -100,6 +77,7 @@ class Batch:
         self,
         desk: Desk,
         repository: Repository,
+        gate: Gate,
         caller: Caller,
         wish: Wish,
         rules: Rules,
@@ -117,33 +95,39 @@ class Batch:
         self._lease = lease
         self._trials = trials
         self._told = told
-        self._git = guarded_calls(repository.root, repository)
+        self._gate = gate
+        self._git = gate.guard.calls(repository.root)
         setup = setup_of(self._git.reading, repository.common, repository.root)
         self._sign = setup.sign if lease is not None else ()
         refuse_signing(self._git, wanted=bool(self._sign))
         self._ends: dict[str, Verdict] = {}
+        self._trees: list[Entry] = []
+        self._differing: dict[tuple[str, str], list[TreeChange]] = {}
         self._tree = ""
         self._notes: list[str] = []
 
     def run(self, branches: Sequence[Branch], into: str) -> Report:
         """Merge what can be merged, and say what became of each branch."""
         left = list(branches)
-        first = ""
+        first = new = ""
         moved = 0
         while left:
-            ground = survey(self._git, self._repository.common, into)
-            first = first or ground.tip
+            self._trees = present(self._git)
+            ground = survey(self._git, self._repository.common, into, self._trees)
+            first, new = first or ground.tip, ground.tip
+            if self._lease is not None:
+                unlock(self._gate.guard, ground)
             chain = self._chain(ground, left)
             reach("chained")
             try:
-                self._settle(ground, chain)
+                new = self._settle(ground, chain) or new
             except Moved:
                 moved += 1
                 self._told(f"{into} moved meanwhile: once more")
                 if moved >= TRIES:
                     self._end(chain, End.MOVED)
             left = [branch for branch in left if branch.name not in self._ends]
-        new = tip_of(self._git, into)
+        new = new or tip_of(self._git, into)
         verdicts = tuple(self._ends[branch.name] for branch in branches)
         return Report(into, first or new, new, verdicts, self._tree, tuple(self._notes))
 
@@ -183,15 +167,16 @@ class Batch:
         name, agent = branch
         tip = tip_of(self._git, name)
         notes = tuple(self._uncommitted(name))
-        done = self._done_already(branch, tip, onto, notes)
-        if done is not None:
-            return done
-        scope = Scope(self._desk, agent, commits(self._git, ground.tip, tip))
+        base = self._base(onto, tip) if tip else ""
+        if not base or base == tip:
+            return _unmerged(branch, tip, base, notes)
+        scope = Scope(self._desk, self._git, agent, commits(self._git, ground.tip, tip))
         outside = [] if self._wish.allow_unclaimed else scope.outside()
         if outside and not self._rules.lenient:
             notes += tuple(self._elsewhere(outside, ground.branch))
             return Verdict(name, End.SCOPE, agent, outside=tuple(outside), notes=notes)
-        base = self._base(ground.tip, tip)
+        if onto != ground.tip:
+            base = self._base(ground.tip, tip)
         refuse_drivers(self._git, both_changed(self._git, base, onto, tip))
         result = merged(self._git, onto, tip)
         if result.clashes:
@@ -200,9 +185,10 @@ class Batch:
                 name, End.CONFLICT, agent, clashes=result.clashes, others=others, notes=notes,
                 theirs=True,
             )  # fmt: skip
-        paths = tuple(change.path for change in differences(self._git, onto, result.tree))
+        changes = differences(self._git, onto, result.tree)
+        paths = tuple(change.path for change in changes)
         if not self._wish.allow_unclaimed:
-            outside += scope.beyond(self._git, base, onto, paths)
+            outside += scope.beyond(base, onto, paths)
         guards = guarded_in(agent, paths) if self._rules.guards else []
         if guards or (outside and not self._rules.lenient):
             return Verdict(name, End.SCOPE, agent, outside=(*outside, *guards), notes=notes)
@@ -212,21 +198,8 @@ class Batch:
         if held:
             return Verdict(name, End.HELD, agent, outside=tuple(held), notes=notes)
         commit = self._commit(result.tree, (onto, tip), name, ground.branch)
+        self._differing[onto, commit] = changes
         return Candidate(branch, tip, commit, paths, allowed, notes)
-
-    def _done_already(
-        self, branch: Branch, tip: str, onto: str, notes: tuple[str, ...]
-    ) -> Verdict | None:
-        """Return what there is to say of a branch that has nothing to merge, or nothing in common."""
-        name, agent = branch
-        if not tip:
-            return Verdict(name, End.MOVED, agent, notes=("the branch is gone",))
-        if not self._base(onto, tip):
-            alien = f"{name} has no commit in common with the integration branch"
-            return Verdict(name, End.CONFLICT, agent, notes=(*notes, alien))
-        if self._git.run("merge-base", "--is-ancestor", "--end-of-options", tip, onto).code:
-            return None
-        return Verdict(name, End.CONTAINED, agent, notes=notes)
 
     def _elsewhere(self, outside: Sequence[Outside], into: str) -> list[str]:
         """Say it where changes that nobody claimed here came from a remote: the branch here is behind."""
@@ -245,11 +218,9 @@ class Batch:
     def _uncommitted(self, branch: str) -> list[str]:
         """Say what lies uncommitted in the branch's working tree: it is not part of the merge."""
         notes = []
-        for tree in checkouts(self._git):
+        for tree in self._trees:
             if tree.ref == HEADS + branch:
-                paths = [
-                    change.path for change in changed(guarded_calls(tree.path, self._repository))
-                ]
+                paths = [change.path for change in changed(self._gate.guard.calls(tree.path))]
                 more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
                 if paths:
                     notes.append(f"not committed, so not merged: {', '.join(paths[:_SHOWN])}{more}")
@@ -263,27 +234,30 @@ class Batch:
 
     # -- trying and landing
 
-    def _settle(self, ground: Ground, chain: Sequence[Candidate]) -> None:
-        """Decide the chain, or a part of it: what is whole lands, what breaks it is set aside."""
+    def _settle(self, ground: Ground, chain: Sequence[Candidate]) -> str:
+        """Decide the chain, or a part of it: what is whole lands, what breaks it is set aside.
+
+        Return the branch's new commit, empty where it did not move.
+        """
         if not chain:
-            return
+            return ""
         early = (
             self._lease is None or self._trials is not None
         )  # else it is looked at once, at the end
         if early and self._in_the_way(ground, chain):
-            return
+            return ""
         if self._lease is None:
             self._end(chain, End.WOULD_MERGE)
-            return
+            return ""
         whole, culprit, run = self._tried(ground, chain)
         reach("tried")
         if whole:
             try:
                 if not self._land(ground, whole, self._lease):
-                    return
+                    return ""
             except _Held as late:
                 self._end([late.candidate], End.HELD, outside=late.outside)
-                return
+                return ""
             self._end(whole, End.MERGED)
             reach("landed")
         if culprit is not None:
@@ -293,13 +267,21 @@ class Batch:
         elif not whole:
             note = f"the tests fail on {ground.branch} itself, without any of these branches"
             self._end(chain, End.TESTS, run=run, notes=(note,))
+        return whole[-1].commit if whole else ""
+
+    def _changes(self, ground: Ground, chain: Sequence[Candidate]) -> list[TreeChange]:
+        """Return what a chain changes."""
+        ends = (ground.tip, chain[-1].commit)
+        if ends not in self._differing:
+            self._differing[ends] = differences(self._git, *ends)
+        return self._differing[ends]
 
     def _in_the_way(self, ground: Ground, chain: Sequence[Candidate]) -> bool:
         """Refuse a chain that the working tree cannot follow; tell whether it was refused."""
-        changes = differences(self._git, ground.tip, chain[-1].commit)
+        changes = self._changes(ground, chain)
         if ground.tree:
             refuse_filters(self._git, (c.path for c in changes), tree=chain[-1].commit)
-        dirt = obstacles(ground, changes)
+        dirt = obstacles(self._gate.guard, ground, changes)
         if dirt:
             notes = (f"{ground.tree} has {ground.branch} checked out", *dirt)
             self._end(chain, End.DIRTY, notes=notes)
@@ -336,17 +318,19 @@ class Batch:
 
         Tell whether the working tree let it; if not, it was said why.
         """
-        gate, new = Gate(self._desk, self._repository), chain[-1].commit
+        gate, new = self._gate, chain[-1].commit
         with gate.turn():
             gate.recover(self._caller)
             lease.renew()
-            with held_still(ground) as bring:
+            with held_still(gate.guard, ground) as bring:
                 if self._in_the_way(ground, chain):  # the tests took their time
                     return False
 
+                changes = self._changes(ground, chain)
+
                 def brought() -> None:
                     stays = "was changed meanwhile and stays as it is"
-                    self._notes += [f"{path} {stays}" for path in bring(new)]
+                    self._notes += [f"{path} {stays}" for path in bring(new, changes)]
 
                 try:
                     passage = self._passage(ground, chain)
@@ -361,7 +345,7 @@ class Batch:
     def _passage(self, ground: Ground, chain: Sequence[Candidate]) -> Passage:
         new = chain[-1].commit
         names = [candidate.branch.name for candidate in chain]
-        paths = tuple(change.path for change in differences(self._git, ground.tip, new))
+        paths = tuple(change.path for change in self._changes(ground, chain))
         summary = f"{self._caller.id} merged {', '.join(names[:_SHOWN])} into {ground.branch}"
         return Passage(
             "merge", ground.ref, ground.tip, new, ground.tree, paths, summary,
@@ -380,3 +364,14 @@ class Batch:
             return [claim for _, claim in filed]
 
         return check
+
+
+def _unmerged(branch: Branch, tip: str, base: str, notes: tuple[str, ...]) -> Verdict:
+    """Return what there is to say of a branch that is gone, alien, or has nothing to merge."""
+    name, agent = branch
+    if not tip:
+        return Verdict(name, End.MOVED, agent, notes=("the branch is gone",))
+    if base:
+        return Verdict(name, End.CONTAINED, agent, notes=notes)
+    alien = f"{name} has no commit in common with the integration branch"
+    return Verdict(name, End.CONFLICT, agent, notes=(*notes, alien))

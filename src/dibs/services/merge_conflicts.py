@@ -10,16 +10,18 @@ import hashlib
 from dibs.core.ledger import Kind
 from dibs.core.names import AGENT_ID_CHARACTERS, printable
 from dibs.core.tasknames import slug
+from dibs.core.tasks import Status
 from dibs.core.trailers import read_signed
 from dibs.errors import BadInput
 from dibs.git.history import last_change
 from dibs.services.merge_values import End
 from dibs.services.presence import arrive
+from dibs.services.taskrows import unfinished
 from dibs.services.taskvalues import Draft
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from dibs.core.agents import Caller
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 #: How many files a task, an entry or a search goes through.
 FILES = 50
 _ASKED = 10
+#: Where a task is that can be taken off the board without taking it from anybody.
+_WAITING = frozenset({Status.NEW, Status.ASSIGNED, Status.BLOCKED, Status.ERROR})
 
 
 def concerned(
@@ -103,10 +107,28 @@ def make_task(tasks: Tasks, caller: Caller, verdict: Verdict, into: str, tip: st
     return id_
 
 
+def settled_tasks(book: Book, branches: Iterable[str], into: str) -> list[str]:
+    """Return the tasks of these branches that nobody works on, and nobody has to: the branches are merged."""
+    titles = {title(branch, into) for branch in branches for title in _TITLES.values()}
+    return [
+        task.id for task in unfinished(book) if task.title in titles and task.status in _WAITING
+    ]
+
+
+def _conflict_title(branch: str, into: str) -> str:
+    return f"Resolve the merge conflict of {branch} with {into}"
+
+
+def _tests_title(branch: str, into: str) -> str:
+    return f"Mend the tests that {branch} breaks in {into}"
+
+
+_TITLES = {"conflict": _conflict_title, "tests": _tests_title}
+
+
 def _fields(verdict: Verdict, into: str, what: str, paths: Sequence[str]) -> dict[str, Any]:
     branch = verdict.branch
     if what == "conflict":
-        title = f"Resolve the merge conflict of {branch} with {into}"
         with_whom = ", ".join(verdict.others) or "somebody unknown"
         notes = [
             f"{verdict.agent or branch} and {with_whom} changed the same places.",
@@ -114,12 +136,11 @@ def _fields(verdict: Verdict, into: str, what: str, paths: Sequence[str]) -> dic
             *(f"{printable(c.path)}: {c.kind}" + _hunks(c) for c in verdict.clashes[:FILES]),
         ]
     else:
-        title = f"Mend the tests that {branch} breaks in {into}"
         log = verdict.run.log if verdict.run else ""
         notes = [f"In the worktree of {branch}: git merge {into}, mend, commit, dibs merge."]
         notes += [f"The run's output: {log}"] if log else []
         notes += list(verdict.run.tail) if verdict.run else []
-    fields: dict[str, Any] = {"title": title, "priority": "high"}
+    fields: dict[str, Any] = {"title": _TITLES[what](branch, into), "priority": "high"}
     if verdict.agent and AGENT_ID_CHARACTERS.issuperset(verdict.agent):
         fields["agent"] = verdict.agent
     artefacts = [path for path in paths[:FILES] if path.isprintable()]

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import contextlib
 
+from dibs.core.names import quote
 from dibs.core.values import Record
 from dibs.errors import NotFound, Unavailable
-from dibs.git.checkouts import checkouts, rebased_in
 from dibs.git.forward import PATIENCE, bring_forward, in_the_way, move_forward
 from dibs.git.index import Busy, clear_up, index_locked
-from dibs.git.state import branch_of, read_state
+from dibs.git.state import branch_of, read_state, rebased_in, state_of
 from dibs.git.status import GITLINK, changed
 from dibs.git.trees import differences
-from dibs.services.guarded import guarded_calls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dibs.git.calls import GitCalls
+    from dibs.git.state import TreeState
     from dibs.git.status import FileChange
     from dibs.git.trees import TreeChange
+    from dibs.git.worktrees import Entry
     from dibs.services.gate_rows import Intent
+    from dibs.services.guarded import Guard
 
 HEADS = "refs/heads/"
 
@@ -31,6 +33,8 @@ class Ground(Record):
 
     branch: str
     tip: str
+    #: The git directory that all working trees share.
+    common: str
     #: Empty where it is checked out nowhere.
     tree: str = ""
 
@@ -40,11 +44,14 @@ class Ground(Record):
         return HEADS + self.branch
 
 
-def survey(git: GitCalls, common: str, branch: str) -> Ground:
-    """Look at the integration branch; refuse one that is not there, or that git is at work on."""
+def survey(git: GitCalls, common: str, branch: str, trees: Sequence[Entry]) -> Ground:
+    """Look at the integration branch; refuse one that is not there, or that git is at work on.
+
+    ``trees`` are the working trees as git has just listed them.
+    """
     ref = HEADS + branch
-    tip = tip_of(git, branch)
-    found = [tree for tree in checkouts(git) if tree.ref == ref and not tree.bare]
+    found = [tree for tree in trees if tree.ref == ref and not tree.bare]
+    tip = found[0].head if found else tip_of(git, branch)
     if not tip and found:
         raise Unavailable(
             f"{branch} has no commit yet: there is nothing to merge into",
@@ -53,7 +60,7 @@ def survey(git: GitCalls, common: str, branch: str) -> Ground:
         )
     if not tip:
         raise NotFound(
-            f"there is no branch {branch}",
+            f"there is no branch {quote(branch)}",
             code="NO_BRANCH",
             field="into",
             hint="name another with --into, or as [merge] into in dibs.toml",
@@ -64,7 +71,11 @@ def survey(git: GitCalls, common: str, branch: str) -> Ground:
         raise Unavailable(
             f"{branch} {why}", code="REPO_STATE", hint="end that first; then merge again"
         )
-    return Ground(branch, tip, found[0].path if found else "")
+    return Ground(branch, tip, common, found[0].path if found else "")
+
+
+def _state(git: GitCalls, ground: Ground) -> TreeState:
+    return state_of(git, ground.common, ground.tip) or read_state(git)
 
 
 def both_changed(git: GitCalls, base: str, one: str, other: str) -> Iterator[str]:
@@ -81,15 +92,15 @@ def tip_of(git: GitCalls, branch: str) -> str:
     return "" if said.code else said.out.decode().strip().splitlines()[-1]
 
 
-def obstacles(ground: Ground, changes: Sequence[TreeChange]) -> list[str]:
+def obstacles(guard: Guard, ground: Ground, changes: Sequence[TreeChange]) -> list[str]:
     """Return why the working tree cannot follow: what is under way, changed, or in the way there.
 
     Nothing is touched by looking, not even the index's moment.
     """
     if not ground.tree:
         return []
-    git = guarded_calls(ground.tree)
-    state = read_state(git)
+    git = guard.calls(ground.tree)
+    state = _state(git, ground)
     under_way = [f"{state.under_way} is under way"] if state.under_way else []
     if state.ref != ground.ref:
         return ["another branch was checked out meanwhile"]
@@ -108,21 +119,29 @@ def _is_work(change: FileChange) -> bool:
     return not change.untracked and not lags
 
 
+def unlock(guard: Guard, ground: Ground) -> None:
+    """Take away the lock on the index that a killed merge left, before anything else is in the way."""
+    if ground.tree:
+        clear_up(_state(guard.calls(ground.tree), ground).git_dir)
+
+
 @contextlib.contextmanager
-def held_still(ground: Ground) -> Iterator[Callable[[str], list[str]]]:
+def held_still(
+    guard: Guard, ground: Ground
+) -> Iterator[Callable[[str, Sequence[TreeChange]], list[str]]]:
     """Keep git in the working tree from committing; give out what brings the tree to a new commit.
 
     Between the branch's move and the index's, a commit of somebody else would take the merge back.
     """
     if not ground.tree:
-        yield lambda _: []
+        yield lambda *_: []
         return
-    git = guarded_calls(ground.tree)
-    git_dir = read_state(git).git_dir
+    git = guard.calls(ground.tree)
+    git_dir = _state(git, ground).git_dir
     clear_up(git_dir)
     try:
         with index_locked(git_dir, PATIENCE) as index:
-            yield lambda new: move_forward(git, git_dir, ground.tip, new, index)
+            yield lambda new, changes: move_forward(git, git_dir, (ground.tip, new), changes, index)
     except Busy as busy:
         raise Unavailable(
             f"{busy}: nothing was merged",

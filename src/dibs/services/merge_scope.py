@@ -11,53 +11,53 @@ from dibs.core.merges import (
     Outside,
     Proof,
     Why,
-    granted_by,
     guarded,
     judge,
+    maker_of,
     spans,
     undone,
 )
 from dibs.core.patterns import matches, parse
 from dibs.core.trailers import read_signed
 from dibs.errors import BadInput
-from dibs.git.history import renamed
+from dibs.git.history import changes_of, is_same, renamed
 from dibs.services.book import decode
 from dibs.services.claims import held_in
 from dibs.services.filed import claims_of
+from dibs.services.gate_rows import COMMIT
 from dibs.services.ledger import Ledger
+from dibs.services.worktree_rows import rows as worktree_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from dibs.core.ledger import Entry
     from dibs.core.patterns import Pattern
     from dibs.git.calls import GitCalls
     from dibs.git.history import Logged
     from dibs.services.book import Book
     from dibs.services.desk import Desk
 
-#: Where the gate writes what it knows of a commit.
-COMMIT = "commit/"
-
 
 class Scope:
     """Judges one branch: its commits one by one, then what its merge would change."""
 
-    def __init__(self, desk: Desk, owner: str, logged: Sequence[Logged]) -> None:
+    def __init__(self, desk: Desk, git: GitCalls, owner: str, logged: Sequence[Logged]) -> None:
         self._desk = desk
+        self._git = git
         self._owner = owner
         self._changes = [_change(commit) for commit in logged]
         self._proof: Proof | None = None
 
     @property
     def agents(self) -> dict[str, set[str]]:
-        """Who changed each path: the agents that the commits name, else the branch's own."""
+        """Who changed each path: the agents that the commits name truly, else the branch's own."""
         found: dict[str, set[str]] = {}
         for change in self._changes:
             for path in change.paths:
-                found.setdefault(path, set()).add(change.agent or self._owner)
+                maker = maker_of(change, path, self._known(), self._owner)
+                found.setdefault(path, set()).add(maker)
         return found
 
     def outside(self) -> list[Outside]:
@@ -65,7 +65,7 @@ class Scope:
         proof = self._known()
         return [o for change in self._changes for o in judge(change, proof, self._owner)]
 
-    def beyond(self, git: GitCalls, base: str, tip: str, paths: Iterable[str]) -> list[Outside]:
+    def beyond(self, base: str, tip: str, paths: Iterable[str]) -> list[Outside]:
         """Return what a merge would change although no commit of the branch did.
 
         A merge inside of the branch that dropped what others had changed is found by this. A path that was
@@ -73,7 +73,7 @@ class Scope:
         """
         changed = {path for change in self._changes for path in change.paths}
         extra = [path for path in paths if path not in changed]
-        before = renamed(git, base, tip) if extra and base else {}
+        before = renamed(self._git, base, tip) if extra and base else {}
         extra = [path for path in extra if before.get(path, path) not in changed]
         now = [span for span in self._known().spans if span.until == float("inf")] if extra else []
         lost = [path for path in extra if not any(span.covers(path) for span in now)]
@@ -81,7 +81,7 @@ class Scope:
 
     def _known(self) -> Proof:
         if self._proof is None:
-            self._proof = _proof(self._desk, self._owner, self._changes)
+            self._proof = _proof(self._desk, self._git, self._owner, self._changes)
         return self._proof
 
 
@@ -91,9 +91,13 @@ def guarded_in(owner: str, paths: Iterable[str]) -> list[Outside]:
 
 
 def held_by_others(book: Book, paths: Iterable[str], allowed: dict[str, set[str]]) -> list[Outside]:
-    """Return which of ``paths`` somebody holds who did not change it: the merge would change it for them."""
+    """Return which of ``paths`` somebody holds who did not change it: the merge would change it for them.
+
+    Whoever has a worktree of its own sees nothing of it before it merges itself, and is not in the way.
+    """
     found = []
-    held = [(h, book.pattern(h.claim.pattern)) for h in held_in(book)]
+    apart = {row.agent for row in worktree_rows(book)}
+    held = [(h, book.pattern(h.claim.pattern)) for h in held_in(book) if h.claim.agent not in apart]
     on_paths = [(h, pattern) for h, pattern in held if not pattern.scheme]
     for path in paths if on_paths else ():
         for h, pattern in on_paths:
@@ -114,24 +118,18 @@ def _change(commit: Logged) -> Change:
     return Change(commit.oid, subject, float(commit.at), commit.paths, agent, tokens)
 
 
-def _proof(desk: Desk, owner: str, changes: Sequence[Change]) -> Proof:
+def _proof(desk: Desk, git: GitCalls, owner: str, changes: Sequence[Change]) -> Proof:
     """Look up what the judgement needs, and no more: most branches are known commit by commit."""
     recorded = desk.look(lambda book: _recorded(desk, book, changes))
-    proof = Proof(recorded, {}, ())
+    proof = Proof(recorded, {}, desk.look(lambda book: _held_now(desk, book, owner)))
     doubtful = [change for change in changes if judge(change, proof, owner)]
-    if not doubtful:
-        return proof
-    tokens = {token for change in doubtful for token in change.tokens}
-    granted = desk.look(lambda book: _granted(desk, book, tokens))
-    agents = {owner, *(change.agent for change in doubtful if change.agent)}
-    missing = tokens - granted.keys()
-    history = list(Ledger(desk).history())
-    for entry in history if missing else ():
-        if entry.seq in missing:
-            _note(desk, granted, entry)
-    held = [span for span in spans(history, agents, _reader(desk)) if span.agent == owner]
-    held += desk.look(lambda book: _held_now(desk, book, owner))
-    return Proof(recorded, granted, held)
+    if doubtful:
+        proof = proof._replace(repeated=_repeated(desk, git, doubtful))
+        doubtful = [change for change in doubtful if judge(change, proof, owner)]
+    if doubtful:
+        held = spans(Ledger(desk).history(), {owner}, _reader(desk))
+        proof = proof._replace(spans=[*proof.spans, *held])
+    return proof
 
 
 def _reader(desk: Desk) -> Any:
@@ -164,28 +162,33 @@ def _recorded(desk: Desk, book: Book, changes: Sequence[Change]) -> dict[str, Gr
     return found
 
 
-def _granted(desk: Desk, book: Book, tokens: set[int]) -> dict[int, list[Grant]]:
-    """Return what tokens were given for: by the ledger, and by what the gate recorded of other commits.
-
-    The ledger names some patterns of a large claim only; a commit that was rewritten is found by the record
-    of the one that it replaces.
-    """
-    found: dict[int, list[Grant]] = {}
-    for token in tokens:
-        entry = next(iter(book.txn.events(token - 1)), None)
-        if entry is not None and entry.seq == token:
-            _note(desk, found, entry)
-    for _, value in book.txn.scan(Range(COMMIT)) if tokens else ():
-        row = decode(value)
-        for token in tokens.intersection(row.get("tokens", ())):
-            found.setdefault(token, []).append(_grant_of(desk, row))
+def _repeated(desk: Desk, git: GitCalls, changes: Sequence[Change]) -> dict[str, frozenset[str]]:
+    """Return at which paths commits repeat a change that the gate let in for the agent they name."""
+    signed = [change for change in changes if change.agent and change.tokens]
+    originals = desk.look(lambda book: _originals(desk, book, signed))
+    oids = {oid for some in originals.values() for oid in some}
+    made = changes_of(git, [*originals, *oids]) if originals else {}
+    found = {}
+    for oid, some in originals.items():
+        same: set[str] = set()
+        for path, change in made.get(oid, {}).items():
+            let_in = [made.get(o, {}).get(path) for o, grant in some.items() if grant.covers(path)]
+            if any(other is not None and is_same(git, change, other) for other in let_in):
+                same.add(path)
+        found[oid] = frozenset(same)
     return found
 
 
-def _note(desk: Desk, found: dict[int, list[Grant]], entry: Entry) -> None:
-    given = granted_by(entry)
-    if given is not None:
-        found.setdefault(entry.seq, []).append(Grant(given[0], _patterns(desk, given[1])))
+def _originals(desk: Desk, book: Book, changes: Sequence[Change]) -> dict[str, dict[str, Grant]]:
+    """Return by commit which others the gate recorded for the same agent and one of the same tokens."""
+    found: dict[str, dict[str, Grant]] = {}
+    for key, value in book.txn.scan(Range(COMMIT)) if changes else ():
+        row = decode(value)
+        for change in changes:
+            if row.get("agent") == change.agent and set(change.tokens) & set(row.get("tokens", ())):
+                oid = key.removeprefix(COMMIT)
+                found.setdefault(change.oid, {})[oid] = _grant_of(desk, row)
+    return found
 
 
 def _held_now(desk: Desk, book: Book, owner: str) -> list[Grant]:

@@ -10,7 +10,6 @@ import contextlib
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import time
 
@@ -20,10 +19,11 @@ from dibs.core.tasknames import slug
 from dibs.errors import BadInput, Fenced
 from dibs.services.guarded import guarded_calls, refuse_filters
 from dibs.services.merge_values import Run
+from dibs.services.processes import end_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dibs.git.calls import GitCalls
     from dibs.services.guarded import GuardedCalls
@@ -58,8 +58,11 @@ class Trials:
         timeout: float,
         lease: Lease,
         told: Callable[[str], None],
+        supply: Callable[[str], Sequence[str]],
     ) -> None:
+        """``supply`` brings to a new tree what git does not, and returns what it left out."""
         self._git = git
+        self._supply = supply
         self._state = state
         self._command = command
         self._timeout = timeout
@@ -72,6 +75,8 @@ class Trials:
         if commit not in self._known:
             self._told(f"testing {about}: {printable(shlex.join(self._command))}")
             with _tree(self._git, self._state, commit) as (tree, lock):
+                for note in self._supply(tree):
+                    self._told(note)
                 self._known[commit] = self._tried(tree, lock, commit, about)
         return self._known[commit]
 
@@ -107,27 +112,11 @@ class Trials:
                     return f"did not end within {show_span(self._timeout)}"
                 time.sleep(_POLL)
         finally:
-            _end(process)
+            end_group(process, GRACE)
         code = process.returncode
         if not code:
             return ""
         return f"exit status {code}" if code > 0 else f"ended by signal {-code}"
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a run with all that it started, also what it left in the background."""
-    until = time.monotonic() + GRACE
-    number = signal.SIGTERM
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: only a zombie is left
-        while True:
-            os.killpg(process.pid, number)
-            process.poll()
-            if number == signal.SIGKILL:
-                break
-            time.sleep(_POLL)
-            if time.monotonic() >= until:
-                number = signal.SIGKILL
-    process.wait()
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -43,6 +43,34 @@ class Wish(Record):
     dry_run: bool = False
 
 
+class Branch(Record):
+    """A branch that is to be merged, and the agent that answers for it."""
+
+    name: str
+    agent: str
+
+
+class Candidate(Record):
+    """A branch merged in the chain: the commit that does it, and what that changes."""
+
+    branch: Branch
+    tip: str
+    commit: str
+    paths: tuple[str, ...]
+    #: Who may hold a path without standing in the way.
+    allowed: dict[str, set[str]]
+    notes: tuple[str, ...] = ()
+
+
+class Rules(Record):
+    """What the project's settings say of merges."""
+
+    #: Whether changes without a claim are only told.
+    lenient: bool
+    #: Whether files that steer tools are kept from agents.
+    guards: bool
+
+
 class Run(Record):
     """One run of the test command."""
 

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from dibs.core.names import check_branch
+import contextlib
+
+from dibs.core.names import check_branch, quote
 from dibs.core.trailers import check_message
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.git.state import read_state
+from dibs.git.worktrees import present
 from dibs.services.book import decode
 from dibs.services.gate import Gate, nothing
 from dibs.services.guarded import guarded_calls
-from dibs.services.merge_batch import Batch, Branch, Rules
-from dibs.services.merge_conflicts import make_task, report
+from dibs.services.merge_batch import Batch
+from dibs.services.merge_conflicts import make_task, report, settled_tasks
 from dibs.services.merge_follow import HEADS, survey, tip_of
 from dibs.services.merge_queue import at_head
 from dibs.services.merge_tests import Trials, clear_up, command_of
-from dibs.services.merge_values import FINE
+from dibs.services.merge_values import FINE, Branch, Rules
+from dibs.services.worktree_files import Supply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dibs.config import Config
     from dibs.core.agents import Caller
     from dibs.git.calls import GitCalls
+    from dibs.git.worktrees import Entry
     from dibs.repository import Repository
     from dibs.services.book import Book
     from dibs.services.desk import Desk
-    from dibs.services.guarded import GuardedCalls
     from dibs.services.merge_values import Report, Wish
     from dibs.services.mirror import Board
 
@@ -46,9 +50,6 @@ class Merges:
         self._config = config
         self._main = main
 
-    def _git(self) -> GuardedCalls:
-        return guarded_calls(self._repository.root, self._repository)
-
     def merge(self, caller: Caller, wish: Wish, told: Callable[[str], None] = nothing) -> Report:
         """Merge branches into the integration branch; refusals are in the report, branch by branch.
 
@@ -59,9 +60,11 @@ class Merges:
         self._check_rights(caller, wish)
         if wish.message:
             check_message(wish.message)
-        git = self._git()
-        into = self._into(git, wish)
-        survey(git, self._repository.common, into)
+        gate = Gate(self._desk, self._repository)
+        git = gate.guard.calls(self._repository.root)
+        trees = present(git)
+        into = self._into(git, wish, trees)
+        survey(git, self._repository.common, into, trees)
         branches = self._branches(git, caller, wish, into)
         rules = Rules(
             self._config.merge_scope == "warn",
@@ -69,19 +72,29 @@ class Merges:
         )
         desk, repository = self._desk, self._repository
         if wish.dry_run:
-            batch = Batch(desk, repository, caller, wish, rules, lease=None, trials=None, told=told)
+            batch = Batch(
+                desk, repository, gate, caller, wish, rules, lease=None, trials=None, told=told
+            )
             return batch.run(branches, into)
         command = command_of(self._config.merge_test if wish.test is None else wish.test)
         state = repository.state
         with at_head(desk, caller, into, state=state, wait=wish.wait, told=told) as lease:
             clear_up(git, state)
-            recovered = Gate(desk, repository).recover(caller)
+            recovered = gate.recover(caller)
             trials = None
             if command:
                 timeout = self._config.merge_test_timeout
-                trials = Trials(git, state, command, timeout=timeout, lease=lease, told=told)
+                trials = Trials(
+                    git,
+                    state,
+                    command,
+                    timeout=timeout,
+                    lease=lease,
+                    told=told,
+                    supply=self._supply,
+                )
             batch = Batch(
-                desk, repository, caller, wish, rules, lease=lease, trials=trials, told=told
+                desk, repository, gate, caller, wish, rules, lease=lease, trials=trials, told=told
             )
             done = batch.run(branches, into)
         done = done._replace(notes=(*recovered, *done.notes))
@@ -103,18 +116,30 @@ class Merges:
             hint="merge without it, or ask a human to merge",
         )
 
-    def _into(self, git: GitCalls, wish: Wish) -> str:
+    def _supply(self, tree: str) -> list[str]:
+        """Give a test tree the ignored files that worktrees get, such as installed packages."""
+        supply = Supply(guarded_calls(self._main, self._repository), tree)
+        supply.copy(self._config.worktree_copy)
+        supply.link(self._config.worktree_link)
+        return supply.notes
+
+    def _into(self, git: GitCalls, wish: Wish, trees: Sequence[Entry]) -> str:
         named = wish.into or self._config.merge_into
         if named:
             return _checked(git, named)
-        state = read_state(guarded_calls(self._main, self._repository))
-        if state.detached:
+        first = trees[0]
+        if first.bare or first.path != self._main:
+            state = read_state(guarded_calls(self._main, self._repository))
+            branch = "" if state.detached else state.branch
+        else:
+            branch = first.branch
+        if not branch:
             raise Unavailable(
                 "the main working tree has no branch checked out",
                 code="REPO_STATE",
                 hint="name the integration branch: --into BRANCH, or [merge] into in dibs.toml",
             )
-        return state.branch
+        return branch
 
     def _branches(self, git: GitCalls, caller: Caller, wish: Wish, into: str) -> list[Branch]:
         owners = self._desk.look(_owners)
@@ -130,7 +155,7 @@ class Merges:
                 )
             if not tip_of(git, name):
                 raise NotFound(
-                    f"there is no branch {name}",
+                    f"there is no branch {quote(name)}",
                     code="NO_BRANCH",
                     field="branch",
                     hint="`git branch --list` names those that are there",
@@ -163,7 +188,20 @@ class Merges:
                     id_ = make_task(self._board.tasks, caller, verdict, done.into, tip)
                 verdicts[place] = verdict._replace(task=id_)
             report(self._desk, caller, verdicts[place], done.into, (done.new, tip))
+        self._close_tasks(caller, done)
         return done._replace(verdicts=tuple(verdicts))
+
+    def _close_tasks(self, caller: Caller, done: Report) -> None:
+        """Take the tasks of earlier refusals off the board once their branch is merged."""
+        names = [verdict.branch for verdict in done.verdicts if verdict.end in FINE]
+        left = self._desk.look(lambda book: settled_tasks(book, names, done.into)) if names else []
+        if left:
+            with self._board.settled(caller):
+                for id_ in left:
+                    with contextlib.suppress(NotFound, BadInput):  # somebody else was faster
+                        self._board.tasks.cancel(
+                            caller, id_, reason=f"the branch is merged into {done.into}"
+                        )
 
 
 def _checked(git: GitCalls, name: str) -> str:
