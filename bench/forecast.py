@@ -62,7 +62,8 @@ def forecasts() -> Section:
     note = (
         f"{TREES} working trees of {FILES:,} files; each has committed and uncommitted changes, one of them"
         " in a file that its neighbour changes too. Without a watch every file of every tree has to be"
-        " looked at, which is most of the time: see the row of `git status`."
+        " looked at, which is most of the time: where the row of `git status` is beyond 20x, so are these"
+        " two goals. A watch looks only at what it is told of."
     )
     return Section("Forecast", note, rows)
 

@@ -85,7 +85,7 @@ def test_programs_get_everything(dibs, trees):
         ("alice", 1, False),
         ("bob", 1, False),
     ]
-    assert (found["compared"], found["met"], found["unrelated"], found["left_out"]) == (
+    assert (found["compared"], found["met"], found["cannot_merge"], found["left_out"]) == (
         3,
         1,
         [],
@@ -106,8 +106,8 @@ def test_without_warning_nothing_is_written(dibs, trees):
 def test_a_base_that_is_an_option_of_git_is_only_a_name(dibs, trees):
     answer = dibs("forecast", "--base=--upload-pack=touch x")
 
-    assert answer.status == 6
-    assert "there is no branch --upload-pack=touch x" in answer.err
+    assert answer.status == 65
+    assert "--upload-pack=touch x' cannot be the name of a branch" in answer.err
     assert not Path("x").exists()
 
 
@@ -126,7 +126,7 @@ def test_a_matrix_of_twenty_fits_a_page(monkeypatch):
     names = [f"a-rather-long-name-of-agent-{number}" for number in range(20)]
     clashes = (Clash("x", "content", "", ()),) * 100
 
-    lines = matrix([Pair(one, other, clashes) for one, other in combinations(names, 2)])
+    lines = matrix([Pair(one, other, clashes) for one, other in combinations(names, 2)], ())
 
     assert len(lines) == 21
     assert max(map(len, lines)) <= 80
@@ -136,7 +136,23 @@ def test_more_than_a_page_holds_are_counted(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     pairs = [Pair("a", f"b{number}", (Clash("x", "content", "", ()),)) for number in range(40)]
 
-    assert matrix(pairs) == ["40 pairs of 41 would conflict"]
+    assert matrix(pairs, ()) == ["40 pairs of 41 would conflict"]
+
+
+def test_a_matrix_says_nothing_of_pairs_that_were_not_compared():
+    clashes = (Clash("x", "content", "", ()),)
+    pairs = [Pair("a", "b", clashes), Pair("a", "c", clashes)]
+
+    assert matrix(pairs, [("a", "b"), ("a", "c")]) == [
+        "     1  2  3",
+        "1 a  -  1  1",
+        "2 b  1  -",
+        "3 c  1     -",
+    ]
+    assert matrix(pairs, [("a", "b"), ("a", "c"), ("b", "c")])[2:] == [
+        "2 b  1  -  .",
+        "3 c  1  .  -",
+    ]
 
 
 def test_changed_files_are_sorted_by_the_innermost_working_tree(tmp_path):
@@ -148,8 +164,54 @@ def test_changed_files_are_sorted_by_the_innermost_working_tree(tmp_path):
         {outer: {"a.py"}, inner: {"b.py"}},
         False,
     )
-    assert watched.sorted([f"{outer}/.git/refs/heads/main"]) == ({}, True)
     assert watched.sorted([f"{inner}/.git"]) == ({}, False)
+
+
+@pytest.mark.parametrize(
+    ("path", "counts"),
+    [
+        ("refs/heads/main", True),
+        ("refs/heads/agent/bob", True),
+        ("HEAD", True),
+        ("packed-refs", True),
+        ("worktrees/bob", True),
+        ("worktrees/bob/HEAD", True),
+        ("info/attributes", True),
+        ("refs/heads/main.lock", False),
+        ("HEAD.lock", False),
+        ("refs/dibs/gate", False),
+        ("objects/ab/cd", False),
+        ("logs/HEAD", False),
+        ("worktrees/bob/index.lock", False),
+        ("dibs/forecast-objects-x", False),
+        ("dibs/forecast-objects-x/ab/cd", False),
+    ],
+)
+def test_of_a_git_directory_only_what_moves_branches_is_news(tmp_path, path, counts):
+    watched = Watched(str(tmp_path / ".git"))
+    watched._roots = (str(tmp_path),)
+
+    assert watched.sorted([f"{tmp_path}/.git/{path}"]) == ({}, counts)
+
+
+def test_an_index_that_was_written_is_news_of_its_whole_tree(repo, trees):
+    watched = Watched(str(repo / ".git"))
+    watched._roots = (str(repo), str(trees["bob"]))
+
+    told = [f"{repo}/.git/worktrees/bob/index", f"{trees['bob']}/a.txt"]
+    assert watched.sorted(told) == ({str(trees["bob"]): set()}, False)
+    assert watched.sorted([f"{repo}/.git/index"]) == ({str(repo): set()}, False)
+
+
+def test_a_watch_is_not_woken_by_what_it_writes_itself(repo, trees):
+    watched = Watched(str(repo / ".git"))
+    watched._roots = (str(repo),)
+    watched._told = {f"{repo}/.git/dibs/forecast-objects-x/ab/cd"}
+    watched._news.set()
+
+    assert watched.wait(0.05) == ({}, False)
+    assert watched._told == set()
+    assert not watched._news.is_set()
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
@@ -169,6 +231,22 @@ def test_a_watch_tells_of_changes_and_ends_in_order(start, trees, ending):
     assert watch.wait(LONGEST) == 0
     assert watch.stderr.read() == ""
     assert not list(Path(".git/dibs").glob("forecast-objects-*"))
+
+
+def test_a_watch_goes_on_when_the_integration_branch_is_away_for_a_while(start, trees):
+    watch = start("forecast", "--watch", "--json", "--no-warn")
+    assert json.loads(watch.stdout.readline())["event"] == "forecast"
+
+    git("checkout", "-q", "--detach")
+    assert "the main working tree has no branch" in watch.stderr.readline()
+    edit(trees["alice"])
+    edit(trees["bob"])
+    git("checkout", "-q", "main")
+
+    assert json.loads(watch.stdout.readline())["event"] == "conflict"
+    watch.send_signal(signal.SIGTERM)
+    assert watch.wait(LONGEST) == 0
+    assert watch.stderr.read() == ""
 
 
 def test_a_watch_without_watchfiles_looks_now_and_then(start, trees, monkeypatch):

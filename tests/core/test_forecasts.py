@@ -9,7 +9,9 @@ from dibs.core.hunks import conflicting
 
 
 def side(*changes):
-    return touched((path, how) for how, path in changes)
+    """Return what one side touched; a path that ends in a slash is a folder of which nothing is left."""
+    vanished = [path[:-1] for _, path in changes if path.endswith("/")]
+    return touched([(path, how) for how, path in changes if not path.endswith("/")], vanished)
 
 
 @pytest.mark.parametrize(
@@ -18,10 +20,9 @@ def side(*changes):
         ([("M", "a.py")], [("M", "a.py")]),
         ([("M", "a.py")], [("D", "a.py")]),
         ([("A", "lib")], [("M", "lib/x.py")]),
-        ([("D", "old/x.py"), ("A", "new/x.py")], [("A", "old/y.py")]),
-        ([("D", "a/b/x.py"), ("A", "c/b/x.py")], [("A", "a/y.py")]),
-        ([("A", "old/y.py")], [("D", "old/x.py"), ("A", "new/x.py")]),
-        ([("?", "lib/x.py")], [("A", "lib/y.py")]),
+        ([("D", "old/"), ("D", "old/x.py"), ("A", "new/x.py")], [("A", "old/y.py")]),
+        ([("D", "a/"), ("D", "a/b/x.py"), ("A", "c/b/x.py")], [("A", "a/y.py")]),
+        ([("A", "old/y.py")], [("D", "old/"), ("D", "old/x.py"), ("A", "new/x.py")]),
     ],
 )
 def test_sides_can_meet_at_a_path_a_folder_or_a_renamed_folder(one, other):
@@ -33,6 +34,7 @@ def test_sides_can_meet_at_a_path_a_folder_or_a_renamed_folder(one, other):
     [
         ([("M", "a.py")], [("M", "b.py")]),
         ([("M", "lib/x.py")], [("A", "lib/y.py")]),
+        ([("D", "old/x.py"), ("A", "new/x.py")], [("A", "old/y.py")]),
         ([("M", "lib")], [("M", "library/x.py")]),
         ([("D", "x.py")], [("A", "y.py")]),
         ([], [("M", "a.py")]),

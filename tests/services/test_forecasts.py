@@ -1,79 +1,16 @@
 """Forecasts over real working trees: what takes part, what is left out, who is told."""
 
 import os
-import subprocess
+import zlib
 from random import Random
+from threading import Barrier
+from types import SimpleNamespace
 
 import pytest
+from tests.services.forecast_clone import LINES, Clone, git
 
-from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.ledger import Kind
-from dibs.engines.memory import MemoryEngine
 from dibs.errors import NotFound
 from dibs.git import scratch
-from dibs.repository import find
-from dibs.services.desk import Desk
-from dibs.services.forecasts import Forecasts
-from dibs.services.ledger import Ledger, Query
-
-LINES = "".join(f"line {number}\n" for number in range(1, 31))
-
-
-def git(folder, *words):
-    who = {f"GIT_{w}_{n}": "crew" for w in ("AUTHOR", "COMMITTER") for n in ("NAME", "EMAIL")}
-    allowed = ["-c", "protocol.file.allow=always"]
-    done = subprocess.run(
-        ["git", *allowed, *words], cwd=folder, env={**os.environ, **who}, capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
-    return done.stdout.strip()
-
-
-class Clone:
-    """A repository with working trees of agents, and forecasts of it."""
-
-    def __init__(self, root):
-        self.root = root
-        root.mkdir()
-        git(root, "init", "-q", "-b", "main")
-        for name in ("a.txt", "b.txt", "lib/c.txt"):
-            (root / name).parent.mkdir(exist_ok=True)
-            (root / name).write_text(LINES)
-        self.commit(root)
-        self.desk = Desk(MemoryEngine(), Config())
-
-    def tree(self, agent):
-        path = self.root.parent / agent
-        if not path.exists():
-            git(self.root, "worktree", "add", "-q", "-b", f"agent/{agent}", str(path))
-        return path
-
-    def edit(self, agent, name="a.txt", line=5, text="edited"):
-        path = self.tree(agent) / name
-        path.write_text(path.read_text().replace(f"line {line}\n", f"{text} by {agent}\n"))
-        return path
-
-    def commit(self, folder):
-        git(folder, "add", "-A")
-        git(folder, "commit", "-qm", "work")
-
-    @property
-    def forecasts(self):
-        return Forecasts(self.desk, find(str(self.root), {}))
-
-    def look(self, *names, base=""):
-        return self.forecasts.once(names, base)
-
-    def kinds(self):
-        return {pair.names: [(c.path, c.kind) for c in pair.clashes] for pair in self.look().pairs}
-
-    def warn(self):
-        return self.forecasts.warn(Caller("carol"), self.look())
-
-    def told(self):
-        query = Query(kinds=frozenset([Kind.CONFLICT_FORECAST]))
-        return [entry.details for entry in Ledger(self.desk).newest(query, 50)]
 
 
 @pytest.fixture
@@ -179,9 +116,70 @@ def test_unrelated_histories_are_told_as_such(clone):
     git(bob, "checkout", "-q", "--orphan", "other")
     git(bob, "commit", "-qm", "root")
 
-    unrelated = [pair.names for pair in clone.look().pairs if not pair.related]
+    unrelated = [pair.names for pair in clone.look().pairs if pair.why == "no common history"]
 
     assert unrelated == [("main", "other"), ("alice", "other")]
+
+
+def test_what_was_staged_and_taken_back_is_not_dirty(clone):
+    path = clone.edit("alice")
+    git(clone.tree("alice"), "add", "-A")
+    path.write_text(LINES)
+    (clone.root / "b.txt").write_text("")
+    git(clone.root, "add", "-A")
+    (clone.root / "b.txt").write_text(LINES)
+
+    parties = {party.name: party for party in clone.look().parties}
+
+    assert parties.keys() == {"main", "alice"}
+    assert (parties["alice"].dirty, parties["alice"].commit) == (0, parties["alice"].head)
+
+
+def test_two_trees_with_the_same_new_file_are_read_at_the_same_time(clone, monkeypatch):
+    both = Barrier(2, timeout=30)
+    for agent in ("alice", "bob"):
+        (clone.tree(agent) / "new.txt").write_text("the same\n")
+    compress = scratch.zlib.compress
+
+    def compressed_together(data, level):
+        if b"the same" in data:
+            both.wait()
+        return compress(data, level)
+
+    monkeypatch.setattr(scratch, "zlib", SimpleNamespace(compress=compressed_together, error=zlib.error,
+                                                         decompress=zlib.decompress))  # fmt: skip
+    found = clone.look()
+
+    assert (found.left, found.pairs) == ((), ())
+
+
+def test_an_edit_of_a_file_that_took_the_place_of_a_folder_leaves_the_folder_gone(clone):
+    tree = clone.tree("alice")
+    (tree / "lib" / "c.txt").unlink()
+    (tree / "lib").rmdir()
+    (tree / "lib").write_text("a file\n")
+    with clone.forecasts.outlook() as outlook:
+        outlook.look()
+        (tree / "lib").write_text("another\n")
+
+        again = outlook.look_again({str(tree): {"lib"}}, refs=False)
+
+    assert again.parties == clone.look().parties
+    assert [party.dirty for party in again.parties] == [0, 2]
+
+
+def test_a_pair_that_git_cannot_merge_does_not_hide_the_others(clone):
+    for agent in ("alice", "bob", "carol"):
+        clone.edit(agent)
+    clone.commit(clone.tree("carol"))
+    blob = git(clone.root, "rev-parse", "agent/carol:a.txt")
+    os.remove(clone.root / ".git" / "objects" / blob[:2] / blob[2:])
+
+    found = {pair.names: pair for pair in clone.look().pairs}
+
+    assert [clash.path for clash in found["alice", "bob"].clashes] == ["a.txt"]
+    failed = {names for names, pair in found.items() if "git merge-tree failed" in pair.why}
+    assert failed == {("alice", "carol"), ("bob", "carol")}
 
 
 def test_what_cannot_be_read_is_left_out_and_named(clone, monkeypatch):
@@ -242,6 +240,23 @@ def test_attributes_of_the_repository_decide_as_in_a_merge(clone):
     assert list(clone.kinds()) == [("alice", "bob")]
 
 
+def test_attributes_that_change_in_a_folder_decide_anew(clone):
+    attributes = clone.root / "lib" / ".gitattributes"
+    attributes.write_text("c.txt merge=union\n")
+    clone.commit(clone.root)
+    clone.edit("alice", "lib/c.txt")
+    clone.edit("bob", "lib/c.txt")
+
+    with clone.forecasts.outlook() as outlook:
+        assert outlook.look().pairs == ()
+        attributes.write_text("# nothing\n")
+        told = {str(clone.root): {"lib/.gitattributes"}}
+        again = outlook.look_again(told, refs=False)
+    assert [pair.names for pair in again.pairs] == [("alice", "bob")]
+    attributes.write_text("c.txt merge=union\n")
+    assert clone.look().pairs == ()
+
+
 @pytest.mark.parametrize("way", ["attributes", "attributes below", "setting", ""])
 def test_files_are_read_as_git_would_take_them_in(clone, way):
     if way.startswith("attributes"):
@@ -278,11 +293,14 @@ def test_what_has_not_changed_is_not_merged_again(clone):
     assert (again.met, again.merged) == (3, 2)
 
 
-def test_a_damaged_memory_of_merges_costs_only_time(clone):
+@pytest.mark.parametrize("damage", [("merges", '"'), ("[[5, 1, 5, 1]]", '[["5", "x", 5, 1]]')])
+def test_a_damaged_memory_of_merges_costs_only_time(clone, damage):
     clone.edit("alice")
     clone.edit("bob")
     first = clone.look()
-    (clone.root / ".git" / "dibs" / "forecast.json").write_text('{"form": 1, "salt"')
+    memory = clone.root / ".git" / "dibs" / "forecast.json"
+    assert damage[0] in memory.read_text()
+    memory.write_text(memory.read_text().replace(*damage))
 
     assert clone.look().pairs == first.pairs
 
@@ -324,48 +342,6 @@ def something(random, clone, agent, turn):
         path.parent.mkdir(exist_ok=True)
         path.write_text(LINES.replace(f"line {turn}\n", f"{agent}\n"))
     return {name}
-
-
-def test_both_are_warned_once_for_each_set_of_files(clone):
-    clone.edit("alice")
-    clone.edit("bob")
-
-    assert [pair.names for pair in clone.warn()] == [("alice", "bob")]
-    assert clone.warn() == []
-    clone.edit("alice", "b.txt")
-    clone.edit("bob", "b.txt")
-    clone.warn()
-
-    assert [(e["agents"], e["files"], e["base"]) for e in clone.told()] == [
-        (["alice", "bob"], ["a.txt"], "main"),
-        (["alice", "bob"], ["a.txt", "b.txt"], "main"),
-    ]
-
-
-def test_a_conflict_that_went_away_and_came_back_is_told_again(clone):
-    clone.edit("alice")
-    bob = clone.edit("bob")
-    clone.warn()
-    mine = bob.read_text()
-    bob.write_text(LINES)
-    clone.warn()
-    bob.write_text(mine)
-    clone.warn()
-
-    assert len(clone.told()) == 2
-
-
-def test_a_side_that_cannot_be_read_just_now_is_not_taken_for_clear(clone):
-    clone.edit("alice")
-    clone.edit("bob")
-    clone.warn()
-    bob, away = clone.tree("bob"), clone.root.parent / "away"
-    bob.rename(away)
-    clone.warn()
-    away.rename(bob)
-    clone.warn()
-
-    assert len(clone.told()) == 1
 
 
 def test_objects_of_a_killed_forecast_go_after_a_day(clone):

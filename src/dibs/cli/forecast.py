@@ -13,6 +13,8 @@ exit status: 0 nothing would conflict, 3 something would; with --watch 0 when it
 
 from __future__ import annotations
 
+from dibs.cli.parsing import branch
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -25,7 +27,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("who", nargs="*", metavar="AGENT", help="only conflicts with these")
     parser.add_argument("-w", "--watch", action="store_true", help="go on until Ctrl-C")
     parser.add_argument(
-        "--base", default="", metavar="BRANCH", help="the integration branch ([merge] into)"
+        "--base", type=branch, metavar="BRANCH", help="the integration branch ([merge] into)"
     )
     parser.add_argument("--no-warn", action="store_true", help="tell nobody else")
 
@@ -43,7 +45,7 @@ def run(args: Namespace) -> int:
         from dibs.services.forecast_shapes import shape
 
         forecasts = session.project.forecasts
-        found = forecasts.once(args.who, args.base)
+        found = forecasts.once(args.who, args.base or "")
         if not args.no_warn:
             forecasts.warn(session.caller, found)
         session.show(lambda: shape(found), lambda: show(found))

@@ -9,7 +9,7 @@ from dibs.cli.text import bold, dim, green, printable, red, yellow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dibs.core.forecasts import Clash, Forecast, Pair
 
@@ -27,8 +27,8 @@ def show(forecast: Forecast) -> None:
         what = f" {printable(item.path)}" if item.path else ""
         print(yellow(f"left out: {printable(item.party)}{what}: {printable(item.why)}"))
     for pair in forecast.pairs:
-        if not pair.related:
-            print(yellow(f"left out: {_names(pair)} have no common history"))
+        if pair.why:
+            print(yellow(f"left out: {_names(pair)} cannot be merged: {printable(pair.why)}"))
     pairs = [pair for pair in forecast.pairs if pair.clashes]
     others = len(forecast.parties) - 1
     trees = f"{others} with work" if others != 1 else "1 with work"
@@ -36,15 +36,15 @@ def show(forecast: Forecast) -> None:
         base = printable(forecast.base)
         print(f"{green('clear')}: nothing would conflict ({trees}, and {base})")
         return
-    print(*matrix(pairs), "", sep="\n")
+    print(*matrix(pairs, forecast.compared), "", sep="\n")
     for pair in pairs:
         tell(pair)
 
 
-def matrix(pairs: Sequence[Pair]) -> list[str]:
+def matrix(pairs: Sequence[Pair], compared: Iterable[tuple[str, str]]) -> list[str]:
     """Return who meets whom in how many files, as lines; only those who meet anybody are in it."""
     names = sorted({name for pair in pairs for name in pair.names}, key=_in_order)
-    counts = {pair.names: len(pair.clashes) for pair in pairs}
+    counts = dict.fromkeys(compared, 0) | {pair.names: len(pair.clashes) for pair in pairs}
     widest = len(str(len(names)))
     cell = max(3, widest + 1)
     room = page_width() - (widest + 1 + cell * len(names))
@@ -68,7 +68,9 @@ def _in_order(name: str) -> list[tuple[int, str]]:
 def _cell(counts: dict[tuple[str, str], int], one: str, other: str) -> str:
     if one == other:
         return "-"
-    count = counts.get((one, other)) or counts.get((other, one)) or 0
+    count = counts.get((one, other), counts.get((other, one)))
+    if count is None:
+        return ""  # nobody asked
     return "." if not count else str(count) if count <= _MOST else "**"
 
 

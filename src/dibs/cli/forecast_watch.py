@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
 
 from dibs.core.forecasts import news
 from dibs.core.names import printable
-from dibs.errors import Unavailable, Unknown
+from dibs.errors import NotFound, Unavailable, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ ROUNDS = 500
 SLICE = 0.5
 #: How long a watch takes to begin, at most.
 BEGIN = 1.0
+#: What in a git directory tells of branches, of working trees, or of how they are merged.
+_BRANCHES = re.compile(
+    r"(worktrees/[^/]+/)?HEAD|worktrees(/[^/]+)?|packed-refs|(refs/heads|reftable)(/.*)?(?<!\.lock)"
+    r"|config|info/attributes",
+    re.DOTALL,
+)
 
 
 def watch(session: Session, args: Namespace) -> int:
@@ -37,7 +44,7 @@ def watch(session: Session, args: Namespace) -> int:
     try:
         with leaving_on_end(), Watched(session.project.place.repository.common) as watched:
             while True:
-                with forecasts.outlook(args.base) as outlook:
+                with forecasts.outlook(args.base or "") as outlook:
                     _follow(session, args, outlook, watched, printer)
     except (KeyboardInterrupt, SystemExit):
         return 0
@@ -49,17 +56,20 @@ def _follow(
     """Look at everything once, then at what changed, for a good while."""
     every = session.project.config.forecast_every
     printer.tell(outlook.look(args.who))
+    missed = False
     for _ in range(ROUNDS):
         # What changes while the watch begins is not told of, so all is looked at soon after.
         begins = watched.keep(outlook.places)
         changed, refs = watched.wait(min(every, BEGIN) if begins else every)
         try:
-            if begins or not (changed or refs):
+            if begins or missed or not (changed or refs):
                 printer.tell(outlook.look(args.who))
             else:
                 printer.tell(outlook.look_again(changed, args.who, refs=refs))
-        except (Unavailable, Unknown) as error:  # it may be back the next time
-            print(f"dibs: {printable(error.message)}", file=sys.stderr, flush=True)
+            missed = False
+        except (Unavailable, Unknown, NotFound) as error:  # it may be back the next time
+            printer.fail(error.message)
+            missed = True
 
 
 class Printer:
@@ -69,10 +79,17 @@ class Printer:
         self._session = session
         self._warn = not args.no_warn
         self._before: Forecast | None = None
+        self._failed = ""
+
+    def fail(self, why: str) -> None:
+        """Print why there is no forecast now, once."""
+        if why != self._failed:
+            print(f"dibs: {printable(why)}", file=sys.stderr, flush=True)
+        self._failed = why
 
     def tell(self, now: Forecast) -> None:
         """Print and warn of what is new."""
-        before, self._before = self._before, now
+        before, self._before, self._failed = self._before, now, ""
         if self._warn:
             self._session.project.forecasts.warn(self._session.caller, now)
         fresh, gone = news(before.pairs if before else (), now.pairs)
@@ -177,26 +194,42 @@ class Watched:
             return  # no more watches left, or a folder is gone: then looking now and then counts
 
     def wait(self, longest: float) -> tuple[dict[str, set[str]], bool]:
-        """Return what changed, by working tree, and whether branches may have moved."""
+        """Return what changed, by working tree (no path: anything), and whether branches may have moved."""
         until = time.monotonic() + longest
         while (left := until - time.monotonic()) > 0:
             if self._news.wait(min(SLICE, left)):
-                break
-        with self._lock:
-            told, self._told = self._told, set()
-            self._news.clear()
-        return self.sorted(told)
+                with self._lock:
+                    told, self._told = self._told, set()
+                    self._news.clear()
+                changed, refs = self.sorted(told)
+                if changed or refs:
+                    return changed, refs
+        return {}, False
 
     def sorted(self, told: Iterable[str]) -> tuple[dict[str, set[str]], bool]:
         """Sort changed paths by the working tree that they are in; a git directory's own tell of branches."""
         changed: dict[str, set[str]] = {}
+        staged: set[str] = set()
         refs = False
         for path in told:
             root = max((r for r in self._roots if path.startswith(f"{r}/")), key=len, default="")
             name = path[len(root) + 1 :]
-            if path.startswith(f"{self._common}/") or not root:
-                # git locks and writes an index at each look; only heads and branches count
-                refs |= not path.endswith((".lock", "/index"))
-            elif name != ".git" and not name.startswith(".git/"):
+            if path.startswith(f"{self._common}/"):
+                within = path[len(self._common) + 1 :]
+                # Whatever else lies there is not looked at, least of all what a forecast itself writes.
+                refs |= bool(_BRANCHES.fullmatch(within))
+                if os.path.basename(path) == "index":
+                    staged.add(self._tree_of(os.path.dirname(path)))
+            elif root and name != ".git" and not name.startswith(".git/"):
                 changed.setdefault(root, set()).add(name)
-        return changed, refs
+        return changed | {root: set() for root in staged if root in self._roots}, refs
+
+    def _tree_of(self, folder: str) -> str:
+        """Return the working tree that a git directory belongs to; nothing if that cannot be read."""
+        if folder == self._common:
+            return os.path.dirname(folder)
+        try:
+            with open(os.path.join(folder, "gitdir"), "rb") as file:
+                return os.path.dirname(os.path.join(folder, os.fsdecode(file.read().rstrip(b"\n"))))
+        except OSError:
+            return ""

@@ -56,9 +56,9 @@ class Pair(Record):
 
     one: str
     other: str
-    #: Empty where the two have no common history, so that nothing can be said.
     clashes: tuple[Clash, ...]
-    related: bool = True
+    #: Why nothing can be said of the two; then there are no clashes.
+    why: str = ""
 
     @property
     def names(self) -> tuple[str, str]:
@@ -85,7 +85,7 @@ class Forecast(Record):
 
     base: str
     parties: tuple[Party, ...]
-    #: The pairs that conflict, or have no common history.
+    #: The pairs that conflict, or that cannot be merged at all.
     pairs: tuple[Pair, ...]
     left: tuple[Left, ...]
     #: All pairs that were compared, by their names.
@@ -104,24 +104,22 @@ class Touched(Record):
     paths: frozenset[str]
     #: All folders above ``paths``.
     folders: frozenset[str]
-    #: The folders above a path that is gone, and those above one that is new.
-    emptied: frozenset[str]
+    #: The folders of which nothing is left, and those above a path that is new.
+    vanished: frozenset[str]
     filled: frozenset[str]
 
 
-def touched(changes: Iterable[tuple[str, str]]) -> Touched:
-    """Sort changes, each a path and one of ``A`` (new), ``D`` (gone), ``M`` (other), ``?`` (not known)."""
-    paths, emptied, filled = set(), set(), set()
+def touched(changes: Iterable[tuple[str, str]], vanished: Iterable[str] = ()) -> Touched:
+    """Sort changes, each a path and one of ``A`` (new), ``D`` (gone) and ``M`` (other)."""
+    paths, filled = set(), set()
     folders: set[str] = set()
     for path, how in changes:
         paths.add(path)
         higher = list(above(path))
         folders.update(higher)
-        if how in "D?":
-            emptied.update(higher)
-        if how in "A?":
+        if how == "A":
             filled.update(higher)
-    return Touched(frozenset(paths), frozenset(folders), frozenset(emptied), frozenset(filled))
+    return Touched(frozenset(paths), frozenset(folders), frozenset(vanished), frozenset(filled))
 
 
 def joined(one: Touched, other: Touched) -> Touched:
@@ -142,14 +140,14 @@ def can_meet(one: Touched, other: Touched) -> bool:
 
     They can meet at a path that both touched, which covers renames (the old path is gone, the new one is
     new), and where a path of one is a folder of the other. A folder that one side renamed draws along what
-    the other side put into it; only a folder that lost a path can have been renamed. The top cannot be.
+    the other side put into it; git counts a folder as renamed only if nothing is left of it.
     """
     return not (
         one.paths.isdisjoint(other.paths)
         and one.paths.isdisjoint(other.folders)
         and other.paths.isdisjoint(one.folders)
-        and one.emptied.isdisjoint(other.filled)
-        and other.emptied.isdisjoint(one.filled)
+        and one.vanished.isdisjoint(other.filled)
+        and other.vanished.isdisjoint(one.filled)
     )
 
 

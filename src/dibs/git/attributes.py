@@ -31,6 +31,13 @@ def attributes(
         return _asked(git, ("--cached", name), given, index)
 
 
+def attribute_files(git: GitCalls) -> list[str]:
+    """Return the paths of all files of attributes that git tracks in a working tree."""
+    any_folder = {"GIT_LITERAL_PATHSPECS": "0"}
+    said = git.must("ls-files", "-z", "--", ":(top,glob)**/.gitattributes", variables=any_folder)
+    return [os.fsdecode(path) for path in said.split(b"\0") if path]
+
+
 def _listed(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 

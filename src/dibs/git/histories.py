@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
 
 _BRANCHES = "refs/heads/"
+#: The mode of a folder in a list of changes.
+_FOLDER = b"040000 "
 
 
 def branches(git: GitCalls, *names: str) -> dict[str, str]:
@@ -50,14 +52,17 @@ def changes(git: GitCalls, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, 
         return {}
     given = "".join(f"{new} {old}\n" for old, new in wanted).encode()
     said = git.must(
-        "diff-tree", "-r", "-z", "--raw", "--no-renames", "--always", "--stdin", given=given
+        "diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--always", "--stdin", given=given
     )
-    found: list[list[tuple[str, str]]] = []
+    found: list[tuple[list[tuple[str, str]], list[str]]] = []
     words = iter(said.split(b"\0"))
     for word in words:
         if word.startswith(b":"):
-            how = word.rsplit(b" ", 1)[1].decode()
-            found[-1].append((os.fsdecode(next(words)), how))
+            path, how = os.fsdecode(next(words)), word.rsplit(b" ", 1)[1].decode()
+            if _FOLDER not in word:
+                found[-1][0].append((path, how))
+            elif how == "D":
+                found[-1][1].append(path)
         elif word:
-            found.append([])
-    return {pair: touched(rows) for pair, rows in zip(wanted, found, strict=True)}
+            found.append(([], []))
+    return {pair: touched(*rows) for pair, rows in zip(wanted, found, strict=True)}

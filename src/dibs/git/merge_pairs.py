@@ -11,6 +11,8 @@ import re
 from dibs.core.forecasts import Clash
 from dibs.core.hunks import conflicting
 from dibs.core.values import Record
+from dibs.errors import Unavailable
+from dibs.git.calls import require_version
 from dibs.git.scratch import QUICK
 
 TYPE_CHECKING = False
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Files with more bytes are not searched for the lines that conflict.
 LONGEST = 1 << 20
+#: The first git that merges pairs which it reads from its input.
+OLDEST = (2, 39)
 #: How many merges one process is given, so that it ends in time.
 BATCH = 100
 
@@ -64,23 +68,36 @@ class Merger:
         self._git = git
         self._scratch = scratch
 
-    def merge(self, pairs: Sequence[tuple[str, str]]) -> list[Merged]:
-        """Merge pairs of commits, given by their names as objects; those of a pair have a common ancestor."""
-        found: list[Merged] = []
+    def merge(self, pairs: Sequence[tuple[str, str]]) -> list[Merged | Unavailable]:
+        """Merge pairs of commits, given by their names as objects; those of a pair have a common ancestor.
+
+        A pair over which git fails does not stop the others.
+        """
+        found: list[Merged | Unavailable] = []
         for start in range(0, len(pairs), BATCH):
-            given = "".join(f"{one} {other}\n" for one, other in pairs[start : start + BATCH])
-            said = self._git.must(
-                *QUICK, "merge-tree", "--write-tree", "--messages", "-z", "--stdin",
-                given=given.encode(), variables=self._scratch.variables,
-            )  # fmt: skip
-            words = iter(said.split(b"\0")[:-1])
-            found += [_merged(word, words) for word in words]
+            batch = pairs[start : start + BATCH]
+            try:
+                found += self._merge_all(batch)
+            except Unavailable as error:
+                require_version(self._git, OLDEST)
+                found += [error] if len(batch) == 1 else [self.merge([pair])[0] for pair in batch]
         return found
 
-    def clashes(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[Clash, ...]]:
+    def _merge_all(self, pairs: Sequence[tuple[str, str]]) -> list[Merged]:
+        given = "".join(f"{one} {other}\n" for one, other in pairs)
+        said = self._git.must(
+            *QUICK, "merge-tree", "--write-tree", "--messages", "-z", "--stdin",
+            given=given.encode(), variables=self._scratch.variables,
+        )  # fmt: skip
+        words = iter(said.split(b"\0")[:-1])
+        return [_merged(word, words) for word in words]
+
+    def clashes(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[Clash, ...] | Unavailable]:
         """Return for each pair the paths at which it conflicts, with the kind and the lines of both sides."""
-        merged = self.merge(pairs)
-        return [self._clashes(*pair, outcome) for pair, outcome in zip(pairs, merged, strict=True)]
+        return [
+            merged if isinstance(merged, Unavailable) else self._clashes(*pair, merged)
+            for pair, merged in zip(pairs, self.merge(pairs), strict=True)
+        ]
 
     def _clashes(self, one: str, other: str, merged: Merged) -> tuple[Clash, ...]:
         if merged.clean:
@@ -111,7 +128,7 @@ class Merger:
         if ours is None or theirs is None or not {ours.mode, theirs.mode} <= set(_FILES):
             return ()
         texts = []
-        whole = self._scratch.within(tree, path, len(tree) // 2)
+        whole = self._scratch.within(tree, path)
         if whole.mode not in _FILES:
             return ()
         for oid in (whole.oid, ours.oid, theirs.oid):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import threading
 import zlib
 
 from dibs.core.forecasts import above
@@ -43,7 +44,7 @@ class Scratch:
         self._folder = folder
         self._folders = (folder, os.path.join(common, "objects"))
         self._reader = Servant(git, "cat-file", "--batch", "-z", variables=self.variables)
-        self._trees: dict[str, bytes] = {}
+        self._trees: dict[str, dict[bytes, Entry]] = {}
         self._roots: dict[str, str] = {}
 
     def close(self) -> None:
@@ -89,7 +90,7 @@ class Scratch:
             oid, kind, size = said[at:end].decode().split(" ")
             at = end + 1 + int(size) + 1
             if kind == "tree":
-                self._trees[oid] = said[end + 1 : at - 1]
+                self._trees[oid] = _members(said[end + 1 : at - 1], len(oid) // 2)
             if head:
                 self._roots[head] = oid
 
@@ -102,7 +103,7 @@ class Scratch:
         path = os.path.join(place, oid[2:])
         if not os.path.exists(path):
             os.makedirs(place, exist_ok=True)
-            new = f"{path}.{os.getpid()}"
+            new = f"{path}.{os.getpid()}.{threading.get_ident()}"  # the same may be written twice at once
             with open(new, "wb") as file:
                 file.write(zlib.compress(data, 1))
             os.replace(new, path)
@@ -123,15 +124,15 @@ class Scratch:
 
     def at(self, head: str, path: str) -> Entry:
         """Return what a commit has at a path; the folders on the way are remembered."""
-        return self.within(self._root(head), path, len(head) // 2)
+        return self.within(self._root(head), path)
 
-    def within(self, tree: str, path: str, size: int) -> Entry:
-        """Return what a tree has at a path; names of objects have ``size`` bytes."""
+    def within(self, tree: str, path: str) -> Entry:
+        """Return what a tree has at a path."""
         found = Entry(TREE, tree)
         for name in os.fsencode(path).split(b"/"):
             if found.mode != TREE or not found.oid:
                 return GONE
-            found = _members(self._tree(found.oid), size).get(name, GONE)
+            found = self._tree(found.oid).get(name, GONE)
         return found
 
     def _root(self, head: str) -> str:
@@ -144,7 +145,7 @@ class Scratch:
 
     def _overlay(self, tree: str, plan: _Plan, like: str) -> str:
         """Write the folder ``tree`` as changed by ``plan``; return nothing if nothing is left of it."""
-        members = _members(self._tree(tree), len(like) // 2) if tree else {}
+        members = dict(self._tree(tree)) if tree else {}
         for name, (entry, below) in plan.items():
             old = members.pop(name, None)
             is_folder = old is not None and old.mode == TREE
@@ -160,11 +161,13 @@ class Scratch:
                 members[name] = old
         return self.write("tree", _content(members), like) if members else ""
 
-    def _tree(self, oid: str) -> bytes:
+    def _tree(self, oid: str) -> dict[bytes, Entry]:
         known = self._trees.get(oid)
         if known is None:
             found = self.read(oid)
-            known = found[1] if found is not None and found[0] == "tree" else b""
+            if found is None or found[0] != "tree":
+                raise Unavailable(f"the repository lacks the folder {oid}", code="GIT_FAILED")
+            known = _members(found[1], len(oid) // 2)
             if len(self._trees) >= _TREES:
                 self._trees.clear()
                 self._roots.clear()

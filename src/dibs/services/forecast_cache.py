@@ -75,7 +75,8 @@ def _read(path: str, salt: str) -> dict[str, tuple[Clash, ...]]:
 
 def _clash(row: Any) -> Clash:
     path, kind, note, hunks = row
-    return Clash(str(path), str(kind), str(note), tuple((a, b, c, d) for a, b, c, d in hunks))
+    lines = tuple((int(a), int(b), int(c), int(d)) for a, b, c, d in hunks)
+    return Clash(str(path), str(kind), str(note), lines)
 
 
 def salt_of(*paths: str) -> str:

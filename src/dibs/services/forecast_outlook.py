@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.forecasts import Forecast, Left, Pair, Party, can_meet, joined, touched
-from dibs.errors import NotFound
-from dibs.git.conversions import Conversions
+from dibs.core.forecasts import Forecast, Left, Pair, Party, can_meet, joined
+from dibs.core.names import quote
+from dibs.errors import NotFound, Unavailable
+from dibs.git.attributes import attribute_files
+from dibs.git.conversions import ATTRIBUTES, Conversions
 from dibs.git.histories import ancestry, branches, changes
 from dibs.git.merge_pairs import Merger
 from dibs.git.scratch import Scratch
@@ -45,11 +47,6 @@ class Outlook:
         trees_of: Callable[[], list[Tree]],
     ) -> None:
         self._git = git_of(repository.root)
-        self._steering = (
-            os.path.join(repository.root, ".gitattributes"),
-            os.path.join(repository.common, "info", "attributes"),
-            os.path.join(repository.common, "config"),
-        )
         self._into = into
         self._folder = folder
         self._scratch = Scratch(self._git, repository.common, folder)
@@ -57,7 +54,7 @@ class Outlook:
         self._common = repository.common
         conversions = Conversions(self._git, self._common)
         self._trees = Trees(self._scratch, git_of, conversions)
-        self._salt = salt_of(*self._steering)
+        self._salt = self._new_salt()
         self._outcomes = Outcomes(os.path.join(repository.state, "forecast.json"), self._salt)
         self._base = into
         self._trees_of = trees_of
@@ -70,6 +67,8 @@ class Outlook:
         self._touched: dict[tuple[str, str], Touched] = {}
         #: The same with what is not committed yet.
         self._dirty: dict[tuple[str, str], Touched] = {}
+        #: Whether two commits can meet, by them and their common ancestor.
+        self._meets: dict[tuple[str, str, str], bool] = {}
 
     def close(self) -> None:
         """End all processes, and keep what was found for the next time."""
@@ -97,7 +96,8 @@ class Outlook:
         refs: bool = True,
     ) -> Forecast:
         """Look at what changed: paths in working trees (none: all of one), and ``refs`` if branches moved."""
-        if refs:
+        steered = any(os.path.basename(p) == ATTRIBUTES for p in changed.get(self._git.tree, ()))
+        if refs or steered:
             self._survey()
             self._trees.forget(self.places)
         seen = self._trees.seen
@@ -120,7 +120,9 @@ class Outlook:
         found = branches(self._git, AGENTS, *([into] if into else []))
         if into not in found:
             missing = (
-                f"there is no branch {into}" if into else "the main working tree has no branch"
+                f"there is no branch {quote(into)}"
+                if into
+                else "the main working tree has no branch"
             )
             raise NotFound(
                 f"{missing} that work is merged into",
@@ -129,12 +131,25 @@ class Outlook:
             )
         self._base = into
         self._tips = found
-        salt = salt_of(*self._steering)
+        salt = self._new_salt()
         if salt != self._salt:
             self._salt = salt
             self._outcomes.renew(salt)
             self._trees.close()
             self._trees.conversions = Conversions(self._git, self._common)
+
+    def _new_salt(self) -> str:
+        """Return a text that changes when merges may come to work otherwise: by settings or attributes."""
+        root = self._git.tree
+        settings = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+        return salt_of(
+            os.environ.get("GIT_CONFIG_GLOBAL") or os.path.expanduser("~/.gitconfig"),
+            *(os.path.join(settings, "git", name) for name in ("config", "attributes")),
+            os.path.join(self._common, "config"),
+            os.path.join(self._common, "info", "attributes"),
+            os.path.join(root, ".gitattributes"),
+            *(os.path.join(root, path) for path in attribute_files(self._git)),
+        )
 
     def _forecast(self, names: Sequence[str]) -> Forecast:
         parties, left = self._parties()
@@ -142,7 +157,7 @@ class Outlook:
         for name in names:
             if name not in known:
                 raise NotFound(
-                    f"{name} has neither a working tree nor a branch with work in this clone",
+                    f"{quote(name)} has neither a working tree nor a branch with work in this clone",
                     code="NO_WORKTREE",
                     hint="`dibs forecast` shows who has",
                 )
@@ -165,7 +180,6 @@ class Outlook:
         tip = self._tips[self._base]
         parties, left = [Party(self._base, "", self._base, tip, tip, base=True)], []
         taken = {self._base}
-        self._trees.foresee()
         for place in sorted(self._places, key=lambda place: (not place.branch, place.path)):
             seen = self._trees.seen[place.path]
             branch = place.branch if seen.failed else seen.branch
@@ -208,10 +222,12 @@ class Outlook:
         self._learn(bases)
         found: list[Pair] = []
         meeting: list[tuple[Party, Party]] = []
+        if len(self._meets) > REMEMBERED + 2 * len(pairs):
+            self._meets.clear()
         for one, other in pairs:
             common = bases[one.head, other.head]
             if not common:
-                found.append(Pair(one.name, other.name, (), related=False))
+                found.append(Pair(one.name, other.name, (), "no common history"))
             elif len(common) > 1 or self._can_meet(common[0], one, other):
                 meeting.append((one, other))
         unknown = {
@@ -220,12 +236,17 @@ class Outlook:
             if self._outcomes.get(one.commit, other.commit) is None
         }
         wanted = list(unknown)
+        failed: dict[tuple[str, str], str] = {}
         for pair, clashes in zip(wanted, self._merger.clashes(wanted), strict=True):
-            self._outcomes.put(*pair, clashes)
+            if isinstance(clashes, Unavailable):
+                failed[pair] = clashes.message
+            else:
+                self._outcomes.put(*pair, clashes)
         for one, other in meeting:
             known = self._outcomes.get(one.commit, other.commit)
-            if known:
-                found.append(Pair(one.name, other.name, known))
+            why = failed.get((one.commit, other.commit), "")
+            if known or why:
+                found.append(Pair(one.name, other.name, known or (), why))
         return found, len(meeting), len(wanted)
 
     def _learn(self, bases: Mapping[tuple[str, str], Sequence[str]]) -> None:
@@ -241,7 +262,12 @@ class Outlook:
             self._dirty.clear()
 
     def _can_meet(self, base: str, one: Party, other: Party) -> bool:
-        return can_meet(self._changed(base, one), self._changed(base, other))
+        key = base, one.commit, other.commit
+        known = self._meets.get(key)
+        if known is None:
+            known = can_meet(self._changed(base, one), self._changed(base, other))
+            self._meets[key] = known
+        return known
 
     def _changed(self, base: str, party: Party) -> Touched:
         committed = self._touched[base, party.head]
@@ -249,8 +275,7 @@ class Outlook:
             return committed
         known = self._dirty.get((base, party.commit))
         if known is None:
-            entries = self._trees.seen[party.path].entries
-            dirty = touched((path, "?" if entry.mode else "D") for path, entry in entries.items())
+            dirty = self._trees.touched(party.path, party.commit)
             known = self._dirty[base, party.commit] = joined(committed, dirty)
         return known
 

@@ -23,7 +23,9 @@ def shape(value: Forecast) -> Shape:
             for party in value.parties
         ],
         "conflicts": [pair(item) for item in value.pairs if item.clashes],
-        "unrelated": [list(item.names) for item in value.pairs if not item.related],
+        "cannot_merge": [
+            {"agents": list(item.names), "why": item.why} for item in value.pairs if item.why
+        ],
         "left_out": [
             {"party": item.party, "path": item.path or None, "why": item.why}
             for item in value.left

@@ -6,16 +6,17 @@ import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 
-from dibs.core.forecasts import Left
+from dibs.core.forecasts import Left, above, touched
 from dibs.core.values import Record
 from dibs.errors import DibsError
-from dibs.git.looks import GONE, Entry, Look, look
-from dibs.git.scratch import Filler
+from dibs.git.looks import GONE, LINK, SUBMODULE, Entry, Look, look
+from dibs.git.scratch import TREE, Filler
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from dibs.core.forecasts import Touched
     from dibs.git.calls import GitCalls
     from dibs.git.conversions import Conversions
     from dibs.git.scratch import Scratch
@@ -69,7 +70,17 @@ class Trees:
         """Look at whole working trees, several at once."""
         wanted = list(paths)
         with ThreadPoolExecutor(HANDS, "dibs-forecast") as hands:
-            self.seen.update(zip(wanted, hands.map(self._read, wanted), strict=True))
+            read = dict(zip(wanted, hands.map(self._read, wanted), strict=True))
+        self._scratch.foresee((now.head, now.entries) for now in read.values() if now.head)
+        # What was staged and then taken back on the disk is as it was.
+        self.seen |= {
+            path: now._replace(entries=self._differing(now.head, now.entries))
+            for path, now in read.items()
+        }
+
+    def _differing(self, head: str, entries: Mapping[str, Entry]) -> dict[str, Entry]:
+        """Return those entries that are not as a commit has them."""
+        return {p: entry for p, entry in entries.items() if entry != self._scratch.at(head, p)}
 
     def forget(self, paths: Collection[str]) -> None:
         """Keep only these."""
@@ -92,6 +103,7 @@ class Trees:
             return False
         try:
             fresh = self._glance(path, before, names)
+            again = set(names) if fresh is not None else _within(before.entries, names)
             if fresh is None:
                 now = look(self._git_of(path), sorted(names))
                 if (now.head, now.branch) != (before.head, before.branch) or not now.head:
@@ -100,9 +112,10 @@ class Trees:
             left = self._filler(path).fill(fresh, before.head)
         except (DibsError, OSError):
             return False  # a look at everything tells what is wrong
-        entries = {p: e for p, e in before.entries.items() if not _is_within(p, names)}
-        entries |= {p: e for p, e in fresh.items() if e != self._scratch.at(before.head, p)}
-        others = [item for item in before.left if not _is_within(item[0], names)]
+        entries = {p: e for p, e in before.entries.items() if p not in again}
+        entries |= self._differing(before.head, fresh)
+        known = _within((name for name, _ in before.left), names)
+        others = [item for item in before.left if item[0] not in known]
         self.seen[path] = before._replace(entries=entries, left=tuple(others + left))
         return True
 
@@ -154,10 +167,6 @@ class Trees:
         nested = [(name, "is a repository of its own") for name in now.nested]
         return Standing(now.head, now.branch, now.entries, tuple(left + nested), index)
 
-    def foresee(self) -> None:
-        """Read what the commits of all working trees will need."""
-        self._scratch.foresee((seen.head, seen.entries) for seen in self.seen.values() if seen.head)
-
     def commit(self, path: str) -> str:
         """Return the commit that stands for a working tree: its own, if nothing differs from that."""
         seen = self.seen[path]
@@ -167,6 +176,21 @@ class Trees:
         if known is None or known[0] is not seen:
             known = self._commits[path] = (seen, self._scratch.commit(seen.head, seen.entries))
         return known[1]
+
+    def touched(self, path: str, commit: str) -> Touched:
+        """Return how a working tree, for which ``commit`` stands, differs from its own commit."""
+        seen = self.seen[path]
+        changes = [
+            (name, self._how(seen.head, name, entry)) for name, entry in seen.entries.items()
+        ]
+        emptied = {folder for name, how in changes if how == "D" for folder in above(name)}
+        at = self._scratch.at
+        return touched(changes, [folder for folder in emptied if at(commit, folder).mode != TREE])
+
+    def _how(self, head: str, path: str, entry: Entry) -> str:
+        if not entry.mode:
+            return "D"
+        return "M" if self._scratch.at(head, path).mode in {*_FILES, LINK, SUBMODULE} else "A"
 
 
 def left_of(party: str, standing: Standing) -> list[Left]:
@@ -207,13 +231,6 @@ def _are_few(names: Collection[str]) -> bool:
     return 0 < len(names) <= MANY and not steering
 
 
-def _is_within(path: str, names: Collection[str]) -> bool:
-    """Tell whether a path is one of these, or below one."""
-    if path in names:
-        return True
-    at = path.rfind("/")
-    while at > 0:
-        if path[:at] in names:
-            return True
-        at = path.rfind("/", 0, at)
-    return False
+def _within(paths: Iterable[str], names: Collection[str]) -> set[str]:
+    """Return those paths that are one of ``names``, or below one."""
+    return {p for p in paths if p in names or any(folder in names for folder in above(p))}

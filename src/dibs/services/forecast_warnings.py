@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from urllib.parse import quote
 
 from dibs.core.index import Range
@@ -12,6 +13,8 @@ from dibs.services.presence import arrive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dibs.core.agents import Caller
     from dibs.core.forecasts import Forecast, Pair
     from dibs.services.book import Book
@@ -24,19 +27,23 @@ NAMED = 50
 _SHOWN = 3
 
 
-def warn(desk: Desk, caller: Caller, forecast: Forecast) -> list[Pair]:
-    """Write what is new into the ledger; forget conflicts that are gone, so that new ones are told again."""
-    if not desk.look(lambda book: any(_plan(book, forecast))):
+def warn(desk: Desk, caller: Caller, forecast: Forecast, clone: str) -> list[Pair]:
+    """Write what is new into the ledger; forget conflicts that are gone, so that new ones are told again.
+
+    On a common store each ``clone`` has working trees and branches of its own, so it minds its own rows.
+    """
+    if not desk.look(lambda book: any(_plan(book, forecast, clone))):
         return []
 
     def step(book: Book) -> list[Pair]:
-        fresh, gone = _plan(book, forecast)
+        fresh, gone = _plan(book, forecast, clone)
         role = arrive(book, caller).role if fresh else ""
         for key in gone:
             book.txn.delete(key)
         for pair in fresh:
             files = [printable(clash.path) for clash in pair.clashes]
-            book.txn.put(_key(*pair.names), encode({"files": pair.digest, "at": book.now}))
+            row = {"files": pair.digest, "base": forecast.base, "at": book.now}
+            book.txn.put(_key(clone, *pair.names), encode(row))
             book.emit(
                 caller.id,
                 role,
@@ -52,31 +59,36 @@ def warn(desk: Desk, caller: Caller, forecast: Forecast) -> list[Pair]:
     return desk.apply(step)
 
 
-def _plan(book: Book, forecast: Forecast) -> tuple[list[Pair], list[str]]:
+def _plan(book: Book, forecast: Forecast, clone: str) -> tuple[list[Pair], list[str]]:
     """Return the pairs to warn of, and the keys of warnings that hold no more."""
-    rows = dict(book.txn.scan(Range(WARNED)))
-    looked_at = _looked_at(forecast) if rows else set()
-    now = {_key(*pair.names): pair for pair in forecast.pairs if pair.clashes}
-    fresh = [
-        pair
-        for key, pair in now.items()
-        if key not in rows or decode(rows[key]).get("files") != pair.digest
+    found = book.txn.scan(Range(f"{WARNED}{clone}/"))
+    rows = {key: decode(row) for key, row in found}
+    now = {_key(clone, *pair.names): pair for pair in forecast.pairs if pair.clashes}
+    fresh = [p for key, p in now.items() if rows.get(key, {}).get("files") != p.digest]
+    if not rows:
+        return fresh, []
+    unsaid = {_key(clone, *names) for names in _unsaid(forecast)}
+    gone = [
+        key
+        for key, row in rows.items()
+        if key not in now and key not in unsaid and row.get("base") == forecast.base
     ]
-    return fresh, [key for key in rows if key in looked_at and key not in now]
+    return fresh, gone
 
 
-def _looked_at(forecast: Forecast) -> set[str]:
-    """Return the keys of all pairs that a forecast says something of.
+def _unsaid(forecast: Forecast) -> Iterator[tuple[str, str]]:
+    """Yield pairs that are there, but of which a forecast says nothing: not asked for, or not readable."""
+    names = {party.name for party in forecast.parties}
+    names |= {item.party for item in forecast.left if not item.path}
+    said = set(forecast.compared) - {pair.names for pair in forecast.pairs if pair.why}
+    for one, other in combinations(sorted(names), 2):
+        if (one, other) not in said and (other, one) not in said:
+            yield one, other
 
-    Others stay: on a common store they are of other clones, or one side could not be read just now.
-    """
-    unknown = {pair.names for pair in forecast.pairs if not pair.related}
-    return {_key(*names) for names in forecast.compared if names not in unknown}
 
-
-def _key(one: str, other: str) -> str:
+def _key(clone: str, one: str, other: str) -> str:
     first, second = sorted((one, other))
-    return f"{WARNED}{_plain(first)}//{_plain(second)}"
+    return f"{WARNED}{clone}/{_plain(first)}//{_plain(second)}"
 
 
 def _plain(name: str) -> str:

@@ -9,6 +9,7 @@ import tempfile
 import time
 
 from dibs.errors import NotFound
+from dibs.repository import shared_state
 from dibs.services.forecast_outlook import Outlook
 from dibs.services.guarded import Guard
 from dibs.services.worktrees import Worktrees
@@ -68,9 +69,10 @@ class Forecasts:
 
     def warn(self, caller: Caller, forecast: Forecast) -> list[Pair]:
         """Tell the ledger of conflicts that it has not been told of; return these."""
+        from dibs.services.clone import clone_id
         from dibs.services.forecast_warnings import warn
 
-        return warn(self._desk, caller, forecast)
+        return warn(self._desk, caller, forecast, clone_id(shared_state(self._repository)))
 
 
 def _clear_abandoned(state: str) -> None:
