@@ -66,6 +66,51 @@ def test_the_message_comes_from_a_file_too(tree, dibs):
     assert subject.stdout == "-starts with a hyphen\n"
 
 
+def test_a_named_file_that_git_ignores_is_not_left_out_in_silence(tree, dibs):
+    dibs("claim", "a.py", "x.log", agent="alice")
+    (tree / ".gitignore").write_text("*.log\n")
+    for name in ("a.py", "x.log"):
+        (tree / name).write_text("1\n")
+    answer = dibs("commit", "-m", "x", "a.py", "x.log", "--json", agent="alice")
+    assert (answer.status, answer.json["error"]["code"]) == (65, "PATH_IGNORED")
+
+
+def test_a_path_through_a_link_means_the_file_behind_it(tree, dibs):
+    dibs("claim", "src/", agent="alice")
+    (tree / "src").mkdir()
+    (tree / "src/a.py").write_text("1\n")
+    (tree / "link").symlink_to("src")
+    answer = dibs("commit", "-m", "x", "link/a.py", "--json", agent="alice")
+    assert [file["path"] for file in answer.json["files"]] == ["src/a.py"]
+
+
+@pytest.mark.parametrize("place", ["../other", "inside/other"])
+def test_a_file_of_another_working_tree_is_not_taken_for_ours(tree, dibs, place):
+    dibs("claim", "a.py", agent="alice")
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    subprocess.run(["git", "worktree", "add", "-q", place], check=True)
+    (tree / "a.py").write_text("ours\n")
+    theirs = (tree / place).resolve() / "a.py"
+    theirs.write_text("theirs\n")
+    answer = dibs("commit", "-m", "x", str(theirs), agent="alice")
+    assert answer.status == 65
+    assert "another working tree" in answer.err
+    assert "--repo" in answer.err
+
+
+@pytest.mark.parametrize("option", ["-m", "--message"])
+@pytest.mark.parametrize("text", ["-x", "--amend", "-", "--json"])
+def test_a_message_may_start_with_a_hyphen_as_in_git(tree, dibs, option, text):
+    dibs("claim", "a.py", agent="alice")
+    (tree / "a.py").write_text("1\n")
+    assert dibs("commit", option, text, "--release", "--", "a.py", agent="alice").status == 0
+    subject = subprocess.run(
+        ["git", "log", "-1", "--format=%s"], capture_output=True, text=True, check=True
+    )
+    assert subject.stdout == f"{text}\n"
+    assert "alice" not in dibs("who", "a.py").out
+
+
 @pytest.mark.parametrize(
     ("words", "status"),
     [
@@ -73,10 +118,13 @@ def test_the_message_comes_from_a_file_too(tree, dibs):
         (("-m", "x", "-F", "y"), 64),
         (("-m", "x"), 6),
         (("-m", ""), 65),
+        (("-m", "\udcff"), 65),
+        (("-F", "latin"), 65),
         (("-F", "gone"), 69),
     ],
 )
 def test_a_wrong_call_is_told_in_one_line(tree, dibs, words, status):
+    (tree / "latin").write_bytes(b"\xff\n")
     answer = dibs("commit", *words, agent="alice")
     assert answer.status == status
     assert answer.err.count("\n") == 1

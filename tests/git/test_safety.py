@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -18,8 +17,9 @@ from dibs.core.agents import Caller
 from dibs.errors import Misconfigured, NotAllowed, NotFound, Unavailable
 from dibs.git.calls import GitCalls, require_version
 from dibs.git.config import executing, neutral, read
-from dibs.git.locks import AGE, find_stale, is_locked, put_aside, retrying
+from dibs.git.locks import AGE, find_stale, put_aside
 from dibs.git.run import Said
+from dibs.project import open_project
 from dibs.repository import find
 from dibs.services.gitcare import GitCare
 from dibs.services.guarded import guarded_calls, refuse_drivers, refuse_filters
@@ -437,38 +437,12 @@ def test_no_lock_is_stale_where_processes_cannot_be_seen(repo, stale, monkeypatc
     assert find_stale(str(repo / ".git")) == []
 
 
-def test_a_call_waits_for_a_lock_that_goes_away(repo):
-    lock = repo / ".git" / "index.lock"
-    lock.write_text("")
-    calls = GitCalls(str(repo))
-    seen = []
-
-    def call():
-        said = calls.run("update-index", "--force-remove", "a.txt")
-        seen.append(is_locked(said))
-        if len(seen) == 2:
-            threading.Thread(target=lock.unlink).start()
-        return said
-
-    assert retrying(call).code == 0
-    assert seen[:2] == [True, True]
-
-
-def test_a_call_gives_up_on_a_lock_that_stays(repo):
-    (repo / ".git" / "index.lock").write_text("")
-    calls = GitCalls(str(repo))
-
-    said = retrying(lambda: calls.run("update-index", "--force-remove", "a.txt"), patience=0.1)
-
-    assert is_locked(said)
-
-
 # -- what the doctor tells
 
 
 def test_the_doctor_tells_of_locks_programs_and_hooks_that_were_planted(repo, stale):
     os.makedirs(repo / ".git" / "dibs")
-    care = GitCare(find(str(repo), {}))
+    care = GitCare(find(str(repo), {}), open_project(str(repo), {}).desk)
     git_lines = [finding.what for finding in care.inspect()]
     assert git_lines == ["git lock"] * len(stale)
 

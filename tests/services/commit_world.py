@@ -16,7 +16,7 @@ HUMAN = Caller("ann", "human")
 class World:
     """One repository with one working tree."""
 
-    def __init__(self, root, *, first=True):
+    def __init__(self, root, *, first=True, engine=""):
         self.root = os.fspath(root)
         os.makedirs(self.root, exist_ok=True)
         self.git("init", "-q", "-b", "main")
@@ -28,7 +28,9 @@ class World:
             self.put("src/two.py", "2\n")
             self.git("add", ".")
             self.git("commit", "-q", "-m", "first")
-        self.project = open_project(self.root, {})
+        self.project = open_project(
+            self.root, {"DIBS_ENGINE": engine, "DIBS_PROJECT": "p"} if engine else {}
+        )
 
     def git(self, *words, check=True, given=None):
         done = subprocess.run(

@@ -14,13 +14,7 @@ from dibs.core.trailers import read_signed
 from dibs.errors import BadInput, Fenced, Misconfigured, NotFound, Unavailable
 from dibs.services.commit_values import Refused
 
-
-@pytest.fixture(autouse=True)
-def own_git(monkeypatch, tmp_path):
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+pytestmark = pytest.mark.usefixtures("own_git")
 
 
 @pytest.fixture
@@ -200,6 +194,7 @@ def test_a_hook_that_adds_a_foreign_file_is_caught_and_the_branch_stays(world):
     head = world.head()
     answer = world.commit(ALICE)
     assert [(b.path, b.why) for b in answer.blocked] == [("src/two.py", "unclaimed")]
+    assert answer.blocked[0].hint.startswith("the pre-commit hook staged it")
     assert world.head() == head
 
 
@@ -421,6 +416,7 @@ def test_a_tree_in_a_folder_with_an_odd_name_works(tmp_path):
         " \n ",
         "nul\0",
         "esc\x1b[31m",
+        "\udcff is no UTF-8",
         "a\n\nDibs-Token: 9",
         "a\n\n  dIbS-agent :x",
         "x" * 1_100_000,
@@ -442,6 +438,27 @@ def test_a_message_is_kept_as_it_is(world, message):
     world.put("src/one.py", "x\n")
     world.committed(ALICE, message)
     assert world.git("log", "-1", "--format=%B").startswith(f"{message}\n\nDibs-Agent: alice\n")
+
+
+@pytest.mark.parametrize(
+    ("task", "row"),
+    [("a\nDibs-Agent: eve", "a Dibs-Agent: eve"), ("\x1b[31mred", r"\x1b[31mred"), (" \n ", None)],
+)
+def test_the_task_is_one_line_of_plain_text(world, task, row):
+    world.claim(ALICE, "src/one.py", task=task)
+    world.put("src/one.py", "x\n")
+    world.committed(ALICE, task=task)
+    rows = world.git("log", "-1", "--format=%B").rstrip("\n").split("\n")
+    assert [r for r in rows if r.startswith("Dibs-Task")] == ([f"Dibs-Task: {row}"] if row else [])
+    assert rows.count("Dibs-Agent: alice") == 1
+
+
+def test_a_task_without_end_is_refused(world):
+    world.claim(ALICE, "src/one.py")
+    world.put("src/one.py", "x\n")
+    with pytest.raises(BadInput) as bad:
+        world.commit(ALICE, task="x" * 100_000)
+    assert bad.value.code == "LIMIT"
 
 
 def test_nobody_commits_without_a_name(world, monkeypatch):
@@ -494,6 +511,14 @@ def test_a_hook_may_say_no_unless_it_is_left_out(world, name):
     assert answer.hook == name
     assert world.head() == head
     world.committed(ALICE, verify=False)
+
+
+@pytest.mark.parametrize("end", ["exit 3", "kill -9 $$", "kill -9 $PPID"])
+def test_what_becomes_of_a_post_commit_hook_does_not_change_the_answer(world, end):
+    hook(world, "post-commit", end)
+    world.claim(ALICE, "src/one.py")
+    world.put("src/one.py", "x\n")
+    assert world.committed(ALICE).commit == world.head()
 
 
 def test_a_hook_cannot_forge_a_trailer(world):
@@ -655,6 +680,51 @@ def test_an_index_that_others_changed_meanwhile_is_not_replaced(world, monkeypat
     world.committed(ALICE)
     assert world.files() == {"src/one.py"}
     assert world.dirty() == {"M  src/two.py"}
+
+
+@pytest.mark.parametrize("hooked", [False, True])  # both ways of building
+def test_files_that_take_long_to_read_are_committed_and_not_read_under_the_lock(
+    world, tmp_path, monkeypatch, hooked
+):
+    from dibs.services import commit_index
+    from dibs.services.gate import Guard
+
+    settings = tmp_path / "settings"
+    settings.write_text('[filter "slow"]\nclean = "sleep 2 && tr a-z A-Z"\nrequired = true\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    world.put(".git/info/attributes", "slow filter=slow\n")
+    real = Guard.calls
+
+    def hasty(guard, tree):
+        calls = real(guard, tree)
+        calls.timeout = 1.5
+        return calls
+
+    monkeypatch.setattr(Guard, "calls", hasty)
+    monkeypatch.setattr(commit_index, "READING", 0.5)
+    if hooked:
+        hook(world, "commit-msg", "true")
+    world.claim(ALICE, "slow")
+    world.put("slow", "text\n")
+    world.committed(ALICE)
+    assert world.git("cat-file", "blob", "HEAD:slow") == "TEXT"
+    assert world.dirty() == set()
+
+
+def test_what_killed_commits_left_goes_after_a_day_and_not_before(world):
+    place = os.path.join(world.root, ".git")
+    for age in ("old", "new"):
+        os.makedirs(os.path.join(place, f"dibs-commit-1-{age}.d/info"))
+        for name in (f"dibs-commit-1-{age}", f"dibs-commit-1-{age}.d/index"):
+            with open(os.path.join(place, name), "w", encoding="ascii"):
+                pass
+    for name in ("dibs-commit-1-old", "dibs-commit-1-old.d"):
+        os.utime(os.path.join(place, name), (1, 1))
+    world.claim(ALICE, "src/one.py")
+    world.put("src/one.py", "x\n")
+    world.committed(ALICE)
+    left = {name for name in os.listdir(place) if name.startswith("dibs-commit-")}
+    assert left == {"dibs-commit-1-new", "dibs-commit-1-new.d"}
 
 
 def test_nothing_of_a_commit_is_left_in_the_git_directory(world):

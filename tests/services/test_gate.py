@@ -15,6 +15,9 @@ from dibs.core.agents import Caller
 from dibs.errors import Fenced, Unavailable
 from dibs.services import commit_landing, gate
 from dibs.services.gate import Gate, Moved, Passage
+from dibs.services.gitcare import GitCare
+
+pytestmark = pytest.mark.usefixtures("own_git")
 
 CAROL = Caller("carol")
 STEPS = ("prepared", "intent", "moving", "moved", "followed")
@@ -35,14 +38,6 @@ def reach(step):
 gate.reach = reach
 open_project(root, {}).commits.commit(Caller(agent), Wish(f"by {agent}"))
 """
-
-
-@pytest.fixture(autouse=True)
-def own_git(monkeypatch, tmp_path):
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 
 
 @pytest.fixture
@@ -115,6 +110,34 @@ def test_recovery_says_what_it_did_and_does_it_once(world):
     (line,) = own.recover()
     assert "of alice had landed: finished" in line
     assert own.recover() == []
+    agrees(world)
+
+
+def test_the_doctor_tells_of_a_commit_without_an_end_and_settles_it_only_when_told(world):
+    die(world, ALICE, "moved")
+    care = GitCare(world.project.place.repository, world.project.desk)
+    (told,) = [finding for finding in care.inspect() if finding.what == "git commit"]
+    assert "a commit of alice to main was begun " in told.text
+    assert len(world.rows("intent/")) == 1
+
+    (line,) = care.repair()
+    assert "of alice had landed: finished" in line
+    assert care.inspect() == []
+    agrees(world)
+
+
+def test_the_doctor_goes_on_where_what_was_begun_cannot_be_settled_now(world):
+    die(world, ALICE, "moved")
+    world.put(".git/strange", "")
+    lock = os.path.join(world.root, ".git", "index.lock")
+    os.replace(os.path.join(world.root, ".git", "strange"), lock)  # the lock of another git
+    care = GitCare(world.project.place.repository, world.project.desk)
+    (line,) = care.repair()
+    assert line.startswith("what was begun cannot be settled now: ")
+    assert [finding.what for finding in care.inspect()] == ["git commit"]
+
+    os.unlink(lock)
+    assert "finished" in care.repair()[0]
     agrees(world)
 
 
@@ -267,6 +290,20 @@ def test_a_lock_of_somebody_else_is_named_and_never_taken_away(world, hasty):
 
 
 @pytest.mark.slow
+def test_a_lock_on_the_branch_is_named_and_nothing_is_committed(world):
+    lock = os.path.join(world.root, ".git/refs/heads/main.lock")
+    with open(lock, "w", encoding="ascii"):
+        pass
+    head = world.head()
+    with pytest.raises(Unavailable) as locked:
+        world.commit(ALICE)
+    assert locked.value.code == "GIT_LOCKED"
+    assert lock in locked.value.message
+    assert os.path.exists(lock)
+    assert world.head() == head
+    assert world.rows("intent/") == {}
+
+
 def test_six_processes_commit_at_once_and_all_land(world):
     program = "from dibs.cli import program; program()"
     agents = [f"worker-{number}" for number in range(6)]

@@ -268,9 +268,7 @@ def test_a_name_that_is_not_utf8_is_accepted_where_it_exists(repo):
     assert resolve(repo, r"src/caf\xe9.txt") == r"src/caf\xe9.txt"
 
 
-@pytest.mark.parametrize(
-    "typed", ["inner", "inner/", "inner/x.md", "inner/*.md", "src/own/x", "to-inner/x"]
-)
+@pytest.mark.parametrize("typed", ["inner/", "inner/x.md", "inner/*.md", "src/own/x", "to-inner/x"])
 def test_other_repositories_inside_are_refused(repo, tmp_path, typed):
     git(tmp_path, "clone", "repo", "elsewhere")
     git(repo, "submodule", "add", str(tmp_path / "elsewhere"), "inner")
@@ -279,6 +277,13 @@ def test_other_repositories_inside_are_refused(repo, tmp_path, typed):
     (repo / "to-inner").symlink_to("inner")
 
     assert refusal(repo, typed) == "PATH_SUBMODULE"
+
+
+def test_a_submodule_itself_is_a_path_because_a_commit_moves_it(repo, tmp_path):
+    git(tmp_path, "clone", "repo", "elsewhere")
+    git(repo, "submodule", "add", str(tmp_path / "elsewhere"), "inner")
+
+    assert resolve(repo, "inner") == "inner"
 
 
 @pytest.mark.parametrize("where", ["../other", ".worktrees/other"])

@@ -9,6 +9,7 @@ exit status: 0
 
 from __future__ import annotations
 
+from dibs.cli.parsing import agent_id
 from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs changes``."""
-    parser.add_argument("--agent", dest="of", default="", metavar="AGENT", help="only its own")
+    parser.add_argument("--agent", dest="of", type=agent_id, metavar="AGENT", help="only its own")
     parser.add_argument("--mine", action="store_true", help="only what is yours")
     parser.add_argument("--all-trees", action="store_true", help="in every worktree of this clone")
     parser.set_defaults(agent=None)
@@ -37,7 +38,7 @@ def run(args: Namespace) -> int:
     with Session(args) as session:
         changes = session.project.changes
         found = changes.everywhere() if args.all_trees else [changes.here()]
-        agent = session.caller.id if args.mine else args.of
+        agent = session.caller.id if args.mine else args.of or ""
         if agent:
             found = [_narrowed(tree, agent) for tree in found]
         session.show(

@@ -5,7 +5,7 @@ which the branch moves. PATH narrows it to some of your files, a folder or a glo
 
 Examples:
   dibs commit -m "fix login"
-  dibs commit -m "fix login" -m "The token was compared too early." src/auth.py --release
+  dibs commit -m "fix login" -m "The token was too old." src/auth.py --release
   dibs commit -F message.txt --dry-run
 
 exit status: 0 committed, 3 refused (a path is not yours to commit, or a hook said no),
@@ -14,10 +14,9 @@ exit status: 0 committed, 3 refused (a path is not yours to commit, or a hook sa
 
 from __future__ import annotations
 
-import os
 import sys
 
-from dibs.errors import BadInput, BadUsage
+from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,26 +80,15 @@ def _message(args: Namespace) -> str:
     else:
         with open(args.file, "rb") as file:
             content = file.read(_MAX + 1)
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        raise BadInput("the message is not UTF-8", code="MESSAGE", field="message") from None
+    return content.decode("utf-8", "surrogateescape")
 
 
 def _wish(session: Session, args: Namespace, message: str) -> Wish:
-    """Return what was typed; a file that is spelled as it lies on disk is meant just so."""
+    """Return what was typed."""
+    from dibs.services.commit_report import told_apart
     from dibs.services.commit_values import Wish
 
-    repository = session.project.place.repository
-    names, texts = [], []
-    for text in args.pattern:
-        path = os.path.normpath(os.path.join(repository.subdir, text))
-        whole = os.path.join(repository.root, path)
-        plain = text and not os.path.isabs(text) and not path.startswith("..")
-        if plain and os.path.lexists(whole) and (os.path.islink(whole) or not os.path.isdir(whole)):
-            names.append(path)
-        else:
-            texts.append(text)
+    names, texts = told_apart(session.project.place.repository, args.pattern)
     return Wish(
         message,
         tuple(session.patterns(texts, literal=args.literal)),
@@ -134,9 +122,9 @@ def _print_committed(answer: Committed) -> None:
     from dibs.services.gate_rows import shown
 
     branch = "a detached HEAD" if answer.ref == "HEAD" else printable(answer.branch)
-    word = f"{green('committed')} {bold(answer.commit[:10])}" if answer.commit else "would commit"
+    word = f"{green('committed')} {bold(answer.commit[:10])}," if answer.commit else "would commit"
     again = " (as before)" if answer.repeated else ""
-    print(f"{word}, {_files(len(answer.files))} to {branch}{again}")
+    print(f"{word} {_files(len(answer.files))} to {branch}{again}")
     for file in answer.files:
         print(f"  {file.what or 'file':<8} {printable(shown(file.path))}")
     for claim in answer.released:
@@ -160,7 +148,7 @@ def _print_left(answer: Committed) -> None:
         for file in answer.nobody:
             print(f"  {_what(file):<15} {printable(shown(file.path))}")
     if answer.elsewhere:
-        print(dim(f"{_files(answer.elsewhere)} more changed and nobody's: `git status`"))
+        print(dim(f"{_files(answer.elsewhere)} elsewhere changed, and nobody's: `dibs changes`"))
     if answer.others:
         print("changed, and left to their holders:")
         for item in answer.others:

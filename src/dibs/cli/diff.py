@@ -39,7 +39,7 @@ def run(args: Namespace) -> int:
         agent, words = _meant(session, args)
         within = session.patterns(words)
         found = session.project.changes.difference(agent, within, stat=args.stat)
-        session.show(lambda: _shape(found), lambda: _print(found))
+        session.show(lambda: _shape(found), lambda: _print(found, words))
     return 0
 
 
@@ -70,9 +70,13 @@ def _shape(found: Difference) -> dict[str, object]:
     }
 
 
-def _print(found: Difference) -> None:
+def _print(found: Difference, words: list[str]) -> None:
     if not found.files:
-        print(f"dibs: {found.agent} has changed nothing here that it holds", file=sys.stderr)
+        from dibs.core.names import quote
+
+        among = f" among {', '.join(map(quote, words[:3]))}" if words else ""
+        line = f"dibs: {found.agent} has changed nothing{among} here that it holds"
+        print(line, file=sys.stderr)
     elif sys.stdout.isatty():
         from dibs.cli.text import green, printable, red
 

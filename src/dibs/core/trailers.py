@@ -6,6 +6,7 @@ say by whose claims a commit was made; a message that brings its own is refused,
 
 from __future__ import annotations
 
+from dibs.core.names import printable
 from dibs.core.values import Record
 from dibs.errors import BadInput
 
@@ -42,7 +43,11 @@ def check_message(text: str) -> str:
     """
     if "\0" in text:
         raise _bad("the message has a NUL byte")
-    if len(text.encode("utf-8", "surrogateescape")) > MAX_MESSAGE:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise _bad("the message is not UTF-8") from None
+    if size > MAX_MESSAGE:
         raise _bad(f"the message is longer than {MAX_MESSAGE} bytes")
     clean = cleaned(text)
     if not clean:
@@ -92,17 +97,17 @@ def signed(message: str, agent: str, claims: Iterable[Claim], task: str = "") ->
     """Return a message that was checked, with the trailers that say by whose claims the commit is made."""
     held = list(claims)
     tokens = sorted({claim.token for claim in held})
-    tasks = dict.fromkeys(name for name in (task, *(claim.task for claim in held)) if name)
+    tasks = (task, *(claim.task for claim in held))
     rows = [f"{AGENT}: {agent}"]
     rows += [f"{CLAIM}: {name}" for name in dict.fromkeys(claim.id for claim in held)]
     rows += [f"{TOKEN}: {token}" for token in tokens]
-    rows += [f"{TASK}: {_one_line(name)}" for name in tasks]
+    rows += [f"{TASK}: {name}" for name in dict.fromkeys(map(_one_line, tasks)) if name]
     gap = "\n" if ends_in_trailers(message) else "\n\n"
     return message + gap + "\n".join(rows) + "\n"
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))
 
 
 def ends_in_trailers(message: str) -> bool:

@@ -95,10 +95,16 @@ class Running:
         return said.out
 
 
+def last_words(said: str) -> str:
+    """Return the last line that git printed, fit for a message; an empty text if there is none."""
+    lines = [line for line in said.splitlines() if line.strip()]
+    return printable(lines[-1].removeprefix("fatal: ").removeprefix("error: ")) if lines else ""
+
+
 def checked(said: Said, what: str) -> bytes:
     """Return the output of a call that succeeded; else raise ``Unavailable`` with git's own last line."""
     if said.code:
-        last = printable(said.err.splitlines()[-1]) if said.err else f"exit status {said.code}"
+        last = last_words(said.err) or f"exit status {said.code}"
         raise Unavailable(f"git {what} failed: {last}", code="GIT_FAILED")
     return said.out
 

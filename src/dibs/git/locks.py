@@ -1,4 +1,4 @@
-"""Locks of git: waiting for one that somebody holds, and putting aside one that nobody can hold any more.
+"""Locks that git left: finding those that nobody can hold any more, and putting them aside.
 
 Git makes ``NAME.lock`` beside a file and takes it away at the end; a killed git leaves it for ever. Who made
 a lock is written nowhere, so a lock counts as left only when it is old, nobody on this machine has it open,
@@ -14,15 +14,10 @@ from dibs.core.values import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from dibs.git.run import Said
+    from collections.abc import Iterator
 
 #: How old a lock must be to count as left, in seconds.
 AGE = 60.0
-#: How long one call waits for a lock of somebody else, in seconds.
-PATIENCE = 3.0
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.3
 _ENDING = ".lock"
 _ASIDE = ".dibs-stale-"
 _PROCESSES = "/proc"
@@ -36,22 +31,6 @@ class StaleLock(Record):
     path: str
     #: How many seconds ago it was made.
     age: float
-
-
-def is_locked(said: Said) -> bool:
-    """Tell whether a call failed because somebody else has a lock."""
-    return bool(said.code) and _ENDING in said.err and "File exists" in said.err
-
-
-def retrying(call: Callable[[], Said], *, patience: float = PATIENCE) -> Said:
-    """Call git again while somebody else has a lock; return what it said last."""
-    until, pause = time.monotonic() + patience, _FIRST_PAUSE
-    while True:
-        said = call()
-        if not is_locked(said) or time.monotonic() + pause > until:
-            return said
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def find_stale(common: str, *, now: float | None = None) -> list[StaleLock]:

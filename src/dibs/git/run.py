@@ -133,6 +133,7 @@ def environment(
         GIT_ALLOW_PROTOCOL=PROTOCOLS,
         GIT_OPTIONAL_LOCKS="0",
         GIT_NO_REPLACE_OBJECTS="1",
+        GIT_GRAFT_FILE=os.devnull,  # history as it is, not as a file in the clone tells it
         GCM_INTERACTIVE="never",
     )
     if "GIT_SSH" not in kept:

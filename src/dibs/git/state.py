@@ -28,6 +28,8 @@ _SHA1 = 40
 _BRANCH = b"ref: "
 #: What HEAD's file holds where refs are kept in tables: the branch is known to git alone.
 _ELSEWHERE = "refs/heads/.invalid"
+#: Where git notes the branch that a rebase will move at its end.
+_REBASED = ("rebase-merge/head-name", "rebase-apply/head-name")
 
 
 class TreeState(Record):
@@ -70,20 +72,29 @@ class TreeState(Record):
 def read_state(git: GitCalls) -> TreeState:
     """Look at a working tree; raise ``Unavailable`` (``REPO_STATE``) where git does not work in it."""
     said = git.run(
-        "rev-parse", "--absolute-git-dir", "--is-shallow-repository", "--path-format=absolute",
-        "--git-common-dir", "--show-object-format", "--verify", "--quiet", "HEAD^{commit}",
+        "rev-parse", "--absolute-git-dir", "--is-shallow-repository", "--show-object-format",
+        "--verify", "--quiet", "HEAD^{commit}",
     )  # fmt: skip
-    # A path may hold a line's end; what stands between the two paths never looks like one of them.
+    # The path stands first, and only it may hold a line's end.
     lines = os.fsdecode(said.out).rstrip("\n").split("\n")
     head = "" if lines[-1] in _HASHES else lines.pop()
     algorithm = lines.pop() if lines else ""
-    shallow = next((word for word in ("false", "true") if word in lines[1:]), "")
-    if algorithm not in _HASHES or not shallow:
+    shallow = lines.pop() if lines else ""
+    if algorithm not in _HASHES or not lines:
         raise refusal(said.err)
-    mark = lines.index(shallow, 1)
-    git_dir, common = "\n".join(lines[:mark]), "\n".join(lines[mark + 1 :])
-    ref = branch_of(git, git_dir)
+    git_dir = "\n".join(lines)
+    ref, common = branch_of(git, git_dir), _common(git_dir)
     return TreeState(git_dir, common, ref, head, under_way(git_dir), shallow == "true", algorithm)
+
+
+def _common(git_dir: str) -> str:
+    """Return the git directory that all working trees share, which that of a linked one names."""
+    try:
+        with open(os.path.join(git_dir, "commondir"), "rb") as file:
+            named = os.fsdecode(file.read(65_536)).removesuffix("\n")
+    except FileNotFoundError:
+        return git_dir
+    return os.path.realpath(os.path.join(git_dir, named))
 
 
 def state_of(git: GitCalls, common: str, head: str) -> TreeState | None:
@@ -134,3 +145,18 @@ def refusal(said: str) -> Unavailable:
         code="REPO_STATE",
         hint=f"git's own advice: {printable(fix)}" if fix else "run git status to see more",
     )
+
+
+def rebased_in(common: str, ref: str) -> str:
+    """Return the git directory in which ``ref`` is being rebased, empty if it is in none."""
+    linked = os.path.join(common, "worktrees")
+    names = sorted(os.listdir(linked)) if os.path.isdir(linked) else []
+    for place in [common, *(os.path.join(linked, name) for name in names)]:
+        for note in _REBASED:
+            try:
+                with open(os.path.join(place, note), "rb") as file:
+                    if os.fsdecode(file.read(4096)).strip() == ref:
+                        return place
+            except OSError:
+                continue
+    return ""

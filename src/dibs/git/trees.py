@@ -32,6 +32,11 @@ class TreeChange(Record):
         """Whether the second tree does not have it."""
         return self.new_mode == ABSENT
 
+    @property
+    def is_file(self) -> bool:
+        """Whether the second tree has a file there: no link, no submodule."""
+        return self.new_mode in {"100644", "100755"}
+
 
 def differences(
     git: GitCalls, old: str, new: str, variables: Mapping[str, str] | None = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from dibs.core.dirt import Dirty, Part, What, shares
 from dibs.core.patterns import matches
 from dibs.core.scope import Cover, Held
@@ -12,7 +10,7 @@ from dibs.errors import Unavailable
 from dibs.git.patch import patch
 from dibs.git.state import read_state
 from dibs.git.status import changed
-from dibs.git.worktrees import work_trees
+from dibs.git.worktrees import entries
 from dibs.services.claims import held_in
 from dibs.services.guarded import guarded_calls
 
@@ -69,18 +67,18 @@ class Changes:
         """Return what is changed in each working tree of this clone; a claim holds in all of them."""
         claims = self._claims()
         found: list[TreeChanges] = []
-        for tree in work_trees(self._git(self._repository.root)):
+        for tree in entries(self._git(self._repository.root)):
             if tree.bare:
                 continue
-            if not os.path.isdir(tree.root):
+            if tree.missing:
                 found.append(
-                    TreeChanges(tree.root, _short(tree.branch), wrong="its folder is gone")
+                    TreeChanges(tree.path, tree.branch or "HEAD", wrong="its folder is gone")
                 )
                 continue
             try:
-                found.append(self._of(tree.root, claims))
+                found.append(self._of(tree.path, claims))
             except Unavailable as error:
-                found.append(TreeChanges(tree.root, _short(tree.branch), wrong=error.message))
+                found.append(TreeChanges(tree.path, tree.branch or "HEAD", wrong=error.message))
         return found
 
     def difference(
@@ -138,7 +136,3 @@ def _dirty(change: FileChange) -> Dirty:
     elif change.new:
         what = What.NEW
     return Dirty(change.path, what, change.staged, change.code[1] != ".")
-
-
-def _short(ref: str) -> str:
-    return ref.removeprefix("refs/heads/") or "HEAD"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 import time
 
@@ -23,14 +24,16 @@ if TYPE_CHECKING:
 _PRIVATE = "dibs-commit-"
 #: After how many seconds a private index is surely nobody's: a hook may work for long.
 _OLD = 24 * 3600.0
-#: How long a signing program may take: somebody may have to type a passphrase.
-SIGNING = 600.0
+#: How long git may take to read files or to sign: they may be huge and pass a filter, and somebody may have
+#: to type a passphrase.
+PATIENCE = 600.0
 _NO_IDENTITY = (
     "tell me who you are",
     "empty ident name",
     "auto-detect",
     "invalid ident",
     "ident name",
+    "disallowed characters",
 )
 
 #: A file's mode, size, moments and place: what is changed when its content is.
@@ -64,7 +67,11 @@ def _sweep(git_dir: str) -> None:
         if name.startswith(_PRIVATE):
             path = os.path.join(git_dir, name)
             with contextlib.suppress(OSError):
-                if os.stat(path).st_mtime + _OLD < time.time():
+                if os.lstat(path).st_mtime + _OLD >= time.time():
+                    continue
+                if os.path.isdir(path):  # the git directory of a short way
+                    shutil.rmtree(path)
+                else:
                     os.unlink(path)
 
 
@@ -99,7 +106,7 @@ def add(git: GitCalls, index: str, chosen: Sequence[FileChange]) -> None:
     left = set(gone)
     there = [change.path for change in chosen if change.path not in left]
     if there:
-        said = git.run(
+        said = git.patient(PATIENCE).run(
             "update-index", "--add", "--replace", "-z", "--stdin",
             given=rows_of(there), variables=variables,
         )  # fmt: skip
@@ -167,7 +174,7 @@ def write(
 ) -> str:
     """Write a commit of any number of parents; raise what git says of whoever commits."""
     check_identity(os.environ.items())
-    calls = git.patient(SIGNING) if sign else git
+    calls = git.patient(PATIENCE) if sign else git
     above = [word for parent in parents for word in ("-p", parent)]
     said = calls.run(
         "-c", "i18n.commitEncoding=UTF-8", "commit-tree", *sign, *above, "-F", "-", tree,
@@ -177,7 +184,7 @@ def write(
         return said.out.decode().strip()
     if any(words in said.err for words in _NO_IDENTITY):
         raise Misconfigured(
-            "git does not know who you are",
+            "git does not know who you are, or the name has no letter in it",
             code="IDENTITY",
             hint="git config user.name NAME; git config user.email ADDRESS",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from dibs.core.trailers import check_message
@@ -90,7 +91,8 @@ class Hooks:
     def after(self) -> None:
         """Run ``post-commit``, in whose hands nothing lies any more."""
         if self.there("post-commit"):
-            self._run("post-commit", index="")
+            with contextlib.suppress(Unavailable):  # the commit stands, whatever becomes of this
+                self._run("post-commit", index="")
 
     def _must(self, name: str, *arguments: str) -> None:
         status = self._run(name, *arguments, index=self._index)

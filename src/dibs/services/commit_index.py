@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
+from dibs.errors import Unavailable
 from dibs.git.index import Busy, clear_up, index_locked, settle
 from dibs.git.state import read_state
 from dibs.git.trees import differences, index_info, parsed
-from dibs.services.commit_build import stats
+from dibs.services.commit_build import rows_of, stats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from dibs.git.trees import TreeChange
     from dibs.services.commit_build import Stat
     from dibs.services.gate_rows import Intent
+
+
+#: For how long files are read under git's lock, in seconds: whoever has it for longer counts as stopped.
+READING = 5.0
 
 
 def write_entries(git: GitCalls, index: str, changes: Iterable[TreeChange]) -> None:
@@ -89,10 +95,15 @@ def bring_forward(
     there = [change.path for change in changes if fresh and not change.gone]
     same = {path for path, seen in stats(git.tree, there).items() if seen == before.get(path)}
     write_entries(git, index, [change for change in changes if change.path not in same])
-    paths = [change.path for change in changes if change.path in same]
-    if paths:
-        git.must(
+    if not same:
+        return
+    try:
+        git.patient(READING).must(
             "update-index", "--add", "--replace", "-z", "--stdin",
-            given=b"".join(os.fsencode(path) + b"\0" for path in paths),
+            given=rows_of(change.path for change in changes if change.path in same),
             variables={"GIT_INDEX_FILE": index},
         )  # fmt: skip
+    except Unavailable:  # huge files, or a slow filter: whoever looks next reads them, unlocked
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{index}.lock")
+        write_entries(git, index, changes)

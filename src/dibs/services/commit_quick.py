@@ -15,7 +15,7 @@ import stat
 
 from dibs.core.values import Record
 from dibs.git.trees import differences
-from dibs.services.commit_build import SIGNING, Built, check_identity, dates, rows_of, stats
+from dibs.services.commit_build import PATIENCE, Built, check_identity, dates, rows_of, stats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def can_do(tree: str, plan: Plan) -> bool:
     return True
 
 
-def quick(git: GitCalls, plan: Plan, message: str, place: str, *, sign: bool) -> Quick | None:
+def quick(git: GitCalls, plan: Plan, message: str, place: str) -> Quick | None:
     """Commit beside the branch; return nothing where git does not manage, and nothing has happened."""
     check_identity(os.environ.items())
     state = plan.state
@@ -72,9 +72,9 @@ def quick(git: GitCalls, plan: Plan, message: str, place: str, *, sign: bool) ->
         "GIT_DIR": place, "GIT_COMMON_DIR": state.common, "GIT_WORK_TREE": git.tree,
         "GIT_INDEX_FILE": os.path.join(place, "index"),
     }  # fmt: skip
-    calls = git.patient(SIGNING) if sign else git
+    calls = git.patient(PATIENCE)
     fresh = rows_of(change.path for change in plan.chosen if change.untracked)
-    if fresh and git.run(
+    if fresh and calls.run(
         "update-index", "--add", "-z", "--stdin", given=fresh, variables=variables
     ).code:  # fmt: skip
         return None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 
+from dibs.core.names import quote
 from dibs.core.patterns import matches
 from dibs.core.scope import Blocked, Why, unclaimed
-from dibs.errors import BadInput, NotFound
+from dibs.errors import BadInput, DibsError, NotFound
 from dibs.git.status import FileChange
+from dibs.repository import find
 from dibs.services.commit_build import stats
 from dibs.services.commit_values import Committed, File
 from dibs.services.gate_rows import shown
@@ -20,11 +22,56 @@ if TYPE_CHECKING:
     from dibs.core.scope import Held, Sorted
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
+    from dibs.repository import Repository
     from dibs.services.commit_build import Stat
     from dibs.services.commit_values import Plan, Wish
 
 #: How many files of nobody an answer names.
 NEARBY = 20
+
+
+def told_apart(repository: Repository, texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the files among ``texts`` that are spelled as they lie on disk, and what has to be a pattern.
+
+    A file that is there is meant just so, whatever characters its name has.
+    """
+    names, patterns = [], []
+    for text in texts:
+        path = os.path.normpath(os.path.join(repository.subdir, text))
+        plain = text and not os.path.isabs(text) and not path.startswith("..")
+        if plain and _is_file(os.path.join(repository.root, path)):
+            names.append(path)
+        else:
+            _refuse_elsewhere(text, repository.root)
+            patterns.append(text)
+    return names, patterns
+
+
+def _refuse_elsewhere(text: str, root: str) -> None:
+    """Refuse a path in another working tree: a claim on it holds here too, but its content is another."""
+    if not os.path.isabs(text):
+        return
+    folder = os.path.realpath(text)
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    try:
+        there = find(folder, {}).root
+    except DibsError:
+        return  # whoever reads it as a pattern says that it is outside
+    if there != root:
+        raise BadInput(
+            f"{quote(text)} is in another working tree",
+            code="PATH_ABSOLUTE",
+            field="path",
+            hint="commit it there: dibs commit --repo DIR",
+        )
+
+
+def _is_file(path: str) -> bool:
+    """Tell whether there is a file or a link with just this name, and no link on the way to it."""
+    folder = os.path.dirname(path)
+    there = os.path.islink(path) or (os.path.lexists(path) and not os.path.isdir(path))
+    return there and os.path.realpath(folder) == folder
 
 
 def chosen_from(
@@ -36,10 +83,11 @@ def chosen_from(
         return mine, list(found.guarded)
     literal = [pattern for pattern in wish.patterns if pattern.literal]
     wide = [pattern for pattern in wish.patterns if not pattern.literal]
-    named = set(wish.names)
+    known = {change.path for change in changes}
+    named = {path if path in known else _unchanged(git, path) for path in wish.names}
     for pattern in literal:
         hits = [change.path for change in changes if _fits(pattern, change.path)]
-        named.update(hits or [_unchanged(git, pattern)])
+        named.update(hits or [_unchanged(git, pattern.path.removeprefix("./"))])
     blocked = [item for item in (*found.others, *found.guarded) if item.path in named]
     blocked += [unclaimed(path) for path in found.nobody if path in named]
     blocked += [
@@ -62,9 +110,8 @@ def _nested(path: str) -> Blocked:
     return Blocked(path, Why.NESTED, hint="it is a repository of its own: commit inside of it")
 
 
-def _unchanged(git: GitCalls, pattern: Pattern) -> str:
+def _unchanged(git: GitCalls, path: str) -> str:
     """Return the path of a file that was named and is not changed; raise if there is no such file."""
-    path = pattern.path.removeprefix("./")
     if git.must("ls-files", "-z", "--", path):
         return path
     if git.must("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", path):

@@ -21,7 +21,7 @@ def commit_answer(value: Committed | Refused) -> Shape:
     """Shape the answer to a commit."""
     if isinstance(value, Refused):
         return {
-            "outcome": "refused", "code": "HOOK_REFUSED" if value.hook else "SCOPE",
+            "outcome": "refused", "code": value.code,
             "hook": value.hook or None, "blocked": blocked(value.blocked),
         }  # fmt: skip
     return {
@@ -47,6 +47,7 @@ def blocked(values: Iterable[Blocked]) -> list[Shape]:
             "path": shown(item.path), "why": item.why, "holder": item.holder or None,
             "pattern": item.pattern or None, "hint": item.hint,
             "expires_in": round(item.expires_in, 3) if item.holder else None,
+            "reason": item.reason or None, "task": item.task or None,
         }
         for item in values
     ]  # fmt: skip

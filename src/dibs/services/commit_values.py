@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.values import Record
+from dibs.services.gate_rows import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,3 +99,16 @@ class Refused(Record):
     blocked: tuple[Blocked, ...] = ()
     #: The hook that refused, where it was one.
     hook: str = ""
+
+    @property
+    def code(self) -> str:
+        """The stable name of the reason."""
+        return "HOOK_REFUSED" if self.hook else "SCOPE"
+
+    @property
+    def reason(self) -> str:
+        """The reason in a few words: the first path stands for all."""
+        if self.hook:
+            return f"the {self.hook} hook said no"
+        more = f" and {len(self.blocked) - 1} more" if len(self.blocked) > 1 else ""
+        return f"{shown(self.blocked[0].path)} is {self.blocked[0].why}{more}"

@@ -6,8 +6,9 @@ claims, then landed through the gate.
 
 from __future__ import annotations
 
+from dibs.core.claims import check_text
 from dibs.core.ledger import Kind
-from dibs.core.scope import sort, uncovered
+from dibs.core.scope import sort, staged_by, uncovered
 from dibs.core.trailers import check_message, signed
 from dibs.errors import NotFound, Unavailable
 from dibs.git.state import read_state, refusal, state_of
@@ -21,6 +22,7 @@ from dibs.services.commit_scope import fenced, lost_for, standing
 from dibs.services.commit_values import Committed, File, Plan, Refused
 from dibs.services.gate import Gate
 from dibs.services.gate_rows import intents, shown
+from dibs.services.gate_trim import EVERY, forget_old
 from dibs.services.guarded import refuse_filters, refuse_hooks, refuse_signing
 from dibs.services.holdings import tell_lost
 from dibs.services.presence import arrive
@@ -66,12 +68,14 @@ class Commits:
             BadInput: ``MESSAGE``, ``PATH_IGNORED``.
             Unavailable: ``REPO_STATE``, ``CONFLICT``, ``GIT_LOCKED``, ``GIT_FAILED``.
         """
+        wish = wish._replace(task=check_text(wish.task, "task"))
         git = self._git()
         if trial:
             state, changes, _ = _looked(git, self._repository.common)
             plan = self._plan(git, caller, wish, state, changes)
             return plan if isinstance(plan, Refused) else _would(plan)
-        wish = wish._replace(message=check_message(wish.message))
+        task = check_text(wish.task, "task")
+        wish = wish._replace(message=check_message(wish.message), task=task)
         earlier = self._earlier(caller.id, wish) if wish.request_id else None
         if earlier is not None:
             return earlier
@@ -94,6 +98,8 @@ class Commits:
                 return ready
             landing = Landing(self._gate, git, caller, wish, plan, index, self._verify)
             answer = landing.land(ready)
+        if answer.seq and not answer.seq % EVERY:
+            forget_old(self._desk, git, self._gate.clone)
         hooks.after()
         return answer
 
@@ -117,7 +123,7 @@ class Commits:
         paths = [change.path for change in plan.chosen]
         seen = building.stats(git.tree, paths)
         text = _signed(plan, caller, wish, wish.message, paths)
-        made = quick(git, plan, text, place, sign=bool(setup.sign))
+        made = quick(git, plan, text, place)
         if made is None:
             return None
         held = [change.path for change in made.built.changes]
@@ -148,7 +154,8 @@ class Commits:
         built = building.finish(git, index, plan.state.head)
         blocked = self._verify(caller, plan, built.changes)
         if blocked:
-            return self._refused(caller, blocked)
+            chosen = {change.path for change in plan.chosen}
+            return self._refused(caller, staged_by("pre-commit", blocked, chosen))
         if not built.changes:
             hint = "only times or line ends differ from the last commit"
             raise NotFound("nothing that you hold is changed", code="NOTHING_CHANGED", hint=hint)
@@ -219,18 +226,15 @@ class Commits:
                 raise fenced(path, item)
 
     def _refused(self, caller: Caller, blocked: Sequence[Blocked] = (), hook: str = "") -> Refused:
-        why = f"the {hook} hook said no"
-        if blocked:
-            more = f" and {len(blocked) - 1} more" if len(blocked) > 1 else ""
-            why = f"{shown(blocked[0].path)} is {blocked[0].why}{more}"
+        answer = Refused(tuple(blocked), hook)
         details = {"paths": [shown(item.path) for item in blocked[:20]], "hook": hook}
 
         def tell(book: Book) -> None:
-            summary = f"a commit of {caller.id} was refused: {why}"
+            summary = f"a commit of {caller.id} was refused: {answer.reason}"
             book.emit(caller.id, arrive(book, caller).role, Kind.COMMIT_REFUSED, summary, **details)
 
         self._desk.apply(tell)
-        return Refused(tuple(blocked), hook)
+        return answer
 
     def _nothing(self, caller: Caller, wish: Wish, found: Sorted, now: Standing) -> NotFound:
         left = len(found.others) + len(found.nobody)
@@ -245,7 +249,8 @@ class Commits:
                 if wish.narrowed
                 else "nothing that you hold is changed"
             )
-            hint = f"{left} changed files are not yours; `dibs changes` shows whose" if left else ""
+            files = "1 changed file is" if left == 1 else f"{left} changed files are"
+            hint = f"{files} not yours; `dibs changes` shows whose" if left else ""
         return NotFound(what, code="NOTHING_CHANGED", hint=hint)
 
     def _verify(self, caller: Caller, plan: Plan, changes: Sequence[TreeChange]) -> list[Blocked]:

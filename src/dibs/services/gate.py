@@ -19,8 +19,9 @@ import time
 from dibs.core.values import Record
 from dibs.errors import DibsError, Fenced, Unavailable, Unknown
 from dibs.services import gate_rows as rows
+from dibs.services.clone import clone_id
 from dibs.services.gate_rows import Intent
-from dibs.services.gate_turn import clone_id, holds, refused, turn_taken, value_of
+from dibs.services.gate_turn import holds, refused, turn_taken, value_of
 from dibs.services.guarded import Guard
 from dibs.services.presence import arrive
 
@@ -278,6 +279,14 @@ class Gate:
             return Landed(0, claims)  # the intent stands; the next one at the gate tells the ledger
 
     # -- what others left
+
+    def begun(self) -> list[tuple[Intent, float]]:
+        """Return what has been begun at this gate and is not settled, and for how many seconds."""
+
+        def step(book: Book) -> list[tuple[Intent, float]]:
+            return [(intent, book.now - intent.at) for intent in rows.intents(book, self.clone)]
+
+        return self._desk.look(step)
 
     def recover(self, caller: Caller | None = None) -> list[str]:
         """Settle what processes that died have left at the gate; say what was done, a line each."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from dibs.services.book import Book
 
+#: Where it lies by whose claims a commit was made.
+COMMIT = "commit/"
 #: How many names an entry of the ledger lists.
 SHOWN = 100
 
@@ -99,7 +101,7 @@ def put_fence_row(book: Book, clone: str, oid: str) -> None:
 
 def is_told(book: Book, intent: Intent) -> bool:
     """Tell whether the store has noted already that what was intended has happened."""
-    return book.txn.get(f"commit/{intent.new}") is not None
+    return book.txn.get(f"{COMMIT}{intent.new}") is not None
 
 
 _KINDS = {"commit": Kind.COMMITTED, "merge": Kind.MERGED}
@@ -109,10 +111,10 @@ def finish(book: Book, clone: str, intent: Intent, *, late: bool = False) -> int
     """Note that what was intended has happened; return the entry's number in the ledger."""
     book.txn.delete(key_of(clone, intent.id))
     record = {
-        "agent": intent.agent, "kind": intent.kind, "at": book.now, "ref": intent.ref,
+        "agent": intent.agent, "kind": intent.kind, "at": book.now, "ref": intent.ref, "clone": clone,
         "claims": intent.claims, "tokens": intent.tokens, "patterns": intent.patterns,
     }  # fmt: skip
-    book.txn.put(f"commit/{intent.new}", encode(record))
+    book.txn.put(f"{COMMIT}{intent.new}", encode(record))
     request, fingerprint = intent.details.get("request", ("", ""))
     if request:
         answer = [intent.new, intent.ref, *map(shown, intent.paths)]

@@ -6,8 +6,8 @@ import contextlib
 import os
 import time
 
-from dibs.core.names import printable
 from dibs.errors import Unavailable
+from dibs.git.calls import last_words
 
 try:
     import fcntl
@@ -30,7 +30,7 @@ def holds(git: GitCalls, ref: str, commit: str) -> bool:
         return bool(tip)
     said = git.run("merge-base", "--is-ancestor", "--end-of-options", commit, tip)
     if said.code not in {0, 1}:
-        raise Unavailable(f"git cannot compare commits: {_last(said.err)}", code="GIT_FAILED")
+        raise Unavailable(f"git cannot compare commits: {last_words(said.err)}", code="GIT_FAILED")
     return not said.code
 
 
@@ -42,18 +42,16 @@ def value_of(git: GitCalls, ref: str) -> str:
 
 def refused(why: str) -> Unavailable:
     """Return that git does not move a ref which nobody else has moved."""
-    if ".lock" in why:
+    locked = next((line for line in why.splitlines() if ".lock" in line), "")
+    if locked:
         return Unavailable(
-            f"git cannot lock the branch: {_last(why)}",
+            f"git cannot lock the branch: {last_words(locked)}",
             code="GIT_LOCKED",
             hint="another git command is at work, or one that was killed left its lock",
         )
-    return Unavailable(f"git does not move the branch: {_last(why)}", code="GIT_FAILED")
-
-
-def _last(said: str) -> str:
-    lines = [line for line in said.splitlines() if line.strip()]
-    return printable(lines[-1].removeprefix("fatal: ")) if lines else "no reason given"
+    return Unavailable(
+        f"git does not move the branch: {last_words(why) or 'no reason given'}", code="GIT_FAILED"
+    )
 
 
 @contextlib.contextmanager
@@ -82,19 +80,3 @@ def _wait_for(file: int, patience: float) -> None:
             pause = min(pause * 1.5, _LONGEST)
         else:
             return
-
-
-def clone_id(state: str) -> str:
-    """Return the id of a clone, made at first use and kept beside the state."""
-    place = os.path.join(state, "clone")
-    with contextlib.suppress(FileNotFoundError), open(place, encoding="ascii") as file:
-        return file.read().strip()
-    os.makedirs(state, mode=0o700, exist_ok=True)
-    early = f"{place}.{os.getpid()}"
-    with open(early, "w", encoding="ascii") as file:
-        file.write(os.urandom(8).hex() + "\n")
-    with contextlib.suppress(FileExistsError):
-        os.link(early, place)  # whoever is first decides
-    os.unlink(early)
-    with open(place, encoding="ascii") as file:
-        return file.read().strip()

@@ -31,7 +31,8 @@ _RAW_BYTE_DIGITS = 2
 #: As many symbolic links in one path as Linux follows.
 _MAX_LINKS = 40
 
-_FOLDER, _FILE, _ABSENT = "folder", "file", "absent"
+#: A repository inside of this one: its own commit can be claimed, what is in it cannot.
+_FOLDER, _FILE, _ABSENT, _INNER = "folder", "file", "absent", "repository"
 
 
 class Tree:
@@ -126,6 +127,8 @@ class _Walk:
             if self.kind == _FILE:
                 rule = "leads through a file, as if it were a folder"
                 self.refuse("PATH_NOT_DIR", rule, "Check the spelling.")
+            if self.kind == _INNER:
+                self._refuse_inner()
             if name == "..":
                 if not self.done:
                     above = f"{os.path.dirname(self.root)}/{'/'.join(names[index + 1 :])}"
@@ -168,8 +171,11 @@ class _Walk:
     def _cross(self, path: str) -> None:
         """Go on in the working tree that starts at ``path``, if it is one of this repository."""
         if not self._switch(path):
-            rule = "is in another repository, inside of this one"
-            self.refuse("PATH_SUBMODULE", rule, "Change to that repository and claim it there.")
+            self.kind = _INNER
+
+    def _refuse_inner(self) -> NoReturn:
+        rule = "is in another repository, inside of this one"
+        self.refuse("PATH_SUBMODULE", rule, "Change to that repository and claim it there.")
 
     def _switch(self, folder: str) -> str:
         """Go to the top of the working tree around ``folder``, if it is one of this repository."""
@@ -230,6 +236,8 @@ class _Walk:
             )
         if self.text.endswith("/") and self.kind == _FILE:
             self.refuse("PATH_NOT_DIR", "is a file, not a folder", "Leave out the last slash.")
+        if self.kind == _INNER and self.text.endswith("/"):
+            self._refuse_inner()
         if self.kind == _FOLDER or self.text.endswith("/"):
             path += "/"
         return _as_path(path)
