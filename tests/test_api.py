@@ -8,7 +8,18 @@ from threading import Event
 import pytest
 
 import dibs
-from dibs import BadInput, Dibs, Fenced, Handoff, Refused, Unavailable, api
+from dibs import (
+    BadInput,
+    CommitRefused,
+    Dibs,
+    Fenced,
+    Handoff,
+    NotFound,
+    Refused,
+    Unavailable,
+    api,
+)
+from dibs.core.agents import Caller
 from dibs.keeper import Keeper
 
 
@@ -260,6 +271,69 @@ def test_bad_values_for_a_task_change_nothing():
         assert alice.tasks(finished=True) == []
 
 
+def git(*words):
+    done = subprocess.run(["git", *words], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.fixture
+def pair(repository):
+    """Two agents, each with a file of its own, and both files new."""
+    git("config", "user.name", "Ann")
+    git("config", "user.email", "ann@example.org")
+    with Dibs.open(agent="alice", engine="memory:") as alice:
+        bob = alice.as_agent("bob")
+        for agent in (alice, bob):
+            agent.claim(f"{agent.caller.id}[1].txt", literal=True)
+            (repository / f"{agent.caller.id}[1].txt").write_text("work")
+        yield alice, bob
+
+
+def test_a_commit_holds_what_the_agent_holds_and_nothing_else(pair):
+    alice, bob = pair
+    answer = alice.commit("hers", release=True)
+
+    assert git("show", "--format=%H", "--name-only").split() == [answer.commit, "alice[1].txt"]
+    assert [claim.pattern for claim in answer.released] == [r"alice\[1\].txt"]
+    assert [item.holder for item in answer.others] == ["bob"]
+    assert [file.path for file in bob.commit("his", "bob[1].txt").files] == ["bob[1].txt"]
+    with pytest.raises(NotFound) as told:
+        alice.commit("again")
+    assert told.value.code == "NOTHING_CHANGED"
+
+
+def test_a_commit_that_may_not_be_is_refused_with_each_path_and_its_holder(pair):
+    alice, _ = pair
+    with pytest.raises(CommitRefused, match="is held") as told:
+        alice.commit("not hers", "bob[1].txt")
+
+    assert told.value.code == "SCOPE"
+    assert [(item.path, item.holder) for item in told.value.blocked] == [("bob[1].txt", "bob")]
+    assert git("rev-list", "--all") == ""
+
+
+def test_a_hook_that_says_no_refuses_the_commit_and_verify_leaves_it_out(pair, repository):
+    alice, _ = pair
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(CommitRefused, match="the pre-commit hook said no") as told:
+        alice.commit("hers")
+
+    assert (told.value.code, told.value.blocked) == ("HOOK_REFUSED", ())
+    assert alice.commit("hers", verify=False).commit
+
+
+def test_a_commit_with_a_lost_claim_is_fenced_and_the_work_stays(pair, repository):
+    alice, bob = pair
+    pattern = bob.project.tree.resolve("alice[1].txt", literal=True)
+    bob.project.holdings.revoke(Caller("ann", "human"), pattern, reason="now")
+    with pytest.raises(Fenced):
+        alice.commit("late")
+
+    assert (repository / "alice[1].txt").read_text() == "work"
+
+
 def strings():
     """Name each argument that is a string or strings, and how a call passes it."""
     return {
@@ -280,6 +354,7 @@ def strings():
         "repo": lambda mine, wrong: Dibs.open(wrong),
         "summary": lambda mine, wrong: mine.take_task().done(wrong),
         "message": lambda mine, wrong: mine.take_task().fail(wrong),
+        "path": lambda mine, wrong: mine.commit("m", wrong),
         "handoff": lambda mine, wrong: mine.take_task().done("s", handoff=wrong),
         "handoff.title": lambda mine, wrong: mine.take_task().done(
             "s", handoff=Handoff("b", wrong)

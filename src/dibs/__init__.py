@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.api import Dibs, Hold, Refused
+    from dibs.api import CommitRefused, Dibs, Hold, Refused
     from dibs.attempts import Attempt
     from dibs.core.tasks import Handoff
     from dibs.errors import (
@@ -26,6 +26,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Attempt": "dibs.attempts",
+    "CommitRefused": "dibs.api",
     "Dibs": "dibs.api",
     "Handoff": "dibs.core.tasks",
     "Hold": "dibs.api",
@@ -36,6 +37,7 @@ __all__ = [
     "Attempt",
     "BadInput",
     "BadUsage",
+    "CommitRefused",
     "Dibs",
     "DibsError",
     "Fenced",

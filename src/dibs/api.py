@@ -55,8 +55,11 @@ if TYPE_CHECKING:
     from dibs.core.claims import Ask, Claim, Conflict, Lost
     from dibs.core.ledger import Entry
     from dibs.core.patterns import Pattern
+    from dibs.core.scope import Blocked
     from dibs.project import Project
     from dibs.services.claims import Held
+    from dibs.services.commit_values import Committed
+    from dibs.services.commit_values import Refused as RefusedCommit
     from dibs.services.holdings import Renewed
     from dibs.services.taskvalues import Shown, Stored
 
@@ -79,6 +82,22 @@ class Refused(DibsError):
     def conflicts(self) -> tuple[Conflict, ...]:
         """What stands in the way."""
         return self.answer.conflicts
+
+
+class CommitRefused(DibsError):
+    """A commit may not be: a path of it is not the agent's to commit, or a hook said no. Nothing happened."""
+
+    code = "SCOPE"
+
+    def __init__(self, answer: RefusedCommit) -> None:
+        hint = next((item.hint for item in answer.blocked if item.hint), "")
+        super().__init__(answer.reason, code=answer.code, hint=hint)
+        self.answer = answer
+
+    @property
+    def blocked(self) -> tuple[Blocked, ...]:
+        """The paths that may not be in it, each with its reason; none where a hook said no."""
+        return self.answer.blocked
 
 
 class Hold:
@@ -224,6 +243,37 @@ class Dibs:
         resolved = [self.project.tree.resolve(text) for text in check_strings(patterns, "pattern")]
         note = check_string(note, "note")
         return self.project.holdings.ask(self.caller, resolved, within=within, note=note)
+
+    def commit(
+        self,
+        message: str,
+        *paths: str,
+        release: bool = False,
+        verify: bool = True,
+        task: str = "",
+        request_id: str = "",
+    ) -> Committed:
+        """Commit the changed files that this agent holds, or those of them that ``paths`` name.
+
+        Raises:
+            CommitRefused: a named path is not this agent's, or a hook said no.
+            Fenced: a claim on a changed file was lost; the changes are kept.
+            NotFound: nothing is changed.
+        """
+        from dibs.services.commit_report import told_apart
+        from dibs.services.commit_values import Committed, Wish
+
+        named = check_strings(paths, "path")
+        names, texts = told_apart(self.project.place.repository, named)
+        wish = Wish(
+            check_string(message, "message"), tuple(map(self.project.tree.resolve, texts)), tuple(names),
+            release=release, verify=verify, task=check_string(task, "task"),
+            request_id=check_string(request_id, "request_id"),
+        )  # fmt: skip
+        answer = self.project.commits.commit(self.caller, wish)
+        if isinstance(answer, Committed):
+            return answer
+        raise CommitRefused(answer)
 
     def new_task(
         self,

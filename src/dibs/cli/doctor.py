@@ -5,7 +5,8 @@ Examples:
   dibs doctor --fix
 
 No file that holds work of somebody is deleted: what cannot be settled is told, and kept. Of git it tells
-locks that a killed process left, settings that name a program, and hooks that changed since the last look.
+commits and merges that a killed process has not finished, locks that it left, settings that name a program,
+and hooks that changed since the last look.
 
 exit status: 0 nothing is wrong, 65 something of the board is, 78 the engine is not safe to use
 """
@@ -37,7 +38,7 @@ def run(args: Namespace) -> int:
     with Session(args) as session:
         engine, board = session.project.engine, session.project.board
         repository = session.project.place.repository
-        git, done = GitCare(repository), None
+        git, done = GitCare(repository, session.project.desk), None
         if args.fix:
             done = [*engine.repair(), *board.repair(session.caller), *git.repair()]
         found = {

@@ -1,4 +1,4 @@
-"""What ``dibs doctor`` looks at in the git directory: locks that were left, and programs that are new there.
+"""What ``dibs doctor`` looks at in git: commits that were begun, locks that were left, programs that are new.
 
 Hooks in the git directory run as the user whenever the user commits. Who can write there can plant one, so
 they are compared with those of the last look; a change is told until somebody says that it is fine.
@@ -14,11 +14,13 @@ from dibs.errors import DibsError
 from dibs.git.calls import GitCalls
 from dibs.git.config import executing
 from dibs.git.locks import find_stale, put_aside
+from dibs.services.gate import Gate
 from dibs.services.trust import Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.repository import Repository
+    from dibs.services.desk import Desk
 
 _NOTE = "hooks-seen.json"
 _SAMPLE = ".sample"
@@ -27,18 +29,19 @@ _SAMPLE = ".sample"
 class GitCare:
     """Looks after the git directory of one repository."""
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: Repository, desk: Desk) -> None:
         self._repository = repository
+        self._gate = Gate(desk, repository)
         self._note = os.path.join(repository.state, _NOTE)
 
     def inspect(self) -> list[Finding]:
         """Return what is to know; nothing is changed, but for the note of a first look."""
         if not self._repository.common:
             return []
-        return [*self._locks(), *self._programs(), *self._hooks()]
+        return [*self._begun(), *self._locks(), *self._programs(), *self._hooks()]
 
     def repair(self) -> list[str]:
-        """Put locks aside that nobody holds, and take the hooks for what they should be."""
+        """Put locks aside that nobody holds, settle what was begun, and take the hooks as they are."""
         if not self._repository.common:
             return []
         done = []
@@ -46,11 +49,29 @@ class GitCare:
             aside = put_aside(lock)
             if aside:
                 done.append(f"the lock {lock.path} of a killed git is kept as {aside}")
+        done += self._settled()
         now = self._digests()
         if _changes(self._seen(), now):
             self._remember(now)
             done.append("the hooks of this repository are noted as they are now")
         return done
+
+    def _begun(self) -> list[Finding]:
+        return [
+            Finding(
+                Level.WARN,
+                "git commit",
+                f"a {intent.kind} of {intent.agent} to {intent.ref.removeprefix('refs/heads/')} was begun"
+                f" {age:.0f} s ago and has no end; the next one settles it, --fix does it now",
+            )
+            for intent, age in self._gate.begun()
+        ]
+
+    def _settled(self) -> list[str]:
+        try:
+            return self._gate.recover()
+        except DibsError as error:  # it is told by the look that follows
+            return [f"what was begun cannot be settled now: {error.message}"]
 
     def _locks(self) -> list[Finding]:
         return [
