@@ -14,6 +14,8 @@ HERE = ("src/auth/login.py", "notes.md")
 
 #: What differs from one run to the next, and from one terminal to the next.
 VARIES = (
+    (re.compile(r"/\S*/(?=\w+\.worktrees/)|(?<=brought forward: )/\S*/"), "FOLDER/"),
+    (re.compile(r"\b[0-9a-f]{10}\b"), "COMMIT"),
     (re.compile(r"\d{4}-\d\d-\d\d"), "DATE"),
     (re.compile(r"\d\d:\d\d:\d\d"), "CLOCK"),
     (re.compile(r"you-[\w-]+ *"), "YOU "),
@@ -91,13 +93,13 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path):
-    folder, notes = tmp_path / "work", tmp_path / "notes"
+    folder, notes = tmp_path / "shop", tmp_path / "notes"
     notes.mkdir()
     for name in HERE:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
     terminal = Terminal(folder, notes)
-    terminal.run("git init -q")
+    terminal.run("git init -q -b main")
     yield terminal
     for process in terminal.waiting:
         process.kill()

@@ -14,14 +14,6 @@ from dibs.git.forward import bring_forward, in_the_way
 from dibs.git.trees import differences
 
 
-@pytest.fixture(autouse=True)
-def own_git(monkeypatch, tmp_path):
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-
-
 def git(tree, *words):
     done = subprocess.run(["git", "-C", tree, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

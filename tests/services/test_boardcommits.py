@@ -10,15 +10,9 @@ import pytest
 
 from dibs.services.boardcommits import commit
 
+pytestmark = pytest.mark.usefixtures("own_git")
+
 TASK = "id: {id}\nagent: bob\nstatus: {status}\n"
-
-
-@pytest.fixture(autouse=True)
-def own_git(monkeypatch, tmp_path):
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
 
 
 @pytest.fixture

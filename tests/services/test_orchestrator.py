@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -391,12 +390,12 @@ def test_a_repository_that_git_refuses_is_told_in_its_words(tmp_path):
     done = yard.cycle()
 
     assert done.assigned == ("a",)
-    assert done.left.startswith("git refuses: bad config line 1 in file ")
+    assert "bad config line 1 in file " in done.left
 
 
-def test_a_git_directory_that_cannot_be_written_does_not_undo_what_was_done(tmp_path):
+def test_a_git_directory_that_cannot_be_written_does_not_undo_what_was_done(tmp_path, monkeypatch):
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    (tmp_path / ".git" / f"dibs-index-{os.getpid()}").mkdir()  # where the new index would be
+    monkeypatch.setattr("dibs.git.index._MARK", "missing/dibs-lock-")  # where it marks its lock
     (tmp_path / "code.py").write_text("one\n")
     subprocess.run(["git", "-C", tmp_path, "add", "code.py"], check=True)
     yard = Yard(tmp_path, board_commit=True)

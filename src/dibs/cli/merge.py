@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import sys
 
+from dibs.cli.parsing import branch
 from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs merge``."""
     add = parser.add_argument
     add("branch", nargs="*", metavar="BRANCH", help="what to merge (your own branch)")
-    add("--into", default="", metavar="BRANCH", help="the integration branch ([merge] into)")
+    add("--into", type=branch, metavar="BRANCH", help="the integration branch ([merge] into)")
     add("--all", action="store_true", help="all branches agent/* that have something to merge")
     add("--test", metavar="COMMAND", help="what must succeed first ([merge] test)")
     add("--no-test", action="store_true", help="run no test")
@@ -75,7 +76,7 @@ def _wish(args: Namespace) -> Wish:
     test = "" if args.no_test else args.test
     wait = 0 if args.wait in {"0", "0s"} else args.wait
     return Wish(
-        tuple(args.branch), args.into, args.all, test, wait, args.message,
+        tuple(args.branch), args.into or "", args.all, test, wait, args.message,
         args.allow_unclaimed, args.dry_run,
     )  # fmt: skip
 

@@ -66,6 +66,12 @@ class Parser(argparse.ArgumentParser):
             hint = self._guess(word, list(self._option_string_actions)) or hint
         raise BadUsage(f"{self.prog.removeprefix('dibs ')}: {message}", hint=hint)
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Take ``--option=--`` as it stands; argparse would drop the value."""
+        if action.option_strings and action.nargs is None and arg_strings == ["--"]:
+            return self._get_value(action, "--")
+        return super()._get_values(action, arg_strings)
+
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is None or value in action.choices:
             return
@@ -134,6 +140,8 @@ def parse(name: str, module: ModuleType, words: Sequence[str]) -> argparse.Names
     if getattr(module, "TAKES_COMMAND", False) and "--" in words:
         mark = list(words).index("--")
         words, command = words[:mark], list(words[mark + 1 :])
+    if "-m" in parser._option_string_actions:  # noqa: SLF001
+        words = _messages_joined(words)
     try:
         args, extra = parser.parse_known_args(words)
     except argparse.ArgumentError as error:
@@ -145,6 +153,23 @@ def parse(name: str, module: ModuleType, words: Sequence[str]) -> argparse.Names
         parser.error(f"unrecognized arguments: {' '.join(extra)}")
     args.command = command
     return args
+
+
+def _messages_joined(words: Sequence[str]) -> list[str]:
+    """Let ``-m`` take the next word whatever it starts with, as git does; argparse takes it for an option."""
+    joined: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        joined.append(word)
+        if word == "--":
+            break
+        if word in {"-m", "--message"}:
+            value = next(rest, None)
+            if value is not None and value.startswith("-"):
+                joined[-1] = f"{word}{'' if word == '-m' else '='}{value}"
+            elif value is not None:
+                joined.append(value)
+    return [*joined, *rest]
 
 
 def _take_late_patterns(args: argparse.Namespace, words: Sequence[str], extra: list[str]) -> bool:
@@ -162,6 +187,27 @@ def task_id(text: str) -> str:
     from dibs.core.tasks import check_task_id
 
     return check_task_id(text)
+
+
+def agent_id(text: str) -> str:
+    """Return the id of an agent; an empty word is none, and does not mean the caller."""
+    from dibs.core.names import check_agent_id
+
+    return check_agent_id(text)
+
+
+def branch(text: str) -> str:
+    """Return the name of a branch; an empty word is none, and does not mean the setting's."""
+    from dibs.core.names import check_branch
+
+    return check_branch(text)
+
+
+def commit_name(text: str) -> str:
+    """Return what names a commit: any word, for git to judge, but not an empty one."""
+    if text:
+        return text
+    raise BadInput("'' names no commit", code="REF_NAME")
 
 
 def number(text: str) -> int:

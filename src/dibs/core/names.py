@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 #: How many characters of a wrong value a message repeats.
-SHOWN = 200
+SHOWN = 160
 
 AGENT_ID_MAX = 64
 _ALNUM = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")

@@ -157,7 +157,7 @@ def _refuse_absolute(text: str) -> NoReturn:
 
 
 def _refuse_long(text: str, rule: str) -> NoReturn:
-    refuse("PATH_TOO_LONG", text, rule, "Claim the directory above it, or use a shorter pattern.")
+    refuse("PATH_TOO_LONG", text, rule, "Claim the directory above it.")
 
 
 def _check_alternative(tokens: list[Token], text: str, *, braces: bool) -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: How many new commits of one update are looked at.
 MOST = 5_000
+#: Git can merge two sides again; a merge of more has none that conflict.
+_PAIR = 2
 #: What a hook is told of the repository, which a git process inside of it has to be told again.
 PLACE_VARIABLES = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
@@ -26,14 +28,18 @@ KNOWN = ("--branches", "--remotes", "--tags", "--glob=refs/salvage/*")
 
 
 class PathChange(Record):
-    """One path of a commit, and what it has become: mode and object, empty for a deleted one."""
+    """One path of a commit: what it was and has become, each as mode and object; empty for no file.
+
+    In a merge it was something else on each side.
+    """
 
     path: str
+    before: str
     after: str
 
 
 class NewCommit(Record):
-    """A commit with what it changes; of a merge, what differs from all that it merges."""
+    """A commit with what it changes; of a merge, what differs from all that it merges, or was decided."""
 
     oid: str
     changes: tuple[PathChange, ...]
@@ -72,25 +78,49 @@ def new_commits(
 
 
 def _changes(git: GitCalls, oids: Iterable[str]) -> Iterator[NewCommit]:
-    """Read what each commit changes: one process for all."""
+    """Read what each commit changes: one process for all, one more where some of them are merges."""
     given = "".join(f"{oid}\n" for oid in oids).encode()
     out = git.must(
         "diff-tree", "--stdin", "--root", "-r", "-c", "-z", "--raw", "--no-renames", "--always",
+        "--no-abbrev", "--format=%x00%H %P", given=given,
+    )  # fmt: skip
+    found = list(_parsed(out))
+    merges = [commit for (commit, *parents), _ in found if len(parents) == _PAIR]
+    decided = _decided(git, merges) if merges else {}
+    for (commit, *_), changes in found:
+        yield NewCommit(commit, (*changes, *decided.get(commit, ())))
+
+
+def _decided(git: GitCalls, merges: Iterable[str]) -> dict[str, list[PathChange]]:
+    """Return what is not as git itself would merge it: also where one side was taken, and the other lost."""
+    given = "".join(f"{oid}\n" for oid in merges).encode()
+    out = git.must(
+        "log", "--no-walk=unsorted", "--stdin", "--remerge-diff", "-z", "--raw", "--no-renames",
         "--no-abbrev", "--format=%x00%H", given=given,
     )  # fmt: skip
-    commit, found = "", list[PathChange]()
+    return {names[0]: changes for names, changes in _parsed(out)}
+
+
+def _parsed(out: bytes) -> Iterator[tuple[list[str], list[PathChange]]]:
+    """Yield the names that stand at the head of each commit, and its changes."""
+    names, found = list[str](), list[PathChange]()
     words = iter(out.split(b"\0"))
     for word in words:
         meta = word.lstrip(b"\n")
         if meta.startswith(b":"):
             parts = meta.lstrip(b":").split(b" ")
             count = len(parts) // 2  # modes, objects and a letter for each side
-            mode, oid = parts[count - 1].decode(), parts[2 * count - 1].decode()
-            after = "" if is_nothing(oid) else f"{mode} {oid}"
-            found.append(PathChange(os.fsdecode(next(words)), after))
+            sides = [
+                _side(mode, oid) for mode, oid in zip(parts[:count], parts[count:], strict=False)
+            ]
+            found.append(PathChange(os.fsdecode(next(words)), ", ".join(sides[:-1]), sides[-1]))
         elif meta:
-            if commit:
-                yield NewCommit(commit, tuple(found))
-            commit, found = meta.decode().strip(), []
-    if commit:
-        yield NewCommit(commit, tuple(found))
+            if names:
+                yield names, found
+            names, found = meta.decode().split(), []
+    if names:
+        yield names, found
+
+
+def _side(mode: bytes, oid: bytes) -> str:
+    return "" if is_nothing(oid.decode()) else f"{mode.decode()} {oid.decode()}"

@@ -1,0 +1,523 @@
+"""Bad input for commits, worktrees, merges, forecasts and gates, row by row of the catalogue.
+
+Whatever is typed, and whatever state the repository is in: the answer is one clear line with a stable code,
+nothing is changed, and no branch, file or index entry is lost. Where a row can work, it works.
+
+| row | what | where it is shown |
+|---|---|---|
+| 86 | names of branches | here: REF_NAME, NO_BRANCH |
+| 87 | addresses of remotes | here, for a server's store; tests/engines/test_git.py |
+| 88 | messages | here: MESSAGE, or kept as they are |
+| 89 | names of authors and of agents | here: IDENTITY, AGENT_ID, or told in quotes |
+| 90 | states of a repository | here: REPO_STATE, NO_REPO, or it works |
+| 91 | a repository of another user | tests/git/test_safety.py |
+| 92 | what others staged | here; tests/services/test_commits.py |
+| 93 | both sides of a change | here: SCOPE; tests/services/test_commits.py |
+| 94 | paths that are gone, ignored, absent, impossible | here |
+| 95 | settings that run programs | tests/git/test_hostile.py |
+| 96 | where the repository lies | here, all commands of this kind |
+| 97 | remotes that fail | tests/engines/test_git.py, tests/cli/test_engine.py |
+| 98 | somebody else commits meanwhile | tests/services/test_gate.py, tests/proof/test_commits.py |
+| 99 | long hashes; an old git | here; tests/git/test_safety.py |
+"""
+
+import os
+import subprocess
+
+import pytest
+
+LONG = "x" * 300
+
+
+def git(*words, cwd=None, check=True):
+    done = subprocess.run(["git", *words], cwd=cwd, check=check, capture_output=True)
+    return os.fsdecode(done.stdout).strip()
+
+
+def state():
+    """Return all that must not change: branches, worktrees, the index and the files."""
+    refs = git("for-each-ref", "--format=%(refname) %(objectname)").split("\n")
+    return (
+        [ref for ref in refs if not ref.startswith("refs/dibs/")],
+        git("worktree", "list", "--porcelain"),
+        git("ls-files", "-s"),
+        git("status", "--porcelain", "-uall"),
+    )
+
+
+@pytest.fixture
+def shop(repo, dibs, monkeypatch):
+    """A repository in which alice and bob have changed what they hold, and zoe has a worktree."""
+    monkeypatch.setenv("HOME", str(repo.parent))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    git("symbolic-ref", "HEAD", "refs/heads/main")
+    git("config", "user.name", "Ann")
+    git("config", "user.email", "ann@example.org")
+    for name in ("a.py", "b.py"):
+        (repo / name).write_text("1\n")
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    assert dibs("claim", "a.py", agent="alice").status == 0
+    assert dibs("claim", "b.py", agent="bob").status == 0
+    assert dibs("worktree", "new", "zoe").status == 0
+    for name in ("a.py", "b.py"):
+        (repo / name).write_text("2\n")
+    return repo
+
+
+@pytest.fixture
+def refused(shop, dibs):
+    """Call a command that must be refused: one line, its code, and nothing changed."""
+
+    def call(*words, status, code, agent="alice"):
+        before = state()
+        spoken = dibs(*words, agent=agent)
+        written = dibs(*with_json(words), agent=agent)
+        assert (spoken.status, written.status) == (status, status), spoken
+        assert written.json["error"]["code"] == code
+        assert spoken.out == ""
+        assert len(spoken.err.splitlines()) == 1
+        assert len(spoken.err) < 300
+        assert spoken.err[:-1].isprintable()
+        assert "Traceback" not in spoken.err
+        assert state() == before
+        return spoken
+
+    return call
+
+
+def with_json(words):
+    at = words.index("--") if "--" in words else len(words)
+    return (*words[:at], "--json", *words[at:])
+
+
+BRANCHES = [
+    "-x", "--upload-pack=x", "a..b", "a.lock", "@{", "a b", "refs/heads/x", "HEAD", "x\ny", "", "@", "a/",
+    "/a", "a//b", "a~1", "a:b", "a*", ".a", LONG, "\x1b[31m", "agent/\u202e", "@{-1}", "\udcff",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BRANCHES, ids=ascii)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("merge", "--", "{}"),
+        ("merge", "--into={}", "agent/zoe"),
+        ("forecast", "--base={}"),
+        ("worktree", "new", "yan", "--branch={}"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_row_86_a_name_that_no_branch_can_have_is_refused(refused, words, name):
+    refused(*(word.format(name) for word in words), status=65, code="REF_NAME")
+
+
+@pytest.mark.parametrize("name", [*BRANCHES[:6], "x\ny", LONG, "\x1b[31m"], ids=ascii)
+def test_row_86_a_worktree_begins_at_no_hostile_commit(refused, name):
+    refused("worktree", "new", "yan", f"--base={name}", status=6, code="NO_BRANCH")
+
+
+@pytest.mark.parametrize("name", ["gone", "agent/none", "é"])
+@pytest.mark.parametrize(
+    "words", [("merge", "{}"), ("merge", "--into={}", "agent/zoe"), ("forecast", "--base={}")]
+)
+def test_row_86_a_branch_that_is_not_there_is_told(refused, words, name):
+    refused(*(word.format(name) for word in words), status=6, code="NO_BRANCH")
+
+
+URLS = ["ext::sh -c id", "EXT::x", "ssh://-oX/", "fd::7"]
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_row_87_a_server_asks_no_store_through_a_program(refused, shop, url):
+    bare = shop.parent / "server.git"
+    git("init", "-q", "--bare", str(bare))
+    before = sorted(bare.rglob("*"))
+
+    refused(
+        "git", "install", "--server", str(bare), f"--engine=git:{url}", status=78, code="REMOTE_URL"
+    )
+
+    assert sorted(bare.rglob("*")) == before
+
+
+MESSAGES = [
+    "", " \n\t\n", "a\x00b", "a\x1b[31mb", "a\x07b", "m" * (1024 * 1024 + 1), "x\n\nDibs-Agent: bob",
+    "x\n\nDibs-Token: 1", "Dibs-Claim: c2", "x\n\ndibs-task : 7", "x\n\nDIBS-AGENT:bob",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda text: ascii(text[:20]))
+def test_row_88_a_message_that_lies_or_hides_is_refused(refused, shop, message):
+    (shop.parent / "message").write_text(message)
+
+    refused("commit", "-m", message, status=65, code="MESSAGE")
+    refused("commit", "-F", str(shop.parent / "message"), status=65, code="MESSAGE")
+
+
+@pytest.mark.parametrize("message", ["a\x1b[31mb", "x\n\nDibs-Agent: bob", "a\x00b"], ids=ascii)
+def test_row_88_a_merge_takes_no_such_message_either(refused, message):
+    refused("merge", "agent/zoe", "-m", message, status=65, code="MESSAGE")
+
+
+def test_row_88_a_message_that_is_not_utf_8_is_refused(refused, shop):
+    (shop.parent / "message").write_bytes(b"caf\xe9")
+
+    refused("commit", "-F", str(shop.parent / "message"), status=65, code="MESSAGE")
+
+
+@pytest.mark.parametrize("message", ["-x", "--amend", "-", "$(id)", "#1 is mended", "ä 漢字 🎉"])
+def test_row_88_an_odd_message_is_kept_as_it_is(shop, dibs, message):
+    assert dibs("commit", f"--message={message}", agent="alice").status == 0
+
+    assert git("log", "-1", "--format=%s") == message
+
+
+@pytest.mark.parametrize("name", ["", "<>", "\n", "...", " "], ids=ascii)
+def test_row_89_a_name_that_git_cannot_write_is_refused(refused, name):
+    git("config", "user.name", name)
+
+    refused("commit", "-m", "x", status=78, code="IDENTITY")
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a <b>", "a>"], ids=ascii)
+@pytest.mark.parametrize("variable", ["GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL"])
+def test_row_89_a_name_that_would_add_a_line_is_refused(refused, monkeypatch, variable, name):
+    monkeypatch.setenv(variable, name)
+
+    refused("commit", "-m", "x", status=78, code="IDENTITY")
+
+
+def test_row_89_what_the_settings_name_is_written_as_git_writes_it(shop, dibs):
+    git("config", "user.name", "Ann\ncommitter <eve@example.org>")
+    said = git("var", "GIT_AUTHOR_IDENT").rpartition(">")[0]
+
+    assert dibs("commit", "-m", "x", agent="alice").status == 0
+
+    lines = git("cat-file", "-p", "HEAD").split("\n")
+    assert [line.rpartition(">")[0] for line in lines if line[:6] == "author"] == [f"author {said}"]
+    assert sum(line.startswith("committer ") for line in lines) == 1
+
+
+IDS = ["", "-x", "a b", "../x", "a/b", "x" * 65, "x\ny", "\x1b", "é", ".", "..", ".git", "@x"]
+
+
+@pytest.mark.parametrize("agent", IDS, ids=ascii)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("worktree", "new", "--", "{}"),
+        ("worktree", "env", "--", "{}"),
+        ("changes", "--agent={}"),
+        ("commit", "-mx", "--agent={}"),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_row_89_a_word_that_no_agent_can_be_called_is_refused(refused, words, agent):
+    refused(*(word.format(agent) for word in words), status=65, code="AGENT_ID", agent="")
+
+
+@pytest.mark.parametrize("agent", ["-x", "../x", "x\ny", "\x1b", "", "."], ids=ascii)
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("worktree", "rm", "--", "{}"), "NO_WORKTREE"),
+        (("forecast", "--", "{}"), "NO_WORKTREE"),
+        (("salvage", "show", "--", "{}"), "NO_SALVAGE"),
+        (("salvage", "restore", "--", "{}"), "NO_SALVAGE"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),
+)
+def test_row_89_what_is_not_there_is_told_in_quotes(refused, words, code, agent):
+    refused(*(word.format(agent) for word in words), status=6, code=code)
+
+
+@pytest.mark.parametrize("option", ["commit -m=-- ", "commit --message=--"])
+def test_an_option_takes_two_hyphens_as_its_value(shop, dibs, option):
+    assert dibs(*option.split(), "--dry-run", agent="alice").status == 0
+
+
+def under_way(kind):
+    """Bring the repository into the middle of something."""
+    git("stash", "-q")
+    git("checkout", "-q", "-b", "side")
+    for branch, text in (("side", "s\n"), ("main", "m\n")):
+        git("checkout", "-q", branch)
+        with open("c.py", "w") as file:
+            file.write(text)
+        git("add", "c.py")
+        git("commit", "-qm", branch)
+    if kind == "bisect":
+        git("bisect", "start")
+    else:
+        words = {"merge": ("merge",), "rebase": ("rebase",), "cherry-pick": ("cherry-pick",)}[kind]
+        git(*words, "side", check=False)
+    with open("a.py", "w") as file:
+        file.write("3\n")
+
+
+@pytest.mark.parametrize("kind", ["merge", "rebase", "cherry-pick", "bisect"])
+def test_row_90_nothing_is_committed_in_the_middle_of_something(refused, kind):
+    under_way(kind)
+
+    answer = refused("commit", "-m", "x", "a.py", status=69, code="REPO_STATE")
+
+    assert kind in answer.err
+
+
+def test_row_90_the_first_commit_of_all_can_be_made(tmp_path, monkeypatch, dibs):
+    git("init", "-q", "-b", "trunk", str(tmp_path / "new"))
+    monkeypatch.chdir(tmp_path / "new")
+    git("config", "user.name", "Ann")
+    git("config", "user.email", "ann@example.org")
+    dibs("claim", "a.py", agent="alice")
+    (tmp_path / "new/a.py").write_text("1\n")
+
+    for words in (("merge",), ("forecast",), ("worktree", "new", "zoe")):
+        answer = dibs(*words, agent="alice")
+        assert answer.status in {6, 69}, answer
+        assert len(answer.err.splitlines()) == 1
+    assert dibs("changes", "--json").json["trees"][0]["agents"][0]["agent"] == "alice"
+    assert "+1" in dibs("diff", agent="alice").out
+    assert dibs("commit", "-m", "first", agent="alice").status == 0
+
+    assert git("ls-tree", "--name-only", "trunk") == "a.py"
+
+
+def test_row_90_a_detached_head_is_moved_and_no_branch(shop, dibs):
+    before = git("rev-parse", "main")
+    git("checkout", "-q", "--detach")
+
+    answer = dibs("commit", "-m", "x", agent="alice")
+
+    assert answer.status == 0
+    assert "detached HEAD" in answer.out
+    assert git("rev-parse", "main") == before
+    assert git("diff", "--name-only", "main", "HEAD") == "a.py"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("commit", "-mx"), ("changes",), ("diff",), ("merge",), ("forecast",), ("worktree", "ls"),
+     ("worktree", "new", "zoe"), ("salvage", "ls"), ("git", "status"), ("git", "check")],
+    ids=" ".join,
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["none", "bare", "gone", "file"])
+def test_row_90_where_there_is_no_working_tree_one_line_says_so(
+    tmp_path, dibs, words, kind, monkeypatch
+):
+    place = tmp_path / "place"
+    if kind == "bare":
+        git("init", "-q", "--bare", str(place))
+    elif kind == "none":
+        place.mkdir()
+    elif kind == "file":
+        place.write_text("")
+    monkeypatch.chdir(tmp_path)
+
+    answer = dibs(*words, "--repo", str(place), agent="alice")
+
+    assert answer.status in {0, 6, 65, 69}, answer
+    assert answer.status == 0 or len(answer.err.splitlines()) == 1
+    assert len(answer.err) < 300
+    if kind != "bare":
+        assert answer.status
+
+
+def test_row_90_a_shallow_clone_commits_and_forecasts(shop, dibs, monkeypatch, tmp_path):
+    git("commit", "-qm", "second", "--allow-empty")
+    git("clone", "-q", "--depth=1", f"file://{shop}", str(tmp_path / "shallow"))
+    monkeypatch.chdir(tmp_path / "shallow")
+    git("config", "user.name", "Ann")
+    git("config", "user.email", "ann@example.org")
+    dibs("claim", "a.py", agent="alice")
+    (tmp_path / "shallow/a.py").write_text("5\n")
+
+    assert dibs("commit", "-m", "x", agent="alice").status == 0
+    assert dibs("forecast").status == 0
+
+    assert git("diff", "--name-only", "HEAD~1", "HEAD") == "a.py"
+
+
+def test_row_92_what_others_staged_stays_staged(shop, dibs):
+    (shop / "later.py").write_text("1\n")
+    git("add", "b.py")
+    git("add", "-N", "later.py")
+    git("update-index", "--assume-unchanged", "b.py")
+    before = [row for row in git("ls-files", "-s", "-v").split("\n") if "a.py" not in row]
+
+    assert dibs("commit", "-m", "x", agent="alice").status == 0
+
+    assert [row for row in git("ls-files", "-s", "-v").split("\n") if "a.py" not in row] == before
+    assert git("diff", "--name-only", "HEAD~1", "HEAD") == "a.py"
+
+
+@pytest.mark.parametrize("kind", ["rename", "link", "folder"])
+def test_row_93_both_sides_of_a_change_must_be_held(shop, dibs, kind):
+    target = shop / "b.py"
+    target.unlink()
+    if kind == "rename":
+        os.rename("a.py", "b.py")
+    elif kind == "link":
+        target.symlink_to("a.py")
+    else:
+        target.mkdir()
+        (target / "inner").write_text("1\n")
+        assert dibs("claim", "b.py/inner", agent="alice").status == 0
+    before = state()
+    path = "b.py/inner" if kind == "folder" else "b.py"
+
+    answer = dibs("commit", "-mx", "a.py", path, "--json", agent="alice")
+
+    assert answer.status == 3
+    assert answer.json["code"] == "SCOPE"
+    assert {(item["path"], item["holder"]) for item in answer.json["blocked"]} == {("b.py", "bob")}
+    assert state() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [("gone.py", 6, "PATH_MISSING"), ("made.log", 65, "PATH_IGNORED"), ("", 65, "PATH_EMPTY"),
+     ("../x", 65, "PATH_ESCAPE"), ("/etc/passwd", 65, "PATH_ABSOLUTE"), (".git/x", 65, "PATH_RESERVED"),
+     ("a.py/x", 65, "PATH_NOT_DIR"), ("[", 65, "GLOB_SYNTAX"), ("x" * 5000, 65, "PATH_TOO_LONG"),
+     ("a\nb", 65, "PATH_CONTROL")],
+    ids=lambda value: ascii(value)[:20],
+)  # fmt: skip
+def test_row_94_a_path_that_cannot_be_committed_is_told(refused, shop, path, status, code):
+    (shop / ".gitignore").write_text("*.log\n")
+    (shop / "made.log").write_text("1\n")
+
+    refused("commit", "-mx", "--", path, status=status, code=code)
+
+
+def test_row_94_a_file_that_is_gone_is_committed_as_gone(shop, dibs):
+    (shop / "a.py").unlink()
+
+    assert dibs("commit", "-m", "x", "a.py", agent="alice").status == 0
+
+    assert git("diff", "--name-status", "HEAD~1", "HEAD") == "D\ta.py"
+
+
+NAMES = [
+    "a b",
+    "it's",
+    '"q"',
+    "$(touch x)",
+    "`id`",
+    "new\nline",
+    "漢字",
+    "-f",
+    ":(top)x",
+    "back\\slash",
+    "#",
+]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_row_96_a_repository_may_lie_anywhere(tmp_path, monkeypatch, dibs, name):
+    place = tmp_path / name
+    git("init", "-q", "-b", "main", str(place))
+    monkeypatch.chdir(place)
+    git("config", "user.name", "Ann")
+    git("config", "user.email", "ann@example.org")
+    git("commit", "-qm", "first", "--allow-empty")
+    dibs("claim", "a.py", agent="alice")
+    (place / "a.py").write_text("1\n")
+
+    assert dibs("changes").status == 0
+    assert "+1" in dibs("diff", agent="alice").out
+    assert dibs("commit", "-m", "x", agent="alice").status == 0
+    made = dibs("worktree", "new", "zoe", "--json")
+    assert made.status == 0, made
+    assert dibs("git", "install").status == 0
+    tree = made.json["worktree"]["path"]
+    dibs("claim", "z.py", agent="zoe")
+    with open(os.path.join(tree, "z.py"), "w") as file:
+        file.write("1\n")
+    assert dibs("forecast").status == 0
+    assert dibs("commit", "-m", "z", "--repo", tree, agent="zoe").status == 0
+    assert dibs("merge", "agent/zoe").status == 0
+    assert git("ls-tree", "--name-only", "main").split() == ["a.py", "z.py"]
+    with open(os.path.join(tree, "more"), "w") as file:
+        file.write("1\n")
+    assert dibs("worktree", "rm", "zoe").status == 3
+    assert dibs("worktree", "rm", "zoe", "--force", "--reason", "x").status == 0
+    assert dibs("salvage", "restore", "zoe", "--to", str(tmp_path / "back")).status == 0
+    assert (tmp_path / "back/more").read_text() == "1\n"
+    assert dibs("git", "uninstall").status == 0
+    assert sorted(os.listdir(tmp_path)) == sorted({name, f"{name}.worktrees", "back", "repo"})
+
+
+def test_row_99_a_repository_with_long_hashes_works(tmp_path, monkeypatch, dibs):
+    git("init", "-q", "-b", "main", "--object-format=sha256", str(tmp_path / "long"))
+    monkeypatch.chdir(tmp_path / "long")
+    git("config", "user.name", "Ann")
+    git("config", "user.email", "ann@example.org")
+    for agent in ("alice", "bob"):
+        dibs("claim", f"{agent}.py", agent=agent)
+        (tmp_path / f"long/{agent}.py").write_text("1\n")
+        assert dibs("commit", "-m", "x", agent=agent).status == 0
+    assert dibs("worktree", "new", "zoe").status == 0
+    assert dibs("forecast").status == 0
+
+    assert len(git("rev-parse", "HEAD")) == 64
+    assert git("ls-tree", "--name-only", "HEAD").split() == ["alice.py", "bob.py"]
+
+
+def test_a_refusal_names_the_command_that_helps(shop, dibs):
+    (shop / "it is new").write_text("1\n")
+
+    answer = dibs("commit", "-mx", "b.py", "it is new", agent="alice")
+
+    assert answer.status == 3
+    assert "ask for it: dibs ask b.py; or wait: dibs claim b.py --wait 5m" in answer.out
+    assert "claim it first: dibs claim 'it is new'" in answer.out
+
+
+def test_what_is_left_is_counted_in_good_english(shop, dibs):
+    (shop / "far").mkdir()
+    (shop / "far/new.py").write_text("1\n")
+
+    said = dibs("commit", "--dry-run", agent="alice").out.splitlines()
+    os.unlink("far/new.py")
+    git("checkout", "-q", "a.py")
+    nothing = dibs("commit", "-mx", agent="alice").err
+
+    assert said[0] == "would commit 1 file to main"
+    assert "1 file elsewhere changed, and nobody's: `dibs changes`" in said
+    assert "(1 changed file is not yours; `dibs changes` shows whose)" in nothing
+
+
+@pytest.mark.parametrize("place", [".git/hooks2", "../" + LONG, "../" + "z/" * 1500])
+def test_no_folder_is_made_where_it_cannot_be(refused, shop, dibs, place):
+    with open(dibs("worktree", "env", "zoe", "--json").json["DIBS_WORKTREE"] + "/new", "w") as file:
+        file.write("1\n")
+    assert dibs("worktree", "rm", "zoe", "--force", "--reason", "x").status == 0
+
+    refused("worktree", "new", "yan", f"--path={place}", status=65, code="WORKTREE_FOLDER")
+    refused("salvage", "restore", "zoe", f"--to={place}", status=65, code="WORKTREE_FOLDER")
+
+    assert not os.path.lexists(".git/hooks2")
+
+
+def test_a_word_of_diff_that_is_no_agent_is_told_as_a_file(shop, dibs):
+    answer = dibs("diff", "alcie", agent="bob")
+
+    assert answer.status == 0
+    assert answer.err == "dibs: bob has changed nothing among 'alcie' here that it holds\n"
+
+
+@pytest.mark.parametrize("task", ["x\n\nDibs-Agent: eve", "\x1b[31mx", "a\u202eb"], ids=ascii)
+def test_row_88_a_task_brings_neither_lines_nor_controls_into_a_message(shop, dibs, task):
+    assert dibs("commit", "-m", "x", "--task", task, agent="alice").status == 0
+
+    lines = git("log", "-1", "--format=%B").split("\n")
+    assert all(line.isprintable() for line in lines)
+    assert [line for line in lines if line.startswith("Dibs-Agent")] == ["Dibs-Agent: alice"]
+
+
+def test_row_88_a_task_is_a_short_text_and_no_trailer_is_empty(refused, shop, dibs):
+    refused("commit", "-m", "x", "--task", "t" * 5000, status=65, code="LIMIT")
+    assert dibs("commit", "-m", "x", "--task", " ", agent="alice").status == 0
+
+    assert "Dibs-Task" not in git("log", "-1", "--format=%B")
