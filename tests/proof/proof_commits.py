@@ -250,6 +250,10 @@ def stager(repo: str, variables: str, diary: str) -> None:
         agent.repo, "update-index", "--assume-unchanged", "staged/assumed", check=False
     ).returncode:
         time.sleep(0.01)
+    while git(agent.repo, "add", "-N", "staged/intended", check=False).returncode or (
+        "staged/intended" not in index_of(agent.repo)
+    ):  # a plain `git commit` reads the index before it locks it, and may write what it was
+        time.sleep(0.01)
     (folder / "edited").write_text("edited on\n")
     before = {p: s for p, s in index_of(agent.repo).items() if p.startswith("staged/")}
     stop, looks = Stop(), 0
@@ -315,8 +319,9 @@ def kill(pid: int, *, whole: bool) -> bool:
 
 def clear_locks(repo: Path) -> list[str]:
     """Remove the locks of killed git processes, as a human does who knows that none runs."""
-    found = [path for path in (repo / ".git").rglob("*.lock") if "dibs" not in path.parts[-2:]]
-    locks = [path for path in found if path.name not in ("index.lock", "gate.lock")]
+    found = (repo / ".git").rglob("*.lock")
+    own = {repo / ".git/index.lock", repo / ".git/dibs/gate.lock"}
+    locks = [path for path in found if path not in own and path.parent != repo / ".git/dibs"]
     for lock in locks:
         lock.unlink()
     return [lock.name for lock in locks]

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from tests.services.commit_world import ALICE, BOB, World
@@ -70,6 +71,25 @@ def agrees(world):
         assert world.read(path) == f"{agent.id}'s work\n"
         in_head = world.git("ls-tree", "HEAD", path)
         assert (world.git("status", "--porcelain", path) == "") == bool(in_head), path
+
+
+@pytest.mark.parametrize("age", [10, 600])
+def test_the_lock_of_a_git_that_died_at_the_fence_is_put_aside_once_it_is_old(world, age):
+    die(world, ALICE, "intent")
+    lock = os.path.join(world.root, ".git/refs/dibs/gate.lock")
+    os.makedirs(os.path.dirname(lock), exist_ok=True)
+    with open(lock, "w", encoding="ascii"):
+        moment = time.time() - age
+    os.utime(lock, (moment, moment))
+
+    if age < 60:
+        with pytest.raises(Unavailable, match=r"gate\.lock") as refusal:
+            world.commit(BOB)
+        assert refusal.value.code == "GIT_LOCKED"
+        os.unlink(lock)
+    world.committed(BOB, "last")
+
+    agrees(world)
 
 
 @pytest.mark.slow

@@ -336,16 +336,28 @@ class Gate:
 
     def _raise_fence(self) -> str:
         """Give ``refs/dibs/gate`` a value that it never had; return it."""
-        git = self._git()
-        for _ in range(TRIES):
+        git, why = self._git(), ""
+        for turn in range(TRIES):
+            if turn == TRIES - 1:
+                self._free_fence()
             seen = value_of(git, FENCE)
             nonce = f"{self.clone} {os.urandom(12).hex()}\n".encode()
             value = git.must("hash-object", "-w", "--stdin", given=nonce).decode().strip()
             order = f"update {FENCE}\0{value}\0{seen or '0' * len(value)}\0"
-            if not git.run("update-ref", "--stdin", "-z", given=order.encode()).code:
+            said = git.run("update-ref", "--stdin", "-z", given=order.encode())
+            if not said.code:
                 return value
+            why = said.err
             time.sleep(_PAUSE)
-        raise Unavailable(f"{FENCE} cannot be moved", code="GIT_FAILED")
+        raise refused(why)
+
+    def _free_fence(self) -> None:
+        """Put aside the lock of a git that was killed at our own ref, if it surely is dead."""
+        from dibs.git.locks import find_stale, put_aside
+
+        for lock in find_stale(self._repository.common):
+            if lock.path.endswith(f"/{FENCE}.lock"):
+                put_aside(lock)
 
 
 #: The module of each kind with ``again(git, intent)``: it does what ``follow`` does, by what the intent

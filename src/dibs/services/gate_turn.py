@@ -47,7 +47,7 @@ def refused(why: str) -> Unavailable:
         return Unavailable(
             f"git cannot lock the branch: {last_words(locked)}",
             code="GIT_LOCKED",
-            hint="another git command is at work, or one that was killed left its lock",
+            hint="another git command is at work; that of a killed one goes by `dibs doctor --fix`",
         )
     return Unavailable(
         f"git does not move the branch: {last_words(why) or 'no reason given'}", code="GIT_FAILED"
