@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 #: How old a lock must be to count as left, in seconds.
 AGE = 60.0
 _ENDING = ".lock"
-_ASIDE = ".dibs-stale-"
+#: Where they go, in the git directory.
+_ASIDE = "dibs-stale-locks"
 _PROCESSES = "/proc"
 #: Folders of a git directory in which no lock stands for the state of the repository.
-_WITHOUT_LOCKS = frozenset(("objects", "hooks", "dibs", "lfs", "logs", "modules"))
+_WITHOUT_LOCKS = frozenset(("objects", "hooks", "dibs", "lfs", "logs", "modules", _ASIDE))
 
 
 class StaleLock(Record):
@@ -42,13 +43,19 @@ def find_stale(common: str, *, now: float | None = None) -> list[StaleLock]:
     return old
 
 
-def put_aside(lock: StaleLock) -> str:
-    """Give a stale lock another name, if it is still the same; return that name, empty if it is not."""
+def put_aside(lock: StaleLock, common: str) -> str:
+    """Move a stale lock away, if it is still the same; return where it is then, empty if it stays.
+
+    It leaves its folder: git would take it for a branch among the refs.
+    """
+    folder = os.path.join(common, _ASIDE)
     try:
         status = os.lstat(lock.path)
         if time.time() - status.st_mtime < AGE:
             return ""
-        aside = f"{lock.path}{_ASIDE}{int(status.st_mtime)}"
+        name = os.path.relpath(lock.path, common).replace("/", "-")
+        aside = os.path.join(folder, f"{name}-{int(status.st_mtime)}")
+        os.makedirs(folder, exist_ok=True)
         os.rename(lock.path, aside)
     except OSError:
         return ""

@@ -357,7 +357,7 @@ class Gate:
 
         for lock in find_stale(self._repository.common):
             if lock.path.endswith(f"/{FENCE}.lock"):
-                put_aside(lock)
+                put_aside(lock, self._repository.common)
 
 
 #: The module of each kind with ``again(git, intent)``: it does what ``follow`` does, by what the intent

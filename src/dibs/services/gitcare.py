@@ -46,7 +46,7 @@ class GitCare:
             return []
         done = []
         for lock in find_stale(self._repository.common):
-            aside = put_aside(lock)
+            aside = put_aside(lock, self._repository.common)
             if aside:
                 done.append(f"the lock {lock.path} of a killed git is kept as {aside}")
         done += self._settled()
