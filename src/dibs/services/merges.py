@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from dibs.repository import Repository
     from dibs.services.book import Book
     from dibs.services.desk import Desk
+    from dibs.services.guarded import GuardedCalls
+    from dibs.services.merge_queue import Lease
     from dibs.services.merge_values import Report, Wish
     from dibs.services.mirror import Board
 
@@ -81,24 +83,24 @@ class Merges:
         with at_head(desk, caller, into, state=state, wait=wish.wait, told=told) as lease:
             clear_up(git, state)
             recovered = gate.recover(caller)
-            trials = None
-            if command:
-                timeout = self._config.merge_test_timeout
-                trials = Trials(
-                    git,
-                    state,
-                    command,
-                    timeout=timeout,
-                    lease=lease,
-                    told=told,
-                    supply=self._supply,
-                )
+            trials = self._trials(git, command, lease, told)
             batch = Batch(
                 desk, repository, gate, caller, wish, rules, lease=lease, trials=trials, told=told
             )
             done = batch.run(branches, into)
         done = done._replace(notes=(*recovered, *done.notes))
         return self._with_tasks(git, caller, done)
+
+    def _trials(
+        self, git: GuardedCalls, command: list[str], lease: Lease, told: Callable[[str], None]
+    ) -> Trials | None:
+        """Return what runs the tests; nothing where there are none."""
+        if not command:
+            return None
+        return Trials(
+            git, self._repository.state, command, timeout=self._config.merge_test_timeout, lease=lease,
+            told=told, supply=self._supply,
+        )  # fmt: skip
 
     def _check_rights(self, caller: Caller, wish: Wish) -> None:
         """Keep agents from passing what the project set up against them."""
