@@ -36,10 +36,10 @@ class Logged(Record):
 def commits(git: GitCalls, old: str, new: str) -> list[Logged]:
     """Return the commits that are in ``new`` and not in ``old``, parents first, with their paths."""
     logged = _listed(git, "--end-of-options", new, f"^{old}")
-    paths = _paths(git, [commit.oid for commit in logged])
+    changes = _changes(git, [commit.oid.encode() for commit in logged])
     found = []
     for commit in logged:
-        own = paths.get(commit.oid, [])
+        own = list(changes.get(commit.oid, ()))
         if len(commit.parents) > 1:
             joined = _by_hand if len(commit.parents) == 2 else _by_hand_of_many  # noqa: PLR2004
             own = joined(git, commit)
@@ -113,9 +113,16 @@ def changes_of(git: GitCalls, oids: Iterable[str]) -> dict[str, dict[str, TreeCh
     given = "".join(f"{oid}\n" for oid in dict.fromkeys(oids)).encode()
     there = git.must("cat-file", "--batch-check=%(objectname) %(objecttype)", given=given)
     here = [line.split()[0] for line in there.splitlines() if line.endswith(b" commit")]
+    return _changes(git, here)
+
+
+def _changes(git: GitCalls, oids: Sequence[bytes]) -> dict[str, dict[str, TreeChange]]:
+    """Return what each commit changed, by path, but for merges; a root commit changed all that it has."""
+    if not oids:
+        return {}
     out = git.must(
         "diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--raw", "--no-abbrev",
-        given=b"".join(oid + b"\n" for oid in here),
+        given=b"".join(oid + b"\n" for oid in oids),
     )  # fmt: skip
     return {oid: {c.path: c for c in parsed(raw)} for oid, raw in _by_commit(out)}
 
@@ -137,17 +144,6 @@ def _lines(git: GitCalls, change: TreeChange) -> list[bytes]:
     lines = out.split(b"\n")
     start = next((at for at, line in enumerate(lines) if line.startswith(b"@@")), len(lines))
     return [b"@@" if line.startswith(b"@@") else line for line in lines[start:]]
-
-
-def _paths(git: GitCalls, oids: Sequence[str]) -> dict[str, list[str]]:
-    """Return what each commit changed but for merges; a root commit changed all that it has."""
-    if not oids:
-        return {}
-    given = "".join(f"{oid}\n" for oid in oids).encode()
-    out = git.must(
-        "diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--raw", given=given
-    )
-    return {oid: [os.fsdecode(p) for p in raw.split(b"\0")[1::2]] for oid, raw in _by_commit(out)}
 
 
 def _by_commit(out: bytes) -> Iterator[tuple[str, bytes]]:
