@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.core.forecasts import Ancestry, Touched, touched
+from dibs.git.refs import HEADS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,17 +13,16 @@ if TYPE_CHECKING:
 
     from dibs.git.calls import GitCalls
 
-_BRANCHES = "refs/heads/"
 #: The mode of a folder in a list of changes.
 _FOLDER = b"040000 "
 
 
 def branches(git: GitCalls, *names: str) -> dict[str, str]:
     """Return the commits of branches: of those named, and of those below a name that ends in a slash."""
-    refs = [f"{_BRANCHES}{name}" for name in names]
+    refs = [f"{HEADS}{name}" for name in names]
     said = git.must("for-each-ref", "--format=%(objectname) %(refname)", "--", *refs)
     rows = (os.fsdecode(line).partition(" ") for line in said.splitlines())
-    found = {ref.removeprefix(_BRANCHES): oid for oid, _, ref in rows}
+    found = {ref.removeprefix(HEADS): oid for oid, _, ref in rows}
     return {
         name: oid
         for name, oid in found.items()

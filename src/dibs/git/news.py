@@ -50,12 +50,6 @@ def is_nothing(oid: str) -> bool:
     return not oid.strip("0")
 
 
-def current(git: GitCalls, ref: str) -> str:
-    """Return what ``ref`` holds now, empty if it is not there."""
-    said = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-    return "" if said.code else said.out.decode().strip()
-
-
 def new_commits(
     git: GitCalls, tip: str, beyond: Sequence[str] = (), *, known: Sequence[str] = KNOWN
 ) -> list[NewCommit]:

@@ -7,12 +7,13 @@ import time
 
 from dibs.core.values import Record
 from dibs.errors import Unavailable
+from dibs.git.calls import last_words
+from dibs.git.refs import HEADS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
 
-HEADS = "refs/heads/"
 #: For how long a list that cannot be read is asked for again, in seconds.
 _PATIENCE, _PAUSE = 5.0, 0.02
 
@@ -132,10 +133,8 @@ def add(git: GitCalls, path: str, branch: str, base: str) -> None:
     new = ("--no-track", "-b", branch) if base else ()
     said = git.run("worktree", "add", "--no-checkout", *new, "--", path, base or branch)
     if said.code:
-        last = said.err.splitlines()[-1] if said.err else f"exit status {said.code}"
-        raise Unavailable(
-            f"git cannot make the worktree: {last.removeprefix('fatal: ')}", code="GIT_FAILED"
-        )
+        last = last_words(said.err) or f"exit status {said.code}"
+        raise Unavailable(f"git cannot make the worktree: {last}", code="GIT_FAILED")
 
 
 def hold(git: GitCalls, path: str, why: str) -> None:
@@ -167,9 +166,3 @@ def is_back(path: str) -> Unavailable:
         code="REPO_STATE",
         hint="move what is in it elsewhere, and try again",
     )
-
-
-def commit_of(git: GitCalls, name: str) -> str:
-    """Return the commit that ``name`` stands for, empty if it stands for none."""
-    said = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")
-    return "" if said.code else said.out.decode().strip()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from dibs.core.gates import Made, only_new
-from dibs.git.news import KNOWN, PLACE_VARIABLES, current, is_nothing, new_commits
+from dibs.git.news import KNOWN, PLACE_VARIABLES, is_nothing, new_commits
+from dibs.git.refs import commit_of
 from dibs.guard.githook import OK, committer, opened, refuse
 from dibs.services.guarded import guarded_calls
 
@@ -41,7 +42,7 @@ def moved(lines: Iterable[Sequence[str]]) -> int:
     made: list[Made] = []
     for old, new, ref in wanted:
         if ref != branch:
-            before = old if is_object(old) and not is_nothing(old) else current(git, ref)
+            before = old if is_object(old) and not is_nothing(old) else commit_of(git, ref)
             made += brought(git, before, new, fetched)
     return judge(project, made, "this update of a branch")
 

@@ -15,7 +15,8 @@ from dibs.core.names import printable
 from dibs.core.values import Record
 from dibs.errors import NotAllowed, Unavailable
 from dibs.git.index import Busy, clear_up, index_locked
-from dibs.git.state import under_way
+from dibs.git.refs import commit_of
+from dibs.git.state import refusal, under_way
 from dibs.services.boardchanges import Change, changes, differing
 from dibs.services.guarded import guarded_calls, refuse_filters
 
@@ -59,20 +60,12 @@ def commit(
     return Commits(left=f"{why}; the changes are committed next time")
 
 
-def _refusal(said: str) -> str:
-    """Return why git does not work here: no repository, or one that it does not trust, and so on."""
-    if "not a git repository" in said:
-        return "this is no git repository"
-    first = said.partition("\n")[0].removeprefix("fatal: ")
-    return f"git refuses: {printable(first)}"
-
-
 def _commit(
     git: GuardedCalls, folder: str, by: Callable[[str], str], ids: Sequence[str] | None
 ) -> Commits:
     where = git.run("rev-parse", "--absolute-git-dir")
     if where.code:
-        return Commits(left=f"{_refusal(where.err)}: nothing is committed")
+        return Commits(left=f"{refusal(where.err).message}: nothing is committed")
     place = os.fsdecode(where.out.rstrip(b"\n"))
     busy = under_way(place)
     if busy:
@@ -83,7 +76,7 @@ def _commit(
         return Commits(left=f"{folder} is a git repository of its own: the board is not committed")
     if clear_up(place):
         _realign(git, folder, place)
-    head = git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}").out.decode().strip()
+    head = commit_of(git, "HEAD")
     found = changes(git, folder, head, ids)
     if not found:
         return Commits()

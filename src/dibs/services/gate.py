@@ -18,10 +18,11 @@ import time
 
 from dibs.core.values import Record
 from dibs.errors import DibsError, Fenced, Unavailable, Unknown
+from dibs.git.refs import value_of
 from dibs.services import gate_rows as rows
 from dibs.services.clone import clone_id
 from dibs.services.gate_rows import Intent
-from dibs.services.gate_turn import holds, refused, turn_taken, value_of
+from dibs.services.gate_turn import holds, refused, turn_taken
 from dibs.services.guarded import Guard
 from dibs.services.presence import arrive
 
@@ -288,9 +289,8 @@ class Gate:
 
         return self._desk.look(step)
 
-    def recover(self, caller: Caller | None = None) -> list[str]:
+    def recover(self) -> list[str]:
         """Settle what processes that died have left at the gate; say what was done, a line each."""
-        del caller  # whoever asks, the work is the same
         with self.turn():
             left = self._desk.look(lambda book: rows.intents(book, self.clone))
             return self._settle(left) if left else []

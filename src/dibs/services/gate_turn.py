@@ -8,6 +8,7 @@ import time
 
 from dibs.errors import Unavailable
 from dibs.git.calls import last_words
+from dibs.git.refs import value_of
 
 try:
     import fcntl
@@ -32,12 +33,6 @@ def holds(git: GitCalls, ref: str, commit: str) -> bool:
     if said.code not in {0, 1}:
         raise Unavailable(f"git cannot compare commits: {last_words(said.err)}", code="GIT_FAILED")
     return not said.code
-
-
-def value_of(git: GitCalls, ref: str) -> str:
-    """Return the object that ``ref`` names, an empty text if there is no such ref."""
-    said = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", ref)
-    return said.out.decode().strip().splitlines()[-1] if not said.code and said.out else ""
 
 
 def refused(why: str) -> Unavailable:

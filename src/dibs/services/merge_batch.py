@@ -12,6 +12,7 @@ from dibs.core.trailers import check_message, signed
 from dibs.errors import Unavailable
 from dibs.git.history import commits
 from dibs.git.merging import merged
+from dibs.git.refs import HEADS, tip_of
 from dibs.git.status import changed
 from dibs.git.trees import differences
 from dibs.git.worktrees import present
@@ -22,12 +23,10 @@ from dibs.services.gate import Moved, Passage
 from dibs.services.guarded import refuse_drivers, refuse_filters, refuse_signing
 from dibs.services.merge_conflicts import concerned
 from dibs.services.merge_follow import (
-    HEADS,
     both_changed,
     held_still,
     obstacles,
     survey,
-    tip_of,
     unlock,
 )
 from dibs.services.merge_scope import Scope, guarded_in, held_by_others
@@ -320,7 +319,7 @@ class Batch:
         """
         gate, new = self._gate, chain[-1].commit
         with gate.turn():
-            gate.recover(self._caller)
+            gate.recover()
             lease.renew()
             with held_still(gate.guard, ground) as bring:
                 if self._in_the_way(ground, chain):  # the tests took their time

@@ -9,6 +9,7 @@ from dibs.core.values import Record
 from dibs.errors import NotFound, Unavailable
 from dibs.git.forward import PATIENCE, bring_forward, in_the_way, move_forward
 from dibs.git.index import Busy, clear_up, index_locked
+from dibs.git.refs import HEADS, tip_of
 from dibs.git.state import branch_of, read_state, rebased_in, state_of
 from dibs.git.status import GITLINK, changed
 from dibs.git.trees import differences
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from dibs.git.worktrees import Entry
     from dibs.services.gate_rows import Intent
     from dibs.services.guarded import Guard
-
-HEADS = "refs/heads/"
 
 
 class Ground(Record):
@@ -82,14 +81,6 @@ def both_changed(git: GitCalls, base: str, one: str, other: str) -> Iterator[str
     """Yield the paths that two commits changed since ``base``, so that git has to put them together."""
     first = {change.path for change in differences(git, base, one)}
     yield from (c.path for c in differences(git, base, other) if c.path in first)
-
-
-def tip_of(git: GitCalls, branch: str) -> str:
-    """Return the commit of a branch, an empty text where there is no such branch."""
-    said = git.run(
-        "rev-parse", "--verify", "--quiet", "--end-of-options", f"{HEADS}{branch}^{{commit}}"
-    )
-    return "" if said.code else said.out.decode().strip().splitlines()[-1]
 
 
 def obstacles(guard: Guard, ground: Ground, changes: Sequence[TreeChange]) -> list[str]:

@@ -7,6 +7,7 @@ import contextlib
 from dibs.core.names import check_branch, quote
 from dibs.core.trailers import check_message
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
+from dibs.git.refs import HEADS, tip_of
 from dibs.git.state import read_state
 from dibs.git.worktrees import present
 from dibs.services.book import decode
@@ -14,7 +15,7 @@ from dibs.services.gate import Gate, nothing
 from dibs.services.guarded import guarded_calls
 from dibs.services.merge_batch import Batch
 from dibs.services.merge_conflicts import make_task, report, settled_tasks
-from dibs.services.merge_follow import HEADS, survey, tip_of
+from dibs.services.merge_follow import survey
 from dibs.services.merge_queue import at_head
 from dibs.services.merge_tests import Trials, clear_up, command_of
 from dibs.services.merge_values import FINE, Branch, Rules
@@ -82,7 +83,7 @@ class Merges:
         state = repository.state
         with at_head(desk, caller, into, state=state, wait=wish.wait, told=told) as lease:
             clear_up(git, state)
-            recovered = gate.recover(caller)
+            recovered = gate.recover()
             trials = self._trials(git, command, lease, told)
             batch = Batch(
                 desk, repository, gate, caller, wish, rules, lease=lease, trials=trials, told=told

@@ -17,10 +17,10 @@ from dibs.core.names import check_branch, quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound, Unavailable
 from dibs.git.exact import exact_tree, write_exact
+from dibs.git.refs import HEADS, commit_of
 from dibs.git.snapshot import common_of, quarantined, snapshot, still_holds
 from dibs.git.state import read_state
 from dibs.git.trees import TreeChange, differences
-from dibs.git.worktrees import HEADS, commit_of
 from dibs.services.worktree_place import cannot_hold
 
 TYPE_CHECKING = False

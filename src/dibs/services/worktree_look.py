@@ -11,11 +11,11 @@ import tempfile
 from dibs.core.values import Record
 from dibs.core.worktrees import Held, Holding
 from dibs.git import reach
+from dibs.git.refs import HEADS
 from dibs.git.snapshot import quarantined, snapshot
 from dibs.git.state import under_way
 from dibs.git.status import changed
 from dibs.git.trees import ABSENT, differences
-from dibs.git.worktrees import HEADS, Entry
 from dibs.services.processes import lasting_in, processes_in
 from dibs.services.worktree_ignored import Ignored, ignored, repositories_in
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dibs.git.calls import GitCalls
+    from dibs.git.worktrees import Entry
 
 
 class Seen(Record):

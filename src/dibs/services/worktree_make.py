@@ -12,7 +12,8 @@ from dibs.core.worktrees import Stage, branch_for, free_slot
 from dibs.errors import BadInput, DibsError, NotFound, Unavailable
 from dibs.git import worktrees as listing
 from dibs.git.reach import is_in
-from dibs.git.worktrees import HEADS, commit_of, entries
+from dibs.git.refs import HEADS, commit_of
+from dibs.git.worktrees import entries
 from dibs.services import worktree_steps as steps
 from dibs.services.guarded import refuse_filters
 from dibs.services.presence import arrive, role_of

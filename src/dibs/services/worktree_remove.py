@@ -16,9 +16,10 @@ from dibs.core.values import Record
 from dibs.core.worktrees import Held, Holding, Stage, in_the_way
 from dibs.errors import Unavailable
 from dibs.git import reach
+from dibs.git.refs import HEADS, commit_of
 from dibs.git.snapshot import snapshot
 from dibs.git.trees import differences
-from dibs.git.worktrees import HEADS, Entry, commit_of, forget, hold, is_back, let_go
+from dibs.git.worktrees import Entry, forget, hold, is_back, let_go
 from dibs.services import salvage
 from dibs.services import worktree_steps as steps
 from dibs.services.presence import role_of
