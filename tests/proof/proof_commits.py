@@ -161,13 +161,16 @@ def crew(
     began = time.monotonic()
     about = (repo, variables, diary)
     pids = [fork(partial(work, *about, name, int(goal), int(seed), user=user)) for name in names]
-    beside = []
+    beside, (ready, tell) = [], os.pipe()
     if user != "nobody":
-        beside.append(fork(partial(plain_user, *about, int(seed), user)))
+        beside.append(fork(partial(plain_user, *about, int(seed), user, tell)))
     if user in ("only", "nobody", "gated"):
-        beside.append(fork(partial(stager, *about)))
+        beside.append(fork(partial(stager, *about, tell)))
     failed = [pid for pid in pids if os.waitpid(pid, 0)[1]]
     took = time.monotonic() - began
+    os.close(tell)
+    for _ in beside:  # a crew may be faster than whoever works beside it has begun
+        os.read(ready, 1)
     for pid in beside:
         os.kill(pid, signal.SIGTERM)
         failed += [pid] if os.waitpid(pid, 0)[1] else []
@@ -191,11 +194,17 @@ def work(
 
 
 class Stop:
-    """Whether this process was told to end; it does so between two steps."""
+    """Whether this process was told to end; it does so between two steps, and says when it may be told."""
 
-    def __init__(self) -> None:
-        self.told = False
+    def __init__(self, tell: int) -> None:
+        self.told, self._tell, self._said = False, tell, False
         signal.signal(signal.SIGTERM, self._hear)
+
+    def ready(self) -> None:
+        """Tell once that there was work enough to judge."""
+        if not self._said:
+            os.write(self._tell, b"!")
+        self._said = True
 
     def _hear(self, *_: object) -> None:
         self.told = True
@@ -210,12 +219,12 @@ HABITS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def plain_user(repo: str, variables: str, diary: str, seed: int, habit: str) -> None:
+def plain_user(repo: str, variables: str, diary: str, seed: int, habit: str, tell: int) -> None:
     """Edit own files and commit them with plain git until told to end."""
+    stop, refused = Stop(tell), False
     user = Agent(repo, json.loads(variables), "plain", diary, seed)
     user.only_adds = habit == "all"
     user.claim_own()
-    stop = Stop()
     while not stop.told:
         user.edit()
         git(user.repo, "add", "-A", "--", *[p for p in user.left if user.left[p]], check=False)
@@ -227,12 +236,16 @@ def plain_user(repo: str, variables: str, diary: str, seed: int, habit: str) -> 
         if not told.returncode:
             user.committed.update(user.left)
         user.note("plain", words=words, code=told.returncode, said=told.stderr[-300:])
+        refused |= told.returncode != 0 and "-a" in words and "holds" in told.stderr
+        if user.committed and (refused or habit != "gated"):
+            stop.ready()
         time.sleep(user.draw.uniform(0.0, 0.05))
     user.note("end", left=user.left)
 
 
-def stager(repo: str, variables: str, diary: str) -> None:
+def stager(repo: str, variables: str, diary: str, tell: int) -> None:
     """Stage things of every kind and edit on; look now and then whether all is as it was staged."""
+    stop, looks = Stop(tell), 0
     agent = Agent(repo, json.loads(variables), "stager", diary, 0)
     folder = agent.repo / "staged"
     answer = agent.project.claims.claim(agent.caller, [parse("staged/")], ttl=300)
@@ -256,13 +269,13 @@ def stager(repo: str, variables: str, diary: str) -> None:
         time.sleep(0.01)
     (folder / "edited").write_text("edited on\n")
     before = {p: s for p, s in index_of(agent.repo).items() if p.startswith("staged/")}
-    stop, looks = Stop(), 0
     while not stop.told:
         now = {p: s for p, s in index_of(agent.repo).items() if p.startswith("staged/")}
         looks += 1
         if now != before:
             agent.note("staged", before=before, now=now)
             return
+        stop.ready()
         time.sleep(0.1)
     agent.note("kept", looks=looks, count=len(before))
 
