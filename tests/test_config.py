@@ -128,6 +128,15 @@ def test_each_field_has_a_variable(place):
         "DIBS_GIT_BRANCH": "agents/state",
         "DIBS_GIT_POLL": "2s",
         "DIBS_GIT_LOCK_AGE": "1h",
+        "DIBS_MAIL_RATE": "5",
+        "DIBS_MAIL_KEEP": "1d",
+        "DIBS_LADDER_ASK": "0",
+        "DIBS_LADDER_ESCALATE": "1h",
+        "DIBS_DECIDE_CONFIRM": "dependency, tool_access",
+        "DIBS_DECIDE_ALLOW": "style",
+        "DIBS_DECIDE_DENY": "dependency",
+        "DIBS_DECIDE_DEADLINE": "5m",
+        "DIBS_BRIEF_TOKENS": "500",
         "DIBS_BOARD_FOLDER": "plan/work",
         "DIBS_BOARD_COMMIT": "true",
         "DIBS_BOARD_ATTEMPTS": "5",
@@ -163,6 +172,17 @@ def test_each_field_has_a_variable(place):
         *("anyone", "deny", "allow", "../trees", "npm ci"),
         *((".env", "conf/local.toml"), ("node_modules",)),
         *("worktree", 5000, 5, "trunk", "make test", 600.0, "warn", 60.0),
+        *(
+            5,
+            86400.0,
+            0.0,
+            3600.0,
+            ("dependency", "tool_access"),
+            ("style",),
+            ("dependency",),
+            300.0,
+            500,
+        ),
     )
 
 
@@ -209,7 +229,7 @@ def test_a_preset_yields_to_a_value_by_name_from_any_source(place):
             "[zzz]\n",
             (
                 "dibs.toml:1: there is no section [zzz]",
-                "claims, commit, forecast, gate, git, ledger, merge, paths",
+                "claims, commit, decide, forecast, gate, git, ladder, ledger",
             ),
         ),
         ("# x\nttl = 5\n", ("dibs.toml:2: there is no key ttl at the top", "belongs in [claims]")),

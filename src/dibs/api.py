@@ -52,12 +52,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from dibs.attempts import Attempt
-    from dibs.core.claims import Ask, Claim, Conflict, Lost
+    from dibs.core.claims import Ask, Claim, Conflict, Held, Lost
     from dibs.core.ledger import Entry
     from dibs.core.patterns import Pattern
     from dibs.core.scope import Blocked
     from dibs.project import Project
-    from dibs.services.claims import Held
     from dibs.services.commit_values import Committed
     from dibs.services.commit_values import Refused as RefusedCommit
     from dibs.services.holdings import Renewed

@@ -87,6 +87,25 @@ def paths(value: object) -> tuple[str, ...]:
     raise BadInput(f"It is a list of paths inside the repository, not {quote(value)}.")
 
 
+def words_of(known: tuple[str, ...]) -> tuple[str, Callable[[object], tuple[str, ...]]]:
+    """Read some of the ``known`` words: a list, or a text with commas between them."""
+    allowed = "a list of " + ", ".join(known)
+
+    def parse(value: object) -> tuple[str, ...]:
+        names = value.split(",") if isinstance(value, str) else value
+        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+            raise BadInput(f"It is {allowed}, not {quote(value)}.")
+        found = tuple(name.strip() for name in names if name.strip())
+        for name in found:
+            if name not in known:
+                meant = closest(name, known)
+                hint = f"Did you mean {meant}?" if meant else ""
+                raise BadInput(f"It is {allowed}, not {quote(name)}.", hint=hint)
+        return found
+
+    return allowed, parse
+
+
 def one_line(value: object) -> str:
     """Return a text on one line."""
     if isinstance(value, str) and value.isprintable():

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
+    from dibs.core.claims import Held, Waiter
     from dibs.services.agents import Seen
-    from dibs.services.claims import Held, Waiter
     from dibs.services.overview import Overview
 
 

@@ -14,8 +14,7 @@ from dibs.core.names import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.claims import Ask, Claim, Conflict, Denied, Lost, Outcome, Queued
-    from dibs.services.claims import Held, Waiter
+    from dibs.core.claims import Ask, Claim, Conflict, Denied, Held, Lost, Outcome, Queued, Waiter
 
 __all__ = [
     "ask_line",

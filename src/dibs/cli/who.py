@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.services.claims import Held, Waiter
+    from dibs.core.claims import Held, Waiter
 
     Around = tuple[list[Held], list[Waiter]]
 

@@ -143,6 +143,31 @@ class Ask(Record):
     note: str
     at: float
     until: float
+    #: The message by which the holder was told.
+    id: str = ""
+    #: What the holder said: nothing yet, ``later`` or ``no``. A ``yes`` ends the request.
+    answer: str = ""
+    answered: float = 0.0
+    #: When it will give the claim back, where it said so.
+    promised: float = 0.0
+
+
+class Held(Record):
+    """A live claim as a reader sees it."""
+
+    claim: Claim
+    expires_at: float
+    expires_in: float
+    asks: tuple[Ask, ...] = ()
+
+
+class Waiter(Record):
+    """A live ticket as a reader sees it."""
+
+    ticket: Ticket
+    #: Its place in the order in which tickets were drawn, from 1.
+    place: int
+    gives_up_in: float
 
 
 class Granted(Record):

@@ -11,6 +11,7 @@ A ``Book`` is one transaction's view. It decides nothing; it knows where things 
 - ``ask/<holder>/<pattern>//<asker>``: a release request
 - ``req/<agent>/<request id>``: the outcome of a request, for its repeats
 - ``closed``, ``origin``: that nobody may work in this store, and which moves its state has been through
+- ``mail/``, ``box/``, ``unread/``: messages; see services/post.py
 - ``queue/<file>``, ``finished/<file>``: the text of a task that waits to be done, or is done
 """
 
@@ -87,7 +88,7 @@ def claim_at(key: str, r: dict[str, Any]) -> Claim:
 class Book:
     """Typed reading and writing of the rows of one transaction."""
 
-    __slots__ = ("_beats", "_changed", "_fold", "_patterns", "newest", "now", "txn")
+    __slots__ = ("_beats", "_changed", "_fold", "_patterns", "newest", "notices", "now", "txn")
 
     def __init__(self, txn: Txn, *, fold_case: bool) -> None:
         self.txn = txn
@@ -98,6 +99,8 @@ class Book:
         self._patterns: dict[str, Pattern] = {}
         #: The sequence number of the last event of this step, 0 if there was none.
         self.newest = 0
+        #: What holders and askers are told at the end of this step; see services/post.py.
+        self.notices: dict[tuple[str, str, str, str], list[str]] = {}
 
     def emit(self, agent: str, role: str, kind: str, summary: str, /, **details: Any) -> int:
         """Append to the ledger and return the entry's number."""
@@ -107,6 +110,10 @@ class Book:
 
     def flush(self) -> None:
         """Write what is written once for each step, however often it changed."""
+        if self.notices:
+            from dibs.services.post import write_notices
+
+            write_notices(self)
         for agent in self._changed:
             beat = self._beats[agent]
             if beat is not None:

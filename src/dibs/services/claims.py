@@ -8,14 +8,14 @@ from functools import partial
 from dibs.core.claims import (
     EXCLUSIVE,
     Ask,
-    Claim,
     Conflict,
     Denied,
     Granted,
+    Held,
     Outcome,
     Queued,
     Request,
-    Ticket,
+    Waiter,
     check_request,
     check_text,
     deadline,
@@ -24,7 +24,6 @@ from dibs.core.claims import (
     ticket_deadline,
 )
 from dibs.core.durations import check_wait
-from dibs.core.values import Record
 from dibs.services.acquire import SHOWN, Waiting, attempt, circle_of, survey
 from dibs.services.presence import arrive, withdraw
 
@@ -41,24 +40,6 @@ if TYPE_CHECKING:
 
 #: A waiter rests at least so long, in seconds, however near the deadline of a holder is.
 SHORTEST_PAUSE = 0.005
-
-
-class Held(Record):
-    """A live claim as a reader sees it."""
-
-    claim: Claim
-    expires_at: float
-    expires_in: float
-    asks: tuple[Ask, ...] = ()
-
-
-class Waiter(Record):
-    """A live ticket as a reader sees it."""
-
-    ticket: Ticket
-    #: Its place in the order in which tickets were drawn, from 1.
-    place: int
-    gives_up_in: float
 
 
 class Claims:

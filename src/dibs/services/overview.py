@@ -5,10 +5,11 @@ from __future__ import annotations
 from dibs.core.agents import is_terminal
 from dibs.core.values import Record
 from dibs.services.agents import Seen, agents_in
-from dibs.services.claims import Held, Waiter, held_in, waiting_in
+from dibs.services.claims import held_in, waiting_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.core.claims import Held, Waiter
     from dibs.services.book import Book
     from dibs.services.desk import Desk
 

@@ -11,11 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.core.claims import Ask, Claim, Conflict, Lost, Outcome, Wait
+    from dibs.core.claims import Ask, Claim, Conflict, Held, Lost, Outcome, Wait, Waiter
     from dibs.core.ledger import Entry
     from dibs.errors import DibsError
     from dibs.services.agents import Seen
-    from dibs.services.claims import Held, Waiter
     from dibs.services.holdings import Renewed
     from dibs.services.ledger import Summary
     from dibs.services.shelf import Task

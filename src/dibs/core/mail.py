@@ -1,0 +1,98 @@
+"""What agents and humans are told: the values of mail.
+
+Pure. A message goes into boxes: the box of an agent has the agent's id, and all humans share one. What Dibs
+itself has to say of claims (asked for, run out, revoked, handed over) is mail of another kind.
+"""
+
+from __future__ import annotations
+
+from dibs.core.values import Record, Words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+#: The box that all humans share; no agent can have this id.
+HUMANS = "@human"
+#: How long the text of a message may be.
+MAX_MESSAGE = 16_000
+#: How many patterns a notice names; the others are counted.
+NAMED = 20
+
+
+class MailKind(metaclass=Words):
+    """What a message is. The value is what is stored and shown."""
+
+    MESSAGE = "message"
+    DELEGATED = "delegated"
+    RELEASE_REQUEST = "release_request"
+    ANSWER = "answer"
+    RELEASED = "released"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+    HANDED_OVER = "handed_over"
+    FORECAST = "forecast"
+    DECISION = "decision"
+    ACKNOWLEDGED = "acknowledged"
+    OVERDUE = "overdue"
+
+
+#: What no budget of a briefing leaves out: an agent that misses it breaks somebody's work.
+VITAL = frozenset({
+    MailKind.RELEASE_REQUEST, MailKind.EXPIRED, MailKind.REVOKED, MailKind.HANDED_OVER,
+})  # fmt: skip
+
+
+class Priority(metaclass=Words):
+    """How soon a message should be read."""
+
+    URGENT = "urgent"
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+
+class Message(Record):
+    """Something that was said, and to whom. Its text is already masked."""
+
+    #: ``m`` and the number of the ledger entry that came with it; one entry may bring several.
+    id: str
+    at: float
+    sender: str
+    #: The sender's role; ``human`` is the voice of a human.
+    role: str
+    kind: str
+    text: str
+    #: To whom it was addressed, in the sender's words: an agent, ``role:x``, ``group:x`` or ``all``.
+    to: str
+    #: The boxes that it went into.
+    boxes: tuple[str, ...]
+    #: The first message of its thread; its own id where it began one.
+    thread: str = ""
+    reply_to: str = ""
+    priority: str = Priority.NORMAL
+    wants_ack: bool = False
+    #: Until when it should be acknowledged; 0 for no matter when.
+    due: float = 0.0
+    #: What programs need: patterns, tokens, a decision, a task.
+    data: dict[str, Any] = {}  # noqa: RUF012 - a default of a record, never changed
+
+
+def wording(kind: str, sender: str, patterns: Sequence[str], data: dict[str, Any]) -> str:
+    """Return what a notice of Dibs says to its reader."""
+    shown = ", ".join(patterns[:3])
+    what = shown + (f" and {len(patterns) - 3} more" if len(patterns) > 3 else "")  # noqa: PLR2004
+    why = f": {data['reason']}" if data.get("reason") else ""
+    claims = "claim" if len(patterns) == 1 else "claims"
+    if kind == MailKind.RELEASE_REQUEST:
+        return f"{sender} asks you for {what}{why}"
+    if kind == MailKind.EXPIRED:
+        return f"your {claims} on {what} ran out"
+    if kind == MailKind.REVOKED:
+        return f"{sender} revoked your {claims} on {what}{why}"
+    if kind == MailKind.HANDED_OVER:
+        return f"{sender} handed you {what}{why}"
+    if kind == MailKind.RELEASED:
+        return f"{sender} gave back {what}, which you asked for"
+    return f"{what}{why}"
