@@ -81,6 +81,8 @@ class Ticket(Record):
     task: str = ""
     #: Whether no process waits: any call of the agent keeps the ticket alive.
     standing: bool = False
+    #: The tokens of claims that were put before a human because of this wait.
+    escalated: tuple[int, ...] = ()
 
 
 class Conflict(Record):
@@ -99,6 +101,8 @@ class Conflict(Record):
     witness: str
     #: The ticket's number where the obstacle is an earlier waiter; 0 for a holder.
     ticket: int = 0
+    #: The token of the claim where the obstacle is a holder.
+    token: int = 0
 
 
 class Wait(Record):
@@ -194,9 +198,13 @@ class Denied(Record):
     """The answer to a request that is not granted, and holds no place in the queue."""
 
     conflicts: tuple[Conflict, ...]
-    #: ``held``, ``timeout`` or ``deadlock``.
+    #: ``held``, ``timeout``, ``deadlock`` or ``refused``.
     why: str = "held"
     cycle: tuple[Wait, ...] = ()
+    #: Where a human refused it: the decision, who decided, and why.
+    decision: str = ""
+    by: str = ""
+    reason: str = ""
 
 
 Outcome = Granted | Queued | Denied
@@ -235,7 +243,7 @@ def obstacle(
         return None
     return Conflict(
         asked.text, claim.pattern, claim.agent, claim.mode, claim.reason, claim.task,
-        claim.since, left, witness,
+        claim.since, left, witness, token=claim.token,
     )  # fmt: skip
 
 
@@ -310,12 +318,12 @@ def fold_duplicates(patterns: Sequence[Pattern]) -> tuple[Pattern, ...]:
     return tuple(first.values())
 
 
-def check_text(text: str, field: str) -> str:
+def check_text(text: str, field: str, limit: int = MAX_TEXT) -> str:
     """Return a reason or note with its secrets masked; refuse one that is too long."""
     from dibs.core.secrets import mask
 
-    if len(text) > MAX_TEXT:
-        message = f"the {field} has {len(text)} characters: at most {MAX_TEXT}"
+    if len(text) > limit:
+        message = f"the {field} has {len(text)} characters: at most {limit}"
         raise BadInput(message, code="LIMIT", field=field)
     # What is no Unicode text cannot be stored as such; it is kept readable.
     return mask(text.encode("utf-8", "backslashreplace").decode("utf-8"))

@@ -79,20 +79,51 @@ class Message(Record):
     data: dict[str, Any] = {}  # noqa: RUF012 - a default of a record, never changed
 
 
+_WORDS = {
+    MailKind.RELEASE_REQUEST: "{sender} asks you for {what}{why}",
+    MailKind.EXPIRED: "your {claims} on {what} ran out",
+    MailKind.REVOKED: "{sender} revoked your {claims} on {what}{why}",
+    MailKind.HANDED_OVER: "{sender} handed you {what}{why}",
+    MailKind.RELEASED: "{sender} gave back {what}, which you asked for",
+    MailKind.FORECAST: "your work and that of {other} would conflict in {what}",
+}
+#: How an asker hears of claims that their holder did not simply give back, by what became of them.
+_FREED = {
+    "transferred": "{sender} handed {what}, which you asked for, to {heir}",
+    "expired": "the {claims} of {sender} on {what}, which you asked for, ran out",
+}
+#: What a holder answered to whoever asked for its claims.
+_ANSWERS = {
+    "yes": "{sender} says yes: {what} is given back{why}",
+    "later": "{sender} says later: {what} {span} from then{why}",
+    "no": "{sender} says no to {what}{why}",
+}
+_ENDED = "the {claims} of {sender} on {what}, which you asked for, ended: {how}"
+_VOID = "your {claims} on {what} became void{why}"
+
+
 def wording(kind: str, sender: str, patterns: Sequence[str], data: dict[str, Any]) -> str:
     """Return what a notice of Dibs says to its reader."""
+    if kind == MailKind.DECISION:
+        from dibs.core.deciding import notice
+
+        return notice(sender, data)
     shown = ", ".join(patterns[:3])
-    what = shown + (f" and {len(patterns) - 3} more" if len(patterns) > 3 else "")  # noqa: PLR2004
-    why = f": {data['reason']}" if data.get("reason") else ""
-    claims = "claim" if len(patterns) == 1 else "claims"
-    if kind == MailKind.RELEASE_REQUEST:
-        return f"{sender} asks you for {what}{why}"
-    if kind == MailKind.EXPIRED:
-        return f"your {claims} on {what} ran out"
-    if kind == MailKind.REVOKED:
-        return f"{sender} revoked your {claims} on {what}{why}"
-    if kind == MailKind.HANDED_OVER:
-        return f"{sender} handed you {what}{why}"
-    if kind == MailKind.RELEASED:
-        return f"{sender} gave back {what}, which you asked for"
-    return f"{what}{why}"
+    words = _WORDS.get(kind, "{what}{why}")
+    how = data.get("why", "")
+    if kind == MailKind.RELEASED and how:
+        words = _FREED.get(how, _ENDED)
+    elif kind == MailKind.REVOKED and not sender:
+        words = _VOID
+    elif kind == MailKind.ANSWER:
+        words = _ANSWERS[data["answer"]]
+    return words.format(
+        sender=sender,
+        what=shown + (f" and {len(patterns) - 3} more" if len(patterns) > 3 else ""),  # noqa: PLR2004
+        why=f": {data['reason']}" if data.get("reason") else "",
+        how=how,
+        claims="claim" if len(patterns) == 1 else "claims",
+        other=data.get("other", ""),
+        heir=data.get("heir", ""),
+        span=data.get("span", ""),
+    )

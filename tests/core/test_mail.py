@@ -1,0 +1,217 @@
+"""Who gets a message, how much can be said, and what a notice says."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dibs.core.addressees import Crew, Group, resolve
+from dibs.core.agents import Agent, Caller, Status
+from dibs.core.mail import HUMANS, MAX_MESSAGE, MailKind, Message, wording
+from dibs.core.mail_limits import Bucket, check_message, check_priority, draw, forgettable
+from dibs.errors import BadInput, NotFound, Unavailable
+
+ALICE = Caller("alice")
+BOSS = Caller("user-pts-3", "human")
+CREW = Crew(
+    (
+        Agent("alice", role="Lead"),
+        Agent("bob", role="tester"),
+        Agent("carol", role="Tester"),
+        Agent("dave", role="tester", status=Status.EXITED),
+        Agent("tester", role="odd"),
+        Agent("user-pts-3", role="human"),
+        Agent("user-pts-4", role="human"),
+    ),
+    {
+        "web": Group("web", ("bob", "dave", "alice")),
+        "bob": Group("bob", ("carol",)),
+        "mixed": Group("mixed", ("human",), ("TESTER",)),
+        "alone": Group("alone", ("alice",)),
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("to", "means", "boxes"),
+    [
+        ("all", "all", (HUMANS, "bob", "carol", "tester")),
+        ("human", "human", (HUMANS,)),
+        ("user-pts-3", "human", (HUMANS,)),
+        ("bob", "bob", ("bob",)),
+        ("agent:bob", "bob", ("bob",)),
+        ("group:bob", "group:bob", ("carol",)),
+        ("web", "group:web", ("bob",)),
+        ("tester", "tester", ("tester",)),
+        ("role:TESTER", "role:tester", ("bob", "carol")),
+        ("odd", "role:odd", ("tester",)),
+        ("mixed", "group:mixed", ("bob", "carol", HUMANS)),
+    ],
+)
+def test_a_word_means_all_human_agent_group_role_in_this_order_and_a_prefix_decides(
+    to, means, boxes
+):
+    found = resolve(to, ALICE, CREW)
+
+    assert (found.to, found.boxes, found.ended) == (means, boxes, ())
+
+
+def test_what_a_human_says_to_all_does_not_come_back_to_humans():
+    assert resolve("all", BOSS, CREW).boxes == ("alice", "bob", "carol", "tester")
+
+
+def test_one_that_has_ended_gets_it_and_is_named():
+    assert resolve("dave", ALICE, CREW) == ("dave", ("dave",), ("dave",))
+
+
+def test_humans_can_be_written_to_before_one_ever_called():
+    assert resolve("human", ALICE, Crew((), {})).boxes == (HUMANS,)
+
+
+@pytest.mark.parametrize(
+    ("to", "hint"), [("bobb", "bob"), ("wep", "web"), ("role:testr", "tester")]
+)
+def test_a_name_that_nobody_has_is_refused_with_the_closest(to, hint):
+    with pytest.raises(NotFound) as refused:
+        resolve(to, ALICE, CREW)
+
+    assert refused.value.code == "NO_ADDRESSEE"
+    assert hint in refused.value.hint
+
+
+@pytest.mark.parametrize("to", ["", "agent:", "role:", ":", "@human", "group:alone", "agent:web"])
+def test_what_leads_nowhere_is_refused(to):
+    with pytest.raises(NotFound) as refused:
+        resolve(to, ALICE, CREW)
+
+    assert refused.value.code == "NO_ADDRESSEE"
+
+
+@pytest.mark.parametrize("to", ["alice", "agent:alice", "role:lead"])
+def test_nobody_writes_to_itself(to):
+    with pytest.raises(BadInput) as refused:
+        resolve(to, ALICE, CREW)
+
+    assert refused.value.code == "TO_SELF"
+
+
+def test_all_of_nobody_is_refused():
+    with pytest.raises(NotFound):
+        resolve("all", ALICE, Crew((Agent("alice"),), {}))
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "TEXT_EMPTY"),
+        (" \n", "TEXT_EMPTY"),
+        ("x" * (MAX_MESSAGE + 1), "LIMIT"),
+        ("x" * (1 << 20), "LIMIT"),
+    ],
+)
+def test_a_message_has_text_but_not_without_end(text, code):
+    with pytest.raises(BadInput) as refused:
+        check_message(text)
+
+    assert refused.value.code == code
+
+
+def test_the_longest_message_goes_through_whole():
+    assert check_message("a " * (MAX_MESSAGE // 2)) == "a " * (MAX_MESSAGE // 2)
+
+
+def test_what_is_no_unicode_is_kept_readable():
+    assert check_message("x\udc80y") == "x\\udc80y"
+
+
+def test_there_are_four_priorities():
+    assert check_priority("urgent") == "urgent"
+    with pytest.raises(BadInput, match="urgent, high, normal, low"):
+        check_priority("now")
+
+
+@given(
+    rate=st.integers(1, 1000),
+    pauses=st.lists(st.floats(0, 30, allow_nan=False), min_size=1, max_size=200),
+)
+def test_no_minute_lets_more_through_than_twice_the_rate_and_a_refusal_says_when(rate, pauses):
+    bucket, now, sent = None, 1_000.0, []
+    for pause in pauses:
+        now += pause
+        try:
+            bucket = draw(bucket, now, rate)
+        except Unavailable as refused:
+            seconds = int(refused.message.split()[-2])
+            assert draw(bucket, now + seconds, rate).left >= 0
+        else:
+            sent.append(now)
+    for start in sent:
+        assert sum(1 for at in sent if start <= at < start + 60) <= 2 * rate
+
+
+def test_a_burst_of_a_minutes_worth_goes_through_and_the_next_is_refused():
+    bucket = None
+    for _ in range(60):
+        bucket = draw(bucket, 1_000.0, 60)
+    with pytest.raises(Unavailable) as refused:
+        draw(bucket, 1_000.0, 60)
+
+    assert refused.value.code == "RATE_LIMITED"
+    assert refused.value.retryable
+    assert "in 1 s" in refused.value.message
+    assert draw(bucket, 1_001.0, 60) == Bucket(0.0, 1_001.0)
+
+
+def test_a_clock_that_stands_still_or_an_older_bucket_gives_nothing_away():
+    assert draw(Bucket(5.0, 2_000.0), 1_000.0, 60).left == 4.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "sender", "patterns", "data", "text"),
+    [
+        (MailKind.RELEASE_REQUEST, "bob", ["a"], {"reason": "hot fix"}, "bob asks you for a: hot fix"),
+        (MailKind.EXPIRED, "", ["a"], {}, "your claim on a ran out"),
+        (MailKind.EXPIRED, "", list("abcde"), {}, "your claims on a, b, c and 2 more ran out"),
+        (MailKind.REVOKED, "boss", ["a", "b"], {"reason": "no"}, "boss revoked your claims on a, b: no"),
+        (MailKind.REVOKED, "", ["a"], {"reason": "lost"}, "your claim on a became void: lost"),
+        (MailKind.HANDED_OVER, "bob", ["a"], {}, "bob handed you a"),
+        (MailKind.RELEASED, "bob", ["a"], {}, "bob gave back a, which you asked for"),
+        (
+            MailKind.RELEASED, "bob", ["a"], {"why": "transferred", "heir": "eve"},
+            "bob handed a, which you asked for, to eve",
+        ),
+        (
+            MailKind.RELEASED, "bob", ["a"], {"why": "expired"},
+            "the claim of bob on a, which you asked for, ran out",
+        ),
+        (
+            MailKind.RELEASED, "bob", ["a"], {"why": "revoked"},
+            "the claim of bob on a, which you asked for, ended: revoked",
+        ),
+        (
+            MailKind.FORECAST, "", ["a"], {"other": "eve"},
+            "your work and that of eve would conflict in a",
+        ),
+        (MailKind.EXPIRED, "", ["{sender}{0}"], {}, "your claim on {sender}{0} ran out"),
+    ],
+)  # fmt: skip
+def test_a_notice_says_what_became_of_claims(kind, sender, patterns, data, text):
+    assert wording(kind, sender, patterns, data) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "age", "due", "told", "crowded", "goes"),
+    [
+        ("message", 100, 0, True, False, True),
+        ("message", 99, 0, True, False, False),
+        ("message", 100, 101, True, False, False),
+        ("message", 100, 0, False, True, False),
+        ("expired", 100, 0, False, False, False),
+        ("expired", 100, 0, False, True, True),
+    ],
+)
+def test_only_old_mail_is_forgotten_and_unread_words_of_agents_never(
+    kind, age, due, told, crowded, goes
+):
+    message = Message("m1", 0.0, "a", "agent", kind, "x", "b", ("b",), due=float(due))
+
+    assert forgettable(message, float(age), 100.0, told=told, crowded=crowded) is goes
