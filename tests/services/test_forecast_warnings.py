@@ -5,8 +5,10 @@ import os
 import pytest
 from tests.services.forecast_clone import LINES, Clone, git
 
-from dibs.core.agents import Caller
+from dibs.core.agents import Agent, Caller
 from dibs.core.index import Range
+from dibs.services.agents import Agents
+from dibs.services.mail import Mail
 
 
 @pytest.fixture
@@ -31,6 +33,20 @@ def test_both_are_warned_once_for_each_set_of_files(clone):
         (["alice", "bob"], ["a.txt"], "main"),
         (["alice", "bob"], ["a.txt", "b.txt"], "main"),
     ]
+
+
+def test_both_sides_get_a_message_if_they_work_here(clone):
+    Agents(clone.desk).join(Agent("alice"))
+    clone.edit("alice")
+    clone.edit("bob")
+    for _ in range(2):
+        clone.warn()
+    mail = Mail(clone.desk)
+
+    texts = [letter.message.text for letter in mail.inbox(Caller("alice"))]
+
+    assert texts == ["your work and that of bob would conflict in a.txt"]
+    assert mail.inbox(Caller("bob")) == []
 
 
 def test_a_conflict_that_went_away_and_came_back_is_told_again(clone):

@@ -173,12 +173,13 @@ def _messages_joined(words: Sequence[str]) -> list[str]:
 
 
 def _take_late_patterns(args: argparse.Namespace, words: Sequence[str], extra: list[str]) -> bool:
-    """Take patterns that stand behind an option, which argparse leaves over."""
-    patterns = getattr(args, "pattern", None)
-    late = isinstance(patterns, list) and "--" not in words
-    if not late or any(word.startswith("-") for word in extra):
+    """Take patterns, or other words, that stand behind an option, which argparse leaves over."""
+    name = "words" if hasattr(args, "words") else "pattern"
+    taken = getattr(args, name, None)
+    late = isinstance(taken, list) and "--" not in words
+    if not late or any(word.startswith("-") and " " not in word for word in extra):
         return False
-    args.pattern = [*patterns, *extra]  # type: ignore[misc]
+    setattr(args, name, [*taken, *extra])  # type: ignore[misc]
     return True
 
 

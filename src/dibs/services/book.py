@@ -9,9 +9,11 @@ A ``Book`` is one transaction's view. It decides nothing; it knows where things 
 - ``agent/<agent>``: an agent; ``worker/<agent>``: that it takes tasks
 - ``lost/<agent>/<pattern>``: a claim that its holder did not give back
 - ``ask/<holder>/<pattern>//<asker>``: a release request
+- ``refused/<number>``: that a human refused what a ticket waited for; its waiter takes the row away
 - ``req/<agent>/<request id>``: the outcome of a request, for its repeats
 - ``closed``, ``origin``: that nobody may work in this store, and which moves its state has been through
 - ``mail/``, ``box/``, ``unread/``: messages; see services/post.py
+- ``offer/<reader>``, ``briefed/<reader>``: briefings; see services/briefing_rows.py
 - ``queue/<file>``, ``finished/<file>``: the text of a task that waits to be done, or is done
 """
 
@@ -46,10 +48,10 @@ MAX_SUMMARY = 300
 FILED = ("at/", "in/")
 
 
-def decode(text: str) -> Any:
-    """Return the value of a stored record, which has no space around it."""
+def decode(text: str, start: int = 0) -> Any:
+    """Return the value of a stored record, which has no space around it, or of its part at ``start``."""
     try:
-        return _raw_decode(text)[0]
+        return _raw_decode(text, start)[0]
     except ValueError:
         raise Unavailable(
             f"a row of the store cannot be read: {text[:60]!r}",
@@ -88,7 +90,9 @@ def claim_at(key: str, r: dict[str, Any]) -> Claim:
 class Book:
     """Typed reading and writing of the rows of one transaction."""
 
-    __slots__ = ("_beats", "_changed", "_fold", "_patterns", "newest", "notices", "now", "txn")
+    __slots__ = (
+        "_beats", "_changed", "_fold", "_patterns", "newest", "notices", "now", "posted", "txn",
+    )  # fmt: skip
 
     def __init__(self, txn: Txn, *, fold_case: bool) -> None:
         self.txn = txn
@@ -101,6 +105,8 @@ class Book:
         self.newest = 0
         #: What holders and askers are told at the end of this step; see services/post.py.
         self.notices: dict[tuple[str, str, str, str], list[str]] = {}
+        #: With which event messages were posted last, and how many.
+        self.posted = (0, 0)
 
     def emit(self, agent: str, role: str, kind: str, summary: str, /, **details: Any) -> int:
         """Append to the ledger and return the entry's number."""
@@ -293,4 +299,5 @@ def beat_record(beat: Beat) -> str:
 def _ticket(value: str) -> Ticket:
     record = decode(value)
     record["patterns"] = tuple(record["patterns"])
+    record["escalated"] = tuple(record.get("escalated", ()))
     return Ticket(**record)

@@ -72,11 +72,13 @@ class Desk:
         return answer
 
     def _trim(self) -> None:
-        """Keep the ledger within its bound; what cannot be archived now stays until it can."""
+        """Keep the ledger and the mail within bounds; what cannot be archived now stays until it can."""
         from dibs.services.ledger import Ledger
+        from dibs.services.mail_trim import trim as trim_mail
 
         try:
             Ledger(self).trim()
+            trim_mail(self)
         except (OSError, Unavailable, Unknown):
             return  # the change itself is done, and its caller must hear so
 

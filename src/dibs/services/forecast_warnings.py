@@ -7,8 +7,10 @@ from urllib.parse import quote
 
 from dibs.core.index import Range
 from dibs.core.ledger import Kind
+from dibs.core.mail import MailKind
 from dibs.core.names import printable
 from dibs.services.book import decode, encode
+from dibs.services.post import tell
 from dibs.services.presence import arrive
 
 TYPE_CHECKING = False
@@ -54,6 +56,8 @@ def warn(desk: Desk, caller: Caller, forecast: Forecast, clone: str) -> list[Pai
                 count=len(files),
                 base=forecast.base,
             )
+            for name, other in (pair.names, pair.names[::-1]):
+                tell(book, name, MailKind.FORECAST, tuple(files), sender="", other=printable(other))
         return fresh
 
     return desk.apply(step)

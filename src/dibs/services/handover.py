@@ -92,6 +92,9 @@ def _move(book: Book, giver: str, role: str, filed: Sequence[Filed], heir: Agent
         )
         handed.append(moved)
     book.put_beat(heir.id, theirs)
+    from dibs.services.post import tell_heir
+
+    tell_heir(book, giver, handed)
     return handed
 
 

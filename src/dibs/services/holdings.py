@@ -132,15 +132,14 @@ class Holdings:
         words = check_text(note, "note") if note else ""
 
         def step(book: Book) -> list[Ask]:
+            from dibs.services.asking import put_asks
+
             beat = arrive(book, caller)
             asks: dict[tuple[str, str], Ask] = {}
             for _, claim in others(book, caller.id, patterns):
                 ask = Ask(claim.pattern, claim.agent, caller.id, words, book.now, book.now + span)
                 asks[claim.agent, claim.pattern] = ask
-            for ask in asks.values():
-                book.put_ask(ask)
-                _tell_asked(book, beat, ask)
-            return list(asks.values())
+            return put_asks(book, beat.role, list(asks.values()))
 
         return self._desk.apply(step)
 
@@ -159,17 +158,22 @@ class Holdings:
         def step(book: Book) -> list[Claim]:
             beat = arrive(book, caller)
             filed = others(book, "", [pattern])
-            for key, claim in filed:
-                lost = Lost(claim.pattern, claim.token, "revoked", book.now, caller.id, words)
-                lose(book, key, claim, lost)
-                book.emit(
-                    caller.id, beat.role, Kind.LOCK_REVOKED,
-                    f"{caller.id} revoked the claim of {claim.agent} on {claim.pattern}: {words}",
-                    pattern=claim.pattern, holder=claim.agent, token=claim.token, reason=words,
-                )  # fmt: skip
+            take_from_holders(book, caller.id, beat.role, filed, words)
             return [claim for _, claim in filed]
 
         return self._desk.apply(step)
+
+
+def take_from_holders(book: Book, by: str, role: str, filed: Sequence[Filed], words: str) -> None:
+    """Revoke claims: each holder is told why, and its token is worth nothing from now on."""
+    for key, claim in filed:
+        lost = Lost(claim.pattern, claim.token, "revoked", book.now, by, words)
+        lose(book, key, claim, lost)
+        book.emit(
+            by, role, Kind.LOCK_REVOKED,
+            f"{by} revoked the claim of {claim.agent} on {claim.pattern}: {words}",
+            pattern=claim.pattern, holder=claim.agent, token=claim.token, reason=words,
+        )  # fmt: skip
 
 
 def give_back(book: Book, agent: str, beat: Beat, filed: Sequence[Filed]) -> None:
@@ -177,15 +181,18 @@ def give_back(book: Book, agent: str, beat: Beat, filed: Sequence[Filed]) -> Non
     if not filed:
         return
     texts = [claim.pattern for _, claim in filed]
-    askers = drop_asks(book, agent, map(book.pattern, texts))
+    asks = drop_asks(book, agent, map(book.pattern, texts))
     for key, _ in filed:
         book.txn.delete(key)
     counted = len([claim for _, claim in filed if claim.token])
     seen, ttl, hard, claims, lost, role = beat
     book.put_beat(agent, Beat(seen, ttl, hard, max(0, claims - counted), lost, role))
     details: dict[str, object] = {"patterns": texts[:SHOWN], "tokens": _tokens(filed)}
-    if askers:
-        details["asked_by"] = askers
+    if asks:
+        from dibs.services.post import tell_askers
+
+        details["asked_by"] = sorted({ask.asker for ask in asks})
+        tell_askers(book, agent, asks)
     summary = f"{agent} released {', '.join(texts[:5])}"
     book.emit(agent, beat.role, Kind.LOCK_RELEASED, summary, **details)
 
@@ -214,11 +221,3 @@ def tell_lost(book: Book, agent: str) -> tuple[Lost, ...]:
             beat = book.beat(agent) or Beat(book.now)
             book.put_beat(agent, beat._replace(lost=max(0, beat.lost - 1)))
     return tuple(news)
-
-
-def _tell_asked(book: Book, beat: Beat, ask: Ask) -> None:
-    book.emit(
-        ask.asker, beat.role, Kind.RELEASE_REQUESTED,
-        f"{ask.asker} asks {ask.holder} for {ask.pattern}" + (f": {ask.note}" if ask.note else ""),
-        pattern=ask.pattern, holder=ask.holder, until=ask.until, note=ask.note,
-    )  # fmt: skip

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from dibs.core.claims import Ask
     from dibs.core.patterns import Pattern
     from dibs.services.book import Book
 
@@ -118,7 +119,11 @@ def expire(book: Book, key: str, claim: Claim) -> None:
 def lose(book: Book, key: str, claim: Claim, lost: Lost) -> None:
     """Take a claim off without its holder's doing, and leave word for the holder."""
     take_off(book, key, claim, lost)
-    drop_asks(book, claim.agent, [book.pattern(claim.pattern)])
+    asks = drop_asks(book, claim.agent, [book.pattern(claim.pattern)])
+    if asks:
+        from dibs.services.post import tell_askers
+
+        tell_askers(book, claim.agent, asks, why=lost.why, heir=lost.by)
 
 
 def take_off(book: Book, key: str, claim: Claim, lost: Lost) -> None:
@@ -131,20 +136,23 @@ def take_off(book: Book, key: str, claim: Claim, lost: Lost) -> None:
         counted = 1 if claim.token else 0  # what a script took was never counted
         beat = beat._replace(claims=max(0, beat.claims - counted), lost=beat.lost + 1)
         book.put_beat(claim.agent, beat)
+        from dibs.services.post import tell_loser
+
+        tell_loser(book, claim.agent, lost)
 
 
-def drop_asks(book: Book, holder: str, patterns: Iterable[Pattern]) -> list[str]:
-    """Forget the release requests for claims that are gone; return who had asked."""
+def drop_asks(book: Book, holder: str, patterns: Iterable[Pattern]) -> list[Ask]:
+    """Forget the release requests for claims that are gone, and return them."""
     asks = list(book.asks(holder))
     if not asks:
         return []
     gone = tuple(f"ask/{holder}/{pattern.key}//" for pattern in patterns)
-    askers = set()
+    dropped = []
     for key, ask in asks:
         if key.startswith(gone):
             book.txn.delete(key)
-            askers.add(ask.asker)
-    return sorted(askers)
+            dropped.append(ask)
+    return dropped
 
 
 def role_of(book: Book, agent: str) -> str:

@@ -83,9 +83,9 @@ def _revive(stored: dict[str, Any]) -> Any:
         held = tuple(Claim(*claim) for claim in claims)
         return Granted(held, token, tuple(expires), tuple(fresh))
     if "denied" in stored:
-        conflicts, why, cycle = stored["denied"]
+        conflicts, why, cycle, *refusal = stored["denied"]
         waits = tuple(Wait(*wait) for wait in cycle)
-        return Denied(tuple(Conflict(*c) for c in conflicts), why, waits)
+        return Denied(tuple(Conflict(*c) for c in conflicts), why, waits, *refusal)
     if "names" in stored:
         return stored["names"]
     return [Claim(*claim) for claim in stored["claims"]]

@@ -1,0 +1,88 @@
+"""Mail on every engine: the story of a message, and many senders at once."""
+
+import threading
+
+import pytest
+from tests.services.crew import caller
+from tests.services.test_tasks_engines import git, memory, optimistic, redis, sqlite
+
+from dibs.config import Config
+from dibs.core.agents import Agent
+from dibs.core.patterns import parse
+from dibs.services.agents import Agents
+from dibs.services.claims import Claims
+from dibs.services.desk import Desk
+from dibs.services.groups import Groups
+from dibs.services.holdings import Holdings
+from dibs.services.mail import Mail
+
+
+@pytest.fixture(params=[memory, optimistic, sqlite, redis, git], ids=lambda make: make.__name__)
+def desk(request):
+    """Return a way to open the project as one more process would."""
+    make = request.param(request)
+    opened = []
+
+    def another():
+        opened.append(make())
+        return Desk(opened[-1], Config(mail_rate=1_000))
+
+    yield another
+    for engine in opened:
+        engine.close()
+
+
+def texts(mail, agent):
+    return [letter.message.text for letter in mail.inbox(caller(agent))]
+
+
+def test_the_story_of_a_message_is_the_same_on_every_engine(desk):
+    here, there = desk(), desk()
+    mail, theirs = Mail(here), Mail(there)
+    for name in ("alice", "bob"):
+        Agents(here).join(Agent(name, role="dev"))
+    Groups(here).new(caller("alice"), "web", ["bob", "human"])
+    Claims(here).claim(caller("bob"), [parse("src/**")])
+
+    asked = mail.say(caller("alice"), "web", "wörds\nand lines", wants_ack=True, within=600)
+    Holdings(here).ask(caller("alice"), [parse("src/a")], note="soon")
+    assert texts(theirs, "bob") == ["wörds\nand lines", "alice asks you for src/**: soon"]
+    assert texts(theirs, "human") == ["wörds\nand lines"]
+    theirs.ack(caller("bob"), [asked.id])
+    theirs.say(caller("human"), "", "fine", reply_to=asked.id)
+    Holdings(there).release(caller("bob"))
+
+    assert texts(mail, "alice") == [
+        f"bob acknowledged {asked.id}: wörds and lines",
+        "fine",
+        "bob gave back src/**, which you asked for",
+    ]
+    mail.read(caller("alice"), [letter.message.id for letter in mail.inbox(caller("alice"))])
+    assert texts(theirs, "alice") == []
+
+
+def test_what_many_say_at_once_arrives_whole_and_once(desk):
+    senders, each = 4, 5
+    Agents(desk()).join(Agent("bob"))
+    desks = [desk() for _ in range(senders)]
+    ready = threading.Barrier(senders)
+
+    def talk(number):
+        mail = Mail(desks[number])
+        ready.wait()
+        for count in range(each):
+            mail.say(caller(f"a{number}"), "bob", f"{number} {count}", request_id=f"r{count}")
+
+    threads = [threading.Thread(target=talk, args=(number,)) for number in range(senders)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    letters = Mail(desk()).inbox(caller("bob"))
+    said = [letter.message.text for letter in letters]
+
+    assert sorted(said) == sorted(f"{n} {c}" for n in range(senders) for c in range(each))
+    assert len({letter.message.id for letter in letters}) == senders * each
+    for number in range(senders):
+        mine = [text for text in said if text.startswith(f"{number} ")]
+        assert mine == [f"{number} {count}" for count in range(each)]
