@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 
 import pytest
@@ -39,6 +40,23 @@ def test_claims_queue_and_agents_are_shown(dibs):
     ]
 
 
+def test_decisions_that_wait_are_counted_with_the_age_of_the_oldest(dibs):
+    dibs("decide", "new", "tabs", agent="alice")
+    assert "decision" not in dibs("status").out
+    dibs("decide", "new", "use httpx", "--confirm", agent="alice")
+    one = dibs("status").out.splitlines()[1]
+    dibs("decide", "new", "split the parser", "--confirm", agent="alice")
+
+    answer = dibs("status")
+
+    assert re.fullmatch(r"1 decision waits for \d+s: dibs decide ls --pending", one)
+    two = answer.out.splitlines()[1]
+    assert re.fullmatch(r"2 decisions wait, the oldest for \d+s: dibs decide ls --pending", two)
+    shape = dibs("status", "--json").json["decisions"]
+    assert shape["pending"] == 2
+    assert shape["oldest_for"] >= 0
+
+
 def test_agents_that_ended_are_only_counted(dibs):
     dibs("claim", "a", agent="alice")
     dibs("claim", "b", agent="bob")
@@ -56,7 +74,7 @@ def test_the_status_is_json_with_the_engine_s_time(dibs):
 
     answer = dibs("status", "--json").json
 
-    assert set(answer) == {"now", "claims", "queue", "agents"}
+    assert set(answer) == {"now", "claims", "queue", "agents", "decisions"}
     assert [claim["pattern"] for claim in answer["claims"]] == ["a"]
     assert [waiter["patterns"] for waiter in answer["queue"]] == [["a"]]
     assert [agent["id"] for agent in answer["agents"]] == ["alice", "bob"]

@@ -46,11 +46,16 @@ def shape(taken: Overview) -> dict[str, object]:
     """Shape a snapshot as JSON."""
     from dibs.services import shapes
 
+    waits = taken.undecided
     return {
         "now": taken.now,
         "claims": [shapes.held(held) for held in taken.claims],
         "queue": [shapes.waiter(waiter) for waiter in taken.queue],
         "agents": [shapes.agent(seen) for seen in taken.agents],
+        "decisions": {
+            "pending": len(waits),
+            "oldest_for": round(taken.now - waits[0], 3) if waits else None,
+        },
     }
 
 
@@ -58,7 +63,7 @@ def lines(taken: Overview) -> list[str]:
     """Return a snapshot as text for people."""
     from dibs.cli.tables import table
 
-    parts: list[Sequence[str]] = [[_agents_line(taken)]]
+    parts: list[Sequence[str]] = [[_agents_line(taken), *_decisions_line(taken)]]
     if taken.agents:
         parts.append(agent_table(taken.agents))
     if taken.claims:
@@ -76,6 +81,16 @@ def _agents_line(taken: Overview) -> str:
     count = len(taken.agents)
     work = {0: "nobody works here", 1: "1 agent works here"}.get(count, f"{count} agents work here")
     return work + (f"; {taken.ended} ended" if taken.ended else "")
+
+
+def _decisions_line(taken: Overview) -> list[str]:
+    from dibs.cli.text import span, yellow
+
+    if not taken.undecided:
+        return []
+    count, age = len(taken.undecided), span(taken.now - taken.undecided[0])
+    wait = "1 decision waits" if count == 1 else f"{count} decisions wait, the oldest"
+    return [f"{yellow(f'{wait} for {age}')}: dibs decide ls --pending"]
 
 
 def agent_table(agents: Sequence[Seen]) -> list[str]:

@@ -17,6 +17,9 @@ CONFLICT = "conflict"
 
 __all__ = ["CATEGORIES", "CONFLICT", "Comment", "Decision", "Outcome", "Silence"]
 
+#: Who decides where the asker does not say; and whoever is above the asker.
+HUMAN, LEAD = "human", "lead"
+
 
 class Outcome(metaclass=Words):
     """Where a decision stands."""
@@ -58,7 +61,7 @@ class Decision(Record):
     rationale: str
     category: str
     outcome: str
-    #: Who may decide: ``human``, ``lead``, an agent, or ``role:x``.
+    #: Who may decide: ``human``, ``lead``, ``agent:x`` or ``role:x``; a human always may.
     decider: str = "human"
     #: What silence means here, fixed when it was asked.
     silence: str = Silence.WAIT
@@ -68,5 +71,5 @@ class Decision(Record):
     decided_at: float = 0.0
     reason: str = ""
     comments: tuple[Comment, ...] = ()
-    #: What programs need; for a conflict: patterns, holder, tokens, ticket.
+    #: What programs need: why silence means what it does; for a conflict its two sides.
     data: dict[str, Any] = {}  # noqa: RUF012 - a default of a record, never changed

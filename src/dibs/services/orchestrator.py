@@ -18,6 +18,7 @@ from dibs.services.boarddue import Due, due_in, warn_of_clashes
 from dibs.services.boardpages import Pages
 from dibs.services.boardroster import Roster
 from dibs.services.boardtrail import Trail
+from dibs.services.decisions import settle
 from dibs.services.ledger import Ledger
 from dibs.services.presence import role_of
 from dibs.services.taskchecks import refused
@@ -57,8 +58,10 @@ class Orchestrator:
     def cycle(self, caller: Caller, *, thorough: bool = False) -> Cycle:
         """Run one cycle; a ``thorough`` one looks at every file, however many there are.
 
-        Where no task was ever made there is nothing to look after, and no board is left behind.
+        Deadlines that passed are carried out, of decisions as of mail. Where no task was ever made there is
+        nothing else to look after, and no board is left behind.
         """
+        settle(self._desk)
         if not self._board.begun():
             return Cycle()
         if caller.role == Caller(caller.id).role:

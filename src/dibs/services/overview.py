@@ -6,6 +6,7 @@ from dibs.core.agents import is_terminal
 from dibs.core.values import Record
 from dibs.services.agents import Seen, agents_in
 from dibs.services.claims import held_in, waiting_in
+from dibs.services.decision_rows import waiting_since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ class Overview(Record):
     #: Those that work; the others are only counted.
     agents: list[Seen]
     ended: int
+    #: Since when each decision waits that waits for somebody, the oldest first.
+    undecided: list[float]
 
 
 def overview(desk: Desk, agent: str = "") -> Overview:
@@ -37,6 +40,7 @@ def overview(desk: Desk, agent: str = "") -> Overview:
             [waiter for waiter in waiting_in(book) if agent in {"", waiter.ticket.agent}],
             working,
             len(agents) - len(working),
+            waiting_since(book),
         )
 
     return desk.look(step)

@@ -1,0 +1,115 @@
+"""What becomes of one decision inside a transaction: written, told to the ledger, and to whom it concerns."""
+
+from __future__ import annotations
+
+from dibs.core import deciding
+from dibs.core.agents import ancestors, is_terminal
+from dibs.core.deciding import ASKED, COMMENTED, Voter
+from dibs.core.decisions import HUMAN, LEAD, Outcome
+from dibs.core.ledger import Kind
+from dibs.core.mail import HUMANS, MailKind
+from dibs.services import due, post
+from dibs.services.decision_rows import put_decision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.core.decisions import Comment, Decision
+    from dibs.services.book import Book
+
+#: How deadlines of decisions are filed.
+WHAT = "decision"
+
+
+def record(book: Book, draft: Decision) -> Decision:
+    """Write a decision that nobody has to confirm, under the number of its entry in the ledger."""
+    seq = book.emit(
+        draft.asker, draft.role, Kind.DECISION_MADE, f"{draft.asker} decided: {draft.title}",
+        title=draft.title, category=draft.category, outcome=draft.outcome,
+    )  # fmt: skip
+    made = draft._replace(id=f"d{seq}")
+    put_decision(book, made)
+    return made
+
+
+def ask(book: Book, draft: Decision) -> Decision:
+    """Write a decision that waits, under the number of its entry in the ledger."""
+    seq = book.emit(
+        draft.asker, draft.role, Kind.DECISION_ASKED,
+        f"{draft.asker} asks for a decision: {draft.title}",
+        title=draft.title, category=draft.category, decider=draft.decider, deadline=draft.deadline,
+    )  # fmt: skip
+    made = draft._replace(id=f"d{seq}")
+    open_decision(book, made)
+    return made
+
+
+def open_decision(book: Book, decision: Decision) -> None:
+    """Write a decision that waits, with its deadline, and tell those who may decide."""
+    put_decision(book, decision)
+    if decision.deadline:
+        due.put(book, decision.deadline, WHAT, decision.id)
+    for box in decider_boxes(book, decision):
+        tell(book, box, decision, ASKED, decision.asker, decision.rationale)
+
+
+def decided(book: Book, decision: Decision, outcome: str, by: str, reason: str) -> Decision:
+    """Return a decision as decided now; by nobody means by silence."""
+    return decision._replace(outcome=outcome, decided_by=by, decided_at=book.now, reason=reason)
+
+
+def close(book: Book, before: Decision, done: Decision, role: str) -> Decision:
+    """Write what became of a decision, and tell its asker unless it did that itself."""
+    put_decision(book, done)
+    if before.deadline:
+        due.drop(book, before.deadline, WHAT, done.id)
+    why = f" ({done.reason})" if done.reason else ""
+    book.emit(
+        done.decided_by or done.asker, role or done.role, Kind.DECISION_MADE,
+        f"{deciding.how_decided(done)}: {done.title}{why}",
+        decision=done.id, title=done.title, category=done.category, outcome=done.outcome,
+        asker=done.asker, decided_by=done.decided_by, reason=done.reason,
+    )  # fmt: skip
+    if done.decided_by != done.asker:
+        tell(book, asker_box(done), done, done.outcome, done.decided_by, done.reason)
+    return done
+
+
+def tell(book: Book, box: str, decision: Decision, event: str, sender: str, reason: str) -> None:
+    """Let the owner of a box know what is new of a decision."""
+    post.tell(
+        book, box, MailKind.DECISION, (), sender=sender, decision=decision.id,
+        title=decision.title, category=decision.category, event=event, reason=reason,
+    )  # fmt: skip
+
+
+def tell_comment(book: Book, decision: Decision, said: Comment) -> None:
+    """Tell the asker what was said; where the asker said it, those who are to decide."""
+    boxes = [asker_box(decision)]
+    if said.by == decision.asker:
+        boxes = decider_boxes(book, decision) if decision.outcome == Outcome.PENDING else []
+    for box in boxes:
+        tell(book, box, decision, COMMENTED, said.by, said.text)
+
+
+def asker_box(decision: Decision) -> str:
+    """Return the box of whoever asked; humans share one."""
+    return HUMANS if decision.role == HUMAN else decision.asker
+
+
+def decider_boxes(book: Book, decision: Decision) -> list[str]:
+    """Return the boxes of those who may decide; humans are told where no agent that works may."""
+    if decision.decider == HUMAN:
+        return [HUMANS]
+    leads = above(book, decision.asker) if decision.decider == LEAD else ()
+    found = [
+        agent.id
+        for agent in book.agents()
+        if not is_terminal(agent.status)
+        and deciding.may_decide(decision, Voter(agent.id, human=False, role=agent.role), leads)
+    ]
+    return found or [HUMANS]
+
+
+def above(book: Book, asker: str) -> list[str]:
+    """Return the agents above the asker, the nearest first."""
+    return ancestors(asker, {agent.id: agent.parent for agent in book.agents()})

@@ -1,0 +1,49 @@
+"""A crew that decides, under a policy as the project's file would set it."""
+
+from tests.services.crew import Crew, caller
+
+from dibs.config import Config, Loaded
+from dibs.core.agents import Agent
+from dibs.services import due
+from dibs.services.decisions import Decisions
+from dibs.services.desk import Desk
+from dibs.services.post import messages
+
+FILE = {"decide_allow": "dibs.toml:3"}
+
+
+class Court(Crew):
+    """A crew with short words for decisions; ``written`` are settings in the project's file."""
+
+    def __init__(self, **written):
+        super().__init__()
+        self.written = Loaded(Config(**written), FILE)
+        self.decisions = Decisions(self.desk, self.written)
+
+    def reopen(self, engine):
+        """Go on with another handle on the store, as another process would."""
+        self.engine = engine
+        self.desk = Desk(engine, Config())
+        self.decisions = Decisions(self.desk, self.written)
+
+    def join(self, agent, role="agent", parent=""):
+        self.agents.join(Agent(agent, role=role, parent=parent))
+
+    def ask(self, agent, title="use httpx", **options):
+        return self.decisions.new(caller(agent), title, confirm=True, **options)
+
+    def settle(self):
+        return due.settle(self.desk)
+
+    def told(self, box):
+        """Return what lies in a box."""
+        found = self.desk.look(lambda book: list(messages(book)))
+        return [message.text for message in found if box in message.boxes]
+
+    def made(self):
+        """Return the outcomes that the ledger tells of."""
+        entries = self.engine.view(lambda txn: list(txn.events()))
+        return [e.details["outcome"] for e in entries if e.kind == "decision_made"]
+
+    def deadlines(self):
+        return [key for key, _ in self.rows() if key.startswith("due/")]

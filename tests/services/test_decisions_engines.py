@@ -1,0 +1,133 @@
+"""Decisions and their deadlines on every engine: whoever races whom, each is decided once."""
+
+import threading
+
+import pytest
+from tests.engines.optimistic import OptimisticEngine
+from tests.services.crew import caller
+
+from dibs.config import Config, Loaded
+from dibs.core.decisions import Outcome
+from dibs.engines.memory import MemoryEngine
+from dibs.engines.sqlite import SqliteEngine
+from dibs.errors import BadInput
+from dibs.services import due
+from dibs.services.decisions import Decisions
+from dibs.services.desk import Desk
+from dibs.services.post import messages
+
+WRITTEN = Loaded(Config(decide_deny=("style",)), {})
+
+
+def memory(_):
+    return MemoryEngine().connect
+
+
+def optimistic(_):
+    return OptimisticEngine().connect
+
+
+def sqlite(request):
+    path = str(request.getfixturevalue("tmp_path") / "state.db")
+    return lambda: SqliteEngine(path)
+
+
+def redis(request):
+    from dibs.engines.redis import RedisEngine
+
+    url = request.getfixturevalue("redis_url")
+    memory = str(request.getfixturevalue("tmp_path") / "memory")
+    return lambda: RedisEngine(url, project="court", memory=memory)
+
+
+def git(request):
+    from dibs.engines.git import GitEngine
+
+    remote = request.getfixturevalue("git_remote")
+    state = request.getfixturevalue("tmp_path") / "state"
+    return lambda: GitEngine(remote.path, state=state, poll=0.2)
+
+
+@pytest.fixture(params=[memory, optimistic, sqlite, redis, git], ids=lambda make: make.__name__)
+def connect(request):
+    """Return a way to open the store as one more process would."""
+    make, opened = request.param(request), []
+
+    def open_desk():
+        opened.append(make())
+        return Desk(opened[-1], Config())
+
+    yield open_desk
+    for engine in opened:
+        engine.close()
+
+
+def made(desk):
+    entries = desk.engine.view(lambda txn: list(txn.events()))
+    return [e.details["decision"] for e in entries if e.kind == "decision_made"]
+
+
+def told(desk, box):
+    found = desk.look(lambda book: list(messages(book)))
+    return [message.data["decision"] for message in found if box in message.boxes]
+
+
+def at_once(*acts):
+    """Run each in a thread of its own, all from one moment on; return what they answered or raised."""
+    start, answers = threading.Barrier(len(acts)), [None] * len(acts)
+
+    def run(place):
+        start.wait()
+        try:
+            answers[place] = acts[place]()
+        except BadInput as error:
+            answers[place] = error
+
+    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(acts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+def test_rivals_carry_out_each_deadline_once(connect):
+    desk = connect()
+    decisions = Decisions(desk, WRITTEN)
+    asked = [
+        decisions.new(caller("alice"), str(number), category="style", confirm=True).id
+        for number in range(5)
+    ]
+    desk.apply(lambda book: [due.put(book, 5.0, "decision", id_) for id_ in asked])  # long ago
+    desks = [connect() for _ in range(3)]
+
+    counts = at_once(*(lambda rival=rival: due.settle(rival) for rival in desks))
+
+    assert sum(counts) == 5
+    assert sorted(made(desk)) == sorted(asked)
+    assert sorted(told(desk, "alice")) == sorted(asked)
+    rows = desk.look(lambda book: [key for key, _ in book.txn.scan(("due/", ""))])
+    assert rows == []
+
+
+def test_of_rivals_with_different_answers_one_decides_and_the_others_hear_so(connect):
+    desk = connect()
+    asked = Decisions(desk, WRITTEN).new(caller("alice"), "use httpx", confirm=True)
+    rivals = [
+        (Decisions(connect(), WRITTEN), outcome, place)
+        for place, outcome in enumerate((Outcome.CONFIRMED, Outcome.REJECTED, Outcome.CONFIRMED))
+    ]
+
+    def vote(decisions, outcome, place):
+        voter = caller("human")._replace(id=f"human-{place}")
+        return decisions.decide(voter, [asked.id], outcome, "because")[0]
+
+    answers = at_once(*(lambda rival=rival: vote(*rival) for rival in rivals))
+
+    (won,) = [answer for answer in answers if not isinstance(answer, BadInput)]
+    lost = [answer for answer in answers if isinstance(answer, BadInput)]
+    assert [error.code for error in lost] == ["DECIDED", "DECIDED"]
+    assert all(f"by {won.decided_by}" in error.message for error in lost)
+    assert Decisions(connect(), WRITTEN).show(asked.id) == won
+    assert made(desk) == [asked.id]
+    assert told(desk, "alice") == [asked.id]
