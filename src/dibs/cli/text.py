@@ -158,6 +158,9 @@ def _headline(value: Queued | Denied) -> str:
         return f"{red('denied')} {asked}: waiting would close a circle: {circle}"
     if value.why == "timeout":
         return f"{red('denied')} {asked}: still held when the wait was over"
+    if value.why == "refused":
+        reason = f": {printable(value.reason)}" if value.reason else ""
+        return f"{red('denied')} {asked}: {value.by} refused it ({value.decision}){reason}"
     return f"{red('denied')} {asked}"
 
 
@@ -169,4 +172,7 @@ def lost_line(lost: Lost) -> str:
 def ask_line(ask: Ask, now: float) -> str:
     """Return a release request, for the holder."""
     note = f': "{printable(ask.note)}"' if ask.note else ""
-    return f"{ask.asker} asks for {printable(ask.pattern)} in {span(ask.until - now)}{note}"
+    said = f"; you said {ask.answer}" if ask.answer else ""
+    if ask.promised:
+        said += f", in {span(ask.promised - now)}"
+    return f"{ask.asker} asks for {printable(ask.pattern)} in {span(ask.until - now)}{note}{said}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
+from dibs.core.agents import NEVER
 from dibs.core.claims import (
     EXCLUSIVE,
     Ask,
@@ -24,6 +25,7 @@ from dibs.core.claims import (
     ticket_deadline,
 )
 from dibs.core.durations import check_wait
+from dibs.core.values import Record
 from dibs.services.acquire import SHOWN, Waiting, attempt, circle_of, survey
 from dibs.services.presence import arrive, withdraw
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dibs.core.agents import Caller
+    from dibs.core.ladder import Policy
     from dibs.core.patterns import Pattern
     from dibs.services.book import Book
     from dibs.services.desk import Desk
@@ -119,28 +122,43 @@ class Claims:
             waiting = Waiting(book.now + config.max_hold, self._desk.ttl(), standing=True)
         elif patience:
             waiting = Waiting(book.now + patience, self._desk.waiter_ttl, standing=False)
-        return attempt(book, request, beat, max_hold=config.max_hold, waiting=waiting)
+        outcome = attempt(book, request, beat, max_hold=config.max_hold, waiting=waiting)
+        if queue and isinstance(outcome, Queued):
+            from dibs.services.ladder import expect
+
+            expect(book, config, outcome.ticket)
+        return outcome
 
     def _wait(self, request: Request, queued: Queued, patience: float, step: Step) -> Outcome:
-        """Wait for a turn: look on every change, act only when the way is free or a beat is due."""
+        """Wait for a turn: look on every change, act only when the way is free or something is due.
+
+        Due is a sign of life, or a step of the ladder: see services/ladder.py.
+        """
+        from dibs.services.ladder import climb, policy_of
+
         outcome: Outcome = queued
-        conflicts: Sequence[Conflict] = queued.conflicts
+        policy = policy_of(self._desk.config)
         give_up = time.monotonic() + patience
         beat_every = self._desk.look(lambda book: self._beat_every(book, request.agent))
         next_beat = time.monotonic() + beat_every
+        look = partial(look_around, request=request, policy=policy)
+        around = self._desk.look(look)
         newest = 0
         while isinstance(outcome, Queued):
             now = time.monotonic()
             if now >= give_up:
-                return Denied(tuple(conflicts[:SHOWN]), "timeout")
-            soonest = now + min(conflict.expires_in for conflict in conflicts)
-            pause = max(SHORTEST_PAUSE, min(give_up, next_beat, soonest) - now)
-            newest = self._desk.engine.wait(newest, pause)
-            conflicts, circle = self._desk.look(partial(_situation, request=request))
-            if not conflicts or circle or time.monotonic() >= next_beat:
-                outcome = self._desk.apply(step)
-                conflicts = () if isinstance(outcome, Granted) else outcome.conflicts
+                return Denied(tuple(around.conflicts[:SHOWN]), "timeout")
+            soonest = now + min((c.expires_in for c in around.conflicts), default=0.0)
+            act_at = min(give_up, next_beat, soonest, now + around.step_in)
+            newest = self._desk.engine.wait(newest, max(SHORTEST_PAUSE, act_at - now))
+            around = self._desk.look(look)
+            if around.step_in <= 0:
+                self._desk.apply(partial(climb, request=request, policy=policy))
+            if around.must_act or time.monotonic() >= next_beat:
+                outcome = self._desk.apply(partial(_turn, queued=outcome, step=step))
                 next_beat = time.monotonic() + beat_every
+                if isinstance(outcome, Queued):  # somebody came between the look and the act
+                    around = around._replace(conflicts=outcome.conflicts)
         return outcome
 
     def _give_up(self, request: Request, *, keep: bool) -> None:
@@ -215,14 +233,42 @@ def waiting_in(book: Book) -> Iterable[Waiter]:
             yield Waiter(ticket, place, left)
 
 
-def _situation(book: Book, request: Request) -> tuple[Sequence[Conflict], bool]:
-    """Return what stands before a waiter, and whether it waits in a circle.
+class Around(Record):
+    """What a waiter sees when it looks around."""
+
+    conflicts: Sequence[Conflict]
+    #: Whether the way is free, the ticket is gone, or it waits in a circle.
+    must_act: bool
+    #: In how many seconds the next step of its ladder is due.
+    step_in: float
+
+
+def look_around(book: Book, request: Request, policy: Policy) -> Around:
+    """Return what stands before a waiter, and whether it must act on that.
 
     No request closes a circle, but a loss can: who loses or gives up what it also waits for, stands
     behind those who came earlier.
     """
+    from dibs.services.ladder import next_step
+
     around = survey(book, request)
-    return around.conflicts, bool(circle_of(book, request.agent, around.own_number))
+    ticket, conflicts = around.own_ticket, around.conflicts
+    if not conflicts or ticket is None:
+        return Around(conflicts, must_act=True, step_in=NEVER)
+    circle = bool(circle_of(book, request.agent, around.own_number))
+    return Around(conflicts, circle, next_step(book, ticket, conflicts, policy) - book.now)
+
+
+def _turn(book: Book, queued: Queued, step: Step) -> Outcome:
+    """Try again, unless a human refused what this ticket waited for."""
+    number = queued.ticket.number
+    if book.ticket(number) is None:
+        from dibs.services.escalation import refusal
+
+        refused = refusal(book, number, queued.conflicts)
+        if refused is not None:
+            return refused
+    return step(book)
 
 
 def _leave_queue(book: Book, request: Request) -> None:

@@ -69,7 +69,9 @@ def ask(value: Ask) -> Shape:
     """Shape a release request."""
     return {
         "pattern": value.pattern, "holder": value.holder, "asker": value.asker,
-        "note": value.note, "at": value.at, "until": value.until,
+        "note": value.note, "at": value.at, "until": value.until, "message": value.id or None,
+        "answer": value.answer or None, "answered": value.answered or None,
+        "promised": value.promised or None,
     }  # fmt: skip
 
 
@@ -91,9 +93,13 @@ def outcome(value: Outcome) -> Shape:
         place = {"ticket": value.ticket.number, "ahead": value.ahead}
         return _answer("queued", conflicts=conflicts, next=next_steps(value), **place)
     cycle = [wait(w) for w in value.cycle]
+    refused = {
+        "decision": value.decision, "by": value.by, "reason": value.reason,
+    }  # fmt: skip
     return _answer(
-        "denied", conflicts=conflicts, next=next_steps(value), why=value.why, cycle=cycle
-    )
+        "denied", conflicts=conflicts, next=next_steps(value), why=value.why, cycle=cycle,
+        refused=refused if value.decision else None,
+    )  # fmt: skip
 
 
 def _answer(word: str, **fields: Any) -> Shape:
@@ -104,24 +110,31 @@ def _answer(word: str, **fields: Any) -> Shape:
 
 def next_steps(value: Queued | Denied) -> list[str]:
     """Say what somebody who was not granted a claim can do, the best first."""
+    asked = " ".join(dict.fromkeys(_quoted(c.pattern) for c in value.conflicts))
+    held = any(not c.ticket for c in value.conflicts)
+    climb = [f"ask for it: dibs ask {asked}", f"let a human decide: dibs escalate {asked}"]
     if isinstance(value, Queued):
         return [
             f"your place is kept: ticket {value.ticket.number}, {value.ahead} before you",
             "claim it again to collect it when it is your turn",
+            *(climb if held else []),
             "work on something else meanwhile: `dibs status` shows what is free of claims",
         ]
-    asked = " ".join(dict.fromkeys(_quoted(c.pattern) for c in value.conflicts))
     if value.why == "deadlock":
         return [
             "do not wait: release something that the others in the circle wait for, then try again",
             "work on something else: `dibs status` shows who holds what",
         ]
+    if value.why == "refused":
+        return [
+            f"do not ask again: {value.by} decided it, see `dibs decide show {value.decision}`",
+            "work on something else: `dibs status` shows what is free of claims",
+        ]
     soonest = min((c.expires_in for c in value.conflicts), default=0.0)
     left = show_span(round(soonest))
-    ask = [f"ask for it: dibs ask {asked}"] if any(not c.ticket for c in value.conflicts) else []
     return [
         f"wait in the queue: dibs claim {asked} --wait 5m",
-        *ask,
+        *(climb if held else []),
         f"work on something else; the first of these ends in {left} unless its holder shows up again",
     ]
 

@@ -1,0 +1,263 @@
+"""A conflict between two agents in two terminals, settled in each of the three ways."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from dibs.project import open_project
+
+
+@pytest.fixture
+def until(repo):
+    """Wait until something is so, looking at every change of the state."""
+
+    def wait(so):
+        project = open_project()
+        try:
+            seq = 0
+            for _ in range(300):
+                if so():
+                    return
+                seq = project.engine.wait(seq, 0.2)
+        finally:
+            project.close()
+        raise AssertionError("it did not happen")
+
+    return wait
+
+
+@pytest.fixture
+def wait_until(dibs, until):
+    """Wait until somebody stands in the queue."""
+
+    def until_queued(agent):
+        until(lambda: agent in [w["agent"] for w in dibs("status", "--json").json["queue"]])
+
+    return until_queued
+
+
+@pytest.fixture
+def waiter(start, wait_until):
+    """Let an agent wait for a claim in a process of its own."""
+
+    def begin(agent, *patterns, **options):
+        process = start("claim", *patterns, "--wait", "5m", "--json", "--agent", agent, **options)
+        wait_until(agent)
+        return process
+
+    return begin
+
+
+def answer_of(process):
+    out, err = process.communicate(timeout=30)
+    assert err == ""
+    return process.returncode, json.loads(out)
+
+
+def test_a_refusal_names_the_three_ways(dibs):
+    dibs("claim", "src/**", agent="alice")
+
+    answer = dibs("claim", "src/a b.py", agent="bob")
+
+    assert answer.status == 3
+    assert "wait in the queue: dibs claim 'src/a b.py' --wait 5m" in answer.out
+    assert "ask for it: dibs ask 'src/a b.py'" in answer.out
+    assert "let a human decide: dibs escalate 'src/a b.py'" in answer.out
+
+
+def test_one_waits(dibs, waiter):
+    dibs("claim", "a", agent="alice")
+    bob = waiter("bob", "a")
+
+    dibs("release", "a", agent="alice")
+
+    status, answer = answer_of(bob)
+    assert (status, answer["outcome"]) == (0, "granted")
+
+
+def test_one_asks_and_the_answer_is_yes(dibs, waiter):
+    dibs("claim", "src/**", agent="alice")
+    bob = waiter("bob", "src/a.py")
+    dibs("ask", "src/a.py", "--note", "a fix", agent="bob")
+    request = dibs("inbox", "--json", agent="alice").json["messages"][0]
+
+    said = dibs("answer", request["id"], "yes", agent="alice")
+
+    assert said.status == 0
+    assert said.out == "told bob: yes to src/**\nreleased src/**\n"
+    status, answer = answer_of(bob)
+    assert (status, answer["claims"][0]["agent"]) == (0, "bob")
+
+
+def test_one_asks_and_the_answer_is_later(dibs):
+    dibs("claim", "a", agent="alice")
+    dibs("ask", "a", agent="bob")
+
+    said = dibs("answer", "a", "later", "--in", "10m", "--note", "tests run", agent="alice")
+
+    assert said.out.startswith("told bob: later to a, by ")
+    assert said.out.endswith(", in 10m\n")
+    told = dibs("inbox", agent="bob").out
+    assert "alice says later: a in 10m from then: tests run" in told
+    renewed = dibs("renew", agent="alice")
+    assert re.search(r"bob asks for a in \S+; you said later, in \S+\n", renewed.out)
+    (claim,) = dibs("status", "--json").json["claims"]
+    (ask,) = claim["asked_by"]
+    assert ask["answer"] == "later"
+    assert ask["promised"] == pytest.approx(ask["answered"] + 600)
+
+
+def test_one_asks_and_the_answer_is_no(dibs):
+    dibs("claim", "a", agent="alice")
+    dibs("ask", "a", agent="bob")
+
+    said = dibs("answer", "a", "no", "--note", "mine", "--json", agent="alice")
+
+    assert [ask["answer"] for ask in said.json["answered"]] == ["no"]
+    assert "alice says no to a: mine" in dibs("inbox", agent="bob").out
+    assert dibs("claim", "a", agent="bob").status == 3
+
+
+def test_one_escalates_and_the_human_revokes(dibs, waiter):
+    dibs("claim", "src/**", "--reason", "big move", agent="alice")
+    bob = waiter("bob", "src/a.py")
+    asked = dibs("escalate", "src/a.py", "--note", "prod is down", "--json", agent="bob")
+    (made,) = asked.json["escalated"]
+
+    done = dibs("decide", "revoke", made["decision"], "--reason", "prod first")
+
+    assert done.status == 0
+    status, answer = answer_of(bob)
+    assert (status, answer["outcome"]) == (0, "granted")
+    assert "revoked your claim on src/**: prod first" in dibs("inbox", agent="alice").out
+    assert "claim it now" in dibs("inbox", agent="bob").out
+    assert dibs("release", "src/**", agent="alice").status == 4
+
+
+def test_one_escalates_and_the_human_refuses(dibs, waiter):
+    dibs("claim", "src/**", agent="alice")
+    bob = waiter("bob", "src/a.py")
+    asked = dibs("escalate", "src/a.py", agent="bob")
+    name = asked.out.split()[0]
+    assert asked.out.splitlines() == [
+        f"{name} waits for a human: bob wants src/a.py, which alice holds",
+        "wait for it: dibs claim src/a.py --wait 10m",
+    ]
+
+    assert dibs("decide", "refuse", name, "--reason", "the move comes first").status == 0
+
+    status, answer = answer_of(bob)
+    assert (status, answer["outcome"], answer["why"]) == (3, "denied", "refused")
+    assert answer["refused"]["reason"] == "the move comes first"
+    assert answer["refused"]["decision"] == name
+    assert "do not wait for it" in dibs("inbox", agent="bob").out
+    assert "you keep it" in dibs("inbox", agent="alice").out
+
+
+def test_a_waiter_reads_in_words_that_it_was_refused(dibs, start, wait_until):
+    dibs("claim", "a", agent="alice")
+    bob = start("claim", "a", "--wait", "5m", "--agent", "bob")
+    wait_until("bob")
+    name = dibs("escalate", "a", agent="bob").out.split()[0]
+
+    dibs("decide", "refuse", name, "--reason", "not now")
+
+    out, _ = bob.communicate(timeout=30)
+    assert bob.returncode == 3
+    assert out.startswith("denied a: ")
+    assert f"refused it ({name}): not now" in out.splitlines()[0]
+    assert "do not ask again" in out
+
+
+def test_the_human_sees_both_sides_and_the_queue(dibs):
+    dibs("agent", "join", "--role", "dev", agent="alice")
+    dibs("claim", "src/**", "--reason", "big move", "--task", "7", agent="alice")
+    dibs("claim", "src/a.py", "--queue", "--reason", "a fix", agent="bob")
+    dibs("claim", "src/b.py", "--queue", agent="carol")
+    dibs("ask", "src/a.py", "--note", "please", agent="bob")
+    dibs("answer", "src/**", "no", agent="alice")
+    name = dibs("escalate", "src/a.py", agent="bob").out.split()[0]
+
+    page = dibs("decide", "show", name).out
+
+    assert "HOLDER  alice (dev, last heard of " in page
+    assert re.search(
+        r"alice holds src/\*\* \(exclusive, \S+ left, task 7\) - big move, since ", page
+    )
+    assert "ASKER   bob (agent, last heard of " in page
+    assert re.search(r'asked for src/\*\* \d+s ago "please"; \d+s ago the answer was no\n', page)
+    assert "QUEUE   1 waiting" in page
+    assert f"dibs decide revoke {name}: alice loses it, bob is told" in page
+    assert f"dibs decide refuse {name} --reason WHY: alice keeps it, bob is told" in page
+    sides = dibs("decide", "show", name, "--json").json["sides"]
+    assert sides["holder"]["agent"] == "alice"
+    assert [ask["answer"] for ask in sides["asker"]["asks"]] == ["no"]
+
+
+def test_a_conflict_that_is_over_leaves_nothing_to_decide(dibs):
+    dibs("claim", "a", agent="alice")
+    name = dibs("escalate", "a", agent="bob").out.split()[0]
+    dibs("release", "a", agent="alice")
+
+    assert dibs("decide", "ls", "--pending", "--json").json["decisions"] == []
+    shown = dibs("decide", "show", name, "--json").json
+    assert shown["decision"]["outcome"] == "settled"
+    assert shown["sides"]["open"] is False
+
+
+def test_nobody_is_put_before_a_human_who_holds_nothing(dibs):
+    answer = dibs("escalate", "my file", agent="bob")
+
+    assert answer.status == 0
+    assert answer.out.endswith("claim it: dibs claim 'my file'\n")
+
+
+def test_an_agent_does_not_decide_its_own_conflict(dibs):
+    dibs("claim", "a", agent="alice")
+    name = dibs("escalate", "a", agent="bob").out.split()[0]
+
+    assert dibs("decide", "revoke", name, agent="bob").status == 77
+    assert dibs("decide", "refuse", name, "--reason", "mine", agent="alice").status == 77
+    assert dibs("who", "a", "--json").json["paths"][0]["holders"]
+
+
+def test_who_is_not_asked_has_nothing_to_answer(dibs):
+    dibs("claim", "a", agent="alice")
+
+    answer = dibs("answer", "a", "yes", "--json", agent="alice")
+
+    assert answer.status == 6
+    assert answer.json["error"]["code"] == "NOT_ASKED"
+    assert dibs("who", "a", "--json").json["paths"][0]["holders"]
+
+
+@pytest.mark.parametrize("words", [("perhaps",), ("later",), ("yes", "--in", "5m")])
+def test_what_is_no_answer_is_one_clear_line(dibs, words):
+    dibs("claim", "a", agent="alice")
+    dibs("ask", "a", agent="bob")
+
+    answer = dibs("answer", "a", *words, agent="alice")
+
+    assert answer.status == 65
+    assert len(answer.err.splitlines()) == 1
+
+
+def test_a_waiter_asks_and_escalates_by_itself(dibs, waiter, repo, until):
+    (repo / "dibs.toml").write_text('[ladder]\nask = "1s"\nescalate = "2s"\n')
+    dibs("claim", "a", agent="alice")
+    bob = waiter("bob", "a", "--reason", "a fix")
+
+    until(lambda: dibs("decide", "ls", "--pending", "--json").json["decisions"])
+
+    (decision,) = dibs("decide", "ls", "--pending", "--json").json["decisions"]
+    assert decision["data"]["automatic"] is True
+    assert [m["kind"] for m in dibs("inbox", "--json", agent="alice").json["messages"]] == [
+        "release_request",
+        "decision",
+    ]
+    dibs("answer", "a", "yes", agent="alice")
+    assert answer_of(bob)[0] == 0
+    assert dibs("decide", "ls", "--pending", "--json").json["decisions"] == []

@@ -1,0 +1,64 @@
+"""A crew with a ladder: answers, escalations, and a human who decides."""
+
+from tests.services.crew import Crew, caller
+
+from dibs.config import Config, Loaded
+from dibs.core.decisions import Outcome
+from dibs.core.patterns import parse
+from dibs.services import post
+from dibs.services.answers import Answers
+from dibs.services.claims import Claims
+from dibs.services.decision_rows import decisions
+from dibs.services.decisions import Decisions
+from dibs.services.desk import Desk
+from dibs.services.escalation import Escalations
+from dibs.services.holdings import Holdings
+from dibs.services.ledger import Ledger
+from dibs.services.sides import both_sides
+
+
+class Court(Crew):
+    """A crew whose conflicts can go all the way up; over the memory engine unless another is given."""
+
+    def __init__(self, engine=None, **settings):
+        super().__init__(**settings)
+        config = Config(**settings)
+        if engine is not None:
+            self.engine = engine
+            self.desk = Desk(engine, config)
+            self.claims = Claims(self.desk)
+            self.holdings = Holdings(self.desk)
+            self.ledger = Ledger(self.desk)
+        self.answers = Answers(self.desk)
+        self.escalations = Escalations(self.desk)
+        self.decisions = Decisions(self.desk, Loaded(config, {}))
+
+    def answer(self, agent, said, pattern="", **options):
+        wanted = parse(pattern) if pattern else None
+        return self.answers.answer(caller(agent), said, pattern=wanted, **options)
+
+    def escalate(self, agent, *patterns, **options):
+        return self.escalations.escalate(caller(agent), [parse(p) for p in patterns], **options)
+
+    def decide(self, decision, outcome, reason="because", human="human"):
+        return self.decisions.decide(caller(human), [decision.id], outcome, reason)[0]
+
+    def take(self, decision, reason="because", human="human"):
+        return self.decide(decision, Outcome.CONFIRMED, reason, human)
+
+    def refuse(self, decision, reason="because", human="human"):
+        return self.decide(decision, Outcome.REJECTED, reason, human)
+
+    def sides(self, decision):
+        return both_sides(self.desk, decision)
+
+    def asks(self, holder=""):
+        return self.desk.look(lambda book: [ask for _, ask in book.asks(holder)])
+
+    def all_decisions(self):
+        return self.desk.look(lambda book: list(decisions(book)))
+
+    def mail(self, box, kind=""):
+        """Return what was put into a box, the oldest first."""
+        found = self.desk.look(lambda book: list(post.messages(book)))
+        return [m for m in found if box in m.boxes and kind in {"", m.kind}]

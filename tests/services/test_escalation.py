@@ -1,0 +1,428 @@
+"""Conflicts that a human decides: what a choice does, to whom, and when there is nothing to decide."""
+
+from itertools import count
+from threading import Thread
+
+import pytest
+from tests.services.court import Court
+from tests.services.crew import caller
+
+from dibs.core.agents import Agent
+from dibs.core.claims import Denied, Granted, Request
+from dibs.core.deciding import MAX_OPEN_OF_AGENT
+from dibs.core.decisions import CONFLICT, Outcome, Silence
+from dibs.core.index import Range
+from dibs.core.mail import HUMANS, MailKind
+from dibs.core.patterns import parse
+from dibs.errors import BadInput, NotAllowed
+from dibs.services.acquire import survey
+from dibs.services.escalation import Wish, put_before_human
+from dibs.services.presence import withdraw
+
+DAY = 86_400
+
+
+@pytest.fixture
+def court():
+    made = Court()
+    made.claim("alice", "src/**", reason="big move", ttl=DAY)
+    return made
+
+
+def waiting_thread(court, agent, *patterns, **options):
+    """Let an agent wait in a thread until it stands in the queue; return the thread and its answers."""
+    answers = []
+    thread = Thread(
+        target=lambda: answers.append(court.claim(agent, *patterns, wait=3_600, **options)),
+        daemon=True,
+    )
+    thread.start()
+    seq = 0
+    while agent not in court.waiting():
+        seq = court.engine.wait(seq, 1.0)
+    return thread, answers
+
+
+def test_a_human_is_asked_and_silence_decides_nothing(court):
+    (decision,) = court.escalate("bob", "src/a.py", note="prod is down")
+
+    assert decision.category == CONFLICT
+    assert (decision.outcome, decision.decider) == (Outcome.PENDING, "human")
+    assert (decision.silence, decision.deadline) == (Silence.WAIT, 0.0)
+    assert decision.title == "bob wants src/a.py, which alice holds"
+    assert decision.rationale == "prod is down"
+    court.clock.advance(40 * DAY)
+    assert not [d for d in court.decisions.all() if d.outcome == Outcome.CONFIRMED]
+
+
+def test_the_human_and_the_holder_are_told(court):
+    (decision,) = court.escalate("bob", "src/a.py", note="prod is down")
+
+    (to_human,) = court.mail(HUMANS, MailKind.DECISION)
+    assert to_human.data["decision"] == decision.id
+    assert to_human.text.endswith("(bob wants src/a.py, which alice holds): prod is down")
+    (to_holder,) = court.mail("alice", MailKind.DECISION)
+    assert to_holder.text.startswith("bob asks a human for what you hold")
+
+
+def test_a_repeat_finds_the_decision_that_waits(court):
+    first = court.escalate("bob", "src/a.py")
+    again = court.escalate("bob", "src/a.py", note="still")
+
+    assert [d.id for d in first] == [d.id for d in again]
+    assert len(court.all_decisions()) == 1
+    assert len(court.mail(HUMANS)) == 1
+    assert court.all_decisions()[0].rationale == "still"
+
+
+def test_there_is_one_decision_for_each_holder_in_the_way(court):
+    court.claim("carol", "docs/b.md", ttl=DAY)
+
+    made = court.escalate("bob", "src/a.py", "docs/b.md", "free.txt")
+
+    assert [d.data["holder"] for d in made] == ["alice", "carol"]
+
+
+def test_two_askers_have_a_decision_each(court):
+    (one,) = court.escalate("bob", "src/a.py")
+    (two,) = court.escalate("carol", "src/a.py")
+
+    assert one.id != two.id
+
+
+def test_nobody_is_asked_about_what_nobody_else_holds(court):
+    court.claim("bob", "docs/b.md")
+
+    assert court.escalate("bob", "docs/b.md", "free.txt") == []
+    assert court.all_decisions() == []
+
+
+def test_what_is_shared_with_the_asker_is_no_conflict():
+    court = Court()
+    court.claim("alice", "a", mode="shared")
+    court.claim("carol", "b")
+    court.claim("bob", "a", "b", mode="shared", queue=True)
+
+    (decision,) = court.escalate("bob", "a", "b")
+
+    assert decision.data["holder"] == "carol"
+
+
+def test_to_revoke_takes_the_claim_and_lets_the_waiter_in(court):
+    thread, answers = waiting_thread(court, "bob", "src/a.py")
+    (decision,) = court.escalate("bob", "src/a.py")
+
+    done = court.take(decision, "prod first")
+
+    thread.join(10)
+    assert done.outcome == Outcome.CONFIRMED
+    assert isinstance(answers[0], Granted)
+    assert court.held() == {("bob", "src/a.py")}
+    (lost,) = court.mail("alice", MailKind.REVOKED)
+    assert lost.text == "human revoked your claim on src/**: prod first"
+    (told,) = court.mail("bob")
+    assert told.text.endswith(
+        "was confirmed by human: prod first; the claim is revoked, so claim it now"
+    )
+    assert "lock_revoked" in court.kinds()
+
+
+def test_to_revoke_without_a_reason_says_for_whom(court):
+    (decision,) = court.escalate("bob", "src/a.py")
+
+    court.take(decision, "")
+
+    (lost,) = court.mail("alice", MailKind.REVOKED)
+    assert lost.text.endswith(f": bob needs it; decided in {decision.id}")
+
+
+def test_to_revoke_takes_only_what_is_in_the_way(court):
+    court.claim("alice", "docs/b.md", ttl=DAY)
+    (decision,) = court.escalate("bob", "src/a.py")
+
+    court.take(decision)
+
+    assert court.held() == {("alice", "docs/b.md")}
+
+
+def test_to_refuse_ends_a_wait_at_once_with_the_reason(court):
+    thread, answers = waiting_thread(court, "bob", "src/a.py")
+    (decision,) = court.escalate("bob", "src/a.py")
+
+    court.refuse(decision, "the move comes first")
+
+    thread.join(10)
+    (answer,) = answers
+    assert isinstance(answer, Denied)
+    assert (answer.why, answer.by, answer.reason) == ("refused", "human", "the move comes first")
+    assert answer.decision == decision.id
+    assert court.held() == {("alice", "src/**")}
+    assert court.waiting() == []
+    assert not [key for key, _ in court.rows() if key.startswith("refused/")]
+
+
+def test_to_refuse_is_told_to_both(court):
+    court.ask("bob", "src/a.py")
+    (decision,) = court.escalate("bob", "src/a.py")
+
+    court.refuse(decision, "not now")
+
+    assert court.mail("bob")[-1].text.endswith("was rejected by human: not now; do not wait for it")
+    assert court.mail("alice")[-1].text.startswith("you keep it: human refused ")
+    assert court.asks() == []
+
+
+def test_to_refuse_takes_a_standing_ticket_off(court):
+    court.claim("bob", "src/a.py", queue=True)
+    (decision,) = court.escalate("bob", "src/a.py")
+
+    court.refuse(decision)
+
+    assert court.waiting() == []
+
+
+def test_to_refuse_leaves_other_tickets_alone(court):
+    court.claim("dave", "docs/b.md", ttl=DAY)
+    court.claim("bob", "docs/b.md", queue=True)
+    court.claim("bob", "src/a.py", queue=True)
+    court.claim("carol", "src/a.py", queue=True)
+    (decision,) = court.escalate("bob", "src/a.py")
+
+    court.refuse(decision)
+
+    assert court.waiting() == ["bob", "carol"]
+    assert court.claims.all("bob")[1][0].ticket.patterns == ("docs/b.md",)
+
+
+def test_who_was_refused_may_wait_again_with_a_new_ticket(court):
+    thread, answers = waiting_thread(court, "bob", "src/a.py")
+    (decision,) = court.escalate("bob", "src/a.py")
+    court.refuse(decision)
+    thread.join(10)
+
+    thread, answers = waiting_thread(court, "bob", "src/a.py")
+    court.release("alice")
+    thread.join(10)
+
+    assert isinstance(answers[0], Granted)
+
+
+def test_a_refusal_that_nobody_read_is_forgotten(court):
+    court.claim("bob", "src/a.py", queue=True)
+    court.refuse(court.escalate("bob", "src/a.py")[0])
+    court.clock.advance(2 * DAY)
+    court.claim("alice", "src/**", ttl=DAY)
+    court.claim("carol", "src/a.py", queue=True)
+
+    court.refuse(court.escalate("carol", "src/a.py")[0])
+
+    assert len([key for key, _ in court.rows() if key.startswith("refused/")]) == 1
+
+
+@pytest.mark.parametrize("outcome", [Outcome.CONFIRMED, Outcome.REJECTED])
+def test_a_conflict_that_is_over_is_settled_whatever_the_human_says(court, outcome):
+    (decision,) = court.escalate("bob", "src/a.py")
+    court.release("alice")
+    court.claim("bob", "src/a.py", ttl=DAY)
+
+    done = court.decide(decision, outcome)
+
+    assert done.outcome == Outcome.SETTLED
+    assert court.held() == {("bob", "src/a.py")}
+
+
+def test_a_list_shows_no_conflict_that_is_over(court):
+    court.escalate("bob", "src/a.py")
+    court.release("alice")
+
+    assert court.decisions.all(pending=True) == []
+    (decision,) = court.all_decisions()
+    assert decision.outcome == Outcome.SETTLED
+
+
+def test_nothing_of_a_new_holder_is_touched(court):
+    (decision,) = court.escalate("bob", "src/a.py")
+    court.agents.join(Agent("carol"))
+    court.transfer("alice", "src/**", to="carol")
+
+    done = court.take(decision)
+
+    assert done.outcome == Outcome.SETTLED
+    assert court.held() == {("carol", "src/**")}
+    assert court.mail("carol", MailKind.REVOKED) == []
+
+
+def test_a_claim_that_was_given_back_and_taken_again_is_another_one(court):
+    (decision,) = court.escalate("bob", "src/a.py")
+    court.release("alice")
+    court.claim("alice", "src/**", ttl=DAY)
+
+    assert court.take(decision).outcome == Outcome.SETTLED
+    assert court.held() == {("alice", "src/**")}
+    (again,) = court.escalate("bob", "src/a.py")
+    assert again.id != decision.id
+
+
+def test_a_holder_that_died_leaves_nothing_to_decide(court):
+    (decision,) = court.escalate("bob", "src/a.py")
+    court.clock.advance(DAY)
+
+    assert court.decisions.all(pending=True) == []
+    with pytest.raises(BadInput) as decided:
+        court.take(decision)
+    assert decided.value.code == "DECIDED"
+
+
+def test_an_asker_that_ended_leaves_nothing_to_decide(court):
+    (decision,) = court.escalate("bob", "src/a.py")
+    court.agents.leave(caller("bob"))
+
+    assert court.take(decision).outcome == Outcome.SETTLED
+    assert court.held() == {("alice", "src/**")}
+
+
+def test_an_asker_that_is_silent_for_a_day_leaves_nothing_to_decide(court):
+    court.escalate("bob", "src/a.py")
+    for _ in range(3):
+        court.clock.advance(DAY / 4)
+        court.renew("alice", "src/**")
+    court.clock.advance(DAY / 4 - 1)
+    assert court.decisions.all(pending=True)
+
+    court.clock.advance(1)
+
+    assert court.decisions.all(pending=True) == []
+    assert court.held() == {("alice", "src/**")}
+
+
+def test_of_many_patterns_each_one_in_the_way_counts(court):
+    free = [f"docs/{number}.md" for number in range(40)]
+
+    (decision,) = court.escalate("bob", *free, "src/a.py")
+
+    assert decision.data["wanted"] == ["src/a.py"]
+    assert court.take(decision).outcome == Outcome.CONFIRMED
+    assert court.held() == set()
+
+
+def test_more_claims_of_the_same_holder_join_the_decision_that_waits(court):
+    (first,) = court.escalate("bob", "src/a.py", "docs/b.md")
+    court.claim("alice", "docs/b.md", ttl=DAY)
+
+    (again,) = court.escalate("bob", "src/a.py", "docs/b.md")
+
+    assert again.id == first.id
+    court.take(again)
+    assert court.held() == set()
+
+
+def test_a_title_stays_short(court):
+    court.claim("alice", "x" * 250, ttl=DAY)
+
+    (decision,) = court.escalate("bob", "x" * 250)
+
+    assert len(decision.title) < 100
+
+
+def test_a_refusal_between_a_look_and_the_act_on_it_counts(monkeypatch):
+    court = Court()
+    court.claim("alice", "src/**", ttl=DAY)
+    ticks = count(step=100)  # so a sign of life is due whenever the waiter looks
+    monkeypatch.setattr("dibs.services.claims.time.monotonic", lambda: float(next(ticks)))
+    look, rival = court.engine.view, Court(court.engine)
+    monkeypatch.setattr(court.engine, "wait", lambda after, timeout: after)
+
+    def look_then_refuse(step):
+        answer = look(step)
+        if court.waiting_now() and not court.all_now():
+            monkeypatch.setattr(court.engine, "view", look)
+            rival.refuse(rival.escalate("bob", "src/a.py")[0], "meanwhile")
+        return answer
+
+    court.waiting_now = lambda: look(lambda txn: bool(list(txn.scan(Range("wait/")))))
+    court.all_now = lambda: look(lambda txn: bool(list(txn.scan(Range("decision/")))))
+    monkeypatch.setattr(court.engine, "view", look_then_refuse)
+
+    answer = court.claim("bob", "src/a.py", wait=3_600)
+
+    assert (answer.why, answer.reason) == ("refused", "meanwhile")
+    assert court.waiting() == []
+
+
+def test_an_agent_does_not_decide(court):
+    (decision,) = court.escalate("bob", "src/a.py")
+
+    for agent in ("alice", "bob", "carol"):
+        with pytest.raises(NotAllowed) as refused:
+            court.take(decision, human=agent)
+        assert refused.value.code == "MAY_NOT_DECIDE"
+    assert court.held() == {("alice", "src/**")}
+
+
+def test_of_two_humans_the_first_decides(court):
+    (decision,) = court.escalate("bob", "src/a.py")
+    court.refuse(decision)
+
+    other = caller("human")._replace(id="user-2")
+    with pytest.raises(BadInput) as decided:
+        court.decisions.decide(other, [decision.id], Outcome.CONFIRMED, "no, do it")
+
+    assert decided.value.code == "DECIDED"
+    assert "human" in decided.value.message
+    assert court.held() == {("alice", "src/**")}
+
+
+def test_both_sides_and_the_queue_are_shown(court):
+    court.claim("carol", "src/b.py", queue=True)
+    court.claim("bob", "src/**", queue=True, reason="a fix")
+    court.ask("bob", "src/**", note="please")
+    court.answer("alice", "no", "src/**")
+    (decision,) = court.escalate("bob", "src/**")
+
+    sides = court.sides(decision)
+
+    assert (sides.holder.id, sides.asker.id, sides.open) == ("alice", "bob", True)
+    assert [h.claim.reason for h in sides.held] == ["big move"]
+    assert [(a.note, a.answer) for a in sides.asks] == [("please", "no")]
+    assert [w.ticket.agent for w in sides.queue] == ["carol", "bob"]
+
+
+def test_what_was_asked_and_answered_is_still_shown_when_it_is_decided(court):
+    court.ask("bob", "src/a.py", note="please")
+    court.answer("alice", "no", "src/a.py")
+    (decision,) = court.escalate("bob", "src/a.py")
+
+    sides = court.sides(court.take(decision))
+
+    assert not sides.open
+    assert [(a.note, a.answer) for a in sides.asks] == [("please", "no")]
+
+
+def test_an_agent_cannot_flood_the_human(court):
+    for number in range(MAX_OPEN_OF_AGENT):
+        court.escalate("bob", f"src/{number}.py")
+
+    with pytest.raises(BadInput) as full:
+        court.escalate("bob", "src/more.py")
+
+    assert full.value.code == "LIMIT"
+    assert court.escalate("bob", "src/0.py")
+    assert court.escalate("carol", "src/0.py")
+
+
+def test_what_an_agent_asked_for_itself_does_not_end_with_a_later_wait(court):
+    (decision,) = court.escalate("bob", "src/a.py")
+    court.claim("bob", "src/a.py", queue=True)
+    court.clock.advance(200)
+    court.renew("bob")
+    ticket = court.claims.all("bob")[1][0].ticket
+    wish = Wish("bob", ("src/a.py",), "exclusive", ticket.number, automatic=True)
+    request = Request("bob", (parse("src/a.py"),), "exclusive", 60.0)
+    again = court.desk.apply(
+        lambda book: put_before_human(book, wish, survey(book, request).conflicts)
+    )
+    assert [d.id for d in again] == [decision.id]
+
+    court.desk.apply(lambda book: withdraw(book, ticket, "it gave up"))
+
+    assert [d.id for d in court.decisions.all(pending=True)] == [decision.id]
