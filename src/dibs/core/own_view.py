@@ -1,0 +1,202 @@
+"""What concerns one agent itself, as lines of a briefing. Pure.
+
+Its claims and queues, who waits for it, who works near its files, and decisions that are open.
+"""
+
+from __future__ import annotations
+
+from dibs.core.agents import ancestors
+from dibs.core.briefing import Line, Section
+from dibs.core.deciding import Voter, may_decide
+from dibs.core.decisions import CONFLICT, HUMAN, LEAD, Silence
+from dibs.core.fence import Foreign, Moment, Part, is_plain_path, path, word
+from dibs.core.mail_view import answer_hint, span
+from dibs.core.nearness import Neighbourhood, Rivals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dibs.core.claims import Ask, Held, Waiter
+    from dibs.core.decisions import Decision
+    from dibs.core.sight import Sight
+
+    Clock = Callable[[float], str]
+
+#: How many lines a list has; what is behind them is counted.
+LISTED = 40
+_NAMED = 3
+
+
+def own_sections(sight: Sight, clock: Clock) -> list[Section]:
+    """Return the sections that concern the reader alone."""
+    mine = [held for held in sight.held if held.claim.agent == sight.me]
+    theirs = [held for held in sight.held if held.claim.agent != sight.me]
+    near = Neighbourhood(held.claim.pattern for held in mine)
+    close = [held for held in theirs if mine and near.near(held.claim.pattern)]
+    found = [
+        ("YOUR CLAIMS", [_claim(held, clock) for held in mine], 2),
+        ("YOUR QUEUE", _queue(sight, theirs), 2),
+        ("WAITING FOR YOU", _waiting(sight, mine), 1),
+        ("NEAR YOUR FILES", [_near(held) for held in close], 3),
+        ("DECISIONS", _decisions(sight), 1),
+    ]
+    return [Section(name, _counted(lines, name), rank=rank) for name, lines, rank in found if lines]
+
+
+def _counted(lines: Sequence[Line], title: str) -> tuple[Line, ...]:
+    """Return as many lines as a list has, and how many there are besides."""
+    more = len(lines) - LISTED
+    if more <= 0:
+        return tuple(lines)
+    return (*lines[:LISTED], Line(f"more under {title}", (f"- and {more} more",)))
+
+
+def _name(pattern: str, claim: str) -> str:
+    """Return how a key names a claim: by its pattern where that can be shown without a fence."""
+    return pattern if is_plain_path(pattern) else claim
+
+
+def _left(held: Held) -> Moment:
+    return Moment(f", {span(held.expires_in)} left")
+
+
+def _why(reason: str, origin: str) -> tuple[Part, ...]:
+    return (" - ", Foreign(reason, origin)) if reason else ()
+
+
+def _claim(held: Held, clock: Clock) -> Line:
+    claim = held.claim
+    until = Moment(f", until {clock(held.expires_at)}, {span(held.expires_in)} left")
+    parts = (
+        "- ",
+        path(claim.pattern, claim.agent),
+        f" ({claim.mode}, token {claim.token}",
+        until,
+        ")",
+    )
+    return Line(f"your claim {_name(claim.pattern, claim.id)} {claim.mode}", parts)
+
+
+def _near(held: Held) -> Line:
+    claim = held.claim
+    what = path(claim.pattern, claim.agent)
+    parts = (f"- {claim.agent} holds ", what, f" ({claim.mode}", _left(held), ")",
+             *_why(claim.reason, claim.agent))  # fmt: skip
+    return Line(f"claim {_name(claim.pattern, claim.id)} {claim.mode} of {claim.agent}", parts)
+
+
+# -- queues
+
+
+def _queue(sight: Sight, theirs: Sequence[Held]) -> list[Line]:
+    """Return the reader's places, who is before it, and who holds what it waits for."""
+    own = [waiter for waiter in sight.queue if waiter.ticket.agent == sight.me]
+    if not own:
+        return []
+    others = [w.ticket for w in sight.queue if w.ticket.agent != sight.me]
+    queued = Rivals((t.number, pattern, t.mode) for t in others for pattern in t.patterns)
+    holding = Rivals((n, h.claim.pattern, h.claim.mode) for n, h in enumerate(theirs))
+    lines = []
+    for waiter in own:
+        ticket = waiter.ticket
+        before = sum(number < ticket.number for number in queued.of(ticket.patterns, ticket.mode))
+        found = holding.of(ticket.patterns, ticket.mode)
+        holders = [*dict.fromkeys(theirs[number].claim.agent for number in found)]
+        by = f"held by {', '.join(holders[:_NAMED])}" if holders else "held by nobody"
+        now = "" if holders or before else ": claim it now"
+        parts = ("- ", *_patterns(waiter), f" ({ticket.mode}): place {before + 1}, {by}{now}",
+                 Moment(f", gives up in {span(waiter.gives_up_in)}"))  # fmt: skip
+        lines.append(Line(f"your ticket {ticket.number}", parts))
+    return lines
+
+
+def _patterns(waiter: Waiter) -> list[Part]:
+    ticket = waiter.ticket
+    parts: list[Part] = []
+    for pattern in ticket.patterns[:_NAMED]:
+        parts += [", ", path(pattern, ticket.agent)] if parts else [path(pattern, ticket.agent)]
+    more = len(ticket.patterns) - _NAMED
+    return [*parts, f" and {more} more"] if more > 0 else parts
+
+
+def _waiting(sight: Sight, mine: Sequence[Held]) -> list[Line]:
+    """Return who asks the reader for its claims, and who stands in a queue for them."""
+    lines = [_ask(ask, held, sight.now) for held in mine for ask in held.asks]
+    others = [w for w in sight.queue if w.ticket.agent != sight.me]
+    if not mine or not others:
+        return lines
+    own = Rivals((n, held.claim.pattern, held.claim.mode) for n, held in enumerate(mine))
+    for waiter in others:
+        ticket = waiter.ticket
+        if own.of(ticket.patterns, ticket.mode):
+            since = Moment(f", for {span(sight.now - ticket.since)}")
+            parts = (f"- {ticket.agent} waits for ", *_patterns(waiter), f" ({ticket.mode}", since,
+                     ")", *_why(ticket.reason, ticket.agent))  # fmt: skip
+            lines.append(Line(f"ticket {ticket.number} of {ticket.agent}", parts))
+    return lines
+
+
+def _ask(ask: Ask, held: Held, now: float) -> Line:
+    said = f"; you said {ask.answer}" if ask.answer in {"later", "no"} else ""
+    promised = (Moment(f", in {span(ask.promised - now)}"),) if ask.promised and said else ()
+    within = Moment(f" within {span(ask.until - now)}")
+    how = "" if said else answer_hint(ask.id)
+    parts = (f"- {ask.asker} asks for ", path(ask.pattern, ask.asker), within, said, *promised,
+             *_why(ask.note, ask.asker), how)  # fmt: skip
+    what = _name(ask.pattern, held.claim.id)
+    return Line(f"request of {ask.asker} for {what}, claim {held.claim.id}", parts)
+
+
+# -- decisions
+
+
+def _decisions(sight: Sight) -> list[Line]:
+    """Return what the reader may decide, then what it asked for itself."""
+    me = next((agent for agent in sight.agents if agent.id == sight.me), None)
+    voter = Voter(sight.me, sight.human, me.role if me else "")
+    parents = {agent.id: agent.parent for agent in sight.agents if agent.parent}
+    mine = [one for one in sight.pending if one.asker == sight.me]
+    for_me = [
+        one
+        for one in sight.pending
+        if one.asker != sight.me and may_decide(one, voter, ancestors(one.asker, parents))
+    ]
+    return [_to_decide(one, sight.now) for one in for_me] + [_asked(one, sight.now) for one in mine]
+
+
+def _to_decide(one: Decision, now: float) -> Line:
+    verbs = "revoke|refuse" if one.category == CONFLICT else "confirm|reject"
+    parts = (
+        f"- {one.id} (", word(one.category, one.asker), f") {one.asker} asks",
+        Moment(f", {span(now - one.at)} ago"), ": ", Foreign(one.title, one.asker),
+        *_why(one.rationale, one.asker), *_terms(one, now), f" - decide: dibs decide {verbs} {one.id}",
+    )  # fmt: skip
+    return Line(f"decision {one.id}", parts)
+
+
+def _asked(one: Decision, now: float) -> Line:
+    parts = (
+        f"- {one.id} (", word(one.category, one.asker), ") you asked",
+        Moment(f", {span(now - one.at)} ago"), ": ", Foreign(one.title, one.asker),
+        "; waits for ", _decider(one), *_terms(one, now),
+    )  # fmt: skip
+    return Line(f"decision {one.id}", parts)
+
+
+def _decider(one: Decision) -> Part:
+    if one.decider in {HUMAN, LEAD}:
+        return "a human" if one.decider == HUMAN else "an agent above you"
+    return word(one.decider.removeprefix("agent:").removeprefix("role:"), one.asker)
+
+
+def _terms(one: Decision, now: float) -> tuple[Part, ...]:
+    """Return what silence means, from when, and how many have said something."""
+    parts: tuple[Part, ...] = ()
+    if one.deadline and one.silence in {Silence.ALLOW, Silence.DENY}:
+        means = "confirms" if one.silence == Silence.ALLOW else "rejects"
+        parts = (f"; silence {means} it", Moment(f" in {span(one.deadline - now)}"))
+    if one.comments:
+        count = len(one.comments)
+        parts += (f"; {count} comment{'s' if count > 1 else ''}: dibs decide show {one.id}",)
+    return parts
