@@ -1,0 +1,102 @@
+"""The crew as one agent sees it, from one snapshot: the raw material of its briefing."""
+
+from __future__ import annotations
+
+from dibs.core.activity import is_told
+from dibs.core.index import Range
+from dibs.core.sight import Sight, Tally
+from dibs.core.values import Record
+from dibs.services.book import decode
+from dibs.services.claims import held_in, waiting_in
+from dibs.services.decision_rows import pending
+from dibs.services.post import MAIL, UNREAD, message_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.core.ledger import Entry
+    from dibs.core.mail import Message
+    from dibs.services.book import Book
+
+#: How many of the newest entries are looked at, and how many of others' deeds are kept of them.
+LOOKED_AT, KEPT = 120, 20
+#: How many unread messages are read; more do not fit into any briefing, and come with the next one.
+MAX_MAIL = 1_000
+#: How the row of a task begins; what follows is the task itself, without its file's text.
+_TASK = '{"task":'
+
+
+class Unread(Record):
+    """What lies in somebody's boxes and waits to be told."""
+
+    #: Each once, oldest first.
+    messages: tuple[Message, ...]
+    #: The boxes that a message lies in, by its id.
+    boxes: dict[str, list[str]]
+
+
+def sight(book: Book, me: str, *, human: bool, mail: Iterable[Message] = ()) -> Sight:
+    """Return what there is to tell ``me``; how far the board is, only where a lead looks."""
+    from dibs.core.crew_view import is_lead
+
+    seen = Sight(
+        book.now,
+        me,
+        human,
+        tuple(book.agents()),
+        tuple(held_in(book)),
+        tuple(waiting_in(book)),
+        tuple(mail),
+        tuple(pending(book)),
+        activity=tuple(_activity(book, me)),
+    )
+    return seen._replace(tally=tally(book)) if is_lead(seen) else seen
+
+
+def unread(book: Book, boxes: tuple[str, ...], without: Iterable[str] = ()) -> Unread:
+    """Return what waits in ``boxes``, but for the messages ``without``."""
+    left_out = set(without)
+    rows: dict[str, list[str]] = {}
+    for box in boxes:
+        prefix = f"{UNREAD}{box}/"
+        for key, _ in book.txn.scan(Range(prefix)):
+            rows.setdefault(key[len(prefix) :], []).append(box)
+    messages, where = [], {}
+    for row in sorted(rows)[:MAX_MAIL]:
+        value = book.txn.get(f"{MAIL}{row}")
+        message = None if value is None else message_of(value)
+        if message is not None and message.id not in left_out:
+            messages.append(message)
+            where[message.id] = rows[row]
+    return Unread(tuple(messages), where)
+
+
+def tally(book: Book) -> Tally:
+    """Count the tasks that are not archived by how they stand."""
+    total = done = skipped = 0
+    blocked, failed = [], []
+    for _, value in book.txn.scan(Range("task/")):
+        # The text of its file, which is most of a row, is not read.
+        plain = value.startswith(_TASK)
+        task = decode(value, len(_TASK)) if plain else decode(value)["task"]
+        status = task.get("status", "new")
+        total += 1
+        done += status == "done"
+        skipped += status == "cancelled"
+        if status == "blocked":
+            blocked.append(task["id"])
+        elif status == "error":
+            failed.append(task["id"])
+    return Tally(total, done, skipped, tuple(sorted(blocked)), tuple(sorted(failed)))
+
+
+def _activity(book: Book, me: str) -> list[Entry]:
+    """Return what others did lately, oldest first; only the newest entries are looked at."""
+    found: list[Entry] = []
+    for looked, entry in enumerate(book.txn.events(newest_first=True)):
+        if looked >= LOOKED_AT or len(found) >= KEPT:
+            break
+        if entry.agent != me and is_told(entry):
+            found.append(entry)
+    return found[::-1]

@@ -1,0 +1,244 @@
+"""``dibs brief``: what is printed counts as told, and nothing else does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import apsw
+import pytest
+from tests.cli.conftest import PROGRAM
+
+from dibs.core.agents import Caller
+from dibs.engines.sqlite import SqliteEngine
+from dibs.project import locate, open_project
+from dibs.services.briefing import LEASE, Briefings
+from dibs.services.desk import Desk
+
+BOB = Caller("bob")
+
+
+@pytest.fixture
+def told(dibs):
+    """A crew of two; bob has mail."""
+    dibs("claim", "src/auth.py", agent="carol")
+    dibs("claim", "mine", agent="bob")
+    dibs("say", "bob", "the words", agent="carol")
+    return dibs
+
+
+def test_a_briefing_is_printed_once(told):
+    first, second = told("brief", agent="bob"), told("brief", agent="bob")
+
+    assert first.out.startswith("<!-- CREW_UPDATE\n")
+    assert first.out.endswith("CREW_UPDATE -->\n")
+    assert "the words" in first.out
+    assert (first.status, first.err) == (0, "")
+    assert (second.status, second.out) == (0, "")
+    assert second.err == "dibs: nothing new; `dibs brief --full` tells it all again\n"
+
+
+def test_the_whole_state_comes_again_when_asked_for(told):
+    told("brief", agent="bob")
+
+    again = told("brief", "--full", agent="bob").out
+
+    assert "src/auth.py" in again
+    assert "the words" not in again
+
+
+def test_a_peek_is_not_counted(told):
+    assert "the words" in told("brief", "--peek", agent="bob").out
+    assert "the words" in told("brief", agent="bob").out
+
+
+def test_json_has_the_text_its_number_and_the_state(told):
+    first = told("brief", "--json", agent="bob").json
+
+    assert (first["number"], first["mode"], first["changed"]) == (1, "full", True)
+    assert first["mail"] == [message["id"] for message in first["state"]["mail"]]
+    assert {claim["pattern"] for claim in first["state"]["claims"]} == {"src/auth.py", "mine"}
+    second = told("brief", "--json", agent="bob").json
+    assert second.keys() == first.keys()
+    assert (second["number"], second["changed"], second["text"]) == (None, False, "")
+
+
+def test_a_human_gets_the_page_of_a_lead_each_time(told):
+    for _ in range(2):
+        assert "== PROJECT HEALTH ==" in told("brief").out
+
+
+@pytest.mark.parametrize(
+    "words", [("--peek", "--full"), ("--peek", "--follow"), ("--full", "--follow")]
+)
+def test_options_that_contradict_each_other_are_refused(told, words):
+    answer = told("brief", *words, agent="bob")
+
+    assert (answer.status, answer.out) == (64, "")
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("count", ["0", "199", "100001", "x", "-1"])
+def test_a_budget_that_holds_no_briefing_is_refused(told, count):
+    answer = told("brief", f"--tokens={count}", agent="bob")
+
+    assert answer.status in {64, 65}
+    assert answer.err.count("\n") == 1
+    assert "the words" in told("brief", agent="bob").out
+
+
+# -- when the text does not arrive
+
+
+def later(repo):
+    """Return briefings as a process has them whose clock is past every lease."""
+    place = locate(str(repo))
+    store = os.path.join(place.repository.state, "dibs.db")
+    engine = SqliteEngine(store, clock=lambda: time.time() + LEASE + 1, create=False)
+    return Briefings(Desk(engine, place.loaded.config))
+
+
+def offer_of(repo):
+    project = open_project(str(repo))
+    try:
+        return project.engine.view(lambda txn: txn.get("offer/bob"))
+    finally:
+        project.close()
+
+
+def eventually(look):
+    end = time.monotonic() + 30
+    while not look():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)
+
+
+def full_pipe():
+    """Return a pipe that takes nothing more: whoever writes to it waits."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    try:
+        while True:
+            os.write(writing, b"x" * 4096)
+    except BlockingIOError:
+        pass
+    os.set_blocking(writing, True)
+    return reading, writing
+
+
+def test_a_reader_that_is_killed_before_its_text_is_out_gets_it_again_word_for_word(
+    told, repo, start
+):
+    reading, writing = full_pipe()
+    process = start("brief", "--agent", "bob", stdout=writing)
+    eventually(lambda: offer_of(repo))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    os.close(writing)
+    os.close(reading)
+    assert told("brief", agent="bob").out == "", "its lease runs"
+
+    again = later(repo).prepare(BOB)
+
+    assert (again.number, again.again) == (1, True)
+    assert "the words" in again.text
+
+
+def test_a_reader_that_is_killed_between_print_and_confirmation_gets_the_same_number(
+    told, repo, start
+):
+    reading, writing = full_pipe()
+    process = start("brief", "--agent", "bob", stdout=writing)
+    os.close(writing)
+    eventually(lambda: offer_of(repo))
+    store = os.path.join(locate(str(repo)).repository.state, "dibs.db")
+    writer = apsw.Connection(store)
+    writer.execute("BEGIN IMMEDIATE")  # nobody can confirm anything now
+    try:
+        printed = b""
+        while not printed.endswith(b"CREW_UPDATE -->\n"):
+            printed += os.read(reading, 65536)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    finally:
+        writer.execute("ROLLBACK")
+        writer.close()
+        os.close(reading)
+
+    again = later(repo).prepare(BOB)
+
+    assert again.again
+    assert printed.lstrip(b"x").decode() == again.text
+
+
+def test_a_change_that_was_lost_comes_before_the_whole_state_that_is_asked_for(
+    told, repo, monkeypatch
+):
+    for number in range(8):
+        told("claim", f"docs/{number}.md", agent=f"agent-{number}")
+    told("brief", agent="bob")
+    told("say", "bob", "more words", agent="carol")
+    with monkeypatch.context() as patch:
+        patch.setattr("dibs.services.briefing.LEASE", 0.0)
+        project = open_project(str(repo))
+        lost = project.briefings.prepare(BOB)
+        project.close()
+
+    answer = told("brief", "--full", agent="bob").out
+
+    assert lost.mode == "delta"
+    assert answer.startswith(lost.text)
+    assert "docs/7.md" in answer.removeprefix(lost.text)
+    assert answer.count("more words") == 1
+
+
+def test_what_went_into_a_broken_pipe_is_not_told(told, repo):
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*PROGRAM, "brief", "--agent", "bob"], stdout=writing, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writing)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "the words" in later(repo).prepare(BOB).text
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_what_no_disk_takes_is_not_told(told, repo):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*PROGRAM, "brief", "--agent", "bob"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+
+    assert done.returncode == 69
+    assert done.stderr.count(b"\n") == 1
+    assert "the words" in later(repo).prepare(BOB).text
+
+
+def test_many_processes_at_once_print_each_message_once(told, repo, start):
+    crowd = [start("brief", "--agent", "bob") for _ in range(6)]
+    outs = [process.communicate(timeout=60)[0] for process in crowd]
+
+    assert sum("the words" in out for out in outs) == 1
+    assert all(process.returncode == 0 for process in crowd)
+
+
+def test_a_follower_prints_what_comes_and_confirms_it(told, start):
+    process = start("brief", "--follow", "--json", "--agent", "bob")
+    lines = []
+    reader = threading.Thread(target=lambda: lines.extend(iter(process.stdout.readline, "")))
+    reader.start()
+    eventually(lambda: lines)
+    told("say", "bob", "more words", agent="carol")
+    eventually(lambda: len(lines) > 1)
+    process.send_signal(signal.SIGINT)
+    process.wait()
+    reader.join()
+
+    assert "the words" in lines[0]
+    assert "more words" in lines[1]
+    assert process.returncode == 0

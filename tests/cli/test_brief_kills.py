@@ -1,0 +1,109 @@
+"""A reader that is killed at each of its steps: no message is lost, and none is in two briefings."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import time
+
+import pytest
+
+from dibs.core.agents import Caller
+from dibs.engines.sqlite import SqliteEngine
+from dibs.project import locate
+from dibs.services.briefing import LEASE, Briefings
+from dibs.services.desk import Desk
+
+pytestmark = pytest.mark.slow
+
+BOB = Caller("bob")
+#: The command, in a process that kills itself before or after the step whose number it is given.
+DYING = """
+import os, signal, sys
+from dibs.engines.sqlite import SqliteEngine
+
+left = int(os.environ["DIE_AT"])
+
+def step():
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def between(inner):
+    def call(*given, **named):
+        step()
+        answer = inner(*given, **named)
+        step()
+        return answer
+    return call
+
+class Out:
+    def __init__(self, stream):
+        self.stream, self.write, self.flush = stream, between(stream.write), between(stream.flush)
+
+    def __getattr__(self, name):
+        return getattr(self.stream, name)
+
+SqliteEngine.view = between(SqliteEngine.view)
+SqliteEngine.transact = between(SqliteEngine.transact)
+sys.stdout = Out(sys.stdout)
+from dibs.cli import program
+program()
+"""
+
+
+def test_a_reader_that_is_killed_at_any_step_loses_nothing_and_repeats_no_message(
+    dibs, repo, start, tmp_path
+):
+    dibs("claim", "mine", agent="bob")
+    place = locate(str(repo))
+    store = os.path.join(place.repository.state, "dibs.db")
+    #: The texts that came out, by the number in them.
+    pages: dict[int, set[str]] = {}
+    said, status, taken_up = [], -signal.SIGKILL, 0
+    while status == -signal.SIGKILL:
+        said.append(f"word{len(said)}word")
+        assert dibs("say", "bob", said[-1], agent="carol").status == 0
+        status, text = die_at(start, len(said), tmp_path / "out")
+        if text:
+            pages.setdefault(number_in(text), set()).add(text)
+        taken_up += take_up(store, place.loaded.config, len(said), pages)
+
+    assert status == 0
+    assert 10 < len(said) < 60, "it died at each step, and at last at none"
+    assert 0 < taken_up < len(said)
+    assert all(len(texts) == 1 for texts in pages.values()), "a number with other words"
+    assert sorted(pages) == list(range(1, len(pages) + 1))
+    for word in said:
+        assert sum(word in text for texts in pages.values() for text in texts) == 1, word
+
+
+def die_at(start, step, out):
+    """Run ``dibs brief`` until a step; return its status, and what went out."""
+    with out.open("w") as stream:
+        process = start(
+            "brief", "--agent", "bob", stdout=stream, program=(sys.executable, "-c", DYING),
+            env={**os.environ, "DIE_AT": str(step)},
+        )  # fmt: skip
+        return process.wait(), out.read_text("utf-8")
+
+
+def number_in(text):
+    return int(re.search(r"^briefing (\d+) ", text, re.MULTILINE)[1])
+
+
+def take_up(store, config, turn, pages):
+    """Read to the end, as a process whose clock is past the lease; tell whether it took something up."""
+    ahead = turn * (LEASE + 1)
+    engine = SqliteEngine(store, clock=lambda: time.time() + ahead, create=False)
+    briefings = Briefings(Desk(engine, config))
+    again = False
+    while (delivery := briefings.prepare(BOB)) is not None:
+        pages.setdefault(delivery.number, set()).add(delivery.text)
+        assert briefings.delivered(BOB, delivery.number)
+        again = again or delivery.again
+    engine.close()
+    return again
