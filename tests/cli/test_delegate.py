@@ -1,0 +1,60 @@
+"""delegate: work is sent to another agent, unless somebody has such work."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def crew(dibs):
+    dibs("agent", "join", "--role", "tester", agent="ada")
+    dibs("agent", "join", "--role", "tester", agent="bob")
+    return dibs
+
+
+def test_sent_work_is_a_file_of_the_board_and_its_agent_is_named(crew, repo):
+    answer = crew("delegate", "ada", "Cover the login", "--path", "tests/**", agent="lead")
+
+    assert answer.status == 0
+    assert answer.out.startswith("sent ")
+    assert answer.out.endswith("told ada\n")
+    assert len(list(repo.glob("work/inbox/*-ada-cover-the-login.yaml"))) == 1
+
+
+def test_work_that_somebody_has_is_named_and_not_sent(crew, repo):
+    crew("delegate", "ada", "Cover the login", agent="lead")
+
+    answer = crew("delegate", "bob", "Cover login", agent="lead")
+
+    assert answer.status == 3
+    first, last = answer.out.splitlines()
+    assert first.startswith("similar ")
+    assert "(ada) 'Cover the login': 100% of the words" in first
+    assert last == "nothing was sent; send it all the same with --anyway"
+    assert len(list(repo.glob("work/inbox/*.yaml"))) == 1
+
+
+def test_both_answers_are_json(crew):
+    sent = crew("delegate", "ada", "Cover the login", "--json", agent="lead").json
+    similar = crew("delegate", "bob", "Cover the login", "--json", agent="lead").json
+
+    assert (sent["outcome"], sent["told"], sent["task"]["agent"]) == ("delegated", ["ada"], "ada")
+    assert similar["outcome"] == "similar"
+    assert similar["similar"] == [
+        {"task": sent["task"]["id"], "agent": "ada", "title": "Cover the login", "share": 1.0, "paths": []}
+    ]  # fmt: skip
+
+
+def test_work_is_taken_back(crew):
+    task = crew("delegate", "ada", "Cover the login", "--json", agent="lead").json["task"]["id"]
+
+    answer = crew("delegate", "--cancel", task, "--reason", "done by hand", agent="lead")
+
+    assert answer.status == 0
+    assert answer.out.startswith(f"cancelled {task}")
+    assert crew("delegate", "--cancel", task, "--json", agent="lead").status == 65
+
+
+@pytest.mark.parametrize("words", [(), ("ada",), ("ada", "Paint", "--cancel", "x")])
+def test_it_takes_whom_and_what_or_a_task_to_cancel(crew, words):
+    assert crew("delegate", *words, agent="lead").status == 64
