@@ -8,6 +8,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.api import CommitRefused, Dibs, Hold, Refused
+    from dibs.api_talk import Briefing
     from dibs.attempts import Attempt
     from dibs.core.tasks import Handoff
     from dibs.errors import (
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Attempt": "dibs.attempts",
+    "Briefing": "dibs.api_talk",
     "CommitRefused": "dibs.api",
     "Dibs": "dibs.api",
     "Handoff": "dibs.core.tasks",
@@ -37,6 +39,7 @@ __all__ = [
     "Attempt",
     "BadInput",
     "BadUsage",
+    "Briefing",
     "CommitRefused",
     "Dibs",
     "DibsError",

@@ -36,6 +36,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.api_talk import Talk
 from dibs.core.agents import Caller
 from dibs.core.arguments import check_count, check_mapping, check_string, check_strings
 from dibs.core.claims import EXCLUSIVE, SHARED, Denied, Granted, Queued
@@ -71,10 +72,13 @@ class Refused(DibsError):
 
     def __init__(self, answer: Denied | Queued) -> None:
         first = answer.conflicts[0]
-        super().__init__(
-            f"{first.holder} holds {first.held}",
-            hint="wait for it, ask for it, or work on something else",
-        )
+        message = f"{first.holder} holds {first.held}"
+        hint = "wait for it, ask for it, or work on something else"
+        if isinstance(answer, Denied) and answer.why == "refused":
+            why = f": {answer.reason}" if answer.reason else ""
+            message = f"{answer.by} refused {first.pattern} ({answer.decision}){why}"
+            hint = "work on something else"
+        super().__init__(message, hint=hint)
         self.answer = answer
 
     @property
@@ -147,7 +151,7 @@ class Hold:
         return [self._dibs.project.pattern(claim.pattern) for claim in claims]
 
 
-class Dibs:
+class Dibs(Talk):
     """One agent's view of a project."""
 
     def __init__(self, project: Project, caller: Caller) -> None:

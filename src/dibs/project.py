@@ -19,13 +19,20 @@ if TYPE_CHECKING:
     from dibs.engines.base import Engine
     from dibs.repository import Repository
     from dibs.services.agents import Agents
+    from dibs.services.answers import Answers
+    from dibs.services.briefing import Briefings
     from dibs.services.changes import Changes
     from dibs.services.claims import Claims
     from dibs.services.commits import Commits
+    from dibs.services.decisions import Decisions
+    from dibs.services.delegation import Delegation
+    from dibs.services.escalation import Escalations
     from dibs.services.forecasts import Forecasts
     from dibs.services.gating import Gating
+    from dibs.services.groups import Groups
     from dibs.services.holdings import Holdings
     from dibs.services.ledger import Ledger
+    from dibs.services.mail import Mail
     from dibs.services.merges import Merges
     from dibs.services.mirror import Board
     from dibs.services.overview import Overview
@@ -62,6 +69,20 @@ class Project:
         return Holdings(self.desk)
 
     @property
+    def answers(self) -> Answers:
+        """Answering those who ask for a claim."""
+        from dibs.services.answers import Answers
+
+        return Answers(self.desk)
+
+    @property
+    def escalations(self) -> Escalations:
+        """Putting a conflict before a human."""
+        from dibs.services.escalation import Escalations
+
+        return Escalations(self.desk)
+
+    @property
     def agents(self) -> Agents:
         """Joining, reporting, leaving and stopping."""
         from dibs.services.agents import Agents
@@ -81,6 +102,13 @@ class Project:
         from dibs.services.tasks import Tasks
 
         return Tasks(self.desk)
+
+    @property
+    def delegation(self) -> Delegation:
+        """Sending work to other agents."""
+        from dibs.services.delegation import Delegation
+
+        return Delegation(self.desk)
 
     @property
     def board(self) -> Board:
@@ -137,6 +165,29 @@ class Project:
         return Merges(self.desk, repository, self.board, config=config, main=main)
 
     @property
+    def mail(self) -> Mail:
+        """Saying something to others, and reading what they said."""
+        from dibs.services.mail import Mail
+
+        return Mail(self.desk)
+
+    @property
+    def groups(self) -> Groups:
+        """Agents that are written to together."""
+        from dibs.services.groups import Groups
+
+        return Groups(self.desk)
+
+    @property
+    def decisions(self) -> Decisions:
+        """Recording, asking and deciding; the policy is that of the file in the main working tree."""
+        from dibs.services.decisions import Decisions
+
+        repository = self.place.repository
+        written = configuration.load(main_tree(repository), repository.state, {}, {})
+        return Decisions(self.desk, written)
+
+    @property
     def gating(self) -> Gating:
         """Judging commits that are made without ``dibs commit``."""
         from dibs.services.gating import Gating
@@ -163,6 +214,13 @@ class Project:
         from dibs.services.forecasts import Forecasts
 
         return Forecasts(self.desk, self.place.repository)
+
+    @property
+    def briefings(self) -> Briefings:
+        """Telling an agent where its crew stands, and its mail exactly once."""
+        from dibs.services.briefing import Briefings
+
+        return Briefings(self.desk)
 
     def overview(self, agent: str = "") -> Overview:
         """Look at agents, claims and queue at one moment, of one agent or of all."""

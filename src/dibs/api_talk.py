@@ -1,0 +1,215 @@
+"""What an agent says and is told, in Python: mail, the answers to a conflict, decisions, briefings.
+
+>>> from dibs import Dibs
+>>> alice = Dibs.open(agent="alice", engine="memory:")
+>>> bob = alice.as_agent("bob")
+>>> bob.beat()
+>>> message = alice.say("bob", "the parser is yours now")
+>>> [letter.message.text for letter in bob.inbox()]
+['the parser is yours now']
+
+A briefing is told once the block is left without an error; else it is told again:
+
+>>> with bob.brief() as briefing:
+...     print("the parser is yours now" in briefing.text)
+True
+>>> bool(bob.brief())
+False
+>>> alice.close()
+"""
+
+from __future__ import annotations
+
+from dibs.core.arguments import check_count, check_string, check_strings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from dibs.core.agents import Caller
+    from dibs.core.claims import Ask
+    from dibs.core.decisions import Decision
+    from dibs.core.mail import Message
+    from dibs.project import Project
+    from dibs.services.briefing import Briefings, Delivery
+    from dibs.services.delegation import Delegated, Repeated
+    from dibs.services.mail import Letter
+
+
+class Briefing:
+    """What there is to tell an agent, as a block: it counts as told when the block ends without an error.
+
+    Without a block call ``delivered`` once the text has reached the agent. Until then it is told again, word
+    for word, with the same number. It is false where there is nothing new, and its text is empty then.
+    """
+
+    def __init__(self, briefings: Briefings, caller: Caller, delivery: Delivery | None) -> None:
+        self._briefings = briefings
+        self._caller = caller
+        self.text: str = delivery.text if delivery is not None else ""
+        #: The number of this delivery, 0 for one that nobody counts.
+        self.number: int = delivery.number if delivery is not None else 0
+        #: The ids of the messages in it.
+        self.mail: tuple[str, ...] = tuple(delivery.mail) if delivery is not None else ()
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+    def __enter__(self) -> Briefing:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.delivered()
+
+    def delivered(self) -> None:
+        """Say that the agent has read it; saying it twice does nothing more."""
+        if self.number:
+            self._briefings.delivered(self._caller, self.number)
+
+
+class Talk:
+    """The part of ``Dibs`` by which agents hear of each other."""
+
+    project: Project
+    caller: Caller
+
+    # -- mail
+
+    def say(
+        self,
+        to: str,
+        text: str,
+        *,
+        reply_to: str = "",
+        priority: str = "normal",
+        wants_ack: bool = False,
+        within: float | str | None = None,
+        request_id: str = "",
+    ) -> Message:
+        """Send a message to an agent, a role, a group, ``human`` or ``all``."""
+        return self.project.mail.say(
+            self.caller, check_string(to, "to"), check_string(text, "text"),
+            reply_to=check_string(reply_to, "reply_to"), priority=check_string(priority, "priority"),
+            wants_ack=wants_ack, within=within, request_id=check_string(request_id, "request_id"),
+        )  # fmt: skip
+
+    def inbox(
+        self, *, everything: bool = False, thread: str = "", sent: bool = False
+    ) -> list[Letter]:
+        """Return the unread messages, or ``everything``, and note that they were read."""
+        letters = self.project.mail.inbox(
+            self.caller, everything=everything, thread=check_string(thread, "thread"), sent=sent
+        )
+        if letters and not sent:
+            self.project.mail.read(self.caller, [letter.message.id for letter in letters])
+        return letters
+
+    def ack(self, *messages: str) -> list[Message]:
+        """Acknowledge messages by their ids; their senders are told where they wished it."""
+        return self.project.mail.ack(self.caller, check_strings(messages, "messages"))
+
+    # -- conflicts
+
+    def answer(
+        self,
+        said: str,
+        pattern: str = "",
+        *,
+        message: str = "",
+        note: str = "",
+        within: float | str | None = None,
+        to: str = "",
+    ) -> list[Ask]:
+        """Answer those who ask for what overlaps ``pattern``, or one request by its ``message``.
+
+        ``yes`` gives it back, ``later`` promises it ``within`` a span, ``no`` keeps it.
+        """
+        number = check_string(message, "message")
+        named = check_string(pattern, "pattern")
+        return self.project.answers.answer(
+            self.caller, check_string(said, "said"), message=number,
+            pattern=None if number and not named else self.project.tree.resolve(named),
+            note=check_string(note, "note"), within=within, to=check_string(to, "to"),
+        )  # fmt: skip
+
+    def escalate(self, *patterns: str, note: str = "") -> list[Decision]:
+        """Put a conflict before a human, who revokes the claim in the way or refuses the request."""
+        resolved = [self.project.tree.resolve(text) for text in check_strings(patterns, "pattern")]
+        return self.project.escalations.escalate(
+            self.caller, resolved, note=check_string(note, "note")
+        )
+
+    # -- decisions
+
+    def decide(
+        self,
+        title: str,
+        *,
+        rationale: str = "",
+        category: str = "general",
+        confirm: bool = False,
+        decider: str = "human",
+        deadline: float | str | None = None,
+    ) -> Decision:
+        """Record a decision, or with ``confirm`` ask for one."""
+        return self.project.decisions.new(
+            self.caller, check_string(title, "title"), rationale=check_string(rationale, "rationale"),
+            category=check_string(category, "category"), confirm=confirm,
+            decider=check_string(decider, "decider"), deadline=deadline,
+        )  # fmt: skip
+
+    def decisions(self, *, pending: bool = False, category: str = "") -> list[Decision]:
+        """Return the decisions, or only those that wait for somebody."""
+        return self.project.decisions.all(
+            pending=pending, category=check_string(category, "category")
+        )
+
+    def confirm(self, decision: str, *, reason: str = "") -> Decision:
+        """Say yes to a pending decision, as one who may; for a conflict this revokes the claim."""
+        return self.project.decisions.confirm(
+            self.caller, check_string(decision, "decision"), check_string(reason, "reason")
+        )
+
+    def reject(self, decision: str, *, reason: str) -> Decision:
+        """Say no to a pending decision, as one who may."""
+        return self.project.decisions.reject(
+            self.caller, check_string(decision, "decision"), check_string(reason, "reason")
+        )
+
+    # -- work for others
+
+    def delegate(
+        self,
+        to: str,
+        title: str,
+        *,
+        context: str = "",
+        artefacts: Sequence[str] = (),
+        anyway: bool = False,
+        request_id: str = "",
+    ) -> Delegated | Repeated:
+        """Make a task for an agent or a role, and tell it; ``Repeated`` if somebody has such work."""
+        with self.project.board.settled(self.caller):
+            return self.project.delegation.delegate(
+                self.caller, check_string(to, "to"), check_string(title, "title"),
+                context=check_string(context, "context"),
+                artefacts=check_strings(artefacts, "artefacts"), anyway=anyway,
+                request_id=check_string(request_id, "request_id"),
+            )  # fmt: skip
+
+    # -- briefings
+
+    def brief(self, *, full: bool = False, tokens: int = 0) -> Briefing:
+        """Return what is new for this agent, or the whole with ``full``: after its context was cut."""
+        briefings = self.project.briefings
+        budget = check_count(tokens, "tokens") if tokens else 0
+        return Briefing(
+            briefings, self.caller, briefings.prepare(self.caller, full=full, budget=budget)
+        )
