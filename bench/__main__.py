@@ -12,6 +12,7 @@ import apsw
 
 from bench import (
     board,
+    briefing,
     commits,
     forecast,
     gates,
@@ -46,6 +47,8 @@ SECTIONS = (
     commits.commits,
     gates.commits,
     forecast.forecasts,
+    briefing.commands,
+    briefing.day,
 )
 MARK = {True: "yes", False: "**no**", None: ""}
 
