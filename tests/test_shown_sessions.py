@@ -9,14 +9,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/tutorial.md", "docs/reference/patterns.md", "docs/reference/errors.md")
+PAGES = (
+    "README.md", "docs/tutorial.md", "docs/reference/patterns.md", "docs/reference/errors.md",
+    "docs/how-to/talk.md", "docs/how-to/conflicts.md", "docs/how-to/decide.md", "docs/how-to/brief.md",
+)  # fmt: skip
 HERE = ("src/auth/login.py", "notes.md")
 
 #: What differs from one run to the next, and from one terminal to the next.
 VARIES = (
     (re.compile(r"/\S*/(?=\w+\.worktrees/)|(?<=brought forward: )/\S*/"), "FOLDER/"),
+    (re.compile(r"\bdata-[0-9a-f]{8}\b"), "data-NONCE"),
     (re.compile(r"\b[0-9a-f]{10}\b"), "COMMIT"),
-    (re.compile(r"\d{4}-\d\d-\d\d"), "DATE"),
+    (re.compile(r"\d{4}-\d\d-\d\d(T\d{4}\b)?"), "DATE"),
     (re.compile(r"\d\d:\d\d:\d\d"), "CLOCK"),
     (re.compile(r"you-[\w-]+ *"), "YOU "),
     (re.compile(r"\b(\d+m)?\d+s\b|\b\d+m\b"), "SPAN"),
