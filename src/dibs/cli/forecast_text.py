@@ -6,6 +6,7 @@ import re
 
 from dibs.cli.tables import page_width
 from dibs.cli.text import bold, dim, green, printable, red, yellow
+from dibs.core.names import cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def matrix(pairs: Sequence[Pair], compared: Iterable[tuple[str, str]]) -> list[s
     lines = [bold(head + "".join(f"{place:>{cell}}" for place in range(1, len(names) + 1)))]
     for place, name in enumerate(names, 1):
         row = "".join(f"{_cell(counts, name, other):>{cell}}" for other in names)
-        lines.append(f"{place:>{widest}} {_cut(printable(name), label):<{label}}{row}".rstrip())
+        lines.append(f"{place:>{widest}} {cut(printable(name), label):<{label}}{row}".rstrip())
     return lines
 
 
@@ -72,10 +73,6 @@ def _cell(counts: dict[tuple[str, str], int], one: str, other: str) -> str:
     if count is None:
         return ""  # nobody asked
     return "." if not count else str(count) if count <= _MOST else "**"
-
-
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: room - 1] + "…"
 
 
 def tell(pair: Pair) -> None:

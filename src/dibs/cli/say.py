@@ -92,9 +92,10 @@ def _from_stdin(*, asked: bool) -> str:
 
 def _print(message: Message) -> None:
     from dibs.cli.text import bold, printable, yellow
+    from dibs.core.names import few
 
     names = [name.removeprefix("@") for name in message.boxes]
-    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")  # noqa: PLR2004
+    shown = few(names, 5)
     whom = shown if names == [message.to] else f"{printable(message.to)} ({shown})"
     print(f"said {bold(message.id)} to {whom}")
     for name in message.data.get("ended", []):

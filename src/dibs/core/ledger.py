@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from dibs.core.names import printable
+from dibs.core.names import cut, few, printable
 from dibs.core.values import Record, Words
 
 TYPE_CHECKING = False
@@ -152,13 +152,11 @@ def headline(event: Event) -> str:
         line = f"{verb}: {things} by {event.agent}"
     else:
         line = f"{verb or event.kind.replace('_', ' ')}: {event.summary or event.agent}"
-    line = printable(" ".join(line.split()))
-    return line if len(line) <= HEADLINE else line[: HEADLINE - 1] + "…"
+    return cut(printable(" ".join(line.split())), HEADLINE)
 
 
 def _things(details: dict[str, Any]) -> str:
     """Return what an event is about: tasks by their id, else paths and patterns."""
     found = details.get("patterns") or details.get("pattern") or details.get("task") or ""
     names = found if isinstance(found, list | tuple) else [found]
-    shown = [str(name).removeprefix("task:") for name in names[:3]]
-    return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # noqa: PLR2004
+    return few([str(name).removeprefix("task:") for name in names])

@@ -6,6 +6,7 @@ itself has to say of claims (asked for, run out, revoked, handed over) is mail o
 
 from __future__ import annotations
 
+from dibs.core.names import few
 from dibs.core.values import Record, Words
 
 TYPE_CHECKING = False
@@ -108,7 +109,6 @@ def wording(kind: str, sender: str, patterns: Sequence[str], data: dict[str, Any
         from dibs.core.deciding import notice
 
         return notice(sender, data)
-    shown = ", ".join(patterns[:3])
     words = _WORDS.get(kind, "{what}{why}")
     how = data.get("why", "")
     if kind == MailKind.RELEASED and how:
@@ -119,7 +119,7 @@ def wording(kind: str, sender: str, patterns: Sequence[str], data: dict[str, Any
         words = _ANSWERS[data["answer"]]
     return words.format(
         sender=sender,
-        what=shown + (f" and {len(patterns) - 3} more" if len(patterns) > 3 else ""),  # noqa: PLR2004
+        what=few(patterns),
         why=f": {data['reason']}" if data.get("reason") else "",
         how=how,
         claims="claim" if len(patterns) == 1 else "claims",

@@ -9,7 +9,7 @@ from dibs.errors import BadInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 #: How many characters of a wrong value a message repeats.
 SHOWN = 160
@@ -76,6 +76,17 @@ def _visible(character: str) -> str:
     if "\udc80" <= character <= "\udcff":  # a byte that is no UTF-8, as Python hands it over
         return f"\\x{ord(character) - 0xDC00:02x}"
     return character.encode("unicode_escape").decode("ascii")
+
+
+def cut(text: str, most: int) -> str:
+    """Return ``text`` in at most so many characters, the last of them a sign where some are gone."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """Return the first of the names, and how many there are besides: ``a, b, c and 2 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def closest(word: str, choices: Iterable[str]) -> str:

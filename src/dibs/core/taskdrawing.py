@@ -6,7 +6,7 @@ a word in it, so that a title stays inside its label.
 
 from __future__ import annotations
 
-from dibs.core.names import printable
+from dibs.core.names import cut, printable
 from dibs.core.taskgraph import UNKNOWN, circle_text
 from dibs.core.tasks import FINISHED, OPEN, Status
 
@@ -46,7 +46,7 @@ def as_text(graph: Graph, width: int = 80) -> str:
         for task_id in wave:
             title = printable(graph.nodes[task_id].title)
             line = f"  {printable(task_id):{ids}}  {states[task_id]:{column}}"
-            lines.append(_cut(f"{line}  {title}", max(width, len(line))).rstrip())
+            lines.append(cut(f"{line}  {title}", max(width, len(line))).rstrip())
             for why in _reasons(graph, graph.nodes[task_id]):
                 lines += _wrapped(why, width)
     return "\n".join(lines)
@@ -67,7 +67,7 @@ def _summary(
         yield f"at once: {'' if wide.exact else 'at least '}{wide.tasks}"
         chain = graph.critical_path()
         names = " -> ".join(map(printable, chain))
-        yield _cut(f"longest chain: {len(chain)}: {names}", width)
+        yield cut(f"longest chain: {len(chain)}: {names}", width)
     for circle in graph.cycles():
         yield from _wrapped(printable(f"circle: {circle_text(circle)}"), width, indent="")
 
@@ -98,10 +98,6 @@ def _wrapped(text: str, width: int, indent: str = "      ") -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def as_mermaid(graph: Graph) -> str:
@@ -187,7 +183,7 @@ def _label(graph: Graph, task_id: str) -> list[str]:
         status = graph.status_of(task_id)
         return [printable(task_id), "not known" if status == UNKNOWN else f"archived, {status}"]
     title = printable(node.title)
-    lines = [printable(task_id), _cut(title, _TITLE), _state_and_agent(graph, node)]
+    lines = [printable(task_id), cut(title, _TITLE), _state_and_agent(graph, node)]
     return [line for line in lines if line]
 
 

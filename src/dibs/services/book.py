@@ -26,6 +26,7 @@ from dibs.core.agents import Agent, Beat
 from dibs.core.claims import Ask, Claim, Lost, Ticket
 from dibs.core.index import Range, entry_prefix, ranges
 from dibs.core.ledger import Event
+from dibs.core.names import cut
 from dibs.core.patterns import parse
 from dibs.core.values import Record
 from dibs.errors import Unavailable
@@ -110,8 +111,7 @@ class Book:
 
     def emit(self, agent: str, role: str, kind: str, summary: str, /, **details: Any) -> int:
         """Append to the ledger and return the entry's number."""
-        shown = summary if len(summary) <= MAX_SUMMARY else summary[: MAX_SUMMARY - 1] + "…"
-        self.newest = self.txn.emit(Event(agent, role, kind, shown, details))
+        self.newest = self.txn.emit(Event(agent, role, kind, cut(summary, MAX_SUMMARY), details))
         return self.newest
 
     def flush(self) -> None:

@@ -12,6 +12,7 @@ from dibs.core.deciding import DISPUTED, KEPT
 from dibs.core.decisions import CONFLICT, Decision, Outcome
 from dibs.core.index import Range
 from dibs.core.ledger import Kind
+from dibs.core.names import cut, few
 from dibs.core.patterns import overlap
 from dibs.core.values import Record
 from dibs.services.acquire import SHOWN, survey
@@ -162,9 +163,8 @@ def _find(book: Book, asker: str, holder: str, wanted: list[str]) -> Decision | 
 
 def _make(book: Book, wish: Wish, holder: str, data: dict[str, Any]) -> Decision:
     wanted = data["wanted"]
-    more = f" and {len(wanted) - 3} more" if len(wanted) > 3 else ""  # noqa: PLR2004
-    shown = ", ".join(_short(text) for text in wanted[:3])
-    title = f"{wish.agent} wants {shown}{more}, which {holder} holds"
+    shown = few([cut(text, LONG) for text in wanted])
+    title = f"{wish.agent} wants {shown}, which {holder} holds"
     role = role_of(book, wish.agent)
     number = book.emit(
         wish.agent, role, Kind.CONFLICT_ESCALATED,
@@ -179,10 +179,6 @@ def _make(book: Book, wish: Wish, holder: str, data: dict[str, Any]) -> Decision
     open_decision(book, decision)
     tell(book, holder, decision, DISPUTED, wish.agent, wish.note)
     return decision
-
-
-def _short(pattern: str) -> str:
-    return pattern if len(pattern) <= LONG else f"{pattern[: LONG - 1]}…"
 
 
 def still_open(book: Book, decision: Decision) -> bool:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from dibs.core.index import Range
 from dibs.core.ledger import Kind
 from dibs.core.mail import MailKind
-from dibs.core.names import printable
+from dibs.core.names import few, printable
 from dibs.services.book import decode, encode
 from dibs.services.post import tell
 from dibs.services.presence import arrive
@@ -100,5 +100,4 @@ def _plain(name: str) -> str:
 
 
 def _summary(pair: Pair, files: list[str]) -> str:
-    more = f" and {len(files) - _SHOWN} more" if len(files) > _SHOWN else ""
-    return f"{pair.one} and {pair.other} would conflict in {', '.join(files[:_SHOWN])}{more}"
+    return f"{pair.one} and {pair.other} would conflict in {few(files, _SHOWN)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs.core.ledger import Kind
 from dibs.core.mail import HUMANS, MailKind, Message
+from dibs.core.names import cut, few
 from dibs.services import post
 from dibs.services.mail import mark_read, need, no_message
 
@@ -55,12 +56,11 @@ def overdue(_: Desk, book: Book, number: str) -> None:
     late = missing(book, message) if message is not None else []
     if message is None or not late:
         return
-    names = ", ".join(name.removeprefix("@") for name in late[:5])
-    more = f" and {len(late) - 5} more" if len(late) > 5 else ""  # noqa: PLR2004
-    text = f"{names}{more} did not acknowledge {number} in time: {_start(message)}"
+    names = few([name.removeprefix("@") for name in late], 5)
+    text = f"{names} did not acknowledge {number} in time: {_start(message)}"
     book.emit(
         message.sender, message.role, Kind.MESSAGE_SENT,
-        f"{number} of {message.sender} was not acknowledged in time by {names}{more}",
+        f"{number} of {message.sender} was not acknowledged in time by {names}",
         to=message.to, thread=message.thread, overdue=number,
     )  # fmt: skip
     _answer(book, message, MailKind.OVERDUE, text, "", "")
@@ -87,5 +87,4 @@ def _answer(book: Book, message: Message, kind: str, text: str, sender: str, rol
 
 def _start(message: Message) -> str:
     """Return how a message begins, in one line."""
-    line = " ".join(message.text.split())
-    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
+    return cut(" ".join(message.text.split()), SHOWN)

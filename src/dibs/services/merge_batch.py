@@ -8,6 +8,7 @@ rest is tried again. So what the integration branch holds was tried as it is.
 from __future__ import annotations
 
 from dibs.core.merges import bisect
+from dibs.core.names import few
 from dibs.core.trailers import check_message, signed
 from dibs.errors import Unavailable
 from dibs.git.history import commits
@@ -220,9 +221,8 @@ class Batch:
         for tree in self._trees:
             if tree.ref == HEADS + branch:
                 paths = [change.path for change in changed(self._gate.guard.calls(tree.path))]
-                more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
                 if paths:
-                    notes.append(f"not committed, so not merged: {', '.join(paths[:_SHOWN])}{more}")
+                    notes.append(f"not committed, so not merged: {few(paths, _SHOWN)}")
         return notes
 
     def _commit(self, tree: str, parents: tuple[str, str], branch: str, into: str) -> str:

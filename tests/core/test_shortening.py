@@ -1,0 +1,22 @@
+"""Rules of what is too long for a line: cut at a sign, and counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from dibs.core.names import cut, few
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("", ""), ("abc", "abc"), ("abcd", "abcd"), ("abcde", "abc…")]
+)
+def test_a_text_has_at_most_so_many_characters_with_the_sign_that_it_was_cut(text, shown):
+    assert cut(text, 4) == shown
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [([], ""), (["a"], "a"), (["a", "b"], "a, b"), (["a", "b", "c", "d"], "a, b and 2 more")],
+)
+def test_the_names_that_are_not_shown_are_counted(names, shown):
+    assert few(names, 2) == shown
