@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dibs.core.addressees import Crew, Group, resolve
 from dibs.core.agents import Agent, Caller, Status
-from dibs.core.mail import HUMANS, MAX_MESSAGE, MailKind, Message, wording
+from dibs.core.mail import HUMANS, MAX_MESSAGE, MailKind, Message, id_in, wording
 from dibs.core.mail_limits import Bucket, check_message, check_priority, draw, forgettable
 from dibs.errors import BadInput, NotFound, Unavailable
 
@@ -215,3 +215,18 @@ def test_only_old_mail_is_forgotten_and_unread_words_of_agents_never(
     message = Message("m1", 0.0, "a", "agent", kind, "x", "b", ("b",), due=float(due))
 
     assert forgettable(message, float(age), 100.0, told=told, crowded=crowded) is goes
+
+
+@pytest.mark.parametrize(
+    ("text", "id_"),
+    [("m41", "m41"), ("m041", "m41"), ("m41.2", "m41.2"), ("m41.0", "m41"), ("m0", "m0")],
+)
+def test_each_spelling_of_a_messages_number_is_one_id(text, id_):
+    assert id_in(text) == id_
+
+
+@pytest.mark.parametrize(
+    "text", ["", "m", "41", "mm41", "m41.", "m41.2.3", "m4x", "m-1", "m 1", "m²", "m" + 17 * "9"]
+)
+def test_what_is_no_number_of_a_message_is_no_id(text):
+    assert id_in(text) == ""

@@ -46,7 +46,10 @@ def run(args: Namespace) -> int:
 
 
 def _answer(session: Session, args: Namespace) -> list[Ask]:
-    message = args.what if _is_message(args.what) and not args.literal else ""
+    from dibs.core.mail import id_in
+
+    # A file of such a name is meant by ./m41.
+    message = "" if args.literal else id_in(args.what)
     pattern = None if message else session.patterns([args.what], literal=args.literal)[0]
     return session.project.answers.answer(
         session.caller,
@@ -56,16 +59,6 @@ def _answer(session: Session, args: Namespace) -> list[Ask]:
         note=args.note,
         within=args.within,
         to=args.to,
-    )
-
-
-def _is_message(text: str) -> bool:
-    """Tell whether ``text`` names a message; a file of such a name is meant by ``./m41``."""
-    number, _, place = text.removeprefix("m").partition(".")
-    return (
-        text.startswith("m")
-        and f"{number}{place or '0'}".isascii()
-        and (number.isdigit() and (place.isdigit() or not place))
     )
 
 

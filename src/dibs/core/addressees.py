@@ -7,7 +7,7 @@ All humans share one box, whichever of their names is written.
 from __future__ import annotations
 
 from dibs.core.agents import is_terminal
-from dibs.core.mail import HUMANS
+from dibs.core.mail import HUMAN, HUMANS, box_of
 from dibs.core.names import closest, quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dibs.core.agents import Agent, Caller
 
-ALL, HUMAN = "all", "human"
+ALL = "all"
 
 
 class Group(Record):
@@ -138,7 +138,7 @@ def _role(name: str, sender: Caller, crew: Crew) -> Addressed | None:
 def _boxes(agents: Iterable[Agent], sender: Caller) -> tuple[str, ...]:
     """Return the boxes of agents, but for those that the sender reads itself."""
     own = {sender.id, HUMANS} if sender.human else {sender.id}
-    boxes = {HUMANS if agent.role == HUMAN else agent.id for agent in agents}
+    boxes = {box_of(agent.id, agent.role) for agent in agents}
     return tuple(sorted(boxes - own))
 
 

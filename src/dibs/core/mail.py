@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-#: The box that all humans share; no agent can have this id.
-HUMANS = "@human"
+#: The box that all humans share; no agent can have this id. And the role that is theirs.
+HUMANS, HUMAN = "@human", "human"
+#: So long is each number in the id of a message, at most.
+_DIGITS = 16
 #: How long the text of a message may be.
 MAX_MESSAGE = 16_000
 #: How many patterns a notice names; the others are counted.
@@ -78,6 +80,20 @@ class Message(Record):
     due: float = 0.0
     #: What programs need: patterns, tokens, a decision, a task.
     data: dict[str, Any] = {}  # noqa: RUF012 - a default of a record, never changed
+
+
+def box_of(who: str, role: str) -> str:
+    """Return the box of somebody who has this role."""
+    return HUMANS if role == HUMAN else who
+
+
+def id_in(text: str) -> str:
+    """Return the id of a message as it is stored, ``m41`` or ``m41.2``; empty where there is none."""
+    numbers = text.removeprefix("m").removesuffix(".0").split(".")
+    plain = all(n.isascii() and n.isdigit() and len(n) <= _DIGITS for n in numbers)
+    if not text.startswith("m") or not plain or len(numbers) > 2:  # noqa: PLR2004
+        return ""
+    return "m" + ".".join(str(int(number)) for number in numbers)
 
 
 _WORDS = {

@@ -7,7 +7,7 @@ from dibs.core.agents import ancestors, is_terminal
 from dibs.core.deciding import ASKED, COMMENTED, Voter
 from dibs.core.decisions import HUMAN, LEAD, Outcome
 from dibs.core.ledger import Kind
-from dibs.core.mail import HUMANS, MailKind
+from dibs.core.mail import HUMANS, MailKind, box_of
 from dibs.services import due, post
 from dibs.services.decision_rows import put_decision
 
@@ -93,7 +93,7 @@ def tell_comment(book: Book, decision: Decision, said: Comment) -> None:
 
 def asker_box(decision: Decision) -> str:
     """Return the box of whoever asked; humans share one."""
-    return HUMANS if decision.role == HUMAN else decision.asker
+    return box_of(decision.asker, decision.role)
 
 
 def decider_boxes(book: Book, decision: Decision) -> list[str]:

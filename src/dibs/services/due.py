@@ -59,16 +59,6 @@ def settle(desk: Desk) -> int:
     return total
 
 
-def settle_if_possible(desk: Desk) -> None:
-    """Do so for a reader, whose answer must not fail because nothing can be written."""
-    from dibs.errors import Unavailable, Unknown
-
-    try:
-        settle(desk)
-    except (Unavailable, Unknown):
-        return
-
-
 def _something_is_due(book: Book) -> bool:
     return next(_passed(book), None) is not None
 

@@ -5,6 +5,7 @@ The inbox is a view. It notes what was read, and takes nothing from a briefing, 
 
 from __future__ import annotations
 
+from dibs.core.mail import id_in
 from dibs.core.values import Record
 from dibs.errors import NotFound
 from dibs.services import post
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from dibs.core.mail import Message
     from dibs.services.book import Book
     from dibs.services.desk import Desk
-
-_DIGITS = 16
 
 
 class Letter(Record):
@@ -129,7 +128,7 @@ class Mail:
                 message = need(book, check_id(number))
                 if not concerns(message, caller):
                     raise no_message(number)
-                found.append(mine.get(number, Letter(message)))
+                found.append(mine.get(message.id, Letter(message)))
             return found
 
         return self._desk.look(step)
@@ -146,14 +145,11 @@ class Mail:
 
 
 def check_id(number: str) -> str:
-    """Return the id of a message, as ``m41`` or ``m41.2``; refuse what cannot be one."""
-    seq, _, place = number.removeprefix("m").partition(".")
-    plain = all(
-        part.isascii() and part.isdigit() and len(part) <= _DIGITS for part in (seq, place or "0")
-    )
-    if not number.startswith("m") or not plain:
+    """Return the id of a message; refuse what cannot be one."""
+    found = id_in(number)
+    if not found:
         raise no_message(number)
-    return number
+    return found
 
 
 def need(book: Book, number: str) -> Message:

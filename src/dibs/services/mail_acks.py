@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.ledger import Kind
-from dibs.core.mail import HUMANS, MailKind, Message
+from dibs.core.mail import HUMANS, MailKind, Message, box_of
 from dibs.core.names import cut, few
 from dibs.services import post
 from dibs.services.mail import mark_read, need, no_message
@@ -74,7 +74,7 @@ def missing(book: Book, message: Message) -> list[str]:
 
 def _answer(book: Book, message: Message, kind: str, text: str, sender: str, role: str) -> None:
     """Put a word about a message into the box of its sender, unless that has ended."""
-    box = HUMANS if message.role == "human" else message.sender
+    box = box_of(message.sender, message.role)
     if box != HUMANS and book.beat(box) is None:
         return
     number = post.next_id(book)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dibs.core.mail import HUMAN
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -18,7 +20,7 @@ def message(value: Message) -> Shape:
     """Shape a message; ``human`` tells whether a human speaks."""
     return {
         "id": value.id, "at": value.at, "sender": value.sender or None, "role": value.role,
-        "human": value.role == "human", "kind": value.kind, "text": value.text, "to": value.to,
+        "human": value.role == HUMAN, "kind": value.kind, "text": value.text, "to": value.to,
         "boxes": list(value.boxes), "thread": value.thread, "reply_to": value.reply_to or None,
         "priority": value.priority, "wants_ack": value.wants_ack, "due": value.due or None,
         "data": value.data,

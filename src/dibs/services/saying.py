@@ -6,7 +6,7 @@ from dibs.core.addressees import Addressed, resolve
 from dibs.core.durations import check_span
 from dibs.core.index import Range
 from dibs.core.ledger import Kind
-from dibs.core.mail import HUMANS, MailKind, Message
+from dibs.core.mail import HUMAN, HUMANS, MailKind, Message, box_of
 from dibs.core.mail_limits import (
     ACK_MAX,
     ACK_MIN,
@@ -62,10 +62,11 @@ def check(saying: Saying, within: object) -> Saying:
     if saying.everybody and saying.to:
         message = "an answer goes to all of its thread or to somebody, not both"
         raise BadInput(message, code="NO_THREAD", field="to")
-    if saying.reply_to:
-        check_id(saying.reply_to)
     return saying._replace(
-        text=check_message(saying.text), within=span, wants_ack=saying.wants_ack or bool(span)
+        text=check_message(saying.text),
+        reply_to=saying.reply_to and check_id(saying.reply_to),
+        within=span,
+        wants_ack=saying.wants_ack or bool(span),
     )
 
 
@@ -92,7 +93,7 @@ def _fingerprint(saying: Saying) -> str:
 def _say(book: Book, caller: Caller, saying: Saying, rate: int) -> Message:
     reported = arrive(book, caller).role
     # Only a human speaks with a human's voice, whatever role an agent gives itself.
-    role = "human" if caller.human else reported if reported != "human" else "agent"
+    role = HUMAN if caller.human else reported if reported != HUMAN else "agent"
     _draw(book, caller.id, rate)
     answered_to = _answered(book, caller, saying.reply_to)
     addressed = _addressed(book, caller, saying, answered_to)
@@ -147,7 +148,7 @@ def _addressed(book: Book, caller: Caller, saying: Saying, to: Message | None) -
     if not to.sender:
         message = f"{to.id} is a notice of Dibs: nobody would read an answer"
         raise NotFound(message, code="NO_ADDRESSEE", field="reply_to")
-    return resolve("human" if to.role == "human" else f"agent:{to.sender}", caller, crew)
+    return resolve(HUMAN if to.role == HUMAN else f"agent:{to.sender}", caller, crew)
 
 
 def _whole_thread(book: Book, caller: Caller, thread: str) -> Addressed:
@@ -156,7 +157,7 @@ def _whole_thread(book: Book, caller: Caller, thread: str) -> Addressed:
     for message in post.messages(book):
         if message.thread == thread:
             boxes.update(message.boxes)
-            boxes.update({HUMANS if message.role == "human" else message.sender} - {""})
+            boxes.update({box_of(message.sender, message.role)} - {""})
     boxes -= set(post.boxes_of(caller.id, human=caller.human))
     if not boxes:
         alone = f"nobody else is in the thread of {thread}"
