@@ -6,7 +6,8 @@ import pytest
 
 from dibs.core import deciding
 from dibs.core.deciding import Policy, Voter
-from dibs.core.decisions import CATEGORIES, CONFLICT, Decision, Outcome, Silence
+from dibs.core.decision_words import CATEGORIES
+from dibs.core.decisions import CONFLICT, Decision, Outcome, Silence
 from dibs.errors import BadInput, NotAllowed, NotFound
 
 NOW = 1_000.0

@@ -27,7 +27,7 @@ class Court(Crew):
         self.decisions = Decisions(self.desk, self.written)
 
     def join(self, agent, role="agent", parent=""):
-        self.agents.join(Agent(agent, role=role, parent=parent))
+        self.agents.join(Agent(agent, role=role, parent=parent), human=role == "human")
 
     def ask(self, agent, title="use httpx", **options):
         return self.decisions.new(caller(agent), title, confirm=True, **options)

@@ -128,7 +128,7 @@ def test_all_humans_share_a_box_that_is_there_before_them(post):
 
 
 def test_only_a_human_speaks_as_one(post):
-    post.agents.report(caller("alice"), role="human")
+    post.agents.join(Agent("alice", role="human"), human=True)  # by a Dibs that let it
 
     assert post.say("alice", "bob").role == "agent"
     assert post.say("human", "bob").role == "human"

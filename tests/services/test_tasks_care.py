@@ -93,7 +93,7 @@ def test_a_ready_task_goes_to_whom_it_names_and_one_that_waits_does_not(crew):
 
 def test_what_names_nobody_is_spread_over_the_live_agents_that_have_least_to_do(crew):
     for name, role in (("bob", "agent"), ("carol", "agent"), ("dead", "agent"), ("boss", "human")):
-        crew.agents.join(Agent(name, role=role))
+        crew.agents.join(Agent(name, role=role), human=role == "human")
     crew.agents.leave(caller("dead"))
     crew.make("busy")
     crew.start("bob", "busy")

@@ -179,7 +179,7 @@ def _join(session: Session, args: Namespace) -> int:
         model=args.model,
         task=args.task,
     )
-    joined = session.project.agents.join(agent)
+    joined = session.project.agents.join(agent, human=caller.human)
     seen, _ = session.project.agents.show(joined.id)
 
     def text() -> None:

@@ -6,8 +6,8 @@ All humans share one box, whichever of their names is written.
 
 from __future__ import annotations
 
-from dibs.core.agents import is_terminal
-from dibs.core.mail import HUMAN, HUMANS, box_of
+from dibs.core.agents import HUMAN, is_terminal
+from dibs.core.mail import HUMANS, box_of
 from dibs.core.names import closest, quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound

@@ -32,6 +32,21 @@ class Status(metaclass=Words):
 TERMINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.TERMINATED, Status.EXITED})
 
 
+#: The role of people: their word counts for more, so no agent may give it to itself.
+HUMAN = "human"
+
+
+def check_role(role: str, *, human: bool) -> None:
+    """Refuse an agent that calls itself human, however it spells that."""
+    if not human and role.strip().casefold() == HUMAN:
+        raise BadInput(
+            "an agent cannot have the role of humans",
+            code="ROLE",
+            field="role",
+            hint="say what the agent does, such as lead or tester",
+        )
+
+
 class Caller(Record):
     """Who makes a call: enough to let an unknown agent join by its first call."""
 
@@ -42,7 +57,7 @@ class Caller(Record):
     @property
     def human(self) -> bool:
         """Whether a person acts, who may revoke and may claim everything."""
-        return self.role == "human"
+        return self.role == HUMAN
 
 
 class Agent(Record):

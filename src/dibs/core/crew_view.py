@@ -7,7 +7,7 @@ are those of the crew document.
 from __future__ import annotations
 
 from dibs.core.activity import is_told, listed, role_part, words
-from dibs.core.agents import Status, family, is_terminal
+from dibs.core.agents import HUMAN, Status, family, is_terminal
 from dibs.core.briefing import Line, Section
 from dibs.core.fence import Moment, Part, path, word
 from dibs.core.mail_view import mail_sections
@@ -59,7 +59,7 @@ def is_lead(sight: Sight) -> bool:
 
 
 def _lead_view(sight: Sight) -> list[Section]:
-    crew = [agent for agent in sight.agents if agent.role != "human"]
+    crew = [agent for agent in sight.agents if agent.role != HUMAN]
     parents = {agent.id: agent.parent for agent in crew if agent.parent}
     below = {agent.id for agent in crew} if sight.human else set(family(sight.me, parents))
     others = [agent for agent in crew if agent.id != sight.me]
@@ -159,7 +159,7 @@ def _specialist_view(sight: Sight) -> list[Section]:
         if agent.id != sight.me
         and not is_terminal(agent.status)
         # People come and go without a word; only what they hold concerns an agent.
-        and (agent.role != "human" or agent.id in locked)
+        and (agent.role != HUMAN or agent.id in locked)
     ]
     return [Section("CURRENT CREW STATUS", tuple(lines), rank=4)] if lines else []
 

@@ -7,8 +7,10 @@ so; a variable or an option of whoever asks is not enough.
 
 from __future__ import annotations
 
+from dibs.core.agents import HUMAN
 from dibs.core.claims import check_text
-from dibs.core.decisions import CATEGORIES, CONFLICT, HUMAN, LEAD, Outcome, Silence
+from dibs.core.decision_words import CATEGORIES
+from dibs.core.decisions import CONFLICT, LEAD, Outcome, Silence
 from dibs.core.durations import check_span
 from dibs.core.names import check_agent_id, closest, quote
 from dibs.core.values import Record

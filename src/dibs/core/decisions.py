@@ -5,7 +5,7 @@ Pure: records come in as values, time comes in as ``now``.
 
 from __future__ import annotations
 
-from dibs.core.decision_words import CATEGORIES
+from dibs.core.agents import HUMAN
 from dibs.core.values import Record, Words
 
 TYPE_CHECKING = False
@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 #: The category of a conflict that was put before a human; nobody asks for it by name.
 CONFLICT = "conflict"
 
-__all__ = ["CATEGORIES", "CONFLICT", "Comment", "Decision", "Outcome", "Silence"]
-
-#: Who decides where the asker does not say; and whoever is above the asker.
-HUMAN, LEAD = "human", "lead"
+#: What stands for whoever is above the asker, where it does not name one who decides.
+LEAD = "lead"
 
 
 class Outcome(metaclass=Words):
@@ -62,7 +60,7 @@ class Decision(Record):
     category: str
     outcome: str
     #: Who may decide: ``human``, ``lead``, ``agent:x`` or ``role:x``; a human always may.
-    decider: str = "human"
+    decider: str = HUMAN
     #: What silence means here, fixed when it was asked.
     silence: str = Silence.WAIT
     #: When silence counts; 0 for never.

@@ -6,6 +6,7 @@ itself has to say of claims (asked for, run out, revoked, handed over) is mail o
 
 from __future__ import annotations
 
+from dibs.core.agents import HUMAN
 from dibs.core.names import few
 from dibs.core.values import Record, Words
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-#: The box that all humans share; no agent can have this id. And the role that is theirs.
-HUMANS, HUMAN = "@human", "human"
+#: The box that all humans share; no agent can have this id.
+HUMANS = "@human"
 #: So long is each number in the id of a message, at most.
 _DIGITS = 16
 #: How long the text of a message may be.

@@ -7,6 +7,7 @@ somebody said is text of others as a whole.
 from __future__ import annotations
 
 from dibs.core.activity import listed, role_part, things
+from dibs.core.agents import HUMAN
 from dibs.core.briefing import Line, Section
 from dibs.core.durations import show_span
 from dibs.core.fence import Foreign, Moment, Part, is_plain, word
@@ -59,7 +60,7 @@ def span(seconds: float) -> str:
 
 def of_human(message: Message) -> bool:
     """Tell whether a human says something by this message."""
-    return message.role == "human" and message.kind == MailKind.MESSAGE
+    return message.role == HUMAN and message.kind == MailKind.MESSAGE
 
 
 def mail_sections(mail: Sequence[Message], now: float) -> tuple[list[Section], list[Section]]:
@@ -142,7 +143,7 @@ def answer_hint(message: str) -> str:
 
 def _said(message: Message, now: float) -> tuple[Part, ...]:
     """Return what somebody said: who, when, to whom, and the words."""
-    origin = "human" if of_human(message) else message.sender or "dibs"
+    origin = HUMAN if of_human(message) else message.sender or "dibs"
     text = Foreign(message.text, origin, MESSAGE_SHOWN)
     label = _LABELS.get(message.priority, "")
     if of_human(message):

@@ -5,10 +5,10 @@ Its claims and queues, who waits for it, who works near its files, and decisions
 
 from __future__ import annotations
 
-from dibs.core.agents import ancestors
+from dibs.core.agents import HUMAN, ancestors
 from dibs.core.briefing import Line, Section
 from dibs.core.deciding import Voter, may_decide
-from dibs.core.decisions import CONFLICT, HUMAN, LEAD, Silence
+from dibs.core.decisions import CONFLICT, LEAD, Silence
 from dibs.core.fence import Foreign, Moment, Part, is_plain_path, path, word
 from dibs.core.mail_view import answer_hint, span
 from dibs.core.nearness import Neighbourhood, Rivals

@@ -8,6 +8,7 @@ from dibs.core.agents import (
     Caller,
     Status,
     check_parent,
+    check_role,
     family,
     is_terminal,
 )
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from dibs.services.desk import Desk
 
 
+#: What an agent says of itself in its own words.
+_WORDS = ("task", "model", "name", "role")
+
+
 class Seen(Record):
     """An agent as a reader sees it."""
 
@@ -45,9 +50,11 @@ class Agents:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    def join(self, agent: Agent) -> Agent:
+    def join(self, agent: Agent, *, human: bool = False) -> Agent:
         """Let ``agent`` work here: a new one, or one that ended and starts again."""
         check_agent_id(agent.id)
+        said = {key: getattr(agent, key) for key in _WORDS}
+        agent = agent._replace(**_checked(said, human=human))
         if agent.parent:
             check_agent_id(agent.parent)
 
@@ -73,7 +80,7 @@ class Agents:
 
     def report(self, caller: Caller, *, note: str = "", **changes: Any) -> Agent:
         """Say what the caller does: any of status, task, model, context, name, role."""
-        _check_changes(changes)
+        changes = _checked(changes, human=caller.human)
         words = check_text(note, "note") if note else ""
 
         def step(book: Book) -> Agent:
@@ -174,7 +181,8 @@ def _check_family(book: Book, agent: Agent) -> None:
     check_parent(agent.id, agent.parent, parents)
 
 
-def _check_changes(changes: dict[str, Any]) -> None:
+def _checked(changes: dict[str, Any], *, human: bool) -> dict[str, Any]:
+    """Return what an agent says of itself, with secrets masked; refuse what cannot be."""
     status = changes.get("status")
     if status is not None and status not in {Status.RUNNING, Status.IDLE}:
         message = f"{status!r} is no status to report: use running or idle, or leave"
@@ -183,9 +191,9 @@ def _check_changes(changes: dict[str, Any]) -> None:
     if context is not None and not 0 <= context <= 1:
         message = f"context use {context} is not between 0 and 1"
         raise BadInput(message, code="CONTEXT", field="context")
-    for key in ("task", "model", "name", "role"):
-        if changes.get(key):
-            changes[key] = check_text(changes[key], key)
+    check_role(changes.get("role") or "", human=human)
+    words = {key: check_text(changes[key], key) for key in _WORDS if changes.get(key)}
+    return {**changes, **words}
 
 
 def _live_claims(book: Book) -> dict[str, int]:

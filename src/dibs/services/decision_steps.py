@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dibs.core import deciding
-from dibs.core.agents import ancestors, is_terminal
+from dibs.core.agents import HUMAN, ancestors, is_terminal
 from dibs.core.deciding import ASKED, COMMENTED, Voter
-from dibs.core.decisions import HUMAN, LEAD, Outcome
+from dibs.core.decisions import LEAD, Outcome
 from dibs.core.ledger import Kind
 from dibs.core.mail import HUMANS, MailKind, box_of
 from dibs.services import due, post

@@ -7,9 +7,10 @@ who may decide when it is asked for, and its asker when it is decided.
 from __future__ import annotations
 
 from dibs.core import deciding
+from dibs.core.agents import HUMAN
 from dibs.core.claims import check_text
 from dibs.core.deciding import Policy, Voter
-from dibs.core.decisions import CONFLICT, HUMAN, Comment, Decision, Outcome
+from dibs.core.decisions import CONFLICT, Comment, Decision, Outcome
 from dibs.core.durations import show_span
 from dibs.core.ledger import Kind
 from dibs.errors import BadInput

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from dibs.core.addressees import ALL, Crew, Group
+from dibs.core.agents import HUMAN
 from dibs.core.claims import check_text
 from dibs.core.index import Range
 from dibs.core.ledger import Kind
-from dibs.core.mail import HUMAN
 from dibs.core.names import check_agent_id, closest, quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.mail import HUMAN
+from dibs.core.agents import HUMAN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

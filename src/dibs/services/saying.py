@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dibs.core.addressees import Addressed, resolve
+from dibs.core.agents import HUMAN
 from dibs.core.durations import check_span
 from dibs.core.index import Range
 from dibs.core.ledger import Kind
-from dibs.core.mail import HUMAN, HUMANS, MailKind, Message, box_of
+from dibs.core.mail import HUMANS, MailKind, Message, box_of
 from dibs.core.mail_limits import (
     ACK_MAX,
     ACK_MIN,
