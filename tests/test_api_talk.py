@@ -135,9 +135,11 @@ def test_work_is_sent_unless_somebody_has_it(alice, bob):
         lambda d: d.decide([]),
         lambda d: d.confirm(7),
         lambda d: d.brief(tokens="many"),
+        lambda d: d.brief(tokens=199),
+        lambda d: d.brief(tokens=100_001),
         lambda d: d.delegate("bob", "x", artefacts="src"),
     ],
 )
-def test_a_value_of_a_wrong_kind_is_bad_input(alice, bob, call):
+def test_a_value_of_a_wrong_kind_or_size_is_bad_input(alice, bob, call):
     with pytest.raises(BadInput):
         call(alice)

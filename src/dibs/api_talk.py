@@ -208,8 +208,10 @@ class Talk:
 
     def brief(self, *, full: bool = False, tokens: int = 0) -> Briefing:
         """Return what is new for this agent, or the whole with ``full``: after its context was cut."""
+        from dibs.core.briefing import check_budget
+
         briefings = self.project.briefings
-        budget = check_count(tokens, "tokens") if tokens else 0
+        budget = check_budget(check_count(tokens, "tokens")) if tokens else 0
         return Briefing(
             briefings, self.caller, briefings.prepare(self.caller, full=full, budget=budget)
         )

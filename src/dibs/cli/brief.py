@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from dibs.cli.session import Session
     from dibs.services.briefing import Delivery
 
-#: The least that a briefing can be made to fit into, and the most that anybody reads.
-LEAST, MOST = 200, 100_000
-
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs brief``."""
@@ -31,13 +28,9 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def _tokens(text: str) -> int:
-    count = number(text)
-    if not LEAST <= count <= MOST:
-        from dibs.errors import BadInput
+    from dibs.core.briefing import check_budget
 
-        message = f"a briefing has {LEAST} to {MOST} tokens, not {count}"
-        raise BadInput(message, code="LIMIT", field="tokens")
-    return count
+    return check_budget(number(text))
 
 
 def run(args: Namespace) -> int:

@@ -50,7 +50,7 @@ def run(args: Namespace) -> int:
 
 def _send(session: Session, args: Namespace) -> int:
     from dibs.cli.task_board import on_board, paths
-    from dibs.services import delegationshapes
+    from dibs.services import delegation_shapes
     from dibs.services.delegation import Repeated
 
     artefacts = paths(session, args.path)
@@ -64,18 +64,18 @@ def _send(session: Session, args: Namespace) -> int:
             anyway=args.anyway,
             request_id=args.request_id,
         )
-    session.show(lambda: delegationshapes.answer(answer), lambda: _print(session, answer, "sent"))
+    session.show(lambda: delegation_shapes.answer(answer), lambda: _print(session, answer, "sent"))
     return HELD if isinstance(answer, Repeated) else OK
 
 
 def _cancel(session: Session, args: Namespace) -> int:
     from dibs.cli.task_board import on_board
-    from dibs.services import delegationshapes
+    from dibs.services import delegation_shapes
 
     with on_board(session):
         answer = session.project.delegation.cancel(session.caller, args.cancel, reason=args.reason)
     session.show(
-        lambda: delegationshapes.cancelled(answer), lambda: _print(session, answer, "cancelled")
+        lambda: delegation_shapes.cancelled(answer), lambda: _print(session, answer, "cancelled")
     )
     return OK
 

@@ -11,6 +11,7 @@ from hashlib import blake2s
 
 from dibs.core.fence import Foreign, Moment, Part, clean, fenced
 from dibs.core.values import Record
+from dibs.errors import BadInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +19,18 @@ if TYPE_CHECKING:
 
 #: No budget is smaller: the frame, what the fence means and one vital line need this much.
 MIN_BUDGET = 200
+#: No larger one can be asked for: nobody reads more at once.
+MAX_BUDGET = 100_000
 FULL, DELTA = "full", "delta"
 OPENING, CLOSING = "<!-- CREW_UPDATE", "CREW_UPDATE -->"
+
+
+def check_budget(tokens: int) -> int:
+    """Return how many tokens a briefing may have; refuse too few and too many."""
+    if not MIN_BUDGET <= tokens <= MAX_BUDGET:
+        message = f"a briefing has {MIN_BUDGET} to {MAX_BUDGET} tokens, not {tokens}"
+        raise BadInput(message, code="LIMIT", field="tokens")
+    return tokens
 
 
 class Line(Record):

@@ -320,10 +320,9 @@ def fold_duplicates(patterns: Sequence[Pattern]) -> tuple[Pattern, ...]:
 
 def check_text(text: str, field: str, limit: int = MAX_TEXT) -> str:
     """Return a reason or note with its secrets masked; refuse one that is too long."""
-    from dibs.core.secrets import mask
+    from dibs.core.secrets import storable
 
     if len(text) > limit:
         message = f"the {field} has {len(text)} characters: at most {limit}"
         raise BadInput(message, code="LIMIT", field=field)
-    # What is no Unicode text cannot be stored as such; it is kept readable.
-    return mask(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+    return storable(text)

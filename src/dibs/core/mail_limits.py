@@ -22,7 +22,7 @@ _MINUTE = 60.0
 
 def check_message(text: str) -> str:
     """Return the text of a message with its secrets masked; refuse an empty or a too long one."""
-    from dibs.core.secrets import mask
+    from dibs.core.secrets import storable
 
     if not text.strip():
         raise BadInput("the message has no text", code="TEXT_EMPTY", field="text")
@@ -33,8 +33,7 @@ def check_message(text: str) -> str:
             field="text",
             hint="write it into a file, and say where it is",
         )
-    # What is no Unicode text cannot be stored as such; it is kept readable.
-    return mask(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+    return storable(text)
 
 
 def check_priority(word: str) -> str:

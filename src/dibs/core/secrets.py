@@ -115,6 +115,11 @@ _ANNOUNCING = (
 )
 
 
+def storable(text: str) -> str:
+    """Return ``text`` as it is kept: masked, and what is no Unicode text, which no store takes, readable."""
+    return mask(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+
 def mask(text: str) -> str:
     """Return ``text`` with secrets replaced; masking the result again changes nothing."""
     lowered = text.lower()

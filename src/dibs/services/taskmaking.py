@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.core.ledger import Kind
 from dibs.core.names import quote
-from dibs.core.secrets import mask
+from dibs.core.secrets import storable
 from dibs.core.similarity import Active
 from dibs.core.taskbatch import check_new
 from dibs.core.tasknames import new_id, slug
@@ -188,7 +188,7 @@ def _with_ids(needed: Any, keys: Mapping[str, str]) -> Any:
 
 def _masked(value: Any) -> Any:
     if isinstance(value, str):
-        return mask(value.encode("utf-8", "backslashreplace").decode("utf-8"))
+        return storable(value)
     if isinstance(value, dict):
         return {key: _masked(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

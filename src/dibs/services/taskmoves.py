@@ -317,6 +317,6 @@ def _because(said: str, words: str) -> str:
 
 
 def _masked(trace: str) -> str:
-    from dibs.core.secrets import mask
+    from dibs.core.secrets import storable
 
-    return mask(trace.encode("utf-8", "backslashreplace").decode("utf-8")[:MAX_TRACE])
+    return storable(trace[:MAX_TRACE])
