@@ -99,11 +99,11 @@ def words(entry: Entry) -> tuple[Part, ...]:
     if entry.kind in _TO_PATHS:
         named = things(details, "patterns", "pattern", "paths", "path", "files")
         if named:
-            return (_TO_PATHS[entry.kind], *listed(named, len(named), entry.agent))
+            return (_TO_PATHS[entry.kind], *listed(named, entry.agent))
     if entry.kind in _TO_TASKS:
         named = [name.removeprefix("task:") for name in things(details, "tasks", "task")]
         if named:
-            return (_TO_TASKS[entry.kind], *listed(named, len(named), entry.agent))
+            return (_TO_TASKS[entry.kind], *listed(named, entry.agent))
     if entry.kind in _WHOLE:
         return (_WHOLE[entry.kind],)
     what = _BEFORE.get(entry.kind) or _spelled(entry.kind)
@@ -139,12 +139,12 @@ def things(details: dict[str, Any], *names: str) -> list[str]:
     return []
 
 
-def listed(named: Sequence[str], count: int, origin: str) -> list[Part]:
-    """Return the parts of a list of paths or names, of which there are ``count``."""
+def listed(named: Sequence[str], origin: str, *, count: int = 0, most: int = NAMED) -> list[Part]:
+    """Return the parts of a list of paths or names; ``count`` is how many there are, if more than these."""
     parts: list[Part] = []
-    for name in named[:NAMED]:
+    for name in named[:most]:
         parts += [", ", path(name, origin, 120)] if parts else [path(name, origin, 120)]
-    more = count - min(len(named), NAMED)
+    more = max(count, len(named)) - min(len(named), most)
     return [*parts, f" and {more} more"] if more > 0 else parts
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dibs.core.activity import is_told, listed, role_part, words
 from dibs.core.agents import HUMAN, Status, family, is_terminal
 from dibs.core.briefing import Line, Section
-from dibs.core.fence import Moment, Part, path, word
+from dibs.core.fence import Moment, Part, word
 from dibs.core.mail_view import mail_sections
 from dibs.core.own_view import own_sections
 
@@ -111,12 +111,9 @@ def _blocked(tally: Tally) -> Line:
     count = len(tally.blocked)
     parts: list[Part] = [f"{count} blocked task{'' if count == 1 else 's'}"]
     if count:
-        parts += [": ", *listed(tally.blocked, count, "board")]
+        parts += [": ", *listed(tally.blocked, "board")]
     if tally.failed:
-        parts += [
-            f" · {len(tally.failed)} failed: ",
-            *listed(tally.failed, len(tally.failed), "board"),
-        ]
+        parts += [f" · {len(tally.failed)} failed: ", *listed(tally.failed, "board")]
     return Line("tasks", tuple(parts))
 
 
@@ -168,12 +165,7 @@ def _peer(agent: Agent, patterns: Sequence[str]) -> Line:
     task: tuple[Part, ...] = (", Task: ", _task(agent)) if agent.task else (", No task",)
     # A task is claimed by its name; who tells of its task has told of that claim.
     files = [one for one in patterns if not (agent.task and one.startswith("task:"))]
-    locks: list[Part] = []
-    for pattern in files[:_LOCKED_SHOWN]:
-        locks += [", " if locks else ", Locked: ", path(pattern, agent.id, 120)]
-    more = len(files) - _LOCKED_SHOWN
-    if more > 0:
-        locks.append(f" and {more} more")
+    locks = (", Locked: ", *listed(files, agent.id, most=_LOCKED_SHOWN)) if files else ()
     parts = (f"- Agent {agent.id}", *_called(agent), " (", role_part(agent.role, agent.id), ") — ",
              word(agent.status, agent.id), *task, *locks)  # fmt: skip
     return Line(f"agent {agent.id}", parts)

@@ -105,7 +105,7 @@ def _notice(message: Message, now: float) -> tuple[Part, ...]:
     count = max(len(named), count) if isinstance(count, int) else len(named)
     verb = verb.format(claims="claim" if count == 1 else "claims")
     who = (word(message.sender, "dibs"),) if verb.startswith(" ") else ()
-    what = listed(named, count, message.sender or "dibs")
+    what = listed(named, message.sender or "dibs", count=count)
     told: tuple[Part, ...] = (f"- {label}", *who, verb, *what, after)
     if message.kind == MailKind.RELEASE_REQUEST:
         return (*told, *_until(message, now), *_because(message), answer_hint(message.id))

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from dibs.core.patterns import Pattern
 
-_META = frozenset("*?[]{}\\")
 _SPECIAL = re.compile(r"[*?\[\]{}\\]")
 
 
@@ -82,7 +81,7 @@ class Rivals:
         self._globs: list[tuple[int, str, str]] = []
         self._read: dict[str, Pattern | None] = {}
         for entry in filed:
-            if _META.isdisjoint(entry[1]):
+            if _SPECIAL.search(entry[1]) is None:
                 self._literals.setdefault(self._key(entry[1]), []).append(entry)
             else:
                 self._globs.append(entry)
@@ -91,7 +90,7 @@ class Rivals:
         """Return the numbers of what stands in the way of such a claim, in their order."""
         found: set[int] = set()
         for pattern in patterns:
-            if _META.isdisjoint(pattern):
+            if _SPECIAL.search(pattern) is None:
                 same = self._literals.get(self._key(pattern), [])
                 close = same + [entry for entry in self._globs if self._meet(pattern, entry[1])]
             else:

@@ -5,19 +5,21 @@ Its claims and queues, who waits for it, who works near its files, and decisions
 
 from __future__ import annotations
 
+from dibs.core.activity import listed
 from dibs.core.agents import HUMAN, ancestors
 from dibs.core.briefing import Line, Section
 from dibs.core.deciding import Voter, may_decide
 from dibs.core.decisions import CONFLICT, LEAD, Silence
 from dibs.core.fence import Foreign, Moment, Part, is_plain_path, path, word
 from dibs.core.mail_view import answer_hint, span
+from dibs.core.names import few
 from dibs.core.nearness import Neighbourhood, Rivals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.core.claims import Ask, Held, Waiter
+    from dibs.core.claims import Ask, Held
     from dibs.core.decisions import Decision
     from dibs.core.sight import Sight
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
 #: How many lines a list has; what is behind them is counted.
 LISTED = 40
-_NAMED = 3
 
 
 def own_sections(sight: Sight, clock: Clock) -> list[Section]:
@@ -103,21 +104,13 @@ def _queue(sight: Sight, theirs: Sequence[Held]) -> list[Line]:
         before = sum(number < ticket.number for number in queued.of(ticket.patterns, ticket.mode))
         found = holding.of(ticket.patterns, ticket.mode)
         holders = [*dict.fromkeys(theirs[number].claim.agent for number in found)]
-        by = f"held by {', '.join(holders[:_NAMED])}" if holders else "held by nobody"
+        by = f"held by {few(holders) or 'nobody'}"
         now = "" if holders or before else ": claim it now"
-        parts = ("- ", *_patterns(waiter), f" ({ticket.mode}): place {before + 1}, {by}{now}",
+        what = listed(ticket.patterns, ticket.agent)
+        parts = ("- ", *what, f" ({ticket.mode}): place {before + 1}, {by}{now}",
                  Moment(f", gives up in {span(waiter.gives_up_in)}"))  # fmt: skip
         lines.append(Line(f"your ticket {ticket.number}", parts))
     return lines
-
-
-def _patterns(waiter: Waiter) -> list[Part]:
-    ticket = waiter.ticket
-    parts: list[Part] = []
-    for pattern in ticket.patterns[:_NAMED]:
-        parts += [", ", path(pattern, ticket.agent)] if parts else [path(pattern, ticket.agent)]
-    more = len(ticket.patterns) - _NAMED
-    return [*parts, f" and {more} more"] if more > 0 else parts
 
 
 def _waiting(sight: Sight, mine: Sequence[Held]) -> list[Line]:
@@ -131,8 +124,9 @@ def _waiting(sight: Sight, mine: Sequence[Held]) -> list[Line]:
         ticket = waiter.ticket
         if own.of(ticket.patterns, ticket.mode):
             since = Moment(f", for {span(sight.now - ticket.since)}")
-            parts = (f"- {ticket.agent} waits for ", *_patterns(waiter), f" ({ticket.mode}", since,
-                     ")", *_why(ticket.reason, ticket.agent))  # fmt: skip
+            what = listed(ticket.patterns, ticket.agent)
+            parts = (f"- {ticket.agent} waits for ", *what, f" ({ticket.mode}", since, ")",
+                     *_why(ticket.reason, ticket.agent))  # fmt: skip
             lines.append(Line(f"ticket {ticket.number} of {ticket.agent}", parts))
     return lines
 
