@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from dibs.core.patterns import Pattern
 
-_SPECIAL = re.compile(r"[*?\[\]{}\\]")
+#: What makes a pattern more than one path: a wildcard, or a slash at its end, which means all below it.
+_SPECIAL = re.compile(r"[*?\[\]{}\\]|/$")
 
 
 class Area(Record):
@@ -45,6 +46,8 @@ def area(pattern: str) -> Area:
     special = _SPECIAL.search(rest)
     if special is None:
         return Area(rest[: rest.rfind("/") + 1], False)
+    if special.group() == "/":
+        return Area(rest, True)
     folder = rest[: rest.rfind("/", 0, special.start()) + 1]
     tail = rest[len(folder) :]
     return Area(folder, "**" in tail or "/" in tail)

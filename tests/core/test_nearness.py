@@ -1,0 +1,49 @@
+"""What a briefing says of rivals is what a claim would meet, whatever the shape of the patterns."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dibs.core.claims import compatible
+from dibs.core.nearness import Neighbourhood, Rivals
+from dibs.core.patterns import overlap, parse
+
+NAMES = ("a", "A", "b", "src", "SRC", "a.py", "é", "É", "ß", "ss", "x y")
+WILD = ("*", "**", "*.py", "{a,b}", "[ab]", "?", r"\*", "a*")
+MODES = st.sampled_from(("exclusive", "shared"))
+PATTERNS = st.builds(
+    lambda scheme, parts, end: parse(scheme + "/".join(parts) + end).text,
+    st.sampled_from(("", "", "", "task:", "db:")),
+    st.lists(st.sampled_from(NAMES + WILD), min_size=1, max_size=3),
+    st.sampled_from(("", "", "/")),
+)
+
+
+@given(
+    st.lists(st.tuples(PATTERNS, MODES), min_size=1, max_size=5),
+    st.lists(PATTERNS, min_size=1, max_size=2),
+    MODES,
+)
+def test_rivals_are_exactly_those_that_a_claim_would_meet(filed, wanted, mode):
+    numbered = [(number, *one) for number, one in enumerate(filed)]
+    meets = [
+        number
+        for number, pattern, held in numbered
+        if not compatible(mode, held)
+        and any(overlap(parse(pattern), parse(text)) is not None for text in wanted)
+    ]
+
+    assert Rivals(numbered).of(wanted, mode) == meets
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "near"),
+    [
+        ("src/", "src/x/b.py", True),
+        ("src/x/b.py", "src/", True),
+        ("src/", "src/*.py", True),
+        ("src/", "srcs/a.py", False),
+    ],
+)
+def test_a_claim_on_a_folder_is_near_all_below_it(mine, theirs, near):
+    assert Neighbourhood([mine]).near(theirs) is near
