@@ -2,14 +2,11 @@
 
 import threading
 
-import pytest
-from tests.engines.optimistic import OptimisticEngine
 from tests.services.crew import caller
+from tests.services.engines import common_store, on_every_engine
 
 from dibs.config import Config, Loaded
 from dibs.core.decisions import Outcome
-from dibs.engines.memory import MemoryEngine
-from dibs.engines.sqlite import SqliteEngine
 from dibs.errors import BadInput
 from dibs.services import due
 from dibs.services.decisions import Decisions
@@ -19,47 +16,11 @@ from dibs.services.post import messages
 WRITTEN = Loaded(Config(decide_deny=("style",)), {})
 
 
-def memory(_):
-    return MemoryEngine().connect
-
-
-def optimistic(_):
-    return OptimisticEngine().connect
-
-
-def sqlite(request):
-    path = str(request.getfixturevalue("tmp_path") / "state.db")
-    return lambda: SqliteEngine(path)
-
-
-def redis(request):
-    from dibs.engines.redis import RedisEngine
-
-    url = request.getfixturevalue("redis_url")
-    memory = str(request.getfixturevalue("tmp_path") / "memory")
-    return lambda: RedisEngine(url, project="court", memory=memory)
-
-
-def git(request):
-    from dibs.engines.git import GitEngine
-
-    remote = request.getfixturevalue("git_remote")
-    state = request.getfixturevalue("tmp_path") / "state"
-    return lambda: GitEngine(remote.path, state=state, poll=0.2)
-
-
-@pytest.fixture(params=[memory, optimistic, sqlite, redis, git], ids=lambda make: make.__name__)
+@on_every_engine
 def connect(request):
     """Return a way to open the store as one more process would."""
-    make, opened = request.param(request), []
-
-    def open_desk():
-        opened.append(make())
-        return Desk(opened[-1], Config())
-
-    yield open_desk
-    for engine in opened:
-        engine.close()
+    with common_store(request) as another:
+        yield lambda: Desk(another(), Config())
 
 
 def made(desk):

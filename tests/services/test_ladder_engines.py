@@ -4,39 +4,20 @@ from __future__ import annotations
 
 from threading import Barrier, Thread
 
-import pytest
 from tests.services.court import Court
 from tests.services.crew import caller
+from tests.services.engines import common_store, on_lasting_engines
 
 from dibs.core.claims import Granted
 from dibs.core.decisions import Outcome
-from dibs.engines.git import GitEngine
-from dibs.engines.redis import RedisEngine
-from dibs.engines.sqlite import SqliteEngine
 from dibs.errors import BadInput
 
 
-@pytest.fixture(params=["sqlite", "redis", "git"])
-def connect(request, tmp_path):
-    """Return a way to open the common store as one more process would."""
-    opened = []
-
-    def build():
-        if request.param == "sqlite":
-            return SqliteEngine(str(tmp_path / "dibs.db"))
-        if request.param == "redis":
-            url = request.getfixturevalue("redis_url")
-            return RedisEngine(url, project="court", memory=str(tmp_path / f"m{len(opened)}"))
-        remote = request.getfixturevalue("git_remote")
-        return GitEngine(remote.path, state=tmp_path / f"state-{len(opened)}", poll=0.2)
-
-    def make(**settings):
-        opened.append(build())
-        return Court(opened[-1], **settings)
-
-    yield make
-    for engine in opened:
-        engine.close()
+@on_lasting_engines
+def connect(request):
+    """Return a way to open the common store as one more machine would."""
+    with common_store(request, apart=True) as another:
+        yield lambda **settings: Court(another(), **settings)
 
 
 def wait_in_thread(court, *patterns):

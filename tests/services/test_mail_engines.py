@@ -2,9 +2,8 @@
 
 import threading
 
-import pytest
 from tests.services.crew import caller
-from tests.services.test_tasks_engines import git, memory, optimistic, redis, sqlite
+from tests.services.engines import common_store, on_every_engine
 
 from dibs.config import Config
 from dibs.core.agents import Agent
@@ -17,19 +16,11 @@ from dibs.services.holdings import Holdings
 from dibs.services.mail import Mail
 
 
-@pytest.fixture(params=[memory, optimistic, sqlite, redis, git], ids=lambda make: make.__name__)
+@on_every_engine
 def desk(request):
     """Return a way to open the project as one more process would."""
-    make = request.param(request)
-    opened = []
-
-    def another():
-        opened.append(make())
-        return Desk(opened[-1], Config(mail_rate=1_000))
-
-    yield another
-    for engine in opened:
-        engine.close()
+    with common_store(request) as another:
+        yield lambda: Desk(another(), Config(mail_rate=1_000))
 
 
 def texts(mail, agent):

@@ -5,38 +5,20 @@ from __future__ import annotations
 import threading
 
 import pytest
+from tests.services.engines import common_store, on_lasting_engines
 from tests.services.test_orchestrator import Yard
 
 from dibs.core.agents import Caller
 from dibs.core.tasks import Handoff
-from dibs.engines.git import GitEngine
-from dibs.engines.redis import RedisEngine
-from dibs.engines.sqlite import SqliteEngine
 
 COUNT = 6
 
 
-@pytest.fixture(params=["sqlite", "redis", "git"])
-def connect(request, tmp_path):
+@on_lasting_engines
+def connect(request):
     """Return a way to open the common store as one more machine would."""
-    opened = []
-
-    def build():
-        if request.param == "sqlite":
-            return SqliteEngine(str(tmp_path / "dibs.db"))
-        if request.param == "redis":
-            url = request.getfixturevalue("redis_url")
-            return RedisEngine(url, project="board", memory=str(tmp_path / f"memory-{len(opened)}"))
-        remote = request.getfixturevalue("git_remote")
-        return GitEngine(remote.path, state=tmp_path / f"state-{len(opened)}", poll=0.2)
-
-    def make():
-        opened.append(build())
-        return opened[-1]
-
-    yield make
-    for engine in opened:
-        engine.close()
+    with common_store(request, apart=True) as another:
+        yield another
 
 
 @pytest.fixture

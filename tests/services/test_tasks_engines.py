@@ -6,11 +6,10 @@ import pytest
 from tests.engines.optimistic import OptimisticEngine
 from tests.services.board import agrees
 from tests.services.crew import caller
+from tests.services.engines import common_store, on_every_engine
 
 from dibs.config import Config
 from dibs.core.tasks import Handoff
-from dibs.engines.memory import MemoryEngine
-from dibs.engines.sqlite import SqliteEngine
 from dibs.errors import DibsError
 from dibs.services.desk import Desk
 from dibs.services.tasks import Tasks
@@ -19,50 +18,11 @@ from dibs.services.taskvalues import Draft, NothingFree
 BOSS = caller("human")
 
 
-def memory(request):
-    engine = MemoryEngine()
-    return engine.connect
-
-
-def optimistic(request):
-    engine = OptimisticEngine()
-    return engine.connect
-
-
-def sqlite(request):
-    path = str(request.getfixturevalue("tmp_path") / "state.db")
-    return lambda: SqliteEngine(path)
-
-
-def redis(request):
-    from dibs.engines.redis import RedisEngine
-
-    url = request.getfixturevalue("redis_url")
-    memory = str(request.getfixturevalue("tmp_path") / "memory")
-    return lambda: RedisEngine(url, project="board", memory=memory)
-
-
-def git(request):
-    from dibs.engines.git import GitEngine
-
-    remote = request.getfixturevalue("git_remote")
-    state = request.getfixturevalue("tmp_path") / "state"
-    return lambda: GitEngine(remote.path, state=state, poll=0.2)
-
-
-@pytest.fixture(params=[memory, optimistic, sqlite, redis, git], ids=lambda make: make.__name__)
+@on_every_engine
 def connect(request):
     """Return a way to open the board as one more process would."""
-    make = request.param(request)
-    opened = []
-
-    def open_board():
-        opened.append(make())
-        return Tasks(Desk(opened[-1], Config(ttl=300)))
-
-    yield open_board
-    for engine in opened:
-        engine.close()
+    with common_store(request) as another:
+        yield lambda: Tasks(Desk(another(), Config(ttl=300)))
 
 
 def test_a_task_is_made_taken_done_followed_and_archived_by_several_processes(connect):
