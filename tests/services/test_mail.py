@@ -128,10 +128,28 @@ def test_all_humans_share_a_box_that_is_there_before_them(post):
 
 
 def test_only_a_human_speaks_as_one(post):
-    post.agents.join(Agent("alice", role="human"), human=True)  # by a Dibs that let it
+    for role in ("human", "Human", " human"):
+        with pytest.raises(BadInput) as caught:
+            post.agents.report(caller("alice"), role=role)
+        assert caught.value.code == "ROLE"
+    with pytest.raises(BadInput, match="cannot have the role human"):
+        post.join("mallory", role="human")
 
     assert post.say("alice", "bob").role == "agent"
     assert post.say("human", "bob").role == "human"
+    post.agents.report(caller("human"), role="human")
+
+
+def test_mail_of_an_agent_that_would_be_a_human_stays_its_own(post):
+    with pytest.raises(BadInput):
+        post.agents.report(caller("alice"), role="human")
+    post.claim("bob", "src/**")
+    post.ask("alice", "src/a.py", note="now")
+    post.say("bob", "alice", "for you")
+
+    assert post.texts("alice") == ["for you"]
+    assert post.texts("human") == []
+    assert [letter.message.role for letter in post.inbox("bob")] == ["agent"]
 
 
 def test_a_repeat_of_a_request_says_it_once(post):

@@ -137,6 +137,14 @@ def check_parent(agent: str, parent: str, parents: Mapping[str, str]) -> None:
         raise BadInput(message, code="AGENT_CYCLE", field="parent")
 
 
+def check_role(role: str, *, human: bool) -> str:
+    """Return a role that somebody gives itself; refuse an agent that would pass for a human by it."""
+    if role.strip().casefold() == "human" and not human:
+        hint = "say what you do: lead, tester, reviewer, ..."
+        raise BadInput("an agent cannot have the role human", code="ROLE", field="role", hint=hint)
+    return role
+
+
 def alive(agents: Iterable[Agent]) -> list[Agent]:
     """Return the agents that have not ended."""
     return [agent for agent in agents if not is_terminal(agent.status)]

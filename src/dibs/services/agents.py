@@ -51,10 +51,9 @@ class Agents:
         self._desk = desk
 
     def join(self, agent: Agent, *, human: bool = False) -> Agent:
-        """Let ``agent`` work here: a new one, or one that ended and starts again."""
+        """Let ``agent`` work here: a new one, or one that ended and starts again; a ``human`` may join."""
         check_agent_id(agent.id)
-        said = {key: getattr(agent, key) for key in _WORDS}
-        agent = agent._replace(**_checked(said, human=human))
+        check_role(agent.role, human=human)
         if agent.parent:
             check_agent_id(agent.parent)
 
@@ -80,7 +79,8 @@ class Agents:
 
     def report(self, caller: Caller, *, note: str = "", **changes: Any) -> Agent:
         """Say what the caller does: any of status, task, model, context, name, role."""
-        changes = _checked(changes, human=caller.human)
+        _check_changes(changes)
+        check_role(changes.get("role") or "", human=caller.human)
         words = check_text(note, "note") if note else ""
 
         def step(book: Book) -> Agent:
