@@ -9,7 +9,8 @@ import pytest
 from tests.servers import FaultProxy
 from tests.services.crew import Crew, caller
 
-from dibs.config import Config
+from dibs.config import Config, Loaded
+from dibs.core.agents import Agent
 from dibs.core.claims import Denied, Granted
 from dibs.core.index import Range
 from dibs.core.ledger import Event, Kind
@@ -19,11 +20,13 @@ from dibs.engines.memory import MemoryEngine
 from dibs.engines.redis import RedisEngine
 from dibs.engines.sqlite import SqliteEngine
 from dibs.errors import BadInput, DibsError, Misconfigured, NotAllowed, Unavailable
-from dibs.services import migration
+from dibs.services import due, migration
 from dibs.services.claims import Claims
 from dibs.services.closing import closure
+from dibs.services.decisions import Decisions
 from dibs.services.desk import CLOSED, Desk
 from dibs.services.holdings import Holdings
+from dibs.services.mail import Mail
 from dibs.services.migration import Migration, Side, cancel
 from dibs.testing import ManualClock
 
@@ -207,6 +210,60 @@ def test_a_claim_has_the_time_left_that_it_had_whatever_the_new_clock_shows(off)
     assert isinstance(team.claim("bob", "a"), Denied)
     clock.advance(0.2)
     assert isinstance(team.claim("bob", "a"), Granted)
+
+
+@pytest.mark.parametrize("off", [-5000.0, 0.0, 5000.0])
+def test_what_waits_for_a_moment_waits_as_long_whatever_the_new_clock_shows(off):
+    crew = Crew(mail_rate=1)
+    written = Loaded(Config(decide_deny=("general",)), {})
+    mail, decisions = Mail(crew.desk), Decisions(crew.desk, written)
+    crew.claim("bob", "a")
+    crew.ask("alice", "a")
+    said = mail.say(caller("alice"), "bob", "look", within=100)
+    asked = decisions.new(caller("alice"), "drop the table", confirm=True, deadline=100)
+    crew.clock.advance(40)
+    clock = ManualClock(crew.clock.now + off)
+    target = MemoryEngine(clock)
+
+    move(crew.engine, target, force=True)
+
+    desk = Desk(target, crew.desk.config)
+    mail, decisions = Mail(desk), Decisions(desk, written)
+    (request, letter) = mail.inbox(caller("bob"))
+    assert letter.message._replace(at=said.at, due=said.due) == said
+    assert letter.message.due == clock.now + 60
+    assert request.message.data["until"] == letter.message.at + 300
+    with pytest.raises(Unavailable, match=r"in 2[01] s"):
+        mail.say(caller("alice"), "bob", "more")
+    clock.advance(59.9)
+    assert due.settle(desk) == 0
+    assert decisions.show(asked.id).outcome == "pending"
+    clock.advance(0.2)
+    assert due.settle(desk) == 2
+    assert decisions.show(asked.id).outcome == "rejected"
+    assert [letter.message.kind for letter in mail.inbox(caller("alice"))] == [
+        "overdue", "decision",
+    ]  # fmt: skip
+
+
+def test_deadlines_of_a_move_that_was_broken_off_at_its_end_are_there_once(monkeypatch):
+    crew, clock = Crew(), ManualClock(1_000_000.0)
+    mail = Mail(crew.desk)
+    crew.agents.join(Agent("bob"))
+    mail.say(caller("alice"), "bob", "look", within=100)
+    target = MemoryEngine(clock)
+    with monkeypatch.context() as broken:
+        broken.setattr(Migration, "_open", lambda *_: (_ for _ in ()).throw(Unavailable("died")))
+        with pytest.raises(Unavailable, match="died"):
+            move(crew.engine, target)
+    clock.advance(7)
+
+    move(crew.engine, target)
+
+    assert [key for key in rows(target) if key.startswith("due/")] == [
+        f"due/{1_000_107:010d}.000000/mail/m3"
+    ]
+    assert Mail(Desk(target, Config())).inbox(caller("bob"))[0].message.due == 1_000_107.0
 
 
 def test_a_claim_gets_a_ttl_that_the_new_engine_can_keep():

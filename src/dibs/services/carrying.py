@@ -8,8 +8,12 @@ from dibs.core.agents import NEVER
 from dibs.core.claims import live
 from dibs.core.durations import show_span
 from dibs.errors import NotAllowed
+from dibs.services import due
 from dibs.services.book import FILED, Book, Found, claim_of, decode, encode
+from dibs.services.briefing_rows import OFFER
 from dibs.services.claims import held_in, waiting_in
+from dibs.services.decision_rows import DECISION, OPEN
+from dibs.services.post import MAIL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +28,18 @@ if TYPE_CHECKING:
 
 #: How many agents a refusal names.
 NAMED = 5
-#: Which fields of a row are moments, by what its key begins with; a beat is an array.
+#: Which fields of a row are moments, by what its key begins with; a beat and a rate are arrays. Where a field
+#: is 0, there is no such moment.
 _MOMENTS: tuple[tuple[tuple[str, ...], tuple[str | int, ...]], ...] = (
     (FILED, ("since", "hard")),
     (("beat/",), (0, 2)),
     (("wait/",), ("since", "seen", "until")),
-    (("ask/",), ("at", "until")),
+    (("ask/",), ("at", "until", "answered", "promised")),
+    (("rate/",), (1,)),
+    ((MAIL,), ("at", "due", "data.until")),
+    ((DECISION,), ("at", "deadline", "decided_at")),
+    ((OPEN,), ("at",)),
+    ((OFFER,), ("until",)),
 )
 
 
@@ -80,6 +90,8 @@ def carried(rows: list[Row], at: float, shift: float, shortest: float) -> Iterat
     """
     held = live_claims(rows, at)
     for key, value in rows:
+        if key.startswith(due.DUE):
+            yield due.shifted(key, shift), value
         for prefixes, fields in _MOMENTS:
             if key.startswith(prefixes):
                 record = _shifted(decode(value), fields, shift)
@@ -92,9 +104,11 @@ def carried(rows: list[Row], at: float, shift: float, shortest: float) -> Iterat
 
 def _shifted(record: Any, fields: tuple[str | int, ...], shift: float) -> Any:
     for field in fields:
-        moment = record.get(field) if isinstance(record, dict) else record[field]
-        if moment is not None and moment < NEVER:
-            record[field] = moment + shift
+        outer, _, name = field.rpartition(".") if isinstance(field, str) else ("", "", field)
+        inner = record[outer] if outer else record
+        moment = inner.get(name) if isinstance(inner, dict) else inner[name]
+        if moment and moment < NEVER:
+            inner[name] = moment + shift
     return record
 
 

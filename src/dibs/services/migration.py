@@ -27,6 +27,7 @@ from dibs.services.book import encode
 from dibs.services.carrying import carried, digest, live_claims, refuse_while_at_work
 from dibs.services.closing import ORIGIN, Closure, Why, close, closure, moves, refusal
 from dibs.services.desk import CLOSED
+from dibs.services.due import DUE
 from dibs.services.renewal import STORE
 
 TYPE_CHECKING = False
@@ -205,9 +206,13 @@ class Migration:
 
         self._target.engine.transact(step)
 
-    def _clear(self) -> None:
+    def _clear(self, prefix: str = "") -> None:
         """Remove what an earlier try, or an earlier time, left in the target."""
-        while keys := _fresh(self._target, lambda txn: [k for k, _ in islice(_state(txn), BATCH)]):
+
+        def some(txn: Txn) -> list[str]:
+            return [key for key, _ in islice(_state(txn, prefix), BATCH)]
+
+        while keys := _fresh(self._target, some):
             self._write(keys, lambda txn, key: txn.delete(key))
 
     def _copy_ledger(self) -> None:
@@ -248,6 +253,7 @@ class Migration:
         shift = _fresh(self._target, lambda txn: txn.now) - out.at
         shortest = self._target.engine.shortest_ttl
         changed = list(carried(rows, out.at, shift, shortest))
+        self._clear(DUE)  # their keys are moments: an earlier try may have left others
         for done in range(0, len(changed), BATCH):
             some = changed[done : done + BATCH]
             self._write(some, lambda txn, row: txn.put(*row))
@@ -312,9 +318,9 @@ def _arrives(there: Standing, out: Closure) -> bool:
     return within is not None and (within.why, within.id) == (Why.ARRIVING, out.id)
 
 
-def _state(txn: Txn) -> Iterator[Row]:
-    """Yield all rows but those of the store itself."""
-    rows = txn.scan(Range(""))
+def _state(txn: Txn, prefix: str = "") -> Iterator[Row]:
+    """Yield all rows, or those that begin with ``prefix``, but those of the store itself."""
+    rows = txn.scan(Range(prefix))
     return (row for row in rows if row[0] not in {CLOSED, ORIGIN} and not row[0].startswith(PROBE))
 
 
