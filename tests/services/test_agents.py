@@ -58,6 +58,14 @@ def test_joining_again_does_not_revive_claims_that_ran_out(crew):
     assert crew.held() == set()
 
 
+@pytest.mark.parametrize("field", ["name", "role", "model", "task"])
+def test_nobody_joins_with_a_novel_as_its_name(crew, field):
+    with pytest.raises(BadInput) as caught:
+        crew.agents.join(Agent("alice")._replace(**{field: "x" * 1_001}))
+
+    assert (caught.value.code, caught.value.field, crew.rows()) == ("LIMIT", field, [])
+
+
 def test_a_report_changes_what_is_known(crew):
     crew.agents.report(caller("alice"), status="idle", context=0.5, task="t9", note="resting")
 

@@ -4,6 +4,7 @@ import json
 
 from tests.services.crew import Crew, caller
 
+from dibs.core.agents import Agent
 from dibs.services.ledger import Query
 
 
@@ -126,6 +127,7 @@ def test_secrets_in_free_text_are_masked_before_they_are_stored(crew):
     crew.ask("bob", "a", note=f"use {secret}")
     crew.agents.report(caller("alice"), note=f"token {secret}", task=f"rotate {secret}")
     crew.revoke("human", "a", reason=f"leak of {secret}")
+    crew.agents.join(Agent("carol", name=secret, role=secret, model=secret, task=f"use {secret}"))
 
     entries = crew.ledger.newest(Query(), 100)
 

@@ -118,6 +118,13 @@ def test_secrets_in_fields_are_masked_in_the_file_and_the_ledger(crew):
     assert secret not in f"{crew.rows()}{crew.ledger.newest(Query(), 99)}"
 
 
+def test_the_id_that_a_title_gives_a_task_holds_no_secret(crew):
+    secret = "key-" + "8ef136d5" * 4
+    create(crew, Draft({"title": f"use {secret}"}))
+
+    assert secret not in f"{crew.rows()}{crew.ledger.newest(Query(), 99)}"
+
+
 def test_a_task_that_looks_like_an_active_one_is_made_and_told_or_refused_when_strict(crew):
     crew.make("old", title="Polish the API reference", artefacts=["docs/api/*.md"])
     new = Draft({"title": "Polish API reference pages"})

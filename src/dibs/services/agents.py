@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from dibs.services.desk import Desk
 
 
-#: What an agent says of itself in its own words.
-_WORDS = ("task", "model", "name", "role")
+#: What an agent says of itself in words of its own.
+_TEXTS = ("task", "model", "name", "role")
 
 
 class Seen(Record):
@@ -56,14 +56,14 @@ class Agents:
         check_role(agent.role, human=human)
         if agent.parent:
             check_agent_id(agent.parent)
+        words = agent._replace(**{key: check_text(getattr(agent, key), key) for key in _TEXTS})
 
         def step(book: Book) -> Agent:
             known = book.agent(agent.id)
             if agent.parent:
                 _check_family(book, agent)
-            joined = agent._replace(
-                name=agent.name or (known.name if known else agent.id), started=book.now
-            )
+            name = words.name or (known.name if known else words.id)
+            joined = words._replace(name=name, started=book.now)
             if book.beat(agent.id) is not None and known is not None:
                 joined = joined._replace(started=known.started)
                 arrive(book, Caller(agent.id))
@@ -191,9 +191,9 @@ def _checked(changes: dict[str, Any], *, human: bool) -> dict[str, Any]:
     if context is not None and not 0 <= context <= 1:
         message = f"context use {context} is not between 0 and 1"
         raise BadInput(message, code="CONTEXT", field="context")
-    check_role(changes.get("role") or "", human=human)
-    words = {key: check_text(changes[key], key) for key in _WORDS if changes.get(key)}
-    return {**changes, **words}
+    for key in _TEXTS:
+        if changes.get(key):
+            changes[key] = check_text(changes[key], key)
 
 
 def _live_claims(book: Book) -> dict[str, int]:

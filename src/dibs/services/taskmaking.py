@@ -112,7 +112,7 @@ class _Names:
                 field="id",
                 hint="give it another id, or none",
             )
-        id_ = given or self._made(draft.slug or str(fields.get("title") or ""), fields)
+        id_ = given or self._made(_masked(draft.slug or str(fields.get("title") or "")), fields)
         self._taken.add(id_.lower())
         return id_
 
