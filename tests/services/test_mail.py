@@ -4,9 +4,10 @@ import pytest
 from tests.core.test_secrets import TOKENS
 from tests.services.crew import Crew, caller
 
-from dibs.core.agents import Agent
+from dibs.core.agents import Agent, Caller
 from dibs.core.mail import HUMANS
 from dibs.core.mail_limits import MAX_UNREAD
+from dibs.core.patterns import parse
 from dibs.errors import BadInput, NotFound, Unavailable
 from dibs.services import due, mail_trim
 from dibs.services.groups import Groups
@@ -140,6 +141,42 @@ def test_only_a_human_speaks_as_one(post):
     post.agents.report(caller("human"), role="human")
 
 
+@pytest.mark.parametrize("name", ["human", "HUMAN", "Human-1", "human.root", "HUMAN_x", "all"])
+def test_no_agent_has_an_id_that_means_a_human_or_everybody(post, name):
+    before = post.rows()
+    for call in (lambda: post.join(name), lambda: post.mail.say(Caller(name), "bob", "obey")):
+        with pytest.raises(BadInput, match="that means others") as caught:
+            call()
+        assert caught.value.code == "AGENT_ID"
+
+    assert post.rows() == before
+    post.join("humanist", "all-in-one")
+    post.mail.say(Caller("human-pts-3", "human"), "bob", "me")
+
+
+def test_who_goes_on_in_a_thread_reaches_all_of_it_again(post):
+    post.join("carol")
+    first = post.say("alice", "all", "begin")
+    second = post.say("bob", "", "to all of you", reply_to=first.id, everybody=True)
+
+    more = post.say("bob", "", "and more", reply_to=second.id)
+
+    assert more.boxes == second.boxes == ("alice", "carol")
+    assert (more.to, more.thread) == (f"thread:{first.id}", first.id)
+
+
+def test_a_human_who_got_a_notice_in_a_thread_is_told_once(post):
+    post.mail.inbox(me := Caller("me-pts-1", "human"))
+    post.claims.claim(me, [parse("src/**")])
+    post.ask("alice", "src/a.py")
+    (request,) = post.mail.inbox(me)
+    post.mail.say(me, "", "soon", reply_to=request.message.id)
+
+    said = post.say("alice", "", "thanks", reply_to=request.message.id, everybody=True)
+
+    assert said.boxes == (HUMANS,)
+
+
 def test_mail_of_an_agent_that_would_be_a_human_stays_its_own(post):
     with pytest.raises(BadInput):
         post.agents.report(caller("alice"), role="human")
@@ -157,9 +194,10 @@ def test_a_repeat_of_a_request_says_it_once(post):
 
     assert post.say("alice", "bob", "once", request_id="r1") == first
     assert post.texts("bob") == ["once"]
-    with pytest.raises(BadInput) as refused:
-        post.say("alice", "bob", "twice", request_id="r1")
-    assert refused.value.code == "REQUEST_REUSED"
+    for text, other in (("twice", {}), ("once", {"priority": "high"}), ("once", {"within": 9})):
+        with pytest.raises(BadInput) as refused:
+            post.say("alice", "bob", text, request_id="r1", **other)
+        assert refused.value.code == "REQUEST_REUSED"
 
 
 @pytest.mark.parametrize("secret", TOKENS)

@@ -23,7 +23,7 @@ from dibs.services import post
 from dibs.services.book import decode, encode
 from dibs.services.groups import crew_of
 from dibs.services.mail import check_id, concerns, need, no_message
-from dibs.services.presence import arrive
+from dibs.services.presence import arrive, role_of
 from dibs.services.repeats import answered, remember
 
 TYPE_CHECKING = False
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 RATE = "rate/"
 #: How much of a message the ledger's one line shows.
 HEADLINE = 80
+#: How an answer is addressed that goes to everybody in its thread.
+_THREAD = "thread:"
 
 
 class Saying(Record):
@@ -88,7 +90,8 @@ def _fingerprint(saying: Saying) -> str:
     from hashlib import sha256
 
     said = sha256(saying.text.encode()).hexdigest()
-    return f"say\n{saying.to}\n{saying.reply_to}\n{saying.everybody}\n{said}"
+    rest = saying._replace(text=said)
+    return "\n".join(["say", *map(str, rest)])
 
 
 def _say(book: Book, caller: Caller, saying: Saying, rate: int) -> Message:
@@ -144,8 +147,10 @@ def _addressed(book: Book, caller: Caller, saying: Saying, to: Message | None) -
         return resolve(saying.to, caller, crew)
     if saying.everybody:
         return _whole_thread(book, caller, to.thread)
-    if to.sender == caller.id:
-        return resolve(to.to, caller, crew)  # going on with what one said oneself
+    if to.sender == caller.id:  # going on with what one said oneself
+        if to.to.startswith(_THREAD):
+            return _whole_thread(book, caller, to.thread)
+        return resolve(to.to, caller, crew)
     if not to.sender:
         message = f"{to.id} is a notice of Dibs: nobody would read an answer"
         raise NotFound(message, code="NO_ADDRESSEE", field="reply_to")
@@ -158,13 +163,15 @@ def _whole_thread(book: Book, caller: Caller, thread: str) -> Addressed:
     for message in post.messages(book):
         if message.thread == thread:
             boxes.update(message.boxes)
-            boxes.update({box_of(message.sender, message.role)} - {""})
+            boxes.update({HUMANS if message.role == "human" else message.sender} - {""})
+    # A human who got a notice of its own has the box of all humans, too, and is told once.
+    boxes = {HUMANS if role_of(book, box) == "human" else box for box in boxes}
     boxes -= set(post.boxes_of(caller.id, human=caller.human))
     if not boxes:
         alone = f"nobody else is in the thread of {thread}"
         raise NotFound(alone, code="NO_ADDRESSEE", field="reply_to")
     ended = tuple(sorted(b for b in boxes - {HUMANS} if book.beat(b) is None))
-    return Addressed(f"thread:{thread}", tuple(sorted(boxes)), ended)
+    return Addressed(_THREAD + thread, tuple(sorted(boxes)), ended)
 
 
 def _with_room(book: Book, boxes: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
