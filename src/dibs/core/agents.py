@@ -145,6 +145,19 @@ def check_role(role: str, *, human: bool) -> str:
     return role
 
 
+def check_own_id(id_: str, *, human: bool) -> str:
+    """Return the id that somebody works under; refuse an agent one that means everybody, or a human."""
+    first = id_.replace(".", "-").replace("_", "-").partition("-")[0].casefold()
+    if id_ == "all" or (first == "human" and not human):
+        raise BadInput(
+            f"an agent cannot be called {id_}: that means others",
+            code="AGENT_ID",
+            field="agent",
+            hint="an id says what the agent is, for example tester-1",
+        )
+    return id_
+
+
 def alive(agents: Iterable[Agent]) -> list[Agent]:
     """Return the agents that have not ended."""
     return [agent for agent in agents if not is_terminal(agent.status)]

@@ -7,6 +7,7 @@ from dibs.core.agents import (
     Beat,
     Caller,
     Status,
+    check_own_id,
     check_parent,
     check_role,
     family,
@@ -52,7 +53,7 @@ class Agents:
 
     def join(self, agent: Agent, *, human: bool = False) -> Agent:
         """Let ``agent`` work here: a new one, or one that ended and starts again; a ``human`` may join."""
-        check_agent_id(agent.id)
+        check_own_id(check_agent_id(agent.id), human=human)
         check_role(agent.role, human=human)
         if agent.parent:
             check_agent_id(agent.parent)

@@ -6,7 +6,7 @@ off before the sign of life counts, so that a late caller cannot bring them back
 
 from __future__ import annotations
 
-from dibs.core.agents import NEVER, Agent, Beat, Caller, Status
+from dibs.core.agents import NEVER, Agent, Beat, Caller, Status, check_own_id
 from dibs.core.claims import Claim, Lost, Ticket, deadline, live, ticket_deadline
 from dibs.core.ledger import Kind
 from dibs.errors import NotAllowed
@@ -52,6 +52,7 @@ def _join_by_calling(book: Book, caller: Caller) -> Beat:
             code="AGENT_STOPPED",
             hint="stop your work; a human can let you back in with `dibs agent join`",
         )
+    check_own_id(caller.id, human=caller.human)
     agent = Agent(caller.id, caller.id, caller.role, host=caller.host, started=book.now)
     if known is not None:
         agent = known._replace(status=Status.RUNNING, started=book.now, ended="")
