@@ -57,7 +57,8 @@ class Agents:
         check_role(agent.role, human=human)
         if agent.parent:
             check_agent_id(agent.parent)
-        words = agent._replace(**{key: check_text(getattr(agent, key), key) for key in _TEXTS})
+        texts: dict[str, Any] = {key: check_text(getattr(agent, key), key) for key in _TEXTS}
+        words = agent._replace(**texts)
 
         def step(book: Book) -> Agent:
             known = book.agent(agent.id)
