@@ -74,6 +74,28 @@ def test_a_page_whose_block_failed_comes_again_with_its_number(alice, bob, clock
     assert not bob.brief()
 
 
+def test_who_lost_a_change_and_asks_for_the_whole_gets_both(alice, bob, clock):
+    for number in range(9):
+        alice.claim(f"docs/{number}.md")
+        alice.decide(f"choose {number}")
+    with bob.brief():
+        pass
+    alice.say("bob", "rebase first")
+    lost = bob.brief()
+    alice.say("bob", "and test")
+    clock.advance(LEASE + 1)
+
+    with bob.brief(full=True) as page:
+        state = page.text.removeprefix(lost.text)
+
+    assert state != page.text
+    assert "docs/0.md" in state
+    assert "docs/0.md" not in lost.text
+    assert (page.text.count("rebase first"), "and test" in page.text) == (1, False)
+    with bob.brief() as rest:
+        assert "and test" in rest.text
+
+
 def test_a_page_counts_as_told_when_its_reader_says_so(alice, bob):
     alice.say("bob", "rebase first")
     briefing = bob.brief()

@@ -47,7 +47,7 @@ class Briefing:
     def __init__(self, briefings: Briefings, caller: Caller, delivery: Delivery | None) -> None:
         self._briefings = briefings
         self._caller = caller
-        self.text: str = delivery.text if delivery is not None else ""
+        self.text: str = delivery.text + delivery.whole if delivery else ""
         #: The number of this delivery, 0 for one that nobody counts.
         self.number: int = delivery.number if delivery is not None else 0
         #: The ids of the messages in it.

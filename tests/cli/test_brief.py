@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -174,8 +175,9 @@ def test_a_reader_that_is_killed_between_print_and_confirmation_gets_the_same_nu
     assert printed.lstrip(b"x").decode() == again.text
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)])
 def test_a_change_that_was_lost_comes_before_the_whole_state_that_is_asked_for(
-    told, repo, monkeypatch
+    told, repo, monkeypatch, form
 ):
     for number in range(8):
         told("claim", f"docs/{number}.md", agent=f"agent-{number}")
@@ -187,7 +189,8 @@ def test_a_change_that_was_lost_comes_before_the_whole_state_that_is_asked_for(
         lost = project.briefings.prepare(BOB)
         project.close()
 
-    answer = told("brief", "--full", agent="bob").out
+    answer = told("brief", "--full", *form, agent="bob").out
+    answer = json.loads(answer)["text"] if form else answer
 
     assert lost.mode == "delta"
     assert answer.startswith(lost.text)

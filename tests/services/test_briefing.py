@@ -277,6 +277,19 @@ def test_a_peek_shows_all_and_notes_nothing(crew):
     assert crew.rows() == rows
 
 
+def test_a_peek_has_what_a_page_left_out(crew):
+    for number in range(99):
+        crew.agents.beat(Caller(f"agent-{number}"))
+
+    told = crew.brief(BOB, budget=300)
+
+    assert f"and {told.left} more: dibs brief --peek\n" in told.text
+    page = crew.briefings.peek(BOB)
+    assert page.left == 0
+    assert "agent-98" in page.text
+    assert crew.briefings.peek(BOB, budget=300).left
+
+
 def test_an_agent_that_was_stopped_is_told_so(crew):
     crew.brief(BOB)
     crew.agents.stop(caller("human"), "bob", reason="enough")

@@ -48,22 +48,12 @@ def run(args: Namespace) -> int:
         if args.peek:
             _write(session, briefings.peek(session.caller, budget=args.tokens))
             return 0
-        delivery = _tell(session, full=args.full, budget=args.tokens)
+        delivery = briefings.prepare(session.caller, full=args.full, budget=args.tokens)
         if delivery is None:
             _say_nothing_new(session)
-        elif args.full and delivery.mode == "delta":
-            # Only a page that was lost before is a change alone; what was asked for comes after it.
-            _tell(session, full=True, budget=args.tokens)
+        elif _write(session, delivery):
+            briefings.delivered(session.caller, delivery.number)
     return 0
-
-
-def _tell(session: Session, *, full: bool, budget: int) -> Delivery | None:
-    """Print what there is to tell; what went out counts as told."""
-    briefings = session.project.briefings
-    delivery = briefings.prepare(session.caller, full=full, budget=budget)
-    if delivery is not None and _write(session, delivery):
-        briefings.delivered(session.caller, delivery.number)
-    return delivery
 
 
 def _follow(session: Session, budget: int) -> int:
@@ -91,7 +81,7 @@ def _write(session: Session, delivery: Delivery) -> bool:
             print_json(dated(briefing(delivery), as_of))
         else:
             warn_if_old(as_of)
-            print(delivery.text, end="" if delivery.text.endswith("\n") else "\n", flush=True)
+            print(delivery.text + delivery.whole, end="", flush=True)
     except BrokenPipeError:
         from dibs.cli import quieten
 

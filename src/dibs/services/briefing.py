@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 LEASE = 10.0
 #: How long a follower lets changes gather before it tells them, and how often it looks without one.
 DEBOUNCE, POLL = 2.0, 5.0
+#: The budget of a page that has none: all of it fits.
+UNBOUNDED = 1 << 40
 #: A look that tells nothing is a sign of life once the last one is older than this part of its ttl.
 STALE = 0.25
 
@@ -65,6 +67,8 @@ class Delivery(Record):
     again: bool = False
     #: The state that it tells of; for one that is told again, the state now.
     sight: Sight | None = None
+    #: The whole state, for a reader that asked for it, where ``text`` is a change that was lost before.
+    whole: str = ""
 
 
 class _Wish(Record):
@@ -117,8 +121,11 @@ class Briefings:
         return number > 0 and self._desk.apply(partial(_end, caller=caller, number=number))
 
     def peek(self, caller: Caller, *, budget: int = 0) -> Delivery:
-        """Return the whole state as ``caller`` would be told it, with its mail; note nothing."""
-        wish = _Wish(caller, budget or self._desk.config.brief_tokens, full=True)
+        """Return the whole state as ``caller`` would be told it, with its mail; note nothing.
+
+        Without a ``budget`` nothing is left out: this is where a page that left something out points to.
+        """
+        wish = _Wish(caller, budget or UNBOUNDED, full=True)
         return self._desk.look(lambda book: _page(book, wish, without=()))
 
     def follow(
@@ -150,13 +157,7 @@ def _plan(book: Book, wish: _Wish, *, alive: bool) -> _Plan:
     reader = reader_of(caller)
     offer, last = get_offer(book, reader), get_briefed(book, reader)
     if offer is not None and book.now >= offer.until:
-        told = offer.briefed
-        seen = sight(book, caller.id, human=caller.human)
-        again = Delivery(
-            told.number, told.mode, told.digest, offer.text, tuple(offer.mail), offer.left,
-            again=True, sight=seen,
-        )  # fmt: skip
-        return _Plan(again, offer)
+        return _Plan(_again(book, wish, offer), offer)
     if offer is not None and (wish.full or caller.human):
         return _Plan(_page(book, wish, without=offer.mail))
     if offer is None:
@@ -188,6 +189,24 @@ def _news(book: Book, wish: _Wish, last: Briefed) -> _Plan | None:
     told = Briefed(number, 0.0, digest, page.told, newest, page.mode, life)
     offer = Offer(told, page.text, {id_: waiting.boxes[id_] for id_ in page.mail}, page.left)
     return _Plan(_delivery(page, number, digest, seen), offer)
+
+
+def _again(book: Book, wish: _Wish, offer: Offer) -> Delivery:
+    """Return a delivery that nobody confirmed, word for word.
+
+    Who asked for the whole state and lost a change gets the state behind it, without mail: that has its turn.
+    """
+    from dibs.core.briefing import FULL
+
+    caller, told = wish.caller, offer.briefed
+    seen = sight(book, caller.id, human=caller.human)
+    whole = ""
+    if wish.full and told.mode != FULL:
+        whole = _render(_sections(seen)[0], wish.budget, 0, None).text
+    return Delivery(
+        told.number, told.mode, told.digest, offer.text, tuple(offer.mail), offer.left,
+        again=True, sight=seen, whole=whole,
+    )  # fmt: skip
 
 
 def _page(book: Book, wish: _Wish, *, without: Iterable[str]) -> Delivery:
