@@ -277,6 +277,21 @@ def test_a_peek_shows_all_and_notes_nothing(crew):
     assert crew.rows() == rows
 
 
+def test_a_request_is_told_once_as_news_and_then_as_state(crew):
+    crew.claim("bob", "src/db.py")
+    crew.brief(BOB)
+    crew.holdings.ask(CAROL, [parse("src/db.py")], note="for the tests")
+
+    news = crew.brief(BOB)
+
+    assert (news.text.count("for the tests"), news.text.count("dibs answer")) == (1, 1)
+    assert "RELEASE REQUEST" in news.text
+    assert crew.brief(BOB) is None
+    again = crew.brief(BOB, full=True).text
+    assert "== WAITING FOR YOU ==\n- carol asks for src/db.py" in again
+    assert again.count("for the tests") == 1
+
+
 def test_a_peek_has_what_a_page_left_out(crew):
     for number in range(99):
         crew.agents.beat(Caller(f"agent-{number}"))

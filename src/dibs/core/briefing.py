@@ -45,6 +45,8 @@ class Line(Record):
     mail: str = ""
     #: What is said in its place where there is no room for it; our own words only.
     bare: str = ""
+    #: The message on the same page that says all of it: it is not said twice, and counts as told.
+    said_by: str = ""
 
 
 class Section(Record):

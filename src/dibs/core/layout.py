@@ -31,7 +31,7 @@ class _Spot:
         self.section, self.line, self._nonce = section, line, nonce
         self.full = show(line.parts, nonce)
         self.cost = tokens(self.full) + 1
-        #: What is written of it; None while it is left out.
+        #: What is written of it; None while it is left out, nothing where a message says it.
         self.text: str | None = None
 
     def forms(self) -> list[str]:
@@ -57,8 +57,9 @@ class _Page:
 
     def whole(self) -> int:
         """Return what all of it costs."""
-        used = {spot.section for spot in self.spots}
-        return sum(self.titles[section] for section in used) + sum(spot.cost for spot in self.spots)
+        shown = [spot for spot in self.spots if not spot.line.said_by]
+        used = {spot.section for spot in shown}
+        return sum(self.titles[section] for section in used) + sum(spot.cost for spot in shown)
 
     def put(self, spot: _Spot, forms: Iterable[str], room: int) -> bool:
         """Write a line in the first of the forms that fits into ``room``."""
@@ -84,7 +85,7 @@ class _Page:
         found: list[str] = []
         section = -1
         for spot in self.spots:
-            if spot.text is None:
+            if not spot.text:
                 continue
             if spot.section != section and self.sections[spot.section].title:
                 found.append(_heading(self.sections[spot.section].title))
@@ -191,8 +192,11 @@ def _put_all(page: _Page, spots: Sequence[_Spot]) -> bool:
 def _put_state(page: _Page) -> None:
     """Write what is not mail: a few lines of each section, by its rank, then the others of them."""
     queues: dict[int, list[_Spot]] = {}
+    told = {spot.line.mail for spot in page.spots if spot.text}
     for spot in page.spots:
-        if not (spot.line.must or spot.line.mail):
+        if spot.line.said_by and spot.line.said_by in told:
+            spot.text = ""
+        elif not (spot.line.must or spot.line.mail):
             queues.setdefault(spot.section, []).append(spot)
     ranked = sorted(queues, key=lambda number: page.sections[number].rank)
     full = set()

@@ -6,8 +6,7 @@ somebody said is text of others as a whole.
 
 from __future__ import annotations
 
-from dibs.core.activity import listed, role_part, things
-from dibs.core.agents import HUMAN
+from dibs.core.activity import NAMED, listed, role_part, things
 from dibs.core.briefing import Line, Section
 from dibs.core.durations import show_span
 from dibs.core.fence import Foreign, Moment, Part, is_plain, word
@@ -110,6 +109,11 @@ def _notice(message: Message, now: float) -> tuple[Part, ...]:
     if message.kind == MailKind.RELEASE_REQUEST:
         return (*told, *_until(message, now), *_because(message), answer_hint(message.id))
     return (*told, Moment(f" ({span(now - message.at)} ago)"), *_because(message))
+
+
+def named(message: Message) -> Sequence[str]:
+    """Return the patterns that the line of a notice names."""
+    return things(message.data, "patterns")[:NAMED]
 
 
 def _of_claims(message: Message) -> tuple[str, str, str] | None:

@@ -11,13 +11,13 @@ from dibs.core.briefing import Line, Section
 from dibs.core.deciding import Voter, may_decide
 from dibs.core.decisions import CONFLICT, LEAD, Silence
 from dibs.core.fence import Foreign, Moment, Part, is_plain_path, path, word
-from dibs.core.mail_view import answer_hint, span
-from dibs.core.names import few
+from dibs.core.mail import MailKind
+from dibs.core.mail_view import answer_hint, named, span
 from dibs.core.nearness import Neighbourhood, Rivals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dibs.core.claims import Ask, Held
     from dibs.core.decisions import Decision
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: How many lines a list has; what is behind them is counted.
 LISTED = 40
+_NAMED = 3
+_REQUEST = MailKind.RELEASE_REQUEST
 
 
 def own_sections(sight: Sight, clock: Clock) -> list[Section]:
@@ -115,7 +117,8 @@ def _queue(sight: Sight, theirs: Sequence[Held]) -> list[Line]:
 
 def _waiting(sight: Sight, mine: Sequence[Held]) -> list[Line]:
     """Return who asks the reader for its claims, and who stands in a queue for them."""
-    lines = [_ask(ask, held, sight.now) for held in mine for ask in held.asks]
+    news = {message.id: named(message) for message in sight.mail if message.kind == _REQUEST}
+    lines = [_ask(ask, held, sight.now, news) for held in mine for ask in held.asks]
     others = [w for w in sight.queue if w.ticket.agent != sight.me]
     if not mine or not others:
         return lines
@@ -131,7 +134,8 @@ def _waiting(sight: Sight, mine: Sequence[Held]) -> list[Line]:
     return lines
 
 
-def _ask(ask: Ask, held: Held, now: float) -> Line:
+def _ask(ask: Ask, held: Held, now: float, news: Mapping[str, Sequence[str]]) -> Line:
+    """Return a request; where it is among the ``news``, its message says it, and it is not said twice."""
     said = f"; you said {ask.answer}" if ask.answer in {"later", "no"} else ""
     promised = (Moment(f", in {span(ask.promised - now)}"),) if ask.promised and said else ()
     within = Moment(f" within {span(ask.until - now)}")
@@ -139,7 +143,8 @@ def _ask(ask: Ask, held: Held, now: float) -> Line:
     parts = (f"- {ask.asker} asks for ", path(ask.pattern, ask.asker), within, said, *promised,
              *_why(ask.note, ask.asker), how)  # fmt: skip
     what = _name(ask.pattern, held.claim.id)
-    return Line(f"request of {ask.asker} for {what}, claim {held.claim.id}", parts)
+    told = "" if said or ask.pattern not in news.get(ask.id, ()) else ask.id
+    return Line(f"request of {ask.asker} for {what}, claim {held.claim.id}", parts, said_by=told)
 
 
 # -- decisions

@@ -25,7 +25,8 @@ def briefing(value: Delivery | None) -> dict[str, Any]:
     return {
         "number": value.number or None, "changed": True, "again": value.again,
         "mode": value.mode, "digest": value.digest, "text": value.text + value.whole,
-        "mail": list(value.mail), "left": value.left, "state": None if value.sight is None else state(value.sight),
+        "mail": list(value.mail), "left": value.left,
+        "state": None if value.sight is None else state(value.sight),
     }  # fmt: skip
 
 
