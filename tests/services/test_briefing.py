@@ -14,6 +14,7 @@ from dibs.core.tasks import Status
 from dibs.errors import NotAllowed, Unavailable
 from dibs.services.briefing import DEBOUNCE, LEASE, Briefings
 from dibs.services.mail import Mail
+from dibs.services.mail_trim import trim
 from dibs.services.sight import tally
 from dibs.services.tasks import Tasks
 from dibs.services.taskvalues import Draft
@@ -290,6 +291,30 @@ def test_a_request_is_told_once_as_news_and_then_as_state(crew):
     again = crew.brief(BOB, full=True).text
     assert "== WAITING FOR YOU ==\n- carol asks for src/db.py" in again
     assert again.count("for the tests") == 1
+
+
+def test_what_an_ended_agent_was_told_is_forgotten_with_old_mail(crew):
+    erin = Caller("erin")
+    crew.agents.beat(erin)
+    for who in (BOB, erin, human("hugo")):
+        crew.mail.say(CAROL, "human" if who.human else who.id, "words")
+        crew.brief(who)
+    crew.mail.say(CAROL, "erin", "words that nobody confirms")
+    crew.briefings.prepare(erin)
+    crew.agents.leave(erin)
+
+    def readers():
+        return {key for key, _ in crew.rows() if key.startswith(("briefed/", "offer/"))}
+
+    before = readers()
+    assert {"briefed/bob", "briefed/erin", "offer/erin", "briefed/@human"} == before
+    trim(crew.desk)
+    assert readers() == before
+
+    crew.clock.advance(crew.desk.config.mail_keep + LEASE)
+    crew.agents.beat(BOB)
+    trim(crew.desk)
+    assert readers() == {"briefed/bob", "briefed/@human"}
 
 
 def test_a_peek_has_what_a_page_left_out(crew):

@@ -8,12 +8,15 @@ A reader is an agent; all humans are one reader, because they share a box.
 
 from __future__ import annotations
 
+from dibs.core.index import Range
 from dibs.core.mail import HUMANS
 from dibs.core.values import Record
 from dibs.services.book import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dibs.core.agents import Caller
     from dibs.services.book import Book
 
@@ -78,3 +81,14 @@ def put_briefed(book: Book, reader: str, briefed: Briefed) -> None:
     """Note that a delivery happened, and end it."""
     book.txn.put(BRIEFED + reader, encode(briefed._asdict()))
     book.txn.delete(OFFER + reader)
+
+
+def outlived(book: Book, keep: float) -> Iterator[str]:
+    """Yield the rows of readers that have ended, once nothing was told to them for so long."""
+    for prefix, moment in ((OFFER, "until"), (BRIEFED, "at")):
+        for key, value in book.txn.scan(Range(prefix)):
+            reader = key.removeprefix(prefix)
+            if reader == HUMANS or book.beat(reader) is not None:
+                continue
+            if decode(value)[moment] + keep <= book.now:
+                yield key

@@ -1,12 +1,15 @@
-"""Forgetting old mail, so that boxes do not grow for ever; a bounded piece of work each time."""
+"""Forgetting old mail and what was told to the long gone; a bounded piece of work each time."""
 
 from __future__ import annotations
+
+from itertools import islice
 
 from dibs.core.index import Range
 from dibs.core.mail import HUMANS
 from dibs.core.mail_limits import MAX_UNREAD, forgettable
 from dibs.services import post
 from dibs.services.book import decode
+from dibs.services.briefing_rows import outlived
 from dibs.services.saying import RATE
 
 TYPE_CHECKING = False
@@ -22,15 +25,17 @@ _MINUTE = 60.0
 
 
 def trim(desk: Desk) -> int:
-    """Forget messages that are old and told to all; return how many."""
+    """Forget messages that are old and told to all, and briefings of the ended; return how many messages."""
     keep = desk.config.mail_keep
-    if not desk.look(lambda book: bool(_old(book, keep, 1))):
+    if not desk.look(lambda book: bool(_old(book, keep, 1)) or any(outlived(book, keep))):
         return 0
 
     def step(book: Book) -> int:
         old = _old(book, keep, BATCH)
         for message in old:
             _forget(book, message)
+        for key in list(islice(outlived(book, keep), BATCH)):
+            book.txn.delete(key)
         for key, value in list(book.txn.scan(Range(RATE))):
             if decode(value)[1] + _MINUTE <= book.now:
                 book.txn.delete(key)
