@@ -7,10 +7,12 @@ from tests.services.court import Court
 from tests.services.crew import caller
 from tests.services.test_escalation import waiting_thread
 
+from dibs.config import Config
 from dibs.core.agents import Agent
 from dibs.core.decisions import CONFLICT, Outcome
 from dibs.core.mail import HUMANS, MailKind
 from dibs.services import due
+from dibs.services.desk import Desk
 from dibs.services.presence import withdraw
 
 DAY = 86_400
@@ -317,3 +319,47 @@ def test_nobody_is_asked_for_a_turn_that_ends_by_itself(court):
 
     assert court.asks() == []
     assert court.all_decisions() == []
+
+
+def test_a_ticket_that_a_killed_waiter_left_climbs_once_it_stands(court, monkeypatch):
+    with monkeypatch.context() as killed:
+        killed.setattr(
+            court.claims, "_stand_in_line", lambda _, __, step, **___: court.desk.apply(step)
+        )
+        court.claim("bob", "src/a.py", wait=3_600)
+    court.clock.advance(121)
+
+    court.claim("bob", "src/a.py", queue=True)
+    due.settle(court.desk)
+
+    assert [ask.asker for ask in court.asks()] == ["bob"]
+
+
+def test_a_standing_ticket_climbs_by_the_settings_of_its_waiter_whoever_settles(court):
+    court.claim("bob", "src/a.py", queue=True)
+    never = Desk(court.engine, Config(ladder_ask=0.0, ladder_escalate=0.0))
+    soon = Desk(court.engine, Config(ladder_ask=1.0, ladder_escalate=1.0))
+
+    court.clock.advance(120)
+    due.settle(never)
+    due.settle(soon)
+    assert [ask.asker for ask in court.asks()] == ["bob"]
+    assert court.all_decisions() == []
+
+    court.clock.advance(780)
+    due.settle(never)
+    assert len(court.all_decisions()) == 1
+
+
+def test_a_repeat_with_other_settings_changes_the_ladder_of_a_standing_ticket(court):
+    court.claim("bob", "src/a.py", queue=True)
+    never = Court(court.engine, ladder_ask=0.0, ladder_escalate=0.0, ttl=DAY)
+    never.claim("bob", "src/a.py", queue=True)
+    court.clock.advance(5_000)
+    assert due.settle(court.desk) == 0
+
+    court.claim("bob", "src/a.py", queue=True)
+
+    assert due.settle(court.desk) == 1
+    assert len(court.all_decisions()) == 1
+    assert len([key for key, _ in court.rows() if key.startswith("due/")]) == 1

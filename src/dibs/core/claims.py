@@ -83,6 +83,8 @@ class Ticket(Record):
     standing: bool = False
     #: The tokens of claims that were put before a human because of this wait.
     escalated: tuple[int, ...] = ()
+    #: Where no process waits: after how long it asks and escalates, and when somebody looks at it next.
+    ladder: tuple[float, ...] = ()
 
 
 class Conflict(Record):

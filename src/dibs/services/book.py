@@ -300,4 +300,5 @@ def _ticket(value: str) -> Ticket:
     record = decode(value)
     record["patterns"] = tuple(record["patterns"])
     record["escalated"] = tuple(record.get("escalated", ()))
+    record["ladder"] = tuple(record.get("ladder", ()))
     return Ticket(**record)

@@ -100,31 +100,42 @@ def _escalate(book: Book, ticket: Ticket, conflicts: Sequence[Conflict]) -> None
 
 
 def expect(book: Book, config: Config, ticket: Ticket) -> None:
-    """Let the ladder of a standing ticket begin; a repeat changes nothing."""
-    from dibs.services import due as deadlines
+    """Let the ladder of a standing ticket begin, by the settings of whoever waits.
 
-    soonest = policy_of(config).soonest
-    begins = ticket.since + soonest
-    if soonest and begins > book.now:  # a repeat finds its deadline, or it has passed and goes on
-        deadlines.put(book, begins, LADDER, str(ticket.number))
+    A repeat changes nothing. What a process that was killed has waited already counts.
+    """
+    policy = policy_of(config)
+    if ticket.ladder[:2] != tuple(policy):
+        _look_again(book, ticket, policy, max(ticket.since + policy.soonest, book.now))
 
 
-def settle(desk: Desk, book: Book, number: str) -> None:
+def settle(_: Desk, book: Book, number: str) -> None:
     """Take the steps of a standing ticket that are due, and set the next deadline while it waits."""
-    from dibs.services import due as deadlines
-
     ticket = book.ticket(int(number))
-    policy = policy_of(desk.config)
-    if ticket is None or ticket_deadline(ticket, book.seen(ticket.agent)) <= book.now:
+    if ticket is None or not ticket.ladder:
         return
-    if not policy.soonest:
+    if ticket_deadline(ticket, book.seen(ticket.agent)) <= book.now:
         return
+    policy = Policy(*ticket.ladder[:2])
     wish = tuple(book.pattern(text) for text in ticket.patterns)
     request = Request(ticket.agent, wish, ticket.mode, ticket.ttl)
     climb(book, request, policy)
     around = survey(book, request)
+    ticket = around.own_ticket or ticket
     # A claim may yet come into the way, so somebody looks again even if no step is to come now.
-    after = book.now + policy.soonest
-    if around.own_ticket is not None:
-        after = min(after, next_step(book, around.own_ticket, around.conflicts, policy))
-    deadlines.put(book, max(after, book.now + SHORTEST_REST), LADDER, number)
+    after = min(book.now + policy.soonest, next_step(book, ticket, around.conflicts, policy))
+    _look_again(book, ticket, policy, max(after, book.now + SHORTEST_REST))
+
+
+def _look_again(book: Book, ticket: Ticket, policy: Policy, moment: float) -> None:
+    """Set the deadline of a standing ticket in place of the one that it has; none if no step is taken."""
+    from dibs.services import due as deadlines
+
+    number = str(ticket.number)
+    if ticket.ladder:
+        deadlines.drop(book, ticket.ladder[2], LADDER, number)
+    if policy.soonest:
+        deadlines.put(book, moment, LADDER, number)
+    ladder = (*policy, moment) if policy.soonest else ()
+    if ladder != ticket.ladder:
+        book.put_ticket(ticket._replace(ladder=ladder))
