@@ -16,7 +16,7 @@ from dibs.core.mail import HUMANS, MailKind
 from dibs.core.patterns import parse
 from dibs.errors import BadInput, NotAllowed
 from dibs.services.acquire import survey
-from dibs.services.escalation import Wish, put_before_human
+from dibs.services.escalation import Wish, put_before_human, refusal
 from dibs.services.presence import withdraw
 
 DAY = 86_400
@@ -158,7 +158,6 @@ def test_to_refuse_ends_a_wait_at_once_with_the_reason(court):
     assert answer.decision == decision.id
     assert court.held() == {("alice", "src/**")}
     assert court.waiting() == []
-    assert not [key for key, _ in court.rows() if key.startswith("refused/")]
 
 
 def test_to_refuse_is_told_to_both(court):
@@ -207,7 +206,7 @@ def test_who_was_refused_may_wait_again_with_a_new_ticket(court):
     assert isinstance(answers[0], Granted)
 
 
-def test_a_refusal_that_nobody_read_is_forgotten(court):
+def test_an_old_refusal_is_forgotten(court):
     court.claim("bob", "src/a.py", queue=True)
     court.refuse(court.escalate("bob", "src/a.py")[0])
     court.clock.advance(2 * DAY)
@@ -305,15 +304,59 @@ def test_of_many_patterns_each_one_in_the_way_counts(court):
     assert court.held() == set()
 
 
-def test_more_claims_of_the_same_holder_join_the_decision_that_waits(court):
-    (first,) = court.escalate("bob", "src/a.py", "docs/b.md")
-    court.claim("alice", "docs/b.md", ttl=DAY)
+def test_more_claims_of_the_holder_on_the_same_join_the_decision_that_waits(court):
+    (first,) = court.escalate("bob", "src/a.py")
+    court.claim("alice", "src/a.py", ttl=DAY)
 
-    (again,) = court.escalate("bob", "src/a.py", "docs/b.md")
+    (again,) = court.escalate("bob", "src/a.py")
 
     assert again.id == first.id
+    assert again.data["patterns"] == ["src/**", "src/a.py"]
     court.take(again)
     assert court.held() == set()
+
+
+def test_what_a_human_may_have_seen_never_grows(court):
+    court.claim("alice", "docs/b.md", ttl=DAY)
+    (seen,) = court.escalate("bob", "src/a.py")
+
+    first, rest = court.escalate("bob", "src/a.py", "docs/b.md")
+
+    assert first.id == seen.id
+    assert (first.data["wanted"], rest.data["wanted"]) == (["src/a.py"], ["docs/b.md"])
+    court.take(seen)
+    assert court.held() == {("alice", "docs/b.md")}
+    assert court.decisions.all(pending=True) == [rest]
+
+
+def test_a_repeat_for_a_part_forgets_nothing_of_the_whole(court):
+    court.claim("alice", "docs/b.md", ttl=DAY)
+    court.escalate("bob", "src/a.py", "docs/b.md")
+
+    (again,) = court.escalate("bob", "docs/b.md")
+
+    assert again.data["patterns"] == ["src/**", "docs/b.md"]
+
+
+def test_to_refuse_answers_every_request_however_many(court):
+    many = [f"docs/{number}.md" for number in range(30)]
+    court.claim("alice", *many, ttl=DAY)
+    court.ask("bob", *many)
+    (decision,) = court.escalate("bob", *many)
+
+    court.refuse(decision)
+
+    assert court.asks() == []
+
+
+def test_a_refusal_is_for_every_process_that_waits_with_the_ticket(court):
+    ticket = court.claim("bob", "src/a.py", queue=True).ticket
+    (decision,) = court.escalate("bob", "src/a.py")
+    court.refuse(decision, "not now")
+
+    for _ in range(2):
+        said = court.desk.apply(lambda book: refusal(book, ticket.number, ()))
+        assert (said.decision, said.reason) == (decision.id, "not now")
 
 
 def test_a_title_stays_short(court):

@@ -39,7 +39,7 @@ REFUSED = "refused/"
 LONG = 60
 #: How long, in seconds, an asker may be silent until nobody decides for it any more.
 FORSAKEN = 24 * 3600.0
-#: How long a refusal waits for its waiter, which may have ended without looking.
+#: How long a refusal is kept for those who waited with one ticket: more than one process may have.
 REFUSAL_KEPT = 24 * 3600.0
 
 
@@ -112,7 +112,7 @@ def put_before_human(book: Book, wish: Wish, conflicts: Sequence[Conflict]) -> l
     for conflict in conflicts:
         if not conflict.ticket:
             in_the_way.setdefault(conflict.holder, []).append(conflict)
-    made = [_put(book, wish, holder, found) for holder, found in in_the_way.items()]
+    made = [d for holder, found in in_the_way.items() for d in _put(book, wish, holder, found)]
     ticket = book.ticket(wish.ticket) if wish.ticket and made else None
     if ticket is not None:
         tokens = {c.token for found in in_the_way.values() for c in found}
@@ -120,51 +120,80 @@ def put_before_human(book: Book, wish: Wish, conflicts: Sequence[Conflict]) -> l
     return made
 
 
-def _put(book: Book, wish: Wish, holder: str, conflicts: list[Conflict]) -> Decision:
-    data: dict[str, Any] = {
-        "holder": holder,
-        "patterns": list(dict.fromkeys(c.held for c in conflicts))[:SHOWN],
-        "tokens": sorted({c.token for c in conflicts}),
-        "wanted": list(dict.fromkeys(c.pattern for c in conflicts)),
-        "mode": wish.mode,
-        "ticket": wish.ticket,
-        "automatic": wish.automatic,
-        "asks": [a._asdict() for _, a in book.asks(holder) if a.asker == wish.agent][:SHOWN],
-    }  # fmt: skip
-    waits_already = _find(book, wish.agent, holder, data["wanted"])
-    if waits_already is not None:
-        before = waits_already.data
-        data["tokens"] = sorted({*before["tokens"], *data["tokens"]})
-        data["wanted"] = list(dict.fromkeys((*before["wanted"], *data["wanted"])))
-        data["automatic"] = before["automatic"] and wish.automatic
-        again = waits_already._replace(data={**before, **data})
-        if wish.note:
-            again = again._replace(rationale=wish.note)
-        put_decision(book, again)
-        return again
+def _put(book: Book, wish: Wish, holder: str, conflicts: list[Conflict]) -> list[Decision]:
+    """Find the decisions that wait already between the same two, and make one for the rest.
+
+    What a decision is about never grows: a human may have looked at it, and takes no more than it saw.
+    """
+    found: list[Decision] = []
+    rest = conflicts
+    for decision in _between(book, wish.agent, holder):
+        keys = {book.pattern(text).key for text in decision.data["wanted"]}
+        same = [c for c in rest if book.pattern(c.pattern).key in keys]
+        if same:
+            found.append(_repeat(book, wish, decision, same))
+            rest = [c for c in rest if c not in same]
+    if not rest:
+        return found
     if not wish.automatic:  # what time does is bounded by the tickets
         from dibs.services.decisions import check_room
 
         check_room(book, wish.agent)
-    return _make(book, wish, holder, data)
+    return [*found, _make(book, wish, holder, rest)]
 
 
-def _find(book: Book, asker: str, holder: str, wanted: list[str]) -> Decision | None:
-    """Return what waits already for the same asker and holder, over some of the same."""
-    keys = {book.pattern(text).key for text in wanted}
-    for decision in pending(book):
-        if (decision.category, decision.asker) == (CONFLICT, asker):
-            data = decision.data
-            same = any(book.pattern(text).key in keys for text in data["wanted"])
-            if same and data["holder"] == holder and still_open(book, decision):
-                return decision
-    return None
+def _between(book: Book, asker: str, holder: str) -> list[Decision]:
+    """Return the conflicts of these two that wait for a human, and are not over."""
+    return [
+        decision
+        for decision in pending(book)
+        if (decision.category, decision.asker) == (CONFLICT, asker)
+        and decision.data["holder"] == holder
+        and still_open(book, decision)
+    ]
 
 
-def _make(book: Book, wish: Wish, holder: str, data: dict[str, Any]) -> Decision:
-    wanted = data["wanted"]
-    shown = few([cut(text, LONG) for text in wanted])
-    title = f"{wish.agent} wants {shown}, which {holder} holds"
+def _repeat(book: Book, wish: Wish, decision: Decision, conflicts: list[Conflict]) -> Decision:
+    """Let a decision that waits name all claims that are in the way of what it is about."""
+    before = decision.data
+    data = {
+        **before,
+        "patterns": list(dict.fromkeys((*before["patterns"], *_held(conflicts))))[:SHOWN],
+        "tokens": sorted({*before["tokens"], *(c.token for c in conflicts)}),
+        "mode": wish.mode,
+        "ticket": wish.ticket or before["ticket"],
+        "automatic": before["automatic"] and wish.automatic,
+        "asks": _asks(book, before["holder"], wish.agent),
+    }
+    again = decision._replace(data=data, rationale=wish.note or decision.rationale)
+    put_decision(book, again)
+    return again
+
+
+def _held(conflicts: Iterable[Conflict]) -> list[str]:
+    return list(dict.fromkeys(c.held for c in conflicts))
+
+
+def _asks(book: Book, holder: str, asker: str) -> list[dict[str, Any]]:
+    """Return what one asked the other for, and what was answered, as it is kept with a decision."""
+    return [a._asdict() for _, a in book.asks(holder) if a.asker == asker][:SHOWN]
+
+
+def _make(book: Book, wish: Wish, holder: str, conflicts: list[Conflict]) -> Decision:
+    wanted = list(dict.fromkeys(c.pattern for c in conflicts))
+    data: dict[str, Any] = {
+        "holder": holder,
+        "patterns": _held(conflicts)[:SHOWN],
+        "tokens": sorted({c.token for c in conflicts}),
+        "wanted": wanted,
+        "mode": wish.mode,
+        "ticket": wish.ticket,
+        "automatic": wish.automatic,
+        "asks": _asks(book, holder, wish.agent),
+    }
+    more = f" and {len(wanted) - 3} more" if len(wanted) > 3 else ""  # noqa: PLR2004
+    shown = ", ".join(_short(text) for text in wanted[:3])
+    title = f"{wish.agent} wants {shown}{more}, which {holder} holds"
     role = role_of(book, wish.agent)
     number = book.emit(
         wish.agent, role, Kind.CONFLICT_ESCALATED,
@@ -220,10 +249,10 @@ def carry_out(
         return decision._replace(outcome=Outcome.SETTLED)
     data = dict(decision.data)
     holder = data["holder"]
-    asks = [(key, a) for key, a in book.asks(holder) if a.asker == decision.asker]
-    data["asks"] = [ask._asdict() for _, ask in asks][:SHOWN]
-    for key, ask in asks:
-        if ask.pattern in data["patterns"]:
+    data["asks"] = _asks(book, holder, decision.asker)
+    disputed = {claim.pattern for _, claim in _disputed(book, decision)}
+    for key, ask in list(book.asks(holder)):
+        if ask.asker == decision.asker and ask.pattern in disputed:
             book.txn.delete(key)  # the human has answered it, and the asker hears that
     if confirmed:
         _revoke(book, caller, decision, reason)
@@ -258,19 +287,17 @@ def _because(reason: str) -> str:
 
 
 def _forget_refusals(book: Book) -> None:
-    """Take off refusals whose waiter never came to read them."""
+    """Take off refusals that all waiters have read, or never will."""
     for key, value in list(book.txn.scan(Range(REFUSED))):
         if decode(value)["at"] + REFUSAL_KEPT <= book.now:
             book.txn.delete(key)
 
 
 def refusal(book: Book, ticket: int, conflicts: Sequence[Conflict]) -> Denied | None:
-    """Return what a human said to whoever waited with this ticket, once."""
-    key = f"{REFUSED}{ticket:016d}"
-    value = book.txn.get(key)
+    """Return what a human said to all who waited with this ticket."""
+    value = book.txn.get(f"{REFUSED}{ticket:016d}")
     if value is None:
         return None
-    book.txn.delete(key)
     said = decode(value)
     return Denied(
         tuple(conflicts[:SHOWN]), "refused", (), said["decision"], said["by"], said["reason"]
