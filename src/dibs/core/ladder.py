@@ -31,6 +31,10 @@ class Reply(metaclass=Words):
     NO = "no"
 
 
+#: What an asker hears, in place of an answer, when a promise was not kept.
+BROKEN = "broken"
+
+
 class Rung(metaclass=Words):
     """A step that a waiter takes by itself."""
 

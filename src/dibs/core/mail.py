@@ -115,7 +115,10 @@ _ANSWERS = {
     "yes": "{sender} says yes: {what} is given back{why}",
     "later": "{sender} says later: {what} {span} from then{why}",
     "no": "{sender} says no to {what}{why}",
+    "broken": "{sender} promised {what} by now, and still holds it: ask again, or dibs escalate",
 }
+#: How a holder hears of what it promised, and did not give back.
+_PROMISED = "{sender} still waits for {what}, which you promised by now{why}"
 _ENDED = "the {claims} of {sender} on {what}, which you asked for, ended: {how}"
 _VOID = "your {claims} on {what} became void{why}"
 
@@ -132,6 +135,8 @@ def wording(kind: str, sender: str, patterns: Sequence[str], data: dict[str, Any
         words = _FREED.get(how, _ENDED)
     elif kind == MailKind.REVOKED and not sender:
         words = _VOID
+    elif kind == MailKind.RELEASE_REQUEST and data.get("promised"):
+        words = _PROMISED
     elif kind == MailKind.ANSWER:
         words = _ANSWERS[data["answer"]]
     return words.format(

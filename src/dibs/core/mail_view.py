@@ -123,6 +123,8 @@ def _of_claims(message: Message) -> tuple[str, str, str] | None:
     """
     if message.kind == MailKind.REVOKED and not message.sender:
         return ("REVOKED: ", "your {claims} on ", " became void")
+    if message.kind == MailKind.RELEASE_REQUEST and message.data.get("promised"):
+        return ("RELEASE REQUEST: ", " still waits for ", ", which you promised by now")
     if message.kind == MailKind.RELEASED and message.data.get("why"):
         return None  # it ended in a way that its text tells
     return _OF_CLAIMS.get(message.kind)
@@ -136,7 +138,7 @@ def _because(message: Message) -> tuple[Part, ...]:
 
 
 def _until(message: Message, now: float) -> tuple[Part, ...]:
-    until = message.data.get("until")
+    until = None if message.data.get("promised") else message.data.get("until")
     return (Moment(f" within {span(until - now)}"),) if isinstance(until, int | float) else ()
 
 

@@ -137,7 +137,8 @@ def _waiting(sight: Sight, mine: Sequence[Held]) -> list[Line]:
 def _ask(ask: Ask, held: Held, now: float, news: Mapping[str, Sequence[str]]) -> Line:
     """Return a request; where it is among the ``news``, its message says it, and it is not said twice."""
     said = f"; you said {ask.answer}" if ask.answer in {"later", "no"} else ""
-    promised = (Moment(f", in {span(ask.promised - now)}"),) if ask.promised and said else ()
+    when = f", in {span(ask.promised - now)}" if ask.promised > now else ", by now"
+    promised = (Moment(when),) if ask.promised and said else ()
     within = Moment(f" within {span(ask.until - now)}")
     how = "" if said else answer_hint(ask.id)
     parts = (f"- {ask.asker} asks for ", path(ask.pattern, ask.asker), within, said, *promised,

@@ -67,7 +67,7 @@ class Answers:
                 _give(book, caller.id, beat, answered)
             else:
                 for _, ask in answered:
-                    book.put_ask(ask)
+                    _keep(book, ask)
             asks = [ask for _, ask in answered]
             _tell(book, caller.id, (book.beat(caller.id) or beat).role, asks, words, span)
             return asks
@@ -129,6 +129,15 @@ def _give(book: Book, holder: str, beat: Beat, answered: Sequence[Filed]) -> Non
         if book.pattern(claim.pattern).key in wanted and live(claim, book.now, book.now)
     ]
     give_back(book, holder, beat, mine)
+
+
+def _keep(book: Book, ask: Ask) -> None:
+    """Keep a request with its answer, and see to it that a promise is not forgotten."""
+    book.put_ask(ask)
+    if ask.promised:
+        from dibs.services.promises import expect
+
+        expect(book, ask)
 
 
 def _tell(

@@ -34,9 +34,10 @@ def put_asks(book: Book, role: str, asks: Sequence[Ask]) -> list[Ask]:
 def _told(book: Book, holder: str, asks: Sequence[Ask]) -> str:
     """Tell the holder, and return by which message: its last one, while it has not been told of that."""
     first = asks[0]
+    promised = {"promised": first.promised} if first.promised else {}
     message = post.notice(
         book, holder, MailKind.RELEASE_REQUEST, [ask.pattern for ask in asks],
-        sender=first.asker, until=first.until, reason=first.note,
+        sender=first.asker, until=first.until, reason=first.note, **promised,
     )  # fmt: skip
     earlier = _waiting(book, holder, asks)
     if earlier:
@@ -57,8 +58,9 @@ def _waiting(book: Book, holder: str, asks: Sequence[Ask]) -> str:
 
 
 def _emit(book: Book, role: str, ask: Ask) -> None:
+    again = ", which it promised by now" if ask.promised else ""
     book.emit(
         ask.asker, role, Kind.RELEASE_REQUESTED,
-        f"{ask.asker} asks {ask.holder} for {ask.pattern}" + (f": {ask.note}" if ask.note else ""),
+        f"{ask.asker} asks {ask.holder} for {ask.pattern}{again}" + (f": {ask.note}" if ask.note else ""),
         pattern=ask.pattern, holder=ask.holder, until=ask.until, note=ask.note,
     )  # fmt: skip

@@ -31,6 +31,7 @@ HANDLERS = {
     "decision": ("decisions", "fall_silent"),
     "mail": ("mail_acks", "overdue"),
     "ladder": ("ladder", "settle"),
+    "promise": ("promises", "remind"),
 }
 
 
@@ -94,7 +95,7 @@ def _passed(book: Book) -> Iterator[str]:
 
     A kind that this version does not know stays for one that does.
     """
-    now = _mark(book.now)
+    now = mark(book.now)
     for key, _ in book.txn.scan(Range(DUE)):
         _, moment, what, _ = key.split("/", 3)
         if moment > now:
@@ -112,9 +113,9 @@ def _handler(what: str) -> Handler:
 
 
 def _key(moment: float, what: str, id_: str) -> str:
-    return f"{DUE}{_mark(moment)}/{what}/{id_}"
+    return f"{DUE}{mark(moment)}/{what}/{id_}"
 
 
-def _mark(moment: float) -> str:
+def mark(moment: float) -> str:
     """Return a moment so that the order of texts is that of the moments."""
     return f"{moment:017.6f}"
