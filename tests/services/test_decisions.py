@@ -14,6 +14,7 @@ from dibs.engines.sqlite import SqliteEngine
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services import decisions as service
 from dibs.services import due
+from dibs.services.briefing import Briefings
 from dibs.services.decisions import Decisions, policy_of
 
 HUMAN = caller("human")
@@ -26,6 +27,12 @@ def court():
 
 def outcome(court, decision):
     return court.decisions.show(decision.id).outcome
+
+
+def _brief(court, agent):
+    """Let an agent read all that waits for it."""
+    briefings = Briefings(court.desk)
+    briefings.delivered(caller(agent), briefings.prepare(caller(agent)).number)
 
 
 class TestRecording:
@@ -222,6 +229,28 @@ class TestWhoMay:
             assert outcome(court, asked) == "pending"
         boxes = {HUMANS, *self.EVERYBODY} - {"worker-1"}
         assert {box for box in boxes if court.told(box)} == told
+
+    def test_who_has_not_heard_that_it_may_decide_hears_that_another_did(self, court):
+        asked = court.ask("worker-1", "drop it", decider="lead")
+        other = court.ask("worker-1", "keep it", decider="lead")
+        _brief(court, "boss")
+
+        court.decisions.reject(caller("lead-1"), asked.id, "too early")
+
+        assert court.told("boss")[0].startswith(f"worker-1 asks you to decide {asked.id}")
+        assert court.told("lead-1")[0] == (
+            f"nobody needs to decide {asked.id} (drop it) any more: it was rejected by lead-1"
+        )
+        for box in ("boss", "lead-1"):
+            assert court.told(box)[1].startswith(f"worker-1 asks you to decide {other.id}")
+
+    def test_a_question_that_was_taken_back_asks_no_human_any_more(self, court):
+        asked = court.ask("worker-1", "drop it")
+
+        court.decisions.withdraw(caller("worker-1"), asked.id)
+
+        (told,) = court.told(HUMANS)
+        assert told.endswith("any more: it was settled by worker-1")
 
     def test_a_human_confirms_even_what_it_asked_for_itself(self, court):
         asked = court.ask("human")

@@ -29,6 +29,8 @@ MAX_OPEN, MAX_OPEN_OF_AGENT = 1_000, 100
 DEADLINE_MIN, DEADLINE_MAX = 1.0, 2_592_000.0
 #: What people are told of a decision, besides its outcome.
 ASKED, COMMENTED = "asked", "commented"
+#: What becomes of the word to those who may decide, where they have not heard it in time.
+NEEDLESS = "needless"
 #: What the holder of a claim is told of a conflict over it: that a human is asked, that it keeps it.
 DISPUTED, KEPT = "disputed", "kept"
 #: What the asker of a conflict can do now, by what became of it.
@@ -276,12 +278,17 @@ def notice(sender: str, data: dict[str, Any]) -> str:
     what, why = f"{data['decision']} ({data['title']})", data.get("reason") or ""
     if data["event"] == ASKED:
         return f"{sender} asks you to decide {what}" + (f": {why}" if why else "")
+    if data["event"] == NEEDLESS:
+        return f"nobody needs to decide {what} any more: it was {data['outcome']}{_by(sender)}"
     if data["event"] == COMMENTED:
         return f"{sender} says on {what}: {why}"
     if data["event"] == DISPUTED:
         return f"{sender} asks a human for what you hold, {what}" + (f": {why}" if why else "")
     if data["event"] == KEPT:
         return f"you keep it: {sender} refused {what}" + (f": {why}" if why else "")
-    by = f" by {sender}" if sender else ""
     after = f"; {_AFTER_CONFLICT[data['event']]}" if data.get("category") == CONFLICT else ""
-    return f"{what} was {data['event']}{by}" + (f": {why}" if why else "") + after
+    return f"{what} was {data['event']}{_by(sender)}" + (f": {why}" if why else "") + after
+
+
+def _by(sender: str) -> str:
+    return f" by {sender}" if sender else ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dibs.core import deciding
-from dibs.core.agents import HUMAN, ancestors, is_terminal
-from dibs.core.deciding import ASKED, COMMENTED, Voter
-from dibs.core.decisions import LEAD, Outcome
+from dibs.core.agents import ancestors, is_terminal
+from dibs.core.deciding import ASKED, COMMENTED, NEEDLESS, Voter
+from dibs.core.decisions import HUMAN, LEAD, Outcome
 from dibs.core.ledger import Kind
-from dibs.core.mail import HUMANS, MailKind, box_of
+from dibs.core.mail import HUMANS, MailKind, wording
 from dibs.services import due, post
 from dibs.services.decision_rows import put_decision
+from dibs.services.presence import role_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,9 +70,24 @@ def close(book: Book, before: Decision, done: Decision, role: str) -> Decision:
         decision=done.id, title=done.title, category=done.category, outcome=done.outcome,
         asker=done.asker, decided_by=done.decided_by, reason=done.reason,
     )  # fmt: skip
+    _ask_nobody_any_more(book, done)
     if done.decided_by != done.asker:
         tell(book, asker_box(done), done, done.outcome, done.decided_by, done.reason)
     return done
+
+
+def _ask_nobody_any_more(book: Book, done: Decision) -> None:
+    """Let those who may decide, and have not heard so yet, hear what became of it in place of that."""
+    for box in {HUMANS, *decider_boxes(book, done)}:
+        for message in post.waiting(book, box, int(done.id.removeprefix("d"))):
+            data = message.data
+            if (data.get("decision"), data.get("event")) == (done.id, ASKED):
+                data = {**data, "event": NEEDLESS, "outcome": done.outcome}
+                text = wording(message.kind, done.decided_by, (), data)
+                role = role_of(book, done.decided_by) if done.decided_by else ""
+                post.rewrite(
+                    book, message._replace(sender=done.decided_by, role=role, text=text, data=data)
+                )
 
 
 def tell(book: Book, box: str, decision: Decision, event: str, sender: str, reason: str) -> None:
