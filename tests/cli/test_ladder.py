@@ -261,3 +261,19 @@ def test_a_waiter_asks_and_escalates_by_itself(dibs, waiter, repo, until):
     dibs("answer", "a", "yes", agent="alice")
     assert answer_of(bob)[0] == 0
     assert dibs("decide", "ls", "--pending", "--json").json["decisions"] == []
+
+
+def test_the_human_reads_who_gets_it_first_and_that_a_conflict_was_over(dibs):
+    dibs("claim", "a", agent="alice")
+    dibs("claim", "a", "--queue", agent="carol")
+    name = dibs("escalate", "a", agent="bob").out.split()[0]
+
+    said = dibs("decide", "revoke", name)
+
+    assert said.out.endswith("; bob is told, and carol is first in the queue\n")
+    dibs("claim", "a", agent="carol")
+    name = dibs("escalate", "a", agent="bob").out.split()[0]
+    dibs("release", "a", agent="carol")
+    said = dibs("decide", "revoke", name)
+    assert said.out.startswith(f"settled {name}: ")
+    assert said.out.endswith("; bob is told; the conflict was over, so nothing else was done\n")

@@ -127,6 +127,20 @@ def test_to_revoke_takes_the_claim_and_lets_the_waiter_in(court):
     assert "lock_revoked" in court.kinds()
 
 
+def test_the_asker_is_not_told_to_claim_what_another_gets_first(court):
+    court.claim("carol", "src/**", queue=True)
+    court.claim("bob", "src/a.py", queue=True)
+    (decision,) = court.escalate("bob", "src/a.py")
+
+    court.take(decision, "prod first")
+
+    (told,) = court.mail("bob")
+    assert told.text.endswith(
+        "prod first; the claim is revoked, but carol is first in the queue: wait for it"
+    )
+    assert isinstance(court.claim("carol", "src/**"), Granted)
+
+
 def test_to_revoke_without_a_reason_says_for_whom(court):
     (decision,) = court.escalate("bob", "src/a.py")
 

@@ -59,6 +59,7 @@ def _decide(session: Session, args: Namespace, outcome: str, *, conflict: bool =
 def _print(session: Session, decided: list[Decision]) -> None:
     from dibs.cli.foreign import Quoting
     from dibs.cli.text import bold, green, red, yellow
+    from dibs.core.deciding import before_asker
     from dibs.core.decisions import Outcome
 
     quoted = Quoting(session.caller, [decision.title for decision in decided])
@@ -68,7 +69,11 @@ def _print(session: Session, decided: list[Decision]) -> None:
     for decision in decided:
         title = quoted(decision.title, decision.asker)
         said = paint.get(decision.outcome, yellow)(decision.outcome)
-        print(f"{said} {bold(decision.id)}: {title}; {decision.asker} is told")
+        first = before_asker(decision)
+        note = f", and {first} is first in the queue" if first else ""
+        if decision.outcome == Outcome.SETTLED:
+            note = "; the conflict was over, so nothing else was done"
+        print(f"{said} {bold(decision.id)}: {title}; {decision.asker} is told{note}")
 
 
 VERBS = {

@@ -273,6 +273,12 @@ def how_decided(decision: Decision) -> str:
     return f"{decision.id} was {decision.outcome}" + (f" by {who}" if who else "")
 
 
+def before_asker(decision: Decision) -> str:
+    """Return who gets what was revoked before the asker does, nobody if the asker is the first."""
+    first: str = decision.data.get("first", "")
+    return first if first != decision.asker else ""
+
+
 def notice(sender: str, data: dict[str, Any]) -> str:
     """Return what somebody is told of a decision that is news to it."""
     what, why = f"{data['decision']} ({data['title']})", data.get("reason") or ""
@@ -287,6 +293,8 @@ def notice(sender: str, data: dict[str, Any]) -> str:
     if data["event"] == KEPT:
         return f"you keep it: {sender} refused {what}" + (f": {why}" if why else "")
     after = f"; {_AFTER_CONFLICT[data['event']]}" if data.get("category") == CONFLICT else ""
+    if data.get("first"):
+        after = f"; the claim is revoked, but {data['first']} is first in the queue: wait for it"
     return f"{what} was {data['event']}{_by(sender)}" + (f": {why}" if why else "") + after
 
 

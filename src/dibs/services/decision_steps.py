@@ -92,9 +92,11 @@ def _ask_nobody_any_more(book: Book, done: Decision) -> None:
 
 def tell(book: Book, box: str, decision: Decision, event: str, sender: str, reason: str) -> None:
     """Let the owner of a box know what is new of a decision."""
+    before = deciding.before_asker(decision)
+    extra = {"first": before} if before else {}
     post.tell(
         book, box, MailKind.DECISION, (), sender=sender, decision=decision.id,
-        title=decision.title, category=decision.category, event=event, reason=reason,
+        title=decision.title, category=decision.category, event=event, reason=reason, **extra,
     )  # fmt: skip
 
 

@@ -90,11 +90,12 @@ def _ticket_for(book: Book, agent: str, patterns: Iterable[Pattern]) -> Ticket |
 
 
 def _tickets_for(book: Book, agent: str, patterns: Iterable[Pattern]) -> list[Ticket]:
+    """Return the live tickets, of one agent or of all, for some of ``patterns``, the earliest first."""
     wanted = list(patterns)
     return [
         ticket
         for ticket in book.tickets()
-        if ticket.agent == agent
+        if agent in {"", ticket.agent}
         and _waits(book, ticket)
         and any(
             overlap(book.pattern(text), p) is not None for text in ticket.patterns for p in wanted
@@ -255,10 +256,17 @@ def carry_out(
         if ask.asker == decision.asker and ask.pattern in disputed:
             book.txn.delete(key)  # the human has answered it, and the asker hears that
     if confirmed:
+        data["first"] = _first_in_line(book, data["wanted"])
         _revoke(book, caller, decision, reason)
     else:
         _refuse(book, caller, decision, reason)
     return decision._replace(data=data)
+
+
+def _first_in_line(book: Book, wanted: Sequence[str]) -> str:
+    """Return who gets it when it is free, which need not be whoever asked a human; nobody if none waits."""
+    waiting = _tickets_for(book, "", [book.pattern(text) for text in wanted])
+    return waiting[0].agent if waiting else ""
 
 
 def _revoke(book: Book, caller: Caller, decision: Decision, reason: str) -> None:
