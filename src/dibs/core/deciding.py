@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MAX_TITLE, MAX_RATIONALE, MAX_ROLE, MAX_COMMENTS = 200, 4_000, 100, 100
 #: How many decisions may wait at once: of all, and of one agent.
 MAX_OPEN, MAX_OPEN_OF_AGENT = 1_000, 100
+#: How long a decision is kept after it was made, in seconds. No setting: nobody shortens what is known.
+KEPT_FOR = 365 * 86_400.0
 DEADLINE_MIN, DEADLINE_MAX = 1.0, 2_592_000.0
 #: What people are told of a decision, besides its outcome.
 ASKED, COMMENTED = "asked", "commented"
@@ -188,6 +190,12 @@ def by_silence(decision: Decision) -> str:
     """Return the outcome of a decision about which nobody said anything."""
     allowed = decision.silence == Silence.ALLOW and decision.category != CONFLICT
     return Outcome.CONFIRMED if allowed else Outcome.REJECTED
+
+
+def is_old(decision: Decision, now: float) -> bool:
+    """Tell whether a decision need not be kept: it was made long ago; what waits is never old."""
+    made = max(decision.at, decision.decided_at)
+    return decision.outcome != Outcome.PENDING and made + KEPT_FOR <= now
 
 
 # -- who may decide

@@ -26,6 +26,7 @@ def record(book: Book, draft: Decision) -> Decision:
     seq = book.emit(
         draft.asker, draft.role, Kind.DECISION_MADE, f"{draft.asker} decided: {draft.title}",
         title=draft.title, category=draft.category, outcome=draft.outcome,
+        rationale=draft.rationale,
     )  # fmt: skip
     made = draft._replace(id=f"d{seq}")
     put_decision(book, made)
@@ -38,6 +39,7 @@ def ask(book: Book, draft: Decision) -> Decision:
         draft.asker, draft.role, Kind.DECISION_ASKED,
         f"{draft.asker} asks for a decision: {draft.title}",
         title=draft.title, category=draft.category, decider=draft.decider, deadline=draft.deadline,
+        rationale=draft.rationale,
     )  # fmt: skip
     made = draft._replace(id=f"d{seq}")
     open_decision(book, made)

@@ -72,13 +72,15 @@ class Desk:
         return answer
 
     def _trim(self) -> None:
-        """Keep the ledger and the mail within bounds; what cannot be archived now stays until it can."""
+        """Keep ledger, mail and decisions within bounds; what cannot be archived now stays until it can."""
+        from dibs.services.decision_trim import trim as trim_decisions
         from dibs.services.ledger import Ledger
         from dibs.services.mail_trim import trim as trim_mail
 
         try:
             Ledger(self).trim()
             trim_mail(self)
+            trim_decisions(self)
         except (OSError, Unavailable, Unknown):
             return  # the change itself is done, and its caller must hear so
 
