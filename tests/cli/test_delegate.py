@@ -58,3 +58,29 @@ def test_work_is_taken_back(crew):
 @pytest.mark.parametrize("words", [(), ("ada",), ("ada", "Paint", "--cancel", "x")])
 def test_it_takes_whom_and_what_or_a_task_to_cancel(crew, words):
     assert crew("delegate", *words, agent="lead").status == 64
+
+
+def test_work_for_a_role_of_several_words_is_taken_by_who_has_it(crew):
+    crew("agent", "join", "--role", "Code Reviewer", agent="rita")
+
+    sent = crew("delegate", "code reviewer", "Read the parser", "--json", agent="lead").json
+
+    assert (sent["told"], sent["task"]["agent"]) == (["rita"], "code-reviewer")
+    task = sent["task"]["id"]
+    assert crew("task", "start", task, agent="ada").status == 77
+    assert crew("task", "start", task, agent="rita").status == 0
+
+
+def test_work_for_a_role_of_several_words_is_found_and_taken_back(crew):
+    crew("agent", "join", "--role", "Code Reviewer", agent="rita")
+    words = ("delegate", "role:Code Reviewer", "Read the parser", "--json")
+    first = crew(*words, agent="lead").json["task"]["id"]
+    assert crew("delegate", "--cancel", first, "--json", agent="lead").json["told"] == ["rita"]
+
+    second = crew(*words, agent="lead").json["task"]["id"]
+
+    assert crew("task", "take", agent="ada").status == 3
+    assert crew("task", "take", "--json", agent="rita").json["task"]["id"] == second
+    third = crew(*words, "--anyway", agent="lead").json["task"]["id"]
+    taken = crew("task", "take", "--role", "Code Reviewer", "--json", agent="ada").json
+    assert taken["task"]["id"] == third

@@ -146,10 +146,10 @@ def test_work_for_oneself_or_for_nobody_is_refused_and_nothing_changes(crew, to,
 
 
 def test_a_role_that_no_file_can_name_is_refused_with_its_agents(crew):
-    crew.agents.join(Agent("rita", role="Code Reviewer"))
+    crew.agents.join(Agent("rita", role="\u5be9\u67fb"))
 
     with pytest.raises(BadInput) as caught:
-        crew.send("code reviewer", "Look at it")
+        crew.send("\u5be9\u67fb", "Look at it")
 
     assert (caught.value.code, caught.value.hint) == ("AGENT_ID", "name one of its agents: rita")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dibs.core.agents import HUMAN, is_terminal
 from dibs.core.mail import HUMANS, box_of
 from dibs.core.names import closest, quote
+from dibs.core.tasknames import role_word
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
 
@@ -62,7 +63,12 @@ class Crew(Record):
 
     def with_role(self, role: str) -> list[Agent]:
         """Return those that work and have a role, in whatever case it is written."""
-        return [agent for agent in self.working() if agent.role.casefold() == role.casefold()]
+        return [agent for agent in self.working() if has_role(agent, role)]
+
+
+def has_role(agent: Agent, role: str) -> bool:
+    """Tell whether an agent has a role, in whatever case, or by the word that tasks have for it."""
+    return role.casefold() in {agent.role.casefold(), role_word(agent.role)}
 
 
 def resolve(to: str, sender: Caller, crew: Crew) -> Addressed:
@@ -116,11 +122,10 @@ def _group(name: str, sender: Caller, crew: Crew) -> Addressed | None:
 
 def members(group: Group, crew: Crew) -> list[Agent]:
     """Return the agents of a group that work: those it names, and those that have one of its roles."""
-    roles = {role.casefold() for role in group.roles}
     return [
         agent
         for agent in crew.working()
-        if agent.id in group.members or agent.role.casefold() in roles
+        if agent.id in group.members or any(has_role(agent, role) for role in group.roles)
     ]
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dibs.core.addressees import ALL, Crew, resolve
 from dibs.core.agents import alive
-from dibs.core.names import check_agent_id, quote
+from dibs.core.names import is_agent_id, quote
 from dibs.core.similarity import Active
+from dibs.core.tasknames import role_word
 from dibs.core.tasks import Status, Task
 from dibs.core.values import Record
 from dibs.errors import BadInput
@@ -70,14 +71,14 @@ def receivers(to: str, sender: Caller, agents: Sequence[Agent]) -> Addressed:
 
 
 def owner(addressed: Addressed) -> str:
-    """Return the word that a task's file has for whom it is; a role of several words has none."""
+    """Return the word that a task's file has for whom it is; a role without a Latin letter has none."""
     name = addressed.to.removeprefix("role:")
-    try:
-        return check_agent_id(name)
-    except BadInput:
-        raise BadInput(
-            f"no task can name the role {quote(name)}",
-            code="AGENT_ID",
-            field="to",
-            hint=f"name one of its agents: {', '.join(addressed.boxes[:5])}",
-        ) from None
+    found = role_word(name)
+    if is_agent_id(found):
+        return found
+    raise BadInput(
+        f"no task can name the role {quote(name)}",
+        code="AGENT_ID",
+        field="to",
+        hint=f"name one of its agents: {', '.join(addressed.boxes[:5])}",
+    )

@@ -19,14 +19,19 @@ _ALNUM = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 AGENT_ID_CHARACTERS = _ALNUM | frozenset("._-")
 
 
-def check_agent_id(text: str) -> str:
-    """Return ``text`` if it can be the id of an agent, else raise ``BadInput`` (``AGENT_ID``)."""
-    if (
+def is_agent_id(text: object) -> bool:
+    """Tell whether ``text`` can be the id of an agent."""
+    return (
         isinstance(text, str)
         and 0 < len(text) <= AGENT_ID_MAX
         and text[0] in _ALNUM
         and AGENT_ID_CHARACTERS.issuperset(text)
-    ):
+    )
+
+
+def check_agent_id(text: str) -> str:
+    """Return ``text`` if it can be the id of an agent, else raise ``BadInput`` (``AGENT_ID``)."""
+    if is_agent_id(text):
         return text
     raise BadInput(
         f"{quote(text)} cannot be the id of an agent.",

@@ -9,6 +9,8 @@ import time
 from hashlib import sha256
 from unicodedata import normalize
 
+from dibs.core.names import AGENT_ID_MAX, is_agent_id
+
 #: How long the part of an id is that comes from a title, and the part that comes from an agent.
 SLUG_MAX = 50
 _AGENT_MAX = 40
@@ -27,6 +29,16 @@ def slug(text: str, longest: int = SLUG_MAX) -> str:
             break
         short = longer
     return short or (words[0][:longest] if words else "task")
+
+
+def role_word(role: str) -> str:
+    """Return the word by which a task is for a role: ``code-reviewer`` for ``Code Reviewer``.
+
+    A role that is one word stays as it is, and so does one of which no word can be made.
+    """
+    if is_agent_id(role) or not any(c.isalnum() for c in normalize("NFKD", role) if c.isascii()):
+        return role
+    return slug(role, AGENT_ID_MAX)
 
 
 def minute(moment: float) -> str:

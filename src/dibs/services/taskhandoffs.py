@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.core.ledger import Kind
 from dibs.core.names import check_agent_id
-from dibs.core.tasknames import handoff_id
+from dibs.core.tasknames import handoff_id, role_word
 from dibs.core.tasks import INBOX, Task
 from dibs.errors import BadInput
 from dibs.services.acquire import SHOWN
@@ -69,7 +69,7 @@ class _People:
         if name in self._folders or self._book.agent(name) is not None:
             return True
         if self._names is None:
-            self._names = {agent.role for agent in self._book.agents()}
+            self._names = {role_word(agent.role) for agent in self._book.agents()}
             for stored in every(self._book):
                 self._names |= {stored.task.agent, stored.asked}
         return name in self._names

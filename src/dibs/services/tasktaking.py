@@ -15,6 +15,7 @@ from dibs.core.durations import check_wait
 from dibs.core.index import entry_prefix
 from dibs.core.names import check_agent_id, quote
 from dibs.core.taskfiles import name_of
+from dibs.core.tasknames import role_word
 from dibs.core.taskorder import eligible
 from dibs.core.tasks import PRIORITIES, Status, Task, check_step
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
@@ -79,7 +80,7 @@ class Taking:
         """Check what a caller says of itself."""
         return Wish(
             caller.id,
-            tuple(dict.fromkeys((caller.role, *map(check_agent_id, roles)))),
+            tuple(dict.fromkeys((role_word(caller.role), *map(_check_role, roles)))),
             self._desk.config.board_claim if claim is None else claim,
             self._desk.ttl(ttl),
             check_text(reason, "reason") if reason else "",
@@ -360,7 +361,11 @@ def _meant_rows(book: Book, wish: Wish) -> Iterator[tuple[str, str]]:
 
 def _with_role(wish: Wish, beat: Beat) -> Wish:
     """Add the role with which an agent joined: a call need not repeat it."""
-    return wish._replace(roles=tuple(dict.fromkeys((*wish.roles, beat.role))))
+    return wish._replace(roles=tuple(dict.fromkeys((*wish.roles, role_word(beat.role)))))
+
+
+def _check_role(role: str) -> str:
+    return check_agent_id(role_word(role))
 
 
 def _earlier(line: Survey) -> list[str]:
