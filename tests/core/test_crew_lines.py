@@ -1,13 +1,15 @@
 """What the lines of a briefing say: events, notices, neighbours and rivals."""
 
+import itertools
 import re
 
 import pytest
-from tests.core.sights import NONCE, NOW, as_lead, crew, held, said
+from tests.core.sights import NONCE, NOW, as_lead, asked, crew, held, said, waits
 
 from dibs.core.activity import is_told, words
 from dibs.core.agents import Agent
 from dibs.core.briefing import render, show
+from dibs.core.claims import Ask
 from dibs.core.crew_view import sections
 from dibs.core.ledger import Entry, Kind
 from dibs.core.nearness import Neighbourhood, Rivals
@@ -142,6 +144,42 @@ def test_a_lead_sees_its_own_agents_apart_and_counts_those_that_ended():
         "== YOUR AGENTS ==", "- a — agent — running", "- b — agent — failed", "- and 1 ended",
         "== OTHER CREW ==", "- d — Code Reviewer — running",
     ]  # fmt: skip
+
+
+def section(lines, title):
+    start = lines.index(f"== {title} ==") + 1
+    return [*itertools.takewhile(lambda line: line.startswith("- "), lines[start:])]
+
+
+def test_a_lead_sees_what_its_crew_holds_and_who_waits_for_whom():
+    said_later = Ask("src/b.py", "a", "b", "now", NOW - 10, NOW + 90, "m1", "later", NOW, NOW + 300)
+    no_word = Ask("src/b.py", "a", "me", "", NOW - 10, NOW + 90, "m2")
+    claims = (
+        held("a", "src/b.py", 1, said_later, no_word), held("a", "src/a.py", 2), held("c", "task:t", 3),
+        held("b", "task:u", 4), held("me", "docs/x.md", 5),
+    )  # fmt: skip
+    agents = (Agent("me", role="lead"), Agent("a", parent="me"), Agent("b", task="u"), Agent("c"))
+    queue = (
+        waits("b", "src/*.py", 21), waits("c", "docs/x.md", 22), waits("c", "free.py", 23),
+        waits("me", "src/a.py", 24),
+    )  # fmt: skip
+    pending = (asked("a", 41, decider="human"), asked("b", 42, decider="lead"))
+    lines = told(crew(agents=agents, held=claims, queue=queue, pending=pending))
+    assert section(lines, "HELD BY THE CREW") == ["- a: src/a.py, src/b.py", "- c: task:t"]
+    assert section(lines, "WAITING IN THE CREW") == [
+        "- b asks a for src/b.py; a said later, in 5m",
+        "- me asks a for src/b.py; no answer yet, 10s ago",
+        "- b waits for src/*.py, held by a, for 30s",
+        "- c waits for free.py, held by nobody, for 30s",
+        "- d41 (architecture) a waits for a human, 3m20s ago: use JWT",
+        "- d42 (architecture) b waits for an agent above b, 3m20s ago: use JWT",
+    ]
+    assert section(lines, "WAITING FOR YOU") == ["- c waits for docs/x.md (exclusive, for 30s)"]
+
+
+def test_who_does_not_lead_is_not_told_of_others_waits():
+    lines = told(crew())
+    assert not [line for line in lines if "IN THE CREW" in line or "BY THE CREW" in line]
 
 
 def test_all_agents_are_a_humans_own_and_humans_are_no_agents():

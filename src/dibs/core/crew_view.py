@@ -12,6 +12,7 @@ from dibs.core.briefing import Line, Section
 from dibs.core.fence import Moment, Part, word
 from dibs.core.mail_view import mail_sections
 from dibs.core.own_view import own_sections
+from dibs.core.stalls_view import stall_sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _lead_view(sight: Sight) -> list[Section]:
         Section("YOUR AGENTS", _roster(own, "your agents"), rank=3),
         Section("OTHER CREW", _roster(rest, "other agents"), rank=4),
     ]
-    return [section for section in found if section.lines]
+    return [*(section for section in found if section.lines), *stall_sections(sight)]
 
 
 def _health(sight: Sight, crew: Sequence[Agent]) -> Line:

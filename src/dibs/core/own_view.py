@@ -6,7 +6,7 @@ Its claims and queues, who waits for it, who works near its files, and decisions
 from __future__ import annotations
 
 from dibs.core.activity import listed
-from dibs.core.agents import HUMAN, ancestors
+from dibs.core.agents import ancestors
 from dibs.core.briefing import Line, Section
 from dibs.core.deciding import Voter, may_decide
 from dibs.core.decisions import CONFLICT, LEAD, Silence
@@ -44,10 +44,10 @@ def own_sections(sight: Sight, clock: Clock) -> list[Section]:
         ("NEAR YOUR FILES", [_near(held) for held in close], 3),
         ("DECISIONS", _decisions(sight), 1),
     ]
-    return [Section(name, _counted(lines, name), rank=rank) for name, lines, rank in found if lines]
+    return [Section(name, counted(lines, name), rank=rank) for name, lines, rank in found if lines]
 
 
-def _counted(lines: Sequence[Line], title: str) -> tuple[Line, ...]:
+def counted(lines: Sequence[Line], title: str) -> tuple[Line, ...]:
     """Return as many lines as a list has, and how many there are besides."""
     more = len(lines) - LISTED
     if more <= 0:
@@ -55,7 +55,7 @@ def _counted(lines: Sequence[Line], title: str) -> tuple[Line, ...]:
     return (*lines[:LISTED], Line(f"more under {title}", (f"- and {more} more",)))
 
 
-def _name(pattern: str, claim: str) -> str:
+def claim_name(pattern: str, claim: str) -> str:
     """Return how a key names a claim: by its pattern where that can be shown without a fence."""
     return pattern if is_plain_path(pattern) else claim
 
@@ -78,7 +78,7 @@ def _claim(held: Held, clock: Clock) -> Line:
         until,
         ")",
     )
-    return Line(f"your claim {_name(claim.pattern, claim.id)} {claim.mode}", parts)
+    return Line(f"your claim {claim_name(claim.pattern, claim.id)} {claim.mode}", parts)
 
 
 def _near(held: Held) -> Line:
@@ -86,7 +86,7 @@ def _near(held: Held) -> Line:
     what = path(claim.pattern, claim.agent)
     parts = (f"- {claim.agent} holds ", what, f" ({claim.mode}", _left(held), ")",
              *_why(claim.reason, claim.agent))  # fmt: skip
-    return Line(f"claim {_name(claim.pattern, claim.id)} {claim.mode} of {claim.agent}", parts)
+    return Line(f"claim {claim_name(claim.pattern, claim.id)} {claim.mode} of {claim.agent}", parts)
 
 
 # -- queues
@@ -108,11 +108,16 @@ def _queue(sight: Sight, theirs: Sequence[Held]) -> list[Line]:
         holders = [*dict.fromkeys(theirs[number].claim.agent for number in found)]
         by = f"held by {few(holders) or 'nobody'}"
         now = "" if holders or before else ": claim it now"
-        what = listed(ticket.patterns, ticket.agent)
-        parts = ("- ", *what, f" ({ticket.mode}): place {before + 1}, {by}{now}",
+        parts = ("- ", *wanted(waiter), f" ({ticket.mode}): place {before + 1}, {by}{now}",
                  Moment(f", gives up in {span(waiter.gives_up_in)}"))  # fmt: skip
         lines.append(Line(f"your ticket {ticket.number}", parts))
     return lines
+
+
+def wanted(waiter: Waiter) -> list[Part]:
+    """Return the parts of a list of what somebody waits for."""
+    ticket = waiter.ticket
+    return listed(ticket.patterns, len(ticket.patterns), ticket.agent)
 
 
 def _waiting(sight: Sight, mine: Sequence[Held]) -> list[Line]:
@@ -127,9 +132,8 @@ def _waiting(sight: Sight, mine: Sequence[Held]) -> list[Line]:
         ticket = waiter.ticket
         if own.of(ticket.patterns, ticket.mode):
             since = Moment(f", for {span(sight.now - ticket.since)}")
-            what = listed(ticket.patterns, ticket.agent)
-            parts = (f"- {ticket.agent} waits for ", *what, f" ({ticket.mode}", since, ")",
-                     *_why(ticket.reason, ticket.agent))  # fmt: skip
+            parts = (f"- {ticket.agent} waits for ", *wanted(waiter), f" ({ticket.mode}", since,
+                     ")", *_why(ticket.reason, ticket.agent))  # fmt: skip
             lines.append(Line(f"ticket {ticket.number} of {ticket.agent}", parts))
     return lines
 
@@ -143,9 +147,8 @@ def _ask(ask: Ask, held: Held, now: float, news: Mapping[str, Sequence[str]]) ->
     how = "" if said else answer_hint(ask.id)
     parts = (f"- {ask.asker} asks for ", path(ask.pattern, ask.asker), within, said, *promised,
              *_why(ask.note, ask.asker), how)  # fmt: skip
-    what = _name(ask.pattern, held.claim.id)
-    told = "" if said or ask.pattern not in news.get(ask.id, ()) else ask.id
-    return Line(f"request of {ask.asker} for {what}, claim {held.claim.id}", parts, said_by=told)
+    what = claim_name(ask.pattern, held.claim.id)
+    return Line(f"request of {ask.asker} for {what}, claim {held.claim.id}", parts)
 
 
 # -- decisions
@@ -153,16 +156,26 @@ def _ask(ask: Ask, held: Held, now: float, news: Mapping[str, Sequence[str]]) ->
 
 def _decisions(sight: Sight) -> list[Line]:
     """Return what the reader may decide, then what it asked for itself."""
+    mine = [one for one in sight.pending if one.asker == sight.me]
+    for_me = _decidable(sight)
+    return [_to_decide(one, sight.now) for one in for_me] + [_asked(one, sight.now) for one in mine]
+
+
+def _decidable(sight: Sight) -> list[Decision]:
     me = next((agent for agent in sight.agents if agent.id == sight.me), None)
     voter = Voter(sight.me, sight.human, me.role if me else "")
     parents = {agent.id: agent.parent for agent in sight.agents if agent.parent}
-    mine = [one for one in sight.pending if one.asker == sight.me]
-    for_me = [
+    return [
         one
         for one in sight.pending
         if one.asker != sight.me and may_decide(one, voter, ancestors(one.asker, parents))
     ]
-    return [_to_decide(one, sight.now) for one in for_me] + [_asked(one, sight.now) for one in mine]
+
+
+def for_others(sight: Sight) -> list[Decision]:
+    """Return the pending decisions that neither the reader asked for nor may decide."""
+    own = {one.id for one in _decidable(sight)}
+    return [one for one in sight.pending if one.asker != sight.me and one.id not in own]
 
 
 def _to_decide(one: Decision, now: float) -> Line:
@@ -179,14 +192,15 @@ def _asked(one: Decision, now: float) -> Line:
     parts = (
         f"- {one.id} (", word(one.category, one.asker), ") you asked",
         Moment(f", {span(now - one.at)} ago"), ": ", Foreign(one.title, one.asker),
-        "; waits for ", _decider(one), *_terms(one, now),
+        "; waits for ", decider(one, "you"), *_terms(one, now),
     )  # fmt: skip
     return Line(f"decision {one.id}", parts)
 
 
-def _decider(one: Decision) -> Part:
+def decider(one: Decision, asker: str) -> Part:
+    """Return who may decide; ``asker`` is how the reader calls who asked for it."""
     if one.decider in {HUMAN, LEAD}:
-        return "a human" if one.decider == HUMAN else "an agent above you"
+        return "a human" if one.decider == HUMAN else f"an agent above {asker}"
     return word(one.decider.removeprefix("agent:").removeprefix("role:"), one.asker)
 
 
