@@ -39,7 +39,7 @@ def check_agent_id(text: str) -> str:
         field="agent",
         hint=(
             f"Use 1 to {AGENT_ID_MAX} letters (a-z, A-Z), digits, dots, underscores or hyphens; "
-            "the first is a letter or a digit."
+            "a letter or a digit first."
         ),
     )
 

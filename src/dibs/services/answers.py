@@ -107,7 +107,7 @@ def _meant(book: Book, holder: str, pattern: Pattern | None, message: str, to: s
     ]
     if not meant:
         what = message or (quote(pattern.text) if pattern is not None else "anything")
-        who = f"{to} does not ask" if to else "nobody asks"
+        who = f"{quote(to)} does not ask" if to else "nobody asks"
         others = ", ".join(dict.fromkeys(f"{ask.asker} for {ask.pattern}" for _, ask in asks[:5]))
         raise NotFound(
             f"{who} you ({holder}) for {what}",

@@ -10,7 +10,7 @@ from dibs.core.agents import HUMAN
 from dibs.core.claims import check_text
 from dibs.core.index import Range
 from dibs.core.ledger import Kind
-from dibs.core.names import check_agent_id, closest, quote
+from dibs.core.names import check_agent_id, closest, is_agent_id, quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
 from dibs.services import post
@@ -148,7 +148,7 @@ def groups_in(book: Book) -> dict[str, Group]:
 
 def need(book: Book, name: str) -> Group:
     """Return the group of this name, or say which one was meant."""
-    value = book.txn.get(f"{GROUP}{name}")
+    value = book.txn.get(f"{GROUP}{name}") if is_agent_id(name) else None
     if value is not None:
         return _group(name, value)
     meant = closest(name, groups_in(book)) if name else ""

@@ -1,0 +1,173 @@
+"""Bad input for mail, groups, conflicts, decisions, delegation and briefings.
+
+Whatever is typed: the answer is one clear line with a stable code, no trace of Python, and nothing happened.
+"""
+
+import io
+
+import pytest
+
+from dibs.cli import main
+
+LONG = "x" * 20_000
+#: What nobody means to type, and programs do.
+HOSTILE = (
+    "", "  ", "\n", "-", "--", LONG, "\u00e9" * 300, "\x1b[31m", "\u202e", "\udcff", "../x", "/etc/passwd",
+    "*", "[", "a:b", "role:", "agent:", "group:", "@human", "m0", "m-1", "m99999999999999999999", "d1.1",
+    "m1.1.1", "nan", "inf", "-5", "1e400", "m\u0663", "d\u0663", "\U0001f4a5", "CON", "%s", "{}", "'; --",
+)  # fmt: skip
+#: Every place for a value; BAD stands for it.
+PLACES = (
+    "say BAD hi", "say bob BAD", "say --reply BAD hi", "say bob hi --priority BAD",
+    "say bob hi --ack --within BAD",
+    "say bob hi --request-id BAD", "inbox --ack BAD", "inbox --thread BAD", "group new BAD bob",
+    "group new other BAD", "group add crew BAD", "group rm crew BAD", "group show BAD", "group drop BAD",
+    "decide new BAD", "decide new t --category BAD", "decide new t --by BAD", "decide new t --deadline BAD",
+    "decide new t --rationale BAD", "decide show BAD", "decide confirm BAD", "decide confirm d9 --reason BAD",
+    "decide reject BAD --reason no", "decide comment BAD no", "decide comment d9 BAD", "decide withdraw BAD",
+    "decide revoke BAD", "decide refuse BAD --reason no", "decide ls --category BAD", "ask BAD",
+    "ask b.py --within BAD", "ask b.py --note BAD", "answer BAD yes", "answer a.py BAD",
+    "answer a.py later --in BAD", "answer a.py no --to BAD", "answer a.py no --note BAD", "escalate BAD",
+    "escalate b.py --note BAD", "delegate BAD work", "delegate bob BAD", "delegate bob work --path BAD",
+    "delegate bob work --context BAD", "delegate --cancel BAD", "brief --tokens BAD", "brief --agent BAD",
+    "inbox --agent BAD",
+)  # fmt: skip
+
+
+@pytest.fixture
+def crew(dibs, monkeypatch):
+    """Two agents that hold a file each, one of whom asks the other, and a decision that waits."""
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    dibs("agent", "join", "--role", "tester", agent="bob")
+    dibs("claim", "a.py", agent="alice")
+    dibs("claim", "b.py", agent="bob")
+    dibs("ask", "a.py", agent="bob")
+    dibs("group", "new", "crew", "bob", agent="alice")
+    dibs("decide", "new", "use httpx", "--confirm", agent="alice")
+    dibs("say", "bob", "hello", agent="alice")
+    return dibs
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_value_breaks_a_command_or_reaches_a_terminal_as_control(crew, capsys, place):
+    for bad in HOSTILE:
+        words = [bad if word == "BAD" else word for word in place.split()]
+        named = [] if "--agent" in words else ["--agent", "alice"]
+        capsys.readouterr()
+        status = main([words[0], *named, *words[1:]] if words[0] not in {"group", "decide"}
+                      else [*words[:2], *named, *words[2:]])  # fmt: skip
+        out, err = capsys.readouterr()
+        assert status in {0, 3, 6, 64, 65, 75, 77}, (bad, err)
+        assert not [c for c in out + err if not c.isprintable() and c != "\n"], bad
+        if status not in {0, 3}:
+            assert out == "", bad
+            assert len(err.splitlines()) == 1, (bad, err)
+            assert len(err) < 300, (bad, err)
+
+
+CASES = [
+    # mail
+    (("say", "bbo", "hi"), 6, "NO_ADDRESSEE"),
+    (("say", "alice", "hi"), 65, "TO_SELF"),
+    (("say", "role:nobody", "hi"), 6, "NO_ADDRESSEE"),
+    (("say", "group:bob", "hi"), 6, "NO_ADDRESSEE"),
+    (("say", "agent:crew", "hi"), 6, "NO_ADDRESSEE"),
+    (("say", "bob", "  \n "), 65, "TEXT_EMPTY"),
+    (("say", "bob", LONG), 65, "LIMIT"),
+    (("say",), 64, "USAGE"),
+    (("say", "--reply", "m9999", "hi"), 6, "NO_MESSAGE"),
+    (("say", "bob", "hi", "--priority", "loud"), 65, "PRIORITY"),
+    (("say", "bob", "hi", "--ack", "--within", "0"), 65, "WAIT_RANGE"),
+    (("say", "bob", "hi", "--ack", "--within", "1000d"), 65, "WAIT_RANGE"),
+    (("inbox", "--ack", "m9999"), 6, "NO_MESSAGE"),
+    (("inbox", "--thread", "nothing"), 6, "NO_MESSAGE"),
+    (("group", "new", "crew", "bob"), 65, "GROUP_EXISTS"),
+    (("group", "new", "all", "bob"), 65, "GROUP_NAME"),
+    (("group", "new", "human", "bob"), 65, "GROUP_NAME"),
+    (("group", "new", "a b", "bob"), 65, "GROUP_NAME"),
+    (("group", "new", "other", "nobody"), 6, "NO_AGENT"),
+    (("group", "new", "other", "role:"), 65, "GROUP_NAME"),
+    (("group", "add", "crw", "bob"), 6, "NO_GROUP"),
+    (("group", "add", "crew", "zed"), 6, "NO_AGENT"),
+    (("group", "rm", "crew", "zed"), 6, "NOT_IN_GROUP"),
+    (("group", "show", "crw"), 6, "NO_GROUP"),
+    (("group", "drop", "crw"), 6, "NO_GROUP"),
+    (("group", "frob"), 64, "USAGE"),
+    # conflicts
+    (("ask", "../x"), 65, "PATH_ESCAPE"),
+    (("ask", "b.py", "--within", "x"), 65, "WAIT_RANGE"),
+    (("ask", "b.py", "--note", LONG), 65, "LIMIT"),
+    (("ask",), 64, "USAGE"),
+    (("answer", "a.py", "perhaps"), 65, "REPLY"),
+    (("answer", "a.py", "later"), 65, "REPLY"),
+    (("answer", "a.py", "later", "--in", "x"), 65, "WAIT_RANGE"),
+    (("answer", "a.py", "later", "--in", "0"), 65, "WAIT_RANGE"),
+    (("answer", "a.py", "yes", "--in", "5m"), 65, "REPLY"),
+    (("answer", "a.py", "no", "--in", "5m"), 65, "REPLY"),
+    (("answer", "b.py", "yes"), 6, "NOT_ASKED"),
+    (("answer", "m9999", "yes"), 6, "NOT_ASKED"),
+    (("answer", "a.py", "yes", "--to", "zed"), 6, "NOT_ASKED"),
+    (("answer", "a.py", "no", "--note", LONG), 65, "LIMIT"),
+    (("answer", "a.py"), 64, "USAGE"),
+    (("escalate",), 64, "USAGE"),
+    (("escalate", "/etc"), 65, "PATH_ABSOLUTE"),
+    (("escalate", "b.py", "--note", LONG), 65, "LIMIT"),
+    # decisions
+    (("decide", "new", ""), 65, "TITLE"),
+    (("decide", "new", "x" * 201), 65, "LIMIT"),
+    (("decide", "new", "t", "--category", "colour"), 65, "CATEGORY"),
+    (("decide", "new", "t", "--category", "conflict"), 65, "CATEGORY"),
+    (("decide", "new", "t", "--by", "a b"), 65, "AGENT_ID"),
+    (("decide", "new", "t", "--deadline", "soon"), 65, "DEADLINE"),
+    (("decide", "new", "t", "--deadline", "-1"), 65, "DEADLINE"),
+    (("decide", "show", "d9999"), 6, "NO_DECISION"),
+    (("decide", "show", "x"), 6, "NO_DECISION"),
+    (("decide", "confirm", "d9999"), 6, "NO_DECISION"),
+    (("decide", "confirm", "D7"), 77, "MAY_NOT_DECIDE"),
+    (("decide", "reject", "D7", "--reason", "no"), 77, "MAY_NOT_DECIDE"),
+    (("decide", "reject", "D7"), 64, "USAGE"),
+    (("decide", "reject", "D7", "--reason", ""), 65, "REASON"),
+    (("decide", "refuse", "D7", "--reason", "no"), 65, "NO_CONFLICT"),
+    (("decide", "revoke", "D7"), 65, "NO_CONFLICT"),
+    (("decide", "comment", "D7", ""), 65, "COMMENT"),
+    (("decide", "comment", "d9999", "hm"), 6, "NO_DECISION"),
+    (("decide", "withdraw", "d9999"), 6, "NO_DECISION"),
+    (("decide", "frob"), 64, "USAGE"),
+    # delegation
+    (("delegate", "zed", "work"), 6, "NO_ADDRESSEE"),
+    (("delegate", "alice", "work"), 65, "TO_SELF"),
+    (("delegate", "all", "work"), 65, "NO_ADDRESSEE"),
+    (("delegate", "bob", "a\nb"), 65, "TASK_FIELD"),
+    (("delegate", "bob", "work", "--path", "../x"), 65, "PATH_ESCAPE"),
+    (("delegate", "bob", "work", "--context", LONG), 65, "LIMIT"),
+    (("delegate", "--cancel", "nothing"), 6, "NO_TASK"),
+    (("delegate", "bob"), 64, "USAGE"),
+    (("delegate", "bob", "work", "--cancel", "x"), 64, "USAGE"),
+    # briefings
+    (("brief", "--tokens", "199"), 65, "LIMIT"),
+    (("brief", "--tokens", "100001"), 65, "LIMIT"),
+    (("brief", "--tokens", "many"), 65, "NUMBER"),
+    (("brief", "--peek", "--full"), 64, "USAGE"),
+    (("brief", "--peek", "--follow"), 64, "USAGE"),
+    (("brief", "--full", "--follow"), 64, "USAGE"),
+    (("brief", "extra"), 64, "USAGE"),
+]
+
+
+def happened(crew):
+    """Return what was done so far."""
+    return [entry["seq"] for entry in crew("log", "--json").json]
+
+
+@pytest.mark.parametrize(("words", "status", "code"), CASES)
+def test_bad_input_is_one_line_with_a_code_and_nothing_happens(crew, words, status, code):
+    waits = next(one["id"] for one in crew("decide", "ls", "--pending", "--json").json["decisions"])
+    words = tuple(waits if word == "D7" else word for word in words)
+    before = happened(crew)
+    spoken = crew(*words, agent="alice")
+    written = crew(*words, "--json", agent="alice")
+    assert (spoken.status, written.status) == (status, status), spoken
+    assert (written.json["error"]["code"], spoken.out) == (code, "")
+    assert len(spoken.err.splitlines()) == 1
+    assert len(spoken.err) < 300
+    assert happened(crew) == before
