@@ -78,9 +78,10 @@ class Taking:
         self, caller: Caller, roles: Sequence[str], claim: bool | None, ttl: object, reason: str
     ) -> Wish:
         """Check what a caller says of itself."""
+        named = [check_agent_id(role_word(role)) for role in roles]
         return Wish(
             caller.id,
-            tuple(dict.fromkeys((role_word(caller.role), *map(_check_role, roles)))),
+            tuple(dict.fromkeys((role_word(caller.role), *named))),
             self._desk.config.board_claim if claim is None else claim,
             self._desk.ttl(ttl),
             check_text(reason, "reason") if reason else "",
@@ -362,10 +363,6 @@ def _meant_rows(book: Book, wish: Wish) -> Iterator[tuple[str, str]]:
 def _with_role(wish: Wish, beat: Beat) -> Wish:
     """Add the role with which an agent joined: a call need not repeat it."""
     return wish._replace(roles=tuple(dict.fromkeys((*wish.roles, role_word(beat.role)))))
-
-
-def _check_role(role: str) -> str:
-    return check_agent_id(role_word(role))
 
 
 def _earlier(line: Survey) -> list[str]:
