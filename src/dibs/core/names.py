@@ -66,16 +66,17 @@ def check_branch(name: object) -> str:
 def quote(value: object) -> str:
     """Return ``value`` in quotes, fit for one line of a terminal: escaped, cut when it is long."""
     text = value if isinstance(value, str) else repr(value)
-    shown = "".join(map(_visible, text[:SHOWN]))
+    shown = "".join(map(visible, text[:SHOWN]))
     return f"'{shown}…'" if len(text) > SHOWN else f"'{shown}'"
 
 
 def printable(text: str) -> str:
     """Return ``text`` with all escaped that a terminal or a reader could take for control."""
-    return text if text.isprintable() else "".join(map(_visible, text))
+    return text if text.isprintable() else "".join(map(visible, text))
 
 
-def _visible(character: str) -> str:
+def visible(character: str) -> str:
+    """Return ``character``, or an escape for one that does not show."""
     if character.isprintable():
         return character
     if "\udc80" <= character <= "\udcff":  # a byte that is no UTF-8, as Python hands it over

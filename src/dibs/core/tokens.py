@@ -10,6 +10,7 @@ A byte of a name that is not UTF-8 is a surrogate inside, as the functions of ``
 from __future__ import annotations
 
 from dibs.core.folding import FEW, Spans, common, fold, fold_spans
+from dibs.core.names import cut, visible
 from dibs.core.values import Record
 from dibs.errors import BadInput
 
@@ -53,19 +54,7 @@ Row = tuple[Part, ...]
 
 def printable(text: str) -> str:
     """Return ``text`` fit for one line of a message: escaped, and cut at 200 characters."""
-    line = "".join(map(shown, text[: MAX_SHOWN + 1]))
-    return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1] + "…"
-
-
-def shown(character: str) -> str:
-    """Return ``character``, or an escape for one that does not show."""
-    if "\udc80" <= character <= "\udcff":
-        return f"\\x{ord(character) - 0xDC00:02x}"
-    if character.isprintable() and character not in FORBIDDEN:
-        return character
-    code = f"{ord(character):x}"
-    width, letter = next(pair for pair in ((2, "x"), (4, "u"), (8, "U")) if len(code) <= pair[0])
-    return f"\\{letter}{code:0>{width}}"
+    return cut("".join(map(visible, text[: MAX_SHOWN + 1])), MAX_SHOWN)
 
 
 def refuse(code: str, text: str, rule: str, hint: str) -> NoReturn:
@@ -140,7 +129,7 @@ def _class(rest: str, at: int, offset: int, text: str) -> tuple[Token, int]:
             index += 2
         if high < low:
             backwards = (
-                f"has a class with the range {shown(low)}-{shown(high)}, which is backwards,"
+                f"has a class with the range {visible(low)}-{visible(high)}, which is backwards,"
             )
             _syntax(text, offset + start, backwards)
         spans.append((low, high))
@@ -191,7 +180,7 @@ def _escaped(text: str, special: frozenset[str] = _SPECIAL) -> str:
     if text.isascii() and special.isdisjoint(text):
         return text
     return "".join(
-        f"\\{c}" if c in special else shown(c) if "\udc80" <= c <= "\udcff" else c for c in text
+        f"\\{c}" if c in special else visible(c) if "\udc80" <= c <= "\udcff" else c for c in text
     )
 
 

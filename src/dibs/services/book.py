@@ -272,8 +272,15 @@ class Book:
 
     def put_ask(self, ask: Ask) -> None:
         """Write a release request; a repeat replaces the earlier one."""
-        key = self.pattern(ask.pattern).key
-        self.txn.put(f"ask/{ask.holder}/{key}//{ask.asker}", encode(ask._asdict()))
+        key = self._ask_key(ask.holder, ask.pattern, ask.asker)
+        self.txn.put(key, encode(ask._asdict()))
+
+    def is_asked(self, holder: str, pattern: str, asker: str) -> bool:
+        """Tell whether ``asker`` has a release request for just this pattern at ``holder``."""
+        return self.txn.get(self._ask_key(holder, pattern, asker)) is not None
+
+    def _ask_key(self, holder: str, pattern: str, asker: str) -> str:
+        return f"ask/{holder}/{self.pattern(pattern).key}//{asker}"
 
 
 # The two records that every claim writes are spelled out: that is two to three times as fast as the

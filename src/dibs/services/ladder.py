@@ -68,8 +68,7 @@ def _steps(
         if conflict.ticket or conflict.held.startswith(TURNS):
             continue  # who waits, too, has nothing to give back
         taken = set()
-        key = book.pattern(conflict.held).key
-        if book.txn.get(f"ask/{conflict.holder}/{key}//{ticket.agent}") is not None:
+        if book.is_asked(conflict.holder, conflict.held, ticket.agent):
             taken.add(Rung.ASK)
         if conflict.token in ticket.escalated:
             taken.add(Rung.ESCALATE)
