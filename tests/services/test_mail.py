@@ -10,6 +10,7 @@ from dibs.core.mail_limits import MAX_UNREAD
 from dibs.core.patterns import parse
 from dibs.errors import BadInput, NotFound, Unavailable
 from dibs.services import due, mail_trim
+from dibs.services.briefing import Briefings
 from dibs.services.groups import Groups
 from dibs.services.mail import Mail
 
@@ -621,3 +622,31 @@ def _any():
     from dibs.services.ledger import Query
 
     return Query()
+
+
+def test_what_a_holder_has_seen_is_not_rewritten_under_its_eyes(post):
+    post.claim("bob", "src/**")
+    post.ask("alice", "src/a.py", note="soon")
+    post.ask("alice", "src/a.py", note="today")
+    assert post.texts("bob") == ["alice asks you for src/**: today"]
+    post.read_all("bob")
+
+    post.ask("alice", "src/a.py", note="production is down")
+
+    assert post.texts("bob") == ["alice asks you for src/**: production is down"]
+
+
+def test_a_request_that_comes_again_while_a_briefing_tells_the_first_is_told_as_well(post):
+    briefings = Briefings(post.desk)
+    post.claim("bob", "src/**")
+    post.ask("alice", "src/a.py", note="soon")
+    first = briefings.prepare(caller("bob"))
+    post.ask("alice", "src/a.py", note="production is down")
+    briefings.delivered(caller("bob"), first.number)
+
+    second = briefings.prepare(caller("bob"))
+
+    assert "soon" in first.text
+    assert "production is down" in second.text
+    assert len(second.mail) == 1
+    assert set(first.mail).isdisjoint(second.mail)

@@ -54,7 +54,7 @@ def _waiting(book: Book, holder: str, asks: Sequence[Ask]) -> str:
     ids = {before.get(pattern, "") for pattern in wanted}
     number = ids.pop()
     same = not ids and number and {p for p, i in before.items() if i == number} == wanted
-    return number if same and post.waits(book, holder, number) else ""
+    return number if same and post.untold(book, holder, number) else ""
 
 
 def _emit(book: Book, role: str, ask: Ask) -> None:

@@ -153,18 +153,15 @@ def mark(book: Book, box: str, row: str, **changes: object) -> None:
         book.txn.put(key, encode({**decode(state), **changes}))
 
 
-def waiting(book: Book, box: str, since: int) -> list[Message]:
-    """Return what Dibs said from the ledger entry ``since`` on, of which nobody has been briefed."""
-    prefix = f"{UNREAD}{box}/"
-    first = prefix + row_of(message_id(since))
-    rows = [key for key, value in book.txn.scan(Range(prefix)) if key >= first and value == "{}"]
-    found = [book.txn.get(MAIL + key.removeprefix(prefix)) for key in rows]
-    return [message_of(value) for value in found if value is not None]
+def untold(book: Book, box: str, number: str) -> bool:
+    """Tell whether the owner of a box has neither read a message in it, nor is being briefed of it."""
+    from dibs.services.briefing_rows import get_offer
 
-
-def waits(book: Book, box: str, number: str) -> bool:
-    """Tell whether the owner of a box has not been briefed of a message in it."""
-    return book.txn.get(f"{UNREAD}{box}/{row_of(number)}") is not None
+    row = row_of(number)
+    if book.txn.get(f"{UNREAD}{box}/{row}") is None or "read" in (state_of(book, box, row) or {}):
+        return False
+    offers = (get_offer(book, reader) for reader in (box, HUMANS))
+    return not any(offer is not None and number in offer.mail for offer in offers)
 
 
 def boxes_of(agent: str, *, human: bool) -> tuple[str, ...]:
