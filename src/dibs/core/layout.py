@@ -4,8 +4,9 @@ Theory of operation. The cost of a text is the sum of the costs of its lines, be
 goes beyond a line. What must be told comes first, in its order: all of it in few words, and in more words
 as far as there is room. Half of what is left is for other mail, so that the state of a large crew does not
 starve it. Then each section, by its rank, gets a few lines, and then the others of its lines; a section ends
-where a line of it does not fit. A line that finds no room is counted: its message waits for the next
-briefing, and a state that was not told is not among what the reader knows.
+where a line of it does not fit. One that would not fit on a page of its own is only named. A line that finds
+no room is counted: its message waits for the next briefing, and a state that was not told is not among what
+the reader knows.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 SHORT = 48
 #: How many lines each section gets before any gets more.
 FEW = 5
+#: How much of the name of a line is said where the line itself is too long for any page.
+NAME = 60
 #: Room for the line that counts what was left out.
 _COUNT_ROOM = 24
 
@@ -39,6 +42,13 @@ class _Spot:
         short = show(self.line.parts, self._nonce, SHORT)
         return [self.full, short, self.line.bare] if self.line.bare else [self.full, short]
 
+    def named(self, most: int) -> list[str]:
+        """Return its forms, or no more than its name where none could ever fit into ``most`` tokens."""
+        forms = self.forms()
+        if tokens(forms[-1]) < most:
+            return forms
+        return [f"- {self.line.key[:NAME]}: too long, dibs brief --peek"]
+
 
 class _Page:
     """Lines in sections, of which as many are written as there is room for, in any order."""
@@ -52,7 +62,8 @@ class _Page:
         ]
         #: What the heading of each section costs; what has no title has no heading.
         self.titles = [tokens(_heading(s.title)) + 1 if s.title else 0 for s in sections]
-        self.room = 0
+        #: What is left of the room, and what there was.
+        self.room = self.size = 0
         self._opened: set[int] = set()
 
     def whole(self) -> int:
@@ -149,7 +160,8 @@ def _rendered(
     head = [OPENING, f"briefing {number} · {legend(nonce)}" if number else legend(nonce)]
     if known is not None:
         head.append(_since(number))
-    page.room = budget - _COUNT_ROOM - sum(tokens(line) + 1 for line in (*head, CLOSING))
+    page.size = budget - _COUNT_ROOM - sum(tokens(line) + 1 for line in (*head, CLOSING))
+    page.room = page.size
     _fill(page)
     left = [spot.line for spot in page.spots if spot.text is None]
     rest = [f"and {len(left)} more: dibs brief --peek"] if left else []
@@ -203,6 +215,7 @@ def _put_state(page: _Page) -> None:
     for low, high in ((0, FEW), (FEW, len(page.spots))):
         for number in ranked:
             for spot in queues[number][low:high] if number not in full else ():
-                if not page.put(spot, spot.forms(), page.room):
+                most = page.size - page.titles[number]
+                if not page.put(spot, spot.named(most), page.room):
                     full.add(number)
                     break
