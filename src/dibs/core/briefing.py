@@ -115,22 +115,38 @@ def foreign_texts(sections: Iterable[Section]) -> list[str]:
     ]
 
 
-#: The letters of a word, a capital only at its beginning; and blanks that go with the word after them.
-_LETTERS = re.compile(r"[A-Za-z][a-z]+")
+#: Pairs of letters that are one token wherever they stand: by the first letter, which may be a capital.
+_PAIRS = re.compile(
+    "[aA][bcdfgiklmnprstuvy]|[bB][aelorsy]|[cC][aehiklort]|[dD][aeiosy]|[eE][abcdefglmnprstvwxy]"
+    "|[fF][aeilortu]|[gG][aeinors]|[hH][aeiou]|[iI][bcdefglmnorstv]|[kK][einst]|[lL][adeilosuy]"
+    "|[mM][adeimops]|[nN][acdefgilostuy]|[oO][abcdefgklmnoprstuvw]|[pP][aeloprtuy]|[qQ]u"
+    "|[rR][acdegimnorstuvy]|[sS][acehikoprstuw]|[tT][acehilorstuwy]|[uU][celmnprst]|[vV][aei]"
+    "|[wW][aehinors]|[xX]t|[yY][eos]"
+)
+#: Words that briefings are made of and that are one token, with the blank before them.
+_WORDS = re.compile(
+    " (?:Agent|Code|Lead|Project|Review|Task|Technical|Test|Writer|agent|ago|and|answer|asks|board|branch"
+    "|brief|claim|claims|code|commit|conflict|core|data|decide|decision|decisions|developer|done|exclusive"
+    "|file|files|for|from|gives|held|holds|human|idle|into|lead|left|lock|message|module|more|nobody|not"
+    "|orders|others|pending|place|priority|project|reason|release|request|role|running|services|shared|shows"
+    "|since|started|status|task|tasks|test|tests|that|the|this|token|until|with|within|words|work|writer|yes"
+    "|you|your)(?![A-Za-z])"
+)
+#: Blanks that go with the word after them.
 _BLANKS = re.compile(r" (?=[A-Za-z])")
 
 
 def tokens(text: str) -> int:
-    """Return how many tokens a model's tokenizer makes of ``text`` at most, for the text of briefings.
+    """Return how many tokens a model's tokenizer makes of ``text`` at most.
 
-    Tokenizers that merge pairs of bytes never make more tokens than bytes: so much is counted for all that is
-    not ASCII. Digits and signs count one each (some tokenizers never merge digits), a word one for each two
-    letters: even words that no tokenizer knows are made of known pairs. English has about twice the letters
-    in a token, so this is about twice the truth for prose, and near it for ids and paths.
+    Tokenizers that merge pairs of bytes never make more tokens than bytes: so much is counted for what is
+    not ASCII. Digits, signs and letters count one each (some tokenizers never merge digits). Only pairs of
+    letters that all tokenizers have count one, and the words that briefings themselves are made of. Seven
+    tokenizers were asked: for pages this is 1.4 to 2 times the truth, for random letters just above it.
     """
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    pairs = sum([len(word) // 2 for word in _LETTERS.findall(text)])
-    return size - pairs - len(_BLANKS.findall(text))
+    rest, known = _WORDS.subn("", text)
+    size = len(rest) if rest.isascii() else len(rest.encode("utf-8", "surrogatepass"))
+    return known + size - len(_PAIRS.findall(rest)) - len(_BLANKS.findall(rest))
 
 
 def show(parts: Sequence[Part], nonce: str, limit: int = 1_000_000) -> str:
