@@ -104,8 +104,12 @@ def caller(args: Namespace) -> Caller:
 def print_json(shape: object, stream: TextIO | None = None) -> None:
     """Print one line of JSON; where the stream cannot carry all letters, they are escaped.
 
-    A raw byte of a path comes out escaped as well: the stream replaces what it cannot encode.
+    What a terminal could take for control is escaped in any case, and so is a raw byte of a path.
     """
     out = sys.stdout if stream is None else stream
     whole = out.encoding.lower().replace("-", "") == "utf8"
-    print(json.dumps(shape, ensure_ascii=not whole), file=out, flush=True)
+    text = json.dumps(shape, ensure_ascii=not whole)
+    if not text.isprintable():
+        # JSON lets all but the first 32 control characters stand as they are; terminals obey others, too.
+        text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    print(text, file=out, flush=True)
