@@ -39,7 +39,8 @@ def lines(letters: Sequence[Letter], caller: Caller, now: float) -> list[str]:
 
 def _body(message: Message, nonce: str) -> list[str]:
     if nonce:
-        text = clean(message.text, _LIMIT, lines=True)
+        # No line of a message begins where ours do, so none can be taken for one of ours.
+        text = clean(message.text, _LIMIT, lines=True).replace("\n", "\n  ")
         return [fenced(text, message.sender or "dibs", nonce)]
     return [f"  {printable(line)}" for line in message.text.splitlines()]
 
