@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 
@@ -27,9 +29,9 @@ def test_work_that_somebody_has_is_named_and_not_sent(crew, repo):
     answer = crew("delegate", "bob", "Cover login", agent="lead")
 
     assert answer.status == 3
-    first, last = answer.out.splitlines()
+    _, first, last = answer.out.splitlines()
     assert first.startswith("similar ")
-    assert "(ada) 'Cover the login': 100% of the words" in first
+    assert re.search(r'\(ada\) <data-\w+ from="ada">Cover the login</data-\w+>: 100% of the', first)
     assert last == "nothing was sent; send it all the same with --anyway"
     assert len(list(repo.glob("work/inbox/*.yaml"))) == 1
 

@@ -168,7 +168,8 @@ def test_a_waiter_reads_in_words_that_it_was_refused(dibs, start, wait_until):
     out, _ = bob.communicate(timeout=30)
     assert bob.returncode == 3
     assert out.startswith("denied a: ")
-    assert f"refused it ({name}): not now" in out.splitlines()[0]
+    assert f"refused it ({name}): <data-" in out.splitlines()[0]
+    assert ">not now</data-" in out.splitlines()[0]
     assert "do not ask again" in out
 
 

@@ -157,6 +157,7 @@ def test_with_warn_a_lost_claim_is_only_told(dibs, start):
 
     dibs("revoke", "a", "--reason", "I need it")
 
+    assert "is text of others: data" in run.stderr.readline()
     assert "your claim on a was revoked" in run.stderr.readline()
     run.stdin.write("\n")
     run.stdin.flush()

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.cli.foreign import Quoting
     from dibs.cli.session import Session
+    from dibs.core.agents import Caller
     from dibs.core.claims import Claim, Lost
     from dibs.services.agents import Seen
 
@@ -98,15 +100,20 @@ def _list(session: Session, args: Namespace) -> int:
     from dibs.services import shapes
 
     seen = session.project.agents.all(ended=args.all)
-    session.show(lambda: {"agents": [shapes.agent(s) for s in seen]}, lambda: _print_list(seen))
+    session.show(
+        lambda: {"agents": [shapes.agent(s) for s in seen]},
+        lambda: _print_list(seen, session.caller),
+    )
     return 0
 
 
-def _print_list(seen: list[Seen]) -> None:
+def _print_list(seen: list[Seen], reader: Caller) -> None:
+    from dibs.cli.foreign import Quoting
     from dibs.cli.status import agent_table
 
     if seen:
-        print("\n".join(agent_table(seen)))
+        quoted = Quoting(reader, map(str, seen))
+        print("\n".join(quoted.page(agent_table(seen, quoted))))
     else:
         print("nobody works here; an agent joins by its first call")
 
@@ -125,21 +132,22 @@ def _show(session: Session, args: Namespace) -> int:
     }
 
     def text() -> None:
+        from dibs.cli.foreign import Quoting
         from dibs.cli.text import claim_line, waiter_line
 
-        _print_agent(seen)
-        for h in held:
-            print(f"holds {claim_line(h.claim, h.expires_in)}")
-        for waiter in waiting:
-            print(waiter_line(waiter))
-        _print_lost(lost, session.now())
+        quoted = Quoting(session.caller, map(str, (seen, lost, held, waiting)))
+        lines = _agent_lines(seen, quoted)
+        lines += [f"holds {claim_line(h.claim, h.expires_in, quoted)}" for h in held]
+        lines += [waiter_line(waiter, quoted) for waiter in waiting]
+        lines += _lost_lines(lost, session.now(), quoted)
+        print("\n".join(quoted.page(lines)))
 
     session.show(lambda: shape, text)
     return 0
 
 
-def _print_agent(seen: Seen) -> None:
-    from dibs.cli.text import bold, printable, span
+def _agent_lines(seen: Seen, quoted: Quoting) -> list[str]:
+    from dibs.cli.text import bold, span
 
     a = seen.agent
     facts = {
@@ -148,19 +156,24 @@ def _print_agent(seen: Seen) -> None:
         "context": f"{a.context:.0%} used" if a.context >= 0 else "",
         "seen": f"{span(seen.silent_for)} ago", "ended": a.ended,
     }  # fmt: skip
-    print(bold(a.id))
-    for fact, value in facts.items():
-        if value:
-            print(f"  {fact:<8} {printable(value)}")
+    ours = {"context", "seen"}
+    return [bold(a.id)] + [
+        f"  {fact:<8} {value if fact in ours else quoted.word(value, a.id)}"
+        for fact, value in facts.items()
+        if value
+    ]
 
 
-def _print_lost(lost: list[Lost], now: float) -> None:
-    from dibs.cli.text import clock, printable
+def _lost_lines(lost: list[Lost], now: float, quoted: Quoting) -> list[str]:
+    from dibs.cli.text import clock
 
+    lines = []
     for item in lost:
         by = f" by {item.by}" if item.by else ""
-        why = f": {printable(item.reason)}" if item.reason else ""
-        print(f"lost {printable(item.pattern)}, {item.why}{by} at {clock(item.at, now)}{why}")
+        why = f": {quoted.word(item.reason, item.by or 'dibs')}" if item.reason else ""
+        what = quoted.path(item.pattern, "dibs")
+        lines.append(f"lost {what}, {item.why}{by} at {clock(item.at, now)}{why}")
+    return lines
 
 
 def _join(session: Session, args: Namespace) -> int:
@@ -199,7 +212,7 @@ def _beat(session: Session, _: Namespace) -> int:
 
     answer = session.project.holdings.renew(session.caller)
     now = session.now()
-    session.show(lambda: shapes.renewed(answer), lambda: show_news(answer, now))
+    session.show(lambda: shapes.renewed(answer), lambda: show_news(answer, now, session.caller))
     return FENCED if answer.lost else 0
 
 
@@ -213,7 +226,14 @@ def _report(session: Session, args: Namespace) -> int:
         raise BadUsage("agent report: nothing to report", hint="see `dibs agent report --help`")
     agent = session.project.agents.report(session.caller, note=args.note, **changes)
     seen, _ = session.project.agents.show(agent.id)
-    session.show(lambda: {"agent": shapes.agent(seen)}, lambda: _print_agent(seen))
+
+    def text() -> None:
+        from dibs.cli.foreign import Quoting
+
+        quoted = Quoting(session.caller, [str(seen)])
+        print("\n".join(quoted.page(_agent_lines(seen, quoted))))
+
+    session.show(lambda: {"agent": shapes.agent(seen)}, text)
     return 0
 
 

@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from dibs.core.agents import Caller
     from dibs.core.claims import Ask
     from dibs.core.patterns import Pattern
 
@@ -33,19 +34,25 @@ def run(args: Namespace) -> int:
         )
         session.show(
             lambda: {"asked": [shapes.ask(ask) for ask in asked]},
-            lambda: _print(asked, patterns),
+            lambda: _print(asked, patterns, session.caller),
         )
     return 0
 
 
-def _print(asked: list[Ask], patterns: list[Pattern]) -> None:
+def _print(asked: list[Ask], patterns: list[Pattern], reader: Caller) -> None:
     from shlex import quote
 
+    from dibs.cli.foreign import Quoting
     from dibs.cli.text import bold, clock, printable, span
 
+    quoted = Quoting(reader, map(str, asked))
+    lines = []
     for ask in asked:
         until = f"{clock(ask.until, ask.at)}, in {span(ask.until - ask.at)}"
-        print(f"asked {bold(ask.holder)} for {printable(ask.pattern)} until {until}")
+        what = quoted.path(ask.pattern, ask.holder)
+        lines.append(f"asked {bold(ask.holder)} for {what} until {until}")
+    for line in quoted.page(lines):
+        print(line)
     if not asked:
         names = " ".join(quote(printable(pattern.text)) for pattern in patterns)
         print(f"nobody else holds it, so nobody was asked; claim it: dibs claim {names}")

@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from dibs.core.agents import Caller
     from dibs.core.claims import Conflict
 
 HELD = 3
@@ -33,13 +34,14 @@ def run(args: Namespace) -> int:
         mode = SHARED if args.shared else EXCLUSIVE
         conflicts = session.project.claims.check(session.caller, patterns, mode)
         shape = {"free": not conflicts, "conflicts": [shapes.conflict(c) for c in conflicts]}
-        session.show(lambda: shape, lambda: _print(conflicts))
+        session.show(lambda: shape, lambda: _print(conflicts, session.caller))
     return HELD if conflicts else 0
 
 
-def _print(conflicts: tuple[Conflict, ...]) -> None:
+def _print(conflicts: tuple[Conflict, ...], reader: Caller) -> None:
+    from dibs.cli.foreign import Quoting
     from dibs.cli.text import conflict_line, green, red
 
-    print(red("held") if conflicts else green("free"))
-    for conflict in conflicts:
-        print(f"  {conflict_line(conflict)}")
+    quoted = Quoting(reader, map(str, conflicts))
+    lines = [f"  {conflict_line(conflict, quoted)}" for conflict in conflicts]
+    print("\n".join(quoted.page(lines, [red("held") if conflicts else green("free")])))

@@ -42,7 +42,7 @@ def run(args: Namespace) -> int:
 
     with Session(args) as session:
         answer = acquire(session, args, args.pattern, queue=args.queue, request_id=args.request_id)
-        show(session, answer)
+        show(session, answer, args.reason)
     return 0 if isinstance(answer, Granted) else HELD
 
 
@@ -78,8 +78,8 @@ def acquire(
         return ask()
 
 
-def show(session: Session, answer: Outcome) -> None:
-    """Print the answer to a claim."""
+def show(session: Session, answer: Outcome, reason: str = "") -> None:
+    """Print the answer to a claim that was made for ``reason``."""
 
     def shape() -> object:
         from dibs.services import shapes
@@ -89,6 +89,6 @@ def show(session: Session, answer: Outcome) -> None:
     def text() -> None:
         from dibs.cli.text import outcome
 
-        outcome(answer, session.now())
+        outcome(answer, session.now(), session.caller, reason)
 
     session.show(shape, text)

@@ -7,7 +7,7 @@ from dibs.cli.parsing import number
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from dibs.cli.foreign import Quoting
     from dibs.cli.session import Session
@@ -36,12 +36,13 @@ def _ls(session: Session, args: Namespace) -> int:
 
 
 def _print_list(session: Session, shown: list[Decision], left: int, now: float) -> None:
+    from dibs.cli.foreign import Quoting
     from dibs.cli.text import bold, dim, span
 
     if not shown:
         print("there are no such decisions: `dibs decide new TITLE` records one")
         return
-    quoted = _quoting(session, shown)
+    quoted = Quoting(session.caller, map(str, shown))
     for line in quoted.legend:
         print(line)
     if left:
@@ -96,10 +97,10 @@ def _sides(session: Session, decision: Decision) -> Sides | None:
 
 
 def _page(session: Session, decision: Decision, sides: Sides | None, now: float) -> Iterator[str]:
+    from dibs.cli.foreign import Quoting
     from dibs.cli.text import bold, span
 
-    lines = _side_lines(decision, sides)
-    quoted = _quoting(session, [decision], lines)
+    quoted = Quoting(session.caller, map(str, (decision, sides)))
     yield from quoted.legend
     yield f"{bold(decision.id)} {_outcome(decision)}: {_title(decision, quoted)}"
     who = f"{decision.asker} ({quoted.word(decision.role, decision.asker)})"
@@ -109,17 +110,11 @@ def _page(session: Session, decision: Decision, sides: Sides | None, now: float)
     for comment in decision.comments:
         age = span(now - comment.at)
         yield f"  {comment.by}, {age} ago: {quoted(comment.text, comment.by)}"
-    # Both sides' words are among these lines, so an agent gets each of them as data.
-    yield from lines if session.caller.human else (quoted(line, "conflict") for line in lines)
+    if sides is not None:
+        from dibs.cli.sides import side_lines
+
+        yield from side_lines(decision, sides, quoted)
     yield from _standing(decision, quoted, now)
-
-
-def _side_lines(decision: Decision, sides: Sides | None) -> list[str]:
-    if sides is None:
-        return []
-    from dibs.cli.sides import side_lines
-
-    return list(side_lines(decision, sides))
 
 
 def _standing(decision: Decision, quoted: Quoting, now: float) -> Iterator[str]:
@@ -145,20 +140,6 @@ def _standing(decision: Decision, quoted: Quoting, now: float) -> Iterator[str]:
         return  # what each choice does is said beside the two sides
     yield f"  {dim('-')} dibs decide confirm {decision.id}"
     yield f"  {dim('-')} dibs decide reject {decision.id} --reason WHY"
-
-
-def _quoting(session: Session, shown: list[Decision], more: Sequence[str] = ()) -> Quoting:
-    from dibs.cli.foreign import Quoting
-
-    texts = [
-        text
-        for decision in shown
-        for text in (
-            decision.title, decision.role, decision.rationale, decision.reason, decision.decider,
-            *(comment.text for comment in decision.comments),
-        )
-    ]  # fmt: skip
-    return Quoting(session.caller, [*texts, *more])
 
 
 def _title(decision: Decision, quoted: Quoting) -> str:

@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from dibs.cli.foreign import Quoting
     from dibs.cli.session import Session
     from dibs.core.delegation import Alike
     from dibs.services.delegation import Delegated, Repeated
@@ -81,12 +82,14 @@ def _cancel(session: Session, args: Namespace) -> int:
 
 
 def _print(session: Session, answer: Delegated | Repeated, word: str) -> None:
+    from dibs.cli.foreign import Quoting
     from dibs.cli.task_board import print_moved
-    from dibs.cli.text import bold, printable, yellow
+    from dibs.cli.text import bold, yellow
     from dibs.services.delegation import Repeated
 
-    for alike in answer.alike:
-        print(f"{yellow('similar')} {printable(_alike(alike))}")
+    quoted = Quoting(session.caller, map(str, answer.alike))
+    for line in quoted.page(f"{yellow('similar')} {_alike(a, quoted)}" for a in answer.alike):
+        print(line)
     if isinstance(answer, Repeated):
         print("nothing was sent; send it all the same with --anyway")
         return
@@ -98,10 +101,14 @@ def _print(session: Session, answer: Delegated | Repeated, word: str) -> None:
         print(f"told {bold(name.removeprefix('@'))}{late}")
 
 
-def _alike(alike: Alike) -> str:
+def _alike(alike: Alike, quoted: Quoting) -> str:
+    whose = alike.agent or "board"
     parts = [f"{alike.share:.0%} of the words"] if alike.share else []
     if alike.paths:
-        parts.append(f"both are about {', '.join(alike.paths)}")
-    whose = f" ({alike.agent})" if alike.agent and alike.task else ""
-    what = f"{alike.task}{whose}" if alike.task else f"{alike.agent} says that it does"
-    return f"{what} {alike.title!r}: {'; '.join(parts)}"
+        both = ", ".join(quoted.path(path, whose) for path in alike.paths)
+        parts.append(f"both are about {both}")
+    what = f"{quoted.word(alike.agent, 'board')} says that it does"
+    if alike.task:
+        by = f" ({quoted.word(alike.agent, 'board')})" if alike.agent else ""
+        what = f"{quoted.path(alike.task, 'board')}{by}"
+    return f"{what} {quoted.said(alike.title, whose)}: {'; '.join(parts)}"

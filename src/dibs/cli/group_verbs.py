@@ -6,6 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from dibs.cli.foreign import Quoting
     from dibs.cli.session import Session
     from dibs.core.addressees import Group
     from dibs.services.groups import Shown
@@ -56,16 +57,23 @@ def _drop(session: Session, args: Namespace) -> int:
 def _changed(session: Session, group: Group) -> int:
     from dibs.services import mail_shapes as shapes
 
-    session.show(
-        lambda: shapes.group(group), lambda: print(f"{group.name}: {_who(group) or 'nobody'}")
-    )
+    def text() -> None:
+        quoted = _quoting(session, [group])
+        print("\n".join(quoted.page([f"{group.name}: {_who(group, quoted) or 'nobody'}"])))
+
+    session.show(lambda: shapes.group(group), text)
     return 0
 
 
-def _who(group: Group) -> str:
-    from dibs.cli.text import printable
+def _quoting(session: Session, groups: list[Group]) -> Quoting:
+    from dibs.cli.foreign import Quoting
 
-    return ", ".join([*group.members, *(f"role:{printable(role)}" for role in group.roles)])
+    return Quoting(session.caller, map(str, groups))
+
+
+def _who(group: Group, quoted: Quoting) -> str:
+    roles = (f"role:{quoted.word(role, group.by)}" for role in group.roles)
+    return ", ".join([*group.members, *roles])
 
 
 def _list(session: Session, _: Namespace) -> int:
@@ -80,8 +88,9 @@ def _list(session: Session, _: Namespace) -> int:
         if not groups:
             print("there are no groups; make one with: dibs group new NAME AGENT…")
             return
-        rows = [(group.name, _who(group), group.by) for group in groups]
-        print("\n".join(table(("GROUP", "MEMBERS", "MADE BY"), rows)))
+        quoted = _quoting(session, groups)
+        rows = [(group.name, _who(group, quoted), group.by) for group in groups]
+        print("\n".join(quoted.page(table(("GROUP", "MEMBERS", "MADE BY"), rows, quoted.width))))
 
     session.show(lambda: {"groups": [shapes.group(group) for group in groups]}, text)
     return 0
@@ -102,8 +111,10 @@ def _print(session: Session, shown: Shown, now: float) -> None:
     from dibs.cli.text import bold
     from dibs.services.mail import Letter
 
-    print(f"{bold(shown.group.name)}: {_who(shown.group) or 'nobody'}")
-    print(f"  reaches {', '.join(shown.reaches) or 'nobody now'}")
+    quoted = _quoting(session, [shown.group])
+    who = f"{bold(shown.group.name)}: {_who(shown.group, quoted) or 'nobody'}"
+    for line in quoted.page([who, f"  reaches {', '.join(shown.reaches) or 'nobody now'}"]):
+        print(line)
     letters = [Letter(message) for message in shown.messages]
     for line in lines(letters, session.caller, now):
         print(line)

@@ -37,7 +37,7 @@ def _redraw(session: Session, take: Callable[[], Overview], interval: float) -> 
         as_of = session.project.engine.as_of
         old = "" if as_of is None else f"{how_old(as_of)}\n"
         foot = f"\n\n{old}Ctrl-C ends the view"
-        return Text.from_ansi("\n".join(lines(taken)) + foot)
+        return Text.from_ansi("\n".join(lines(taken, session.caller)) + foot)
 
     with (
         leaving_on_end(),  # else a plain kill would leave the terminal on its other screen
@@ -61,7 +61,7 @@ def _print_changes(session: Session, take: Callable[[], Overview], interval: flo
         else:
             warn_if_old(as_of)
             head = [] if shown is None else [""]
-            print("\n".join([*head, *lines(taken)]), flush=True)
+            print("\n".join([*head, *lines(taken, session.caller)]), flush=True)
         shown = seen
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
+    from dibs.core.agents import Caller
     from dibs.core.ledger import Entry
     from dibs.services.ledger import Query, Summary
 
@@ -64,7 +65,8 @@ def run(args: Namespace) -> int:
             return _follow(session, query, limit)
         entries = session.project.ledger.newest(query, limit)
         session.show(
-            lambda: [shapes.entry(entry) for entry in entries], lambda: _print(entries, now)
+            lambda: [shapes.entry(entry) for entry in entries],
+            lambda: _print(entries, now, session.caller),
         )
     return 0
 
@@ -127,7 +129,7 @@ def _follow(session: Session, query: Query, limit: int) -> int:
                 for entry in entries:
                     print_json(shapes.entry(entry))
             elif entries:
-                _print(entries, ledger.now())
+                _print(entries, ledger.now(), session.caller)
             entries = next(news)
             as_of = session.project.engine.as_of
             if fresh:
@@ -137,12 +139,19 @@ def _follow(session: Session, query: Query, limit: int) -> int:
         return 0
 
 
-def _print(entries: list[Entry], now: float) -> None:
-    from dibs.cli.text import clock, dim, printable
+def _print(entries: list[Entry], now: float, reader: Caller) -> None:
+    from dibs.cli.foreign import Quoting
+    from dibs.cli.text import clock, dim
 
+    quoted = Quoting(reader, map(str, entries))
+    lines = []
     for entry in entries:
-        head = f"{clock(entry.at, now)} {printable(entry.agent):<12}"
-        print(f"{dim(head)} {entry.kind:<17} {printable(entry.summary)}", flush=True)
+        head = f"{clock(entry.at, now)} {quoted.word(entry.agent, 'dibs'):<12}"
+        # A summary has words of ours and of others; which are which, it does not say.
+        said = quoted.word(entry.summary, entry.agent)
+        lines.append(f"{dim(head)} {quoted.word(entry.kind, 'dibs'):<17} {said}")
+    for line in quoted.page(lines):
+        print(line, flush=True)
 
 
 def _print_summary(summary: Summary) -> None:

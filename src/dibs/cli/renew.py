@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from dibs.core.agents import Caller
     from dibs.services.holdings import Renewed
 
 FENCED = 4
@@ -37,19 +38,24 @@ def run(args: Namespace) -> int:
             session.caller, patterns, ttl=args.ttl, token=args.token
         )
         now = session.now()
-        session.show(lambda: shapes.renewed(answer), lambda: show_news(answer, now))
+        session.show(lambda: shapes.renewed(answer), lambda: show_news(answer, now, session.caller))
     return FENCED if answer.lost else 0
 
 
-def show_news(answer: Renewed, now: float) -> None:
+def show_news(answer: Renewed, now: float, reader: Caller) -> None:
     """Print what an agent holds, what it lost, and what it is asked for."""
+    from dibs.cli.foreign import Quoting
     from dibs.cli.text import ask_line, claim_line, lost_line, red, yellow
 
-    for claim, expires in zip(answer.claims, answer.expires, strict=True):
-        print(f"renewed {claim_line(claim, expires - now)}")
-    for lost in answer.lost:
-        print(f"{red('lost')} {lost_line(lost)}; stop working on it")
-    for ask in answer.asks:
-        print(f"{yellow('asked')} {ask_line(ask, now)}")
+    # A claim that was handed over keeps the reason of whoever had it before.
+    quoted = Quoting(reader, map(str, (*answer.claims, *answer.lost, *answer.asks)))
+    held = zip(answer.claims, answer.expires, strict=True)
+    lines = [f"renewed {claim_line(claim, at - now, quoted)}" for claim, at in held]
+    lines += [
+        f"{red('lost')} {lost_line(lost, quoted)}; stop working on it" for lost in answer.lost
+    ]
+    lines += [f"{yellow('asked')} {ask_line(ask, now, quoted)}" for ask in answer.asks]
+    for line in quoted.page(lines):
+        print(line)
     if not answer.claims:
         print("you hold nothing")

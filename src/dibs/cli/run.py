@@ -75,7 +75,7 @@ def run(args: Namespace) -> int:
         args.reason = args.reason or " ".join(args.command)[:200]
         answer = acquire(session, args, args.claim)
         if not isinstance(answer, Granted):
-            show(session, answer)
+            show(session, answer, args.reason)
             return HELD
         return _Run(session, args, ttl, answer.claims, answer.fresh).run()
 
@@ -160,13 +160,15 @@ class _Run:
 
     def _hear(self, keeper: Keeper) -> None:
         """Give a sign of life if one is due, and pass on the news."""
-        from dibs.cli.text import ask_line, lost_line
-
         keeper.keep()
-        for lost in keeper.lost:
-            self._say(lost_line(lost))
-        for ask in keeper.asks:
-            self._say(ask_line(ask, ask.at))
+        if keeper.lost or keeper.asks:
+            from dibs.cli.foreign import Quoting
+            from dibs.cli.text import ask_line, lost_line
+
+            quoted = Quoting(self._session.caller, map(str, (*keeper.lost, *keeper.asks)))
+            news = [lost_line(lost, quoted) for lost in keeper.lost]
+            for line in quoted.page([*news, *(ask_line(a, a.at, quoted) for a in keeper.asks)]):
+                self._say(line)
         self._lost += keeper.lost
 
     def _release(self) -> list[Claim]:

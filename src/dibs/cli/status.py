@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
+    from dibs.cli.foreign import Quoting
+    from dibs.core.agents import Caller
     from dibs.core.claims import Held, Waiter
     from dibs.services.agents import Seen
     from dibs.services.overview import Overview
@@ -38,7 +40,7 @@ def run(args: Namespace) -> int:
 
             return watch(session, lambda: session.project.overview(mine), interval)
         taken = session.project.overview(mine)
-        session.show(lambda: shape(taken), lambda: print("\n".join(lines(taken))))
+        session.show(lambda: shape(taken), lambda: print("\n".join(lines(taken, session.caller))))
     return 0
 
 
@@ -59,22 +61,30 @@ def shape(taken: Overview) -> dict[str, object]:
     }
 
 
-def lines(taken: Overview) -> list[str]:
-    """Return a snapshot as text for people."""
-    from dibs.cli.tables import table
+def lines(taken: Overview, reader: Caller) -> list[str]:
+    """Return a snapshot as text."""
+    from dibs.cli.foreign import Quoting
 
+    quoted = Quoting(reader, map(str, (taken.agents, taken.claims, taken.queue)))
     parts: list[Sequence[str]] = [[_agents_line(taken), *_decisions_line(taken)]]
     if taken.agents:
-        parts.append(agent_table(taken.agents))
+        parts.append(agent_table(taken.agents, quoted))
     if taken.claims:
-        rows = [_claim_row(held, taken.now) for held in taken.claims]
-        parts.append(table(("CLAIM", "MODE", "AGENT", "LEFT", "WHY"), rows))
+        rows = [_claim_row(held, taken.now, quoted) for held in taken.claims]
+        parts.append(_table(quoted, ("CLAIM", "MODE", "AGENT", "LEFT", "WHY"), rows))
     else:
         parts.append(["nothing is claimed: `dibs claim PATH` takes what you need"])
     if taken.queue:
-        rows = [_queue_row(waiter) for waiter in taken.queue]
-        parts.append(table(("QUEUE", "AGENT", "WAITS FOR", "MODE", "LEFT", "WHY"), rows))
-    return [line for part in parts for line in (*part, "")][:-1]
+        rows = [_queue_row(waiter, quoted) for waiter in taken.queue]
+        parts.append(_table(quoted, ("QUEUE", "AGENT", "WAITS FOR", "MODE", "LEFT", "WHY"), rows))
+    return quoted.page([line for part in parts for line in (*part, "")][:-1])
+
+
+def _table(quoted: Quoting, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lay out rows of which some have text of others."""
+    from dibs.cli.tables import table
+
+    return table(headings, rows, quoted.width)
 
 
 def _agents_line(taken: Overview) -> str:
@@ -93,45 +103,46 @@ def _decisions_line(taken: Overview) -> list[str]:
     return [f"{yellow(f'{wait} for {age}')}: dibs decide ls --pending"]
 
 
-def agent_table(agents: Sequence[Seen]) -> list[str]:
+def agent_table(agents: Sequence[Seen], quoted: Quoting) -> list[str]:
     """Return agents as a table."""
-    from dibs.cli.tables import table
-    from dibs.cli.text import printable, span
+    from dibs.cli.text import span
 
     rows = [
         (
             a.id,
-            printable(a.role),
-            printable(a.status),
+            quoted.word(a.role, a.id),
+            quoted.word(a.status, a.id),
             f"{span(seen.silent_for)} ago",
             str(seen.claims),
-            printable(a.task),
+            quoted.word(a.task, a.id) if a.task else "",
         )
         for seen in agents
         for a in (seen.agent,)
     ]
-    return table(("AGENT", "ROLE", "STATUS", "SEEN", "CLAIMS", "TASK"), rows)
+    return _table(quoted, ("AGENT", "ROLE", "STATUS", "SEEN", "CLAIMS", "TASK"), rows)
 
 
-def _claim_row(held: Held, now: float) -> tuple[str, ...]:
-    from dibs.cli.text import printable, span
+def _claim_row(held: Held, now: float, quoted: Quoting) -> tuple[str, ...]:
+    from dibs.cli.text import span
 
     claim = held.claim
-    why = [printable(claim.reason)] if claim.reason else []
-    if claim.task:
-        why.append(f"task {printable(claim.task)}")
+    why = _why(claim.reason, claim.task, claim.agent, quoted)
     why += [f"{ask.asker} asks for it, in {span(ask.until - now)}" for ask in held.asks]
     left = span(held.expires_in)
-    return printable(claim.pattern), claim.mode, claim.agent, left, "; ".join(why)
+    pattern = quoted.path(claim.pattern, claim.agent)
+    return pattern, claim.mode, claim.agent, left, "; ".join(why)
 
 
-def _queue_row(waiter: Waiter) -> tuple[str, ...]:
-    from dibs.cli.text import printable, span
+def _why(reason: str, task: str, agent: str, quoted: Quoting) -> list[str]:
+    why = [quoted.word(reason, agent)] if reason else []
+    return [*why, f"task {quoted.word(task, agent)}"] if task else why
+
+
+def _queue_row(waiter: Waiter, quoted: Quoting) -> tuple[str, ...]:
+    from dibs.cli.text import span
 
     ticket = waiter.ticket
-    why = [printable(ticket.reason)] if ticket.reason else []
-    if ticket.task:
-        why.append(f"task {printable(ticket.task)}")
-    patterns = ", ".join(map(printable, ticket.patterns))
+    why = _why(ticket.reason, ticket.task, ticket.agent, quoted)
+    patterns = ", ".join(quoted.path(pattern, ticket.agent) for pattern in ticket.patterns)
     left = span(waiter.gives_up_in)
     return str(waiter.place), ticket.agent, patterns, ticket.mode, left, "; ".join(why)

@@ -100,7 +100,9 @@ def _start(session: Session, args: Namespace) -> int:
     from dibs.services import shapes
 
     denied = answer
-    session.show(lambda: shapes.outcome(denied), lambda: text.outcome(denied, session.now()))
+    session.show(
+        lambda: shapes.outcome(denied), lambda: text.outcome(denied, session.now(), session.caller)
+    )
     return HELD
 
 

@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from dibs.core.agents import Caller
     from dibs.core.claims import Held, Waiter
 
     Around = tuple[list[Held], list[Waiter]]
@@ -27,7 +28,7 @@ def run(args: Namespace) -> int:
     with Session(args) as session:
         patterns = session.patterns(args.pattern, literal=args.literal)
         found = {p.text: session.project.claims.overlapping(p) for p in patterns}
-        session.show(lambda: _shape(found), lambda: _print(found))
+        session.show(lambda: _shape(found), lambda: _print(found, session.caller))
     return 0
 
 
@@ -46,12 +47,14 @@ def _shape(found: dict[str, Around]) -> dict[str, object]:
     }
 
 
-def _print(found: dict[str, Around]) -> None:
+def _print(found: dict[str, Around], reader: Caller) -> None:
+    from dibs.cli.foreign import Quoting
     from dibs.cli.text import green, holder_line, printable, waiter_line
 
+    quoted = Quoting(reader, map(str, found.values()))
+    lines = []
     for path, (holders, waiters) in found.items():
-        print(f"{printable(path)}: {'held' if holders else green('nobody holds it')}")
-        for held in holders:
-            print(f"  {holder_line(held)}")
-        for waiter in waiters:
-            print(f"  {waiter_line(waiter)}")
+        lines.append(f"{printable(path)}: {'held' if holders else green('nobody holds it')}")
+        lines += [f"  {holder_line(held, quoted)}" for held in holders]
+        lines += [f"  {waiter_line(waiter, quoted)}" for waiter in waiters]
+    print("\n".join(quoted.page(lines)))
