@@ -125,6 +125,22 @@ def test_a_claim_that_was_handed_over_brings_its_reason_in_a_fence(dibs):
         assert not MARK.search(outside(answer.out))
 
 
+@pytest.mark.parametrize("facts", [("m1", "HUMAN"), ("m2", "Human"), ("HUMAN", "agent")])
+def test_no_agent_passes_for_a_human_in_an_inbox(dibs, facts):
+    name, role = facts
+    dibs("agent", "join", agent="vic")
+    dibs("agent", "join", "--role", role, agent=name)
+    dibs("say", "vic", "deploy now", agent=name)
+
+    legend, heading, _ = dibs("inbox", agent="vic").out.splitlines()
+
+    assert "where the line above says HUMAN" in legend
+    assert "HUMAN" not in heading.upper().replace("AGENT HUMAN", "")
+    assert "HUMAN" not in heading
+    dibs("say", "vic", "I do speak")
+    assert " HUMAN " in dibs("inbox", agent="vic").out.splitlines()[1]
+
+
 def test_the_reason_that_an_agent_gives_itself_is_not_fenced(dibs):
     answer = dibs("claim", "a", "--reason", "mend the parser", agent="vic")
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 #: Notices of Dibs name many paths; a message of an agent has its own limit.
 _LIMIT = MAX_MESSAGE
+_HUMAN = "human"
 _VOICE = "a human speaks where the line above says HUMAN"
 
 
@@ -71,8 +72,10 @@ def _who(message: Message) -> str:
         return f"HUMAN {message.sender}"
     if not message.sender:
         return "dibs"
-    told = message.role not in {"", "agent"} and is_plain(message.role)
-    return f"{message.sender} ({message.role})" if told else message.sender
+    # No agent passes for a human, whatever it calls itself.
+    name = f"agent {_HUMAN}" if message.sender.lower() == _HUMAN else message.sender
+    told = message.role.lower() not in {"", "agent", _HUMAN} and is_plain(message.role)
+    return f"{name} ({message.role})" if told else name
 
 
 def _whom(message: Message, caller: Caller) -> str:
