@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
+    from dibs.core.agents import Caller
     from dibs.services.commit_values import Committed, File, Refused, Wish
 
 REFUSED = 3
@@ -110,14 +111,14 @@ def _show(session: Session, answer: Committed | Refused) -> None:
         from dibs.services.commit_values import Committed
 
         if isinstance(answer, Committed):
-            _print_committed(answer)
+            _print_committed(answer, session.caller)
         else:
-            _print_refused(answer)
+            _print_refused(answer, session.caller)
 
     session.show(shape, text)
 
 
-def _print_committed(answer: Committed) -> None:
+def _print_committed(answer: Committed, reader: Caller) -> None:
     from dibs.cli.text import bold, dim, green, printable, yellow
     from dibs.services.gate_rows import shown
 
@@ -131,14 +132,14 @@ def _print_committed(answer: Committed) -> None:
         print(f"released {printable(claim.pattern)}")
     if answer.unchanged:
         print(f"{dim('unchanged')}: {', '.join(map(printable, answer.unchanged))}")
-    _print_left(answer)
+    _print_left(answer, reader)
     if answer.late:
         print(yellow("a claim of yours ran out while the branch moved: look at the commit"))
     if answer.commit and not answer.seq and not answer.repeated:
         print("the ledger could not be told yet; the next command of Dibs does it", file=sys.stderr)
 
 
-def _print_left(answer: Committed) -> None:
+def _print_left(answer: Committed, reader: Caller) -> None:
     """Say what else is changed: that is how a new file is missed before it is lost."""
     from dibs.cli.text import dim, printable, yellow
     from dibs.services.gate_rows import shown
@@ -150,9 +151,15 @@ def _print_left(answer: Committed) -> None:
     if answer.elsewhere:
         print(dim(f"{_files(answer.elsewhere)} elsewhere changed, and nobody's: `dibs changes`"))
     if answer.others:
-        print("changed, and left to their holders:")
-        for item in answer.others:
-            print(f"  {printable(shown(item.path))}: {item.holder} holds {printable(item.pattern)}")
+        from dibs.cli.foreign import Quoting
+
+        quoted = Quoting(reader, map(str, answer.others))
+        lines = [
+            f"  {quoted.path(shown(item.path), item.holder)}: {item.holder} holds"
+            f" {quoted.path(item.pattern, item.holder)}"
+            for item in answer.others
+        ]
+        print("\n".join(quoted.page(lines, ["changed, and left to their holders:"])))
 
 
 def _files(count: int) -> str:
@@ -163,7 +170,7 @@ def _what(file: File) -> str:
     return "never committed" if file.what == "new" else file.what
 
 
-def _print_refused(answer: Refused) -> None:
+def _print_refused(answer: Refused, reader: Caller) -> None:
     from dibs.cli.text import dim, printable, red, span
     from dibs.services.gate_rows import shown
 
@@ -171,7 +178,10 @@ def _print_refused(answer: Refused) -> None:
         print(f"{red('refused')}: the {answer.hook} hook said no; nothing was committed")
         print(f"  {dim('-')} its words are above; --no-verify leaves out pre-commit and commit-msg")
         return
-    print(f"{red('refused')}: nothing was committed")
+    from dibs.cli.foreign import Quoting
+
+    quoted = Quoting(reader, map(str, answer.blocked))
+    lines = []
     for item in answer.blocked:
         who = ""
         if item.holder and item.pattern:
@@ -180,7 +190,8 @@ def _print_refused(answer: Refused) -> None:
                 if item.why == "held"
                 else ""
             )
-            who = f" ({item.holder} has {printable(item.pattern)}{left})"
-        print(f"  {printable(shown(item.path))} is {item.why}{who}")
+            who = f" ({item.holder} has {quoted.path(item.pattern, item.holder)}{left})"
+        lines.append(f"  {printable(shown(item.path))} is {item.why}{who}")
         if item.hint:
-            print(f"    {dim('-')} {printable(item.hint)}")
+            lines.append(f"    {dim('-')} {printable(item.hint)}")
+    print("\n".join(quoted.page(lines, [f"{red('refused')}: nothing was committed"])))
