@@ -400,6 +400,19 @@ class TestSilence:
         assert refused.value.code == "DECIDED"
         assert court.made() == ["confirmed"]
 
+    def test_a_vote_ends_although_nobody_filed_the_deadline_that_has_passed(self):
+        court = Court(decide_deny=("style",))
+        asked = court.ask("bob", category="style")
+        drop = [key for key, _ in court.rows() if key.startswith("due/")]
+        court.desk.apply(lambda book: [book.txn.delete(key) for key in drop])
+        court.clock.advance(600)
+
+        with pytest.raises(BadInput) as late:
+            court.decisions.confirm(HUMAN, asked.id)
+
+        assert late.value.code == "DECIDED"
+        assert outcome(court, asked) == "rejected"
+
     def test_a_deadline_that_passes_while_somebody_votes_counts(self, monkeypatch):
         court = Court(decide_allow=("style",))
         asked = court.ask("alice", category="style")

@@ -168,7 +168,10 @@ class Decisions:
 
         def step(book: Book) -> list[Decision] | None:
             found = [_known(book, id_) for id_ in known]
-            if any(deciding.has_passed(decision, book.now) for decision in found):
+            passed = [one.id for one in found if deciding.has_passed(one, book.now)]
+            for id_ in passed:  # a deadline came between the two
+                fall_silent(self._desk, book, id_)
+            if passed:
                 return None
             voter = Voter(caller.id, caller.human, arrive(book, caller).role)
             return [act(book, decision, voter) for decision in found]
@@ -176,7 +179,7 @@ class Decisions:
         while True:
             due.settle(self._desk)
             answer = self._desk.apply(step)
-            if answer is not None:  # else a deadline came between the two
+            if answer is not None:
                 return answer
 
     def comment(self, caller: Caller, id_: str, text: str) -> Decision:
