@@ -41,18 +41,22 @@ def ask(book: Book, draft: Decision) -> Decision:
         title=draft.title, category=draft.category, decider=draft.decider, deadline=draft.deadline,
         rationale=draft.rationale,
     )  # fmt: skip
-    made = draft._replace(id=f"d{seq}")
-    open_decision(book, made)
-    return made
+    return open_decision(book, draft._replace(id=f"d{seq}"))
 
 
-def open_decision(book: Book, decision: Decision) -> None:
+def open_decision(book: Book, decision: Decision) -> Decision:
     """Write a decision that waits, with its deadline, and tell those who may decide."""
-    put_decision(book, decision)
+    told = {}
+    for box in decider_boxes(book, decision):
+        news = _news(decision, ASKED, decision.rationale)
+        message = post.notice(book, box, MailKind.DECISION, (), sender=decision.asker, **news)
+        post.put(book, message)
+        told[box] = message.id
+    asked = decision._replace(data={**decision.data, "told": told})
+    put_decision(book, asked)
     if decision.deadline:
         due.put(book, decision.deadline, WHAT, decision.id)
-    for box in decider_boxes(book, decision):
-        tell(book, box, decision, ASKED, decision.asker, decision.rationale)
+    return asked
 
 
 def decided(book: Book, decision: Decision, outcome: str, by: str, reason: str) -> Decision:
@@ -80,26 +84,30 @@ def close(book: Book, before: Decision, done: Decision, role: str) -> Decision:
 
 def _ask_nobody_any_more(book: Book, done: Decision) -> None:
     """Let those who may decide, and have not heard so yet, hear what became of it in place of that."""
-    for box in {HUMANS, *decider_boxes(book, done)}:
-        for message in post.waiting(book, box, int(done.id.removeprefix("d"))):
-            data = message.data
-            if (data.get("decision"), data.get("event")) == (done.id, ASKED):
-                data = {**data, "event": NEEDLESS, "outcome": done.outcome}
-                text = wording(message.kind, done.decided_by, (), data)
-                role = role_of(book, done.decided_by) if done.decided_by else ""
-                post.rewrite(
-                    book, message._replace(sender=done.decided_by, role=role, text=text, data=data)
-                )
+    role = role_of(book, done.decided_by) if done.decided_by else ""
+    for box, number in done.data.get("told", {}).items():
+        message = post.message_at(book, number) if post.waits(book, box, number) else None
+        if message is not None:
+            data = {**message.data, "event": NEEDLESS, "outcome": done.outcome}
+            text = wording(message.kind, done.decided_by, (), data)
+            now = message._replace(sender=done.decided_by, role=role, text=text, data=data)
+            post.rewrite(book, now)
 
 
 def tell(book: Book, box: str, decision: Decision, event: str, sender: str, reason: str) -> None:
     """Let the owner of a box know what is new of a decision."""
+    news = _news(decision, event, reason)
+    post.tell(book, box, MailKind.DECISION, (), sender=sender, **news)
+
+
+def _news(decision: Decision, event: str, reason: str) -> dict[str, str]:
+    """Return what a message says of a decision, for programs."""
+    news = {
+        "decision": decision.id, "title": decision.title, "category": decision.category,
+        "event": event, "reason": reason,
+    }  # fmt: skip
     before = deciding.before_asker(decision)
-    extra = {"first": before} if before else {}
-    post.tell(
-        book, box, MailKind.DECISION, (), sender=sender, decision=decision.id,
-        title=decision.title, category=decision.category, event=event, reason=reason, **extra,
-    )  # fmt: skip
+    return {**news, "first": before} if before else news
 
 
 def tell_comment(book: Book, decision: Decision, said: Comment) -> None:

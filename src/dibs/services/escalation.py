@@ -206,7 +206,7 @@ def _make(book: Book, wish: Wish, holder: str, conflicts: list[Conflict]) -> Dec
         f"d{number}", book.now, wish.agent, role, title, wish.note, CONFLICT, Outcome.PENDING,
         data=data,
     )  # fmt: skip
-    open_decision(book, decision)
+    decision = open_decision(book, decision)
     tell(book, holder, decision, DISPUTED, wish.agent, wish.note)
     return decision
 
@@ -229,13 +229,20 @@ def _disputed(book: Book, decision: Decision) -> list[Filed]:
     """Return the claims that the decision is about, as far as they are still held."""
     holder = decision.data["holder"]
     seen = book.seen(holder)
-    wanted = [book.pattern(text) for text in decision.data["wanted"]]
+    wanted = {(found := book.pattern(text)).key: found for text in decision.data["wanted"]}
+
+    def in_the_way(pattern: Pattern) -> bool:
+        # Most are wanted just as they are held, and that is known without a look at each pair.
+        return pattern.key in wanted or any(
+            overlap(pattern, p) is not None for p in wanted.values()
+        )
+
     return [
         (key, claim)
         for key, claim in claims_of(book, holder)
         if claim.token in decision.data["tokens"]
         and live(claim, seen, book.now)
-        and any(overlap(book.pattern(claim.pattern), pattern) is not None for pattern in wanted)
+        and in_the_way(book.pattern(claim.pattern))
     ]
 
 
