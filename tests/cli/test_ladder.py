@@ -101,7 +101,7 @@ def test_one_asks_and_the_answer_is_later(dibs):
     assert said.out.startswith("told bob: later to a, by ")
     assert said.out.endswith(", in 10m\n")
     told = dibs("inbox", agent="bob").out
-    assert "alice says later: a in 10m from then: tests run" in told
+    assert "alice says later: a in 10m, counted from this message: tests run" in told
     renewed = dibs("renew", agent="alice")
     assert re.search(r"bob asks for a in \S+; you said later, in \S+\n", renewed.out)
     (claim,) = dibs("status", "--json").json["claims"]

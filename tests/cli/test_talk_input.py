@@ -117,7 +117,7 @@ CASES = [
     (("decide", "new", "x" * 201), 65, "LIMIT"),
     (("decide", "new", "t", "--category", "colour"), 65, "CATEGORY"),
     (("decide", "new", "t", "--category", "conflict"), 65, "CATEGORY"),
-    (("decide", "new", "t", "--by", "a b"), 65, "AGENT_ID"),
+    (("decide", "new", "t", "--by", "a b"), 65, "DECIDER"),
     (("decide", "new", "t", "--deadline", "soon"), 65, "DEADLINE"),
     (("decide", "new", "t", "--deadline", "-1"), 65, "DEADLINE"),
     (("decide", "show", "d9999"), 6, "NO_DECISION"),

@@ -33,6 +33,11 @@ def entry(kind, summary="", **details):
         (entry("lock_acquired", patterns=["a.py"]), "Acquired lock on a.py"),
         (entry("lock_acquired", patterns=[*"abcde"]), "Acquired lock on a, b, c and 2 more"),
         (entry("lock_revoked", pattern="a b"), "Revoked lock on a b"),
+        (
+            entry("release_answered", patterns=["a.py"], answer="no", asker="bob"),
+            "Said no to bob, who asks for a.py",
+        ),
+        (entry("release_answered", patterns=["a.py"]), "Answered who asks for a.py"),
         (entry("task_completed", task="task:write-tests"), "Completed task write-tests"),
         (entry("task_completed", "peer finished it"), "Task completed — finished it"),
         (entry("decision_made", "d1", title="use JWT"), "Decision — use JWT"),

@@ -78,7 +78,7 @@ def test_who_decides_is_stored_without_ambiguity(text, stored):
         ("agent:", "DECIDER"),
         ("agent:asker", "DECIDER"),
         ("asker", "DECIDER"),
-        ("a b", "AGENT_ID"),
+        ("a b", "DECIDER"),
         ("bib", "NO_AGENT"),
         ("role:" + "x" * 101, "LIMIT"),
     ],

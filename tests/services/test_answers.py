@@ -66,7 +66,7 @@ def test_a_later_promises_a_moment_and_keeps_the_claim(court):
     assert court.asks() == [ask]
     (message,) = court.mail("bob", MailKind.ANSWER)
     assert message.data["promised"] == ask.promised
-    assert message.text == "alice says later: src/** in 10m from then: tests run"
+    assert message.text == "alice says later: src/** in 10m, counted from this message: tests run"
 
 
 def test_a_no_keeps_the_claim_and_says_why(court):

@@ -99,7 +99,7 @@ def words(entry: Entry) -> tuple[Part, ...]:
     if entry.kind in _TO_PATHS:
         named = things(details, "patterns", "pattern", "paths", "path", "files")
         if named:
-            return (_TO_PATHS[entry.kind], *listed(named, entry.agent))
+            return (*_did(entry), *listed(named, len(named), entry.agent))
     if entry.kind in _TO_TASKS:
         named = [name.removeprefix("task:") for name in things(details, "tasks", "task")]
         if named:
@@ -110,6 +110,15 @@ def words(entry: Entry) -> tuple[Part, ...]:
     title = details.get("title")
     said = title if isinstance(title, str) and title else _without(entry.agent, entry.summary)
     return (f"{what} — ", Foreign(said, entry.agent, 120)) if said else (what,)
+
+
+def _did(entry: Entry) -> tuple[Part, ...]:
+    """Return what was done to paths; of an answer, what was said to whom."""
+    answer, asker = (things(entry.details, name) for name in ("answer", "asker"))
+    if entry.kind != Kind.RELEASE_ANSWERED or not answer or not asker:
+        return (_TO_PATHS[entry.kind],)
+    said, whom = word(answer[0], entry.agent), word(asker[0], entry.agent)
+    return ("Said ", said, " to ", whom, ", who asks for ")
 
 
 def _without(agent: str, summary: str) -> str:

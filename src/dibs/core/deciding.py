@@ -12,7 +12,7 @@ from dibs.core.claims import check_text
 from dibs.core.decision_words import CATEGORIES
 from dibs.core.decisions import CONFLICT, LEAD, Outcome, Silence
 from dibs.core.durations import check_span
-from dibs.core.names import check_agent_id, closest, quote
+from dibs.core.names import closest, is_agent_id, quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed, NotFound
 
@@ -128,14 +128,13 @@ def check_decider(text: str, asker: str, agents: Collection[str]) -> str:
     if not mark and kind in {HUMAN, LEAD}:
         return kind
     agent = name if mark and kind == "agent" else text.strip()
-    if ":" in agent or not agent:
+    if not is_agent_id(agent):
         raise BadInput(
             f"{quote(text)} cannot decide",
             code="DECIDER",
             field="decider",
             hint="name human, lead, agent:ID or role:NAME",
         )
-    check_agent_id(agent)
     if agent == asker:
         raise BadInput(
             f"{asker} cannot decide what it asks for itself",

@@ -113,7 +113,7 @@ _FREED = {
 #: What a holder answered to whoever asked for its claims.
 _ANSWERS = {
     "yes": "{sender} says yes: {what} is given back{why}",
-    "later": "{sender} says later: {what} {span} from then{why}",
+    "later": "{sender} says later: {what} {span}, counted from this message{why}",
     "no": "{sender} says no to {what}{why}",
     "broken": "{sender} promised {what} by now, and still holds it: ask again, or dibs escalate",
 }
