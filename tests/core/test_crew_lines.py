@@ -41,6 +41,20 @@ def entry(kind, summary="", **details):
         (entry("task_completed", task="task:write-tests"), "Completed task write-tests"),
         (entry("task_completed", "peer finished it"), "Task completed — finished it"),
         (entry("decision_made", "d1", title="use JWT"), "Decision — use JWT"),
+        (entry("decision_made", title="use JWT", outcome="recorded"), "Decision — use JWT"),
+        (
+            entry("decision_made", title="use JWT", outcome="rejected"),
+            "Decision rejected — use JWT",
+        ),
+        (
+            entry("decision_made", title="use JWT", outcome="confirmed"),
+            "Decision confirmed — use JWT",
+        ),
+        (
+            entry("decision_made", title="a wants b", outcome="settled"),
+            "Decision settled — a wants b",
+        ),
+        (entry("decision_made", title="use JWT", outcome=["x"]), "Decision — use JWT"),
         (entry("commit", "peer: fix it"), "Committed — fix it"),
         (entry("commit", "peers agree"), "Committed — peers agree"),
         (entry("error"), "Error"),
@@ -51,6 +65,11 @@ def entry(kind, summary="", **details):
 )
 def test_an_event_is_told_in_the_documents_words(event, text):
     assert unfenced(show(words(event), NONCE)) == text
+
+
+def test_a_title_is_by_whoever_asked_and_not_by_whoever_decided():
+    event = entry("decision_made", title="use JWT", outcome="rejected", asker="ada")
+    assert 'from="ada">use JWT<' in show(words(event), NONCE)
 
 
 def test_every_kind_has_words_of_its_own_or_a_plain_name():

@@ -5,6 +5,7 @@ The words are ours; names of things and free text in an entry are text of others
 
 from __future__ import annotations
 
+from dibs.core.decisions import Outcome
 from dibs.core.fence import Foreign, Part, path, word
 from dibs.core.ledger import Kind
 
@@ -83,6 +84,12 @@ _BEFORE = {
     Kind.CONFLICT_FORECAST: "Conflict ahead",
     Kind.ERROR: "Error",
 }
+#: What became of a decision that waited; one that nobody had to confirm is a decision, and no more.
+_OUTCOMES = {
+    Outcome.CONFIRMED: " confirmed",
+    Outcome.REJECTED: " rejected",
+    Outcome.SETTLED: " settled",
+}
 
 
 def is_told(entry: Entry) -> bool:
@@ -107,8 +114,14 @@ def words(entry: Entry) -> tuple[Part, ...]:
     if entry.kind in _WHOLE:
         return (_WHOLE[entry.kind],)
     what = _BEFORE.get(entry.kind) or _spelled(entry.kind)
+    if entry.kind == Kind.DECISION_MADE:
+        what += _OUTCOMES.get(str(details.get("outcome")), "")
     title = details.get("title")
-    said = title if isinstance(title, str) and title else _without(entry.agent, entry.summary)
+    if isinstance(title, str) and title:
+        # Whoever decides has not written what it decides on.
+        author = next(iter(things(details, "asker")), entry.agent)
+        return (f"{what} — ", Foreign(title, author, 120))
+    said = _without(entry.agent, entry.summary)
     return (f"{what} — ", Foreign(said, entry.agent, 120)) if said else (what,)
 
 
