@@ -8,7 +8,7 @@ from tests.core.sights import NONCE, NOW, as_lead, asked, crew, held, said, wait
 
 from dibs.core.activity import is_told, words
 from dibs.core.agents import Agent
-from dibs.core.briefing import render, show
+from dibs.core.briefing import digest, render, show
 from dibs.core.claims import Ask
 from dibs.core.crew_view import sections
 from dibs.core.ledger import Entry, Kind
@@ -199,6 +199,16 @@ def test_a_lead_sees_what_its_crew_holds_and_who_waits_for_whom():
         "- d42 (architecture) b waits for an agent above b, 3m20s ago: use JWT",
     ]
     assert section(lines, "WAITING FOR YOU") == ["- c waits for docs/x.md (exclusive, for 30s)"]
+
+
+def test_a_lead_is_told_of_whom_nothing_was_heard_and_that_changes_no_digest():
+    sight = as_lead(crew(seen={"peer": NOW - 1_200, "other": NOW - 299}))
+    lines = told(sight)
+    assert section(lines, "YOUR AGENTS") == [
+        "- peer Peer — Tester [small-1] — running, task: write-tests, not heard of for 20m"
+    ]
+    assert section(lines, "OTHER CREW") == ["- other — Reviewer — idle"]
+    assert digest(sections(sight)) == digest(sections(as_lead(crew())))
 
 
 def test_who_does_not_lead_is_not_told_of_others_waits():

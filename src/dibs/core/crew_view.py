@@ -9,8 +9,8 @@ from __future__ import annotations
 from dibs.core.activity import is_told, listed, role_part, words
 from dibs.core.agents import HUMAN, Status, family, is_terminal
 from dibs.core.briefing import Line, Section
-from dibs.core.fence import Moment, Part, word
-from dibs.core.mail_view import mail_sections
+from dibs.core.fence import Moment, Part, path, word
+from dibs.core.mail_view import mail_sections, span
 from dibs.core.own_view import own_sections
 from dibs.core.stalls_view import stall_sections
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 #: How much of the activity is told.
 RECENT = 15
 _MANY_IDLE = 3
+#: From when on a lead is told that nothing was heard of an agent.
+_SILENT = 300
 _LOCKED_SHOWN = 4
 _TASK_SHOWN = 120
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
@@ -68,8 +70,8 @@ def _lead_view(sight: Sight) -> list[Section]:
     rest = [agent for agent in others if agent.id not in below]
     found = [
         Section("PROJECT HEALTH", (_health(sight, crew), _blocked(sight.tally)), rank=0),
-        Section("YOUR AGENTS", _roster(own, "your agents"), rank=3),
-        Section("OTHER CREW", _roster(rest, "other agents"), rank=4),
+        Section("YOUR AGENTS", _roster(sight, own, "your agents"), rank=3),
+        Section("OTHER CREW", _roster(sight, rest, "other agents"), rank=4),
     ]
     return [*(section for section in found if section.lines), *stall_sections(sight)]
 
@@ -118,7 +120,7 @@ def _blocked(tally: Tally) -> Line:
     return Line("tasks", tuple(parts))
 
 
-def _roster(agents: Iterable[Agent], whose: str) -> tuple[Line, ...]:
+def _roster(sight: Sight, agents: Iterable[Agent], whose: str) -> tuple[Line, ...]:
     """Return the agents that work or failed, one by one; those that ended otherwise are counted."""
     lines, ended = [], 0
     for agent in agents:
@@ -128,11 +130,19 @@ def _roster(agents: Iterable[Agent], whose: str) -> tuple[Line, ...]:
         model = (" [", word(agent.model, agent.id), "]") if agent.model else ()
         task = (", task: ", _task(agent)) if agent.task else ()
         parts = (f"- {agent.id}", *_called(agent), " — ", role_part(agent.role, agent.id), *model,
-                 " — ", word(agent.status, agent.id), *task)  # fmt: skip
+                 " — ", word(agent.status, agent.id), *task, *_silence(sight, agent))  # fmt: skip
         lines.append(Line(f"agent {agent.id}", parts))
     if ended and lines:
         lines.append(Line(f"ended of {whose}", (f"- and {ended} ended",)))
     return tuple(lines)
+
+
+def _silence(sight: Sight, agent: Agent) -> tuple[Part, ...]:
+    """Return for how long nothing was heard of an agent, if that is long."""
+    silent = sight.now - sight.seen.get(agent.id, sight.now)
+    if is_terminal(agent.status) or silent < _SILENT:
+        return ()
+    return (Moment(f", not heard of for {span(silent)}"),)
 
 
 def _called(agent: Agent) -> tuple[Part, ...]:

@@ -41,5 +41,7 @@ class Sight(Record):
     #: All pending decisions, oldest first.
     pending: tuple[Decision, ...] = ()
     tally: Tally = Tally()
+    #: When each agent was last heard of, where a lead looks.
+    seen: dict[str, float] = {}  # noqa: RUF012 - a default of a record, never changed
     #: What others did lately, oldest first.
     activity: tuple[Entry, ...] = ()

@@ -51,7 +51,11 @@ def sight(book: Book, me: str, *, human: bool, mail: Iterable[Message] = ()) -> 
         tuple(pending(book)),
         activity=tuple(_activity(book, me)),
     )
-    return seen._replace(tally=tally(book)) if is_lead(seen) else seen
+    if not is_lead(seen):
+        return seen
+    beats = {agent.id: book.beat(agent.id) for agent in seen.agents}
+    heard = {id_: beat.seen for id_, beat in beats.items() if beat is not None}
+    return seen._replace(tally=tally(book), seen=heard)
 
 
 def unread(book: Book, boxes: tuple[str, ...], without: Iterable[str] = ()) -> Unread:
