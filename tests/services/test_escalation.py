@@ -444,6 +444,20 @@ def test_both_sides_and_the_queue_are_shown(court):
     assert [w.ticket.agent for w in sides.queue] == ["carol", "bob"]
 
 
+def test_a_request_for_something_else_is_no_part_of_a_conflict(court):
+    court.claim("alice", "docs/b.md", ttl=DAY)
+    court.ask("bob", "docs/b.md")
+    court.ask("bob", "src/a.py")
+
+    (decision,) = court.escalate("bob", "src/a.py")
+
+    assert [ask.pattern for ask in court.sides(decision).asks] == ["src/**"]
+    assert [ask["pattern"] for ask in decision.data["asks"]] == ["src/**"]
+    done = court.refuse(decision)
+    assert [ask["pattern"] for ask in done.data["asks"]] == ["src/**"]
+    assert [ask.pattern for ask in court.asks()] == ["docs/b.md"]
+
+
 def test_what_was_asked_and_answered_is_still_shown_when_it_is_decided(court):
     court.ask("bob", "src/a.py", note="please")
     court.answer("alice", "no", "src/a.py")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.agents import Caller
-    from dibs.core.claims import Conflict, Ticket
+    from dibs.core.claims import Ask, Conflict, Ticket
     from dibs.core.patterns import Pattern
     from dibs.services.book import Book
     from dibs.services.desk import Desk
@@ -157,14 +157,15 @@ def _between(book: Book, asker: str, holder: str) -> list[Decision]:
 def _repeat(book: Book, wish: Wish, decision: Decision, conflicts: list[Conflict]) -> Decision:
     """Let a decision that waits name all claims that are in the way of what it is about."""
     before = decision.data
+    held = list(dict.fromkeys((*before["patterns"], *_held(conflicts))))
     data = {
         **before,
-        "patterns": list(dict.fromkeys((*before["patterns"], *_held(conflicts))))[:SHOWN],
+        "patterns": held[:SHOWN],
         "tokens": sorted({*before["tokens"], *(c.token for c in conflicts)}),
         "mode": wish.mode,
         "ticket": wish.ticket or before["ticket"],
         "automatic": before["automatic"] and wish.automatic,
-        "asks": _asks(book, before["holder"], wish.agent),
+        "asks": _asks(book, before["holder"], wish.agent, held),
     }
     again = decision._replace(data=data, rationale=wish.note or decision.rationale)
     put_decision(book, again)
@@ -175,9 +176,15 @@ def _held(conflicts: Iterable[Conflict]) -> list[str]:
     return list(dict.fromkeys(c.held for c in conflicts))
 
 
-def _asks(book: Book, holder: str, asker: str) -> list[dict[str, Any]]:
-    """Return what one asked the other for, and what was answered, as it is kept with a decision."""
-    return [a._asdict() for _, a in book.asks(holder) if a.asker == asker][:SHOWN]
+def asks_between(book: Book, holder: str, asker: str, held: Iterable[str]) -> list[Ask]:
+    """Return what one asked the other for, and what was answered, as far as ``held`` is about it."""
+    patterns = set(held)
+    return [a for _, a in book.asks(holder) if a.asker == asker and a.pattern in patterns]
+
+
+def _asks(book: Book, holder: str, asker: str, held: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the same as it is kept with a decision."""
+    return [ask._asdict() for ask in asks_between(book, holder, asker, held)[:SHOWN]]
 
 
 def _make(book: Book, wish: Wish, holder: str, conflicts: list[Conflict]) -> Decision:
@@ -190,7 +197,7 @@ def _make(book: Book, wish: Wish, holder: str, conflicts: list[Conflict]) -> Dec
         "mode": wish.mode,
         "ticket": wish.ticket,
         "automatic": wish.automatic,
-        "asks": _asks(book, holder, wish.agent),
+        "asks": _asks(book, holder, wish.agent, _held(conflicts)),
     }
     more = f" and {len(wanted) - 3} more" if len(wanted) > 3 else ""  # noqa: PLR2004
     shown = ", ".join(_short(text) for text in wanted[:3])
@@ -257,8 +264,8 @@ def carry_out(
         return decision._replace(outcome=Outcome.SETTLED)
     data = dict(decision.data)
     holder = data["holder"]
-    data["asks"] = _asks(book, holder, decision.asker)
     disputed = {claim.pattern for _, claim in _disputed(book, decision)}
+    data["asks"] = _asks(book, holder, decision.asker, disputed)
     for key, ask in list(book.asks(holder)):
         if ask.asker == decision.asker and ask.pattern in disputed:
             book.txn.delete(key)  # the human has answered it, and the asker hears that

@@ -7,7 +7,7 @@ from dibs.core.patterns import overlap
 from dibs.core.values import Record
 from dibs.services import shapes
 from dibs.services.claims import held_in, waiting_in
-from dibs.services.escalation import still_open
+from dibs.services.escalation import asks_between, still_open
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def sides(book: Book, decision: Decision) -> Sides:
             overlap(book.pattern(t), p) is not None for t in waiter.ticket.patterns for p in wanted
         )
     ]
-    asks = [a for _, a in book.asks(data["holder"]) if a.asker == decision.asker]
+    about = [h.claim.pattern for h in held]
+    asks = asks_between(book, data["holder"], decision.asker, about)
     if not pending:
         asks = [Ask(**record) for record in data["asks"]]
     return Sides(
