@@ -287,6 +287,7 @@ def test_a_request_is_told_once_as_news_and_then_as_state(crew):
 
     assert (news.text.count("for the tests"), news.text.count("dibs answer")) == (1, 1)
     assert "RELEASE REQUEST" in news.text
+    assert news.left == 0
     assert crew.brief(BOB) is None
     again = crew.brief(BOB, full=True).text
     assert "== WAITING FOR YOU ==\n- carol asks for src/db.py" in again
