@@ -57,6 +57,18 @@ class Quoting:
         self.used = True
         return fenced(clean(text, LIMIT), origin, self._nonce)
 
+    def lines(self, text: str, origin: str, limit: int) -> list[str]:
+        """Return the lines of a text; none begins where ours do, so none can be taken for one of ours."""
+        if not self._nonce:
+            from dibs.core.names import printable
+
+            return [f"  {printable(line)}" for line in text.splitlines()]
+        from dibs.core.fence import clean, fenced
+
+        self.used = True
+        inside = clean(text, limit, lines=True).replace("\n", "\n  ")
+        return [fenced(inside, origin, self._nonce)]
+
     def word(self, text: str, origin: str) -> str:
         """Return a name such as a role: as it is where it is one plain word."""
         from dibs.core.fence import is_plain
