@@ -88,4 +88,4 @@ def test_words_are_texts_that_can_be_walked_through_in_order():
 
 def test_the_fields_of_our_values_are_in_the_order_of_their_lines():
     assert Claim._fields[:4] == ("id", "pattern", "mode", "agent")
-    assert Conflict._field_defaults == {"ticket": 0}
+    assert Conflict._field_defaults == {"ticket": 0, "token": 0}
