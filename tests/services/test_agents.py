@@ -166,17 +166,6 @@ def test_an_agent_shows_when_it_was_last_seen(crew):
     assert crew.agents.show("alice")[0].silent_for == 7
 
 
-@pytest.mark.parametrize("word", ["human", "Human", " HUMAN "])
-def test_no_agent_calls_itself_human(crew, word):
-    with pytest.raises(BadInput, match="role of humans"):
-        crew.agents.join(Agent("eve", role=word))
-    crew.agents.join(Agent("eve"))
-    with pytest.raises(BadInput, match="role of humans"):
-        crew.agents.report(caller("eve"), role=word)
-
-    assert [seen.agent.role for seen in crew.agents.all()] == ["agent"]
-
-
 @pytest.mark.parametrize("field", ["task", "model", "name", "role"])
 def test_what_an_agent_says_of_itself_when_it_joins_is_masked_and_bounded(crew, field):
     secret = "ghp_" + 3 * "a1B2c3D4e5F6"

@@ -106,7 +106,7 @@ def words(entry: Entry) -> tuple[Part, ...]:
     if entry.kind in _TO_PATHS:
         named = things(details, "patterns", "pattern", "paths", "path", "files")
         if named:
-            return (*_did(entry), *listed(named, len(named), entry.agent))
+            return (*_did(entry), *listed(named, entry.agent))
     if entry.kind in _TO_TASKS:
         named = [name.removeprefix("task:") for name in things(details, "tasks", "task")]
         if named:

@@ -36,17 +36,6 @@ TERMINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.TERMINATED, Status
 HUMAN = "human"
 
 
-def check_role(role: str, *, human: bool) -> None:
-    """Refuse an agent that calls itself human, however it spells that."""
-    if not human and role.strip().casefold() == HUMAN:
-        raise BadInput(
-            "an agent cannot have the role of humans",
-            code="ROLE",
-            field="role",
-            hint="say what the agent does, such as lead or tester",
-        )
-
-
 class Caller(Record):
     """Who makes a call: enough to let an unknown agent join by its first call."""
 
@@ -139,7 +128,7 @@ def check_parent(agent: str, parent: str, parents: Mapping[str, str]) -> None:
 
 def check_role(role: str, *, human: bool) -> str:
     """Return a role that somebody gives itself; refuse an agent that would pass for a human by it."""
-    if role.strip().casefold() == "human" and not human:
+    if role.strip().casefold() == HUMAN and not human:
         hint = "say what you do: lead, tester, reviewer, ..."
         raise BadInput("an agent cannot have the role human", code="ROLE", field="role", hint=hint)
     return role
@@ -148,7 +137,7 @@ def check_role(role: str, *, human: bool) -> str:
 def check_own_id(id_: str, *, human: bool) -> str:
     """Return the id that somebody works under; refuse an agent one that means everybody, or a human."""
     first = id_.replace(".", "-").replace("_", "-").partition("-")[0].casefold()
-    if id_ == "all" or (first == "human" and not human):
+    if id_ == "all" or (first == HUMAN and not human):
         raise BadInput(
             f"an agent cannot be called {id_}: that means others",
             code="AGENT_ID",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dibs.core.activity import is_told, listed, role_part, words
 from dibs.core.agents import HUMAN, Status, family, is_terminal
 from dibs.core.briefing import Line, Section
-from dibs.core.fence import Moment, Part, path, word
+from dibs.core.fence import Moment, Part, word
 from dibs.core.mail_view import mail_sections, span
 from dibs.core.own_view import own_sections
 from dibs.core.stalls_view import stall_sections

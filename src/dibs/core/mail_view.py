@@ -7,6 +7,7 @@ somebody said is text of others as a whole.
 from __future__ import annotations
 
 from dibs.core.activity import NAMED, listed, role_part, things
+from dibs.core.agents import HUMAN
 from dibs.core.briefing import Line, Section
 from dibs.core.durations import show_span
 from dibs.core.fence import Foreign, Moment, Part, is_plain, word

@@ -6,20 +6,21 @@ Its claims and queues, who waits for it, who works near its files, and decisions
 from __future__ import annotations
 
 from dibs.core.activity import listed
-from dibs.core.agents import ancestors
+from dibs.core.agents import HUMAN, ancestors
 from dibs.core.briefing import Line, Section
 from dibs.core.deciding import Voter, may_decide
 from dibs.core.decisions import CONFLICT, LEAD, Silence
 from dibs.core.fence import Foreign, Moment, Part, is_plain_path, path, word
 from dibs.core.mail import MailKind
 from dibs.core.mail_view import answer_hint, named, span
+from dibs.core.names import few
 from dibs.core.nearness import Neighbourhood, Rivals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dibs.core.claims import Ask, Held
+    from dibs.core.claims import Ask, Held, Waiter
     from dibs.core.decisions import Decision
     from dibs.core.sight import Sight
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 #: How many lines a list has; what is behind them is counted.
 LISTED = 40
-_NAMED = 3
 _REQUEST = MailKind.RELEASE_REQUEST
 
 
@@ -117,7 +117,7 @@ def _queue(sight: Sight, theirs: Sequence[Held]) -> list[Line]:
 def wanted(waiter: Waiter) -> list[Part]:
     """Return the parts of a list of what somebody waits for."""
     ticket = waiter.ticket
-    return listed(ticket.patterns, len(ticket.patterns), ticket.agent)
+    return listed(ticket.patterns, ticket.agent)
 
 
 def _waiting(sight: Sight, mine: Sequence[Held]) -> list[Line]:
@@ -148,7 +148,8 @@ def _ask(ask: Ask, held: Held, now: float, news: Mapping[str, Sequence[str]]) ->
     parts = (f"- {ask.asker} asks for ", path(ask.pattern, ask.asker), within, said, *promised,
              *_why(ask.note, ask.asker), how)  # fmt: skip
     what = claim_name(ask.pattern, held.claim.id)
-    return Line(f"request of {ask.asker} for {what}, claim {held.claim.id}", parts)
+    told = "" if said or ask.pattern not in news.get(ask.id, ()) else ask.id
+    return Line(f"request of {ask.asker} for {what}, claim {held.claim.id}", parts, said_by=told)
 
 
 # -- decisions

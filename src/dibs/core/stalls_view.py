@@ -42,7 +42,7 @@ def _held(sight: Sight, theirs: Sequence[Held]) -> list[Line]:
         if not (claim.agent in busy and claim.pattern.startswith("task:")):
             patterns.setdefault(claim.agent, []).append(claim.pattern)
     return [
-        Line(f"claims of {agent}", (f"- {agent}: ", *listed(sorted(some), len(some), agent)))
+        Line(f"claims of {agent}", (f"- {agent}: ", *listed(sorted(some), agent)))
         for agent, some in sorted(patterns.items())
     ]
 

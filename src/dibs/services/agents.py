@@ -183,8 +183,7 @@ def _check_family(book: Book, agent: Agent) -> None:
     check_parent(agent.id, agent.parent, parents)
 
 
-def _checked(changes: dict[str, Any], *, human: bool) -> dict[str, Any]:
-    """Return what an agent says of itself, with secrets masked; refuse what cannot be."""
+def _check_changes(changes: dict[str, Any]) -> None:
     status = changes.get("status")
     if status is not None and status not in {Status.RUNNING, Status.IDLE}:
         message = f"{status!r} is no status to report: use running or idle, or leave"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dibs.core import deciding
-from dibs.core.agents import ancestors, is_terminal
+from dibs.core.agents import HUMAN, ancestors, is_terminal
 from dibs.core.deciding import ASKED, COMMENTED, NEEDLESS, Voter
-from dibs.core.decisions import HUMAN, LEAD, Outcome
+from dibs.core.decisions import LEAD, Outcome
 from dibs.core.ledger import Kind
-from dibs.core.mail import HUMANS, MailKind, wording
+from dibs.core.mail import HUMANS, MailKind, box_of, wording
 from dibs.services import due, post
 from dibs.services.decision_rows import put_decision
 from dibs.services.presence import role_of
@@ -86,7 +86,7 @@ def _ask_nobody_any_more(book: Book, done: Decision) -> None:
     """Let those who may decide, and have not heard so yet, hear what became of it in place of that."""
     role = role_of(book, done.decided_by) if done.decided_by else ""
     for box, number in done.data.get("told", {}).items():
-        message = post.message_at(book, number) if post.waits(book, box, number) else None
+        message = post.message_at(book, number) if post.untold(book, box, number) else None
         if message is not None:
             data = {**message.data, "event": NEEDLESS, "outcome": done.outcome}
             text = wording(message.kind, done.decided_by, (), data)

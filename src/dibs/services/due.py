@@ -60,16 +60,6 @@ def settle(desk: Desk) -> int:
     return total
 
 
-def settle_if_possible(desk: Desk) -> None:
-    """Do so for a reader, whose answer must not fail because nothing can be written."""
-    from dibs.errors import Unavailable, Unknown
-
-    try:
-        settle(desk)
-    except (Unavailable, Unknown):
-        return
-
-
 def shifted(key: str, shift: float) -> str:
     """Return the key of a deadline that is ``shift`` seconds later."""
     _, moment, what, id_ = key.split("/", 3)

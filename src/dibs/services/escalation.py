@@ -199,9 +199,8 @@ def _make(book: Book, wish: Wish, holder: str, conflicts: list[Conflict]) -> Dec
         "automatic": wish.automatic,
         "asks": _asks(book, holder, wish.agent, _held(conflicts)),
     }
-    more = f" and {len(wanted) - 3} more" if len(wanted) > 3 else ""  # noqa: PLR2004
-    shown = ", ".join(_short(text) for text in wanted[:3])
-    title = f"{wish.agent} wants {shown}{more}, which {holder} holds"
+    shown = few([cut(text, LONG) for text in wanted])
+    title = f"{wish.agent} wants {shown}, which {holder} holds"
     role = role_of(book, wish.agent)
     number = book.emit(
         wish.agent, role, Kind.CONFLICT_ESCALATED,

@@ -153,9 +153,15 @@ def mark(book: Book, box: str, row: str, **changes: object) -> None:
         book.txn.put(key, encode({**decode(state), **changes}))
 
 
-def waits(book: Book, box: str, number: str) -> bool:
-    """Tell whether the owner of a box has not been briefed of a message in it."""
-    return book.txn.get(f"{UNREAD}{box}/{row_of(number)}") is not None
+def untold(book: Book, box: str, number: str) -> bool:
+    """Tell whether the owner of a box has neither read a message in it, nor is being briefed of it."""
+    from dibs.services.briefing_rows import get_offer
+
+    row = row_of(number)
+    if book.txn.get(f"{UNREAD}{box}/{row}") is None or "read" in (state_of(book, box, row) or {}):
+        return False
+    offers = (get_offer(book, reader) for reader in (box, HUMANS))
+    return not any(offer is not None and number in offer.mail for offer in offers)
 
 
 def boxes_of(agent: str, *, human: bool) -> tuple[str, ...]:

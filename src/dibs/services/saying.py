@@ -163,9 +163,9 @@ def _whole_thread(book: Book, caller: Caller, thread: str) -> Addressed:
     for message in post.messages(book):
         if message.thread == thread:
             boxes.update(message.boxes)
-            boxes.update({HUMANS if message.role == "human" else message.sender} - {""})
+            boxes.update({box_of(message.sender, message.role)} - {""})
     # A human who got a notice of its own has the box of all humans, too, and is told once.
-    boxes = {HUMANS if role_of(book, box) == "human" else box for box in boxes}
+    boxes = {box_of(box, role_of(book, box)) for box in boxes}
     boxes -= set(post.boxes_of(caller.id, human=caller.human))
     if not boxes:
         alone = f"nobody else is in the thread of {thread}"
