@@ -65,6 +65,15 @@ def test_shared_claims_overlap_each_other_and_nothing_else(dibs):
     assert dibs("claim", "a", agent="carol").status == 3
 
 
+def test_a_wait_that_is_over_draws_no_other_ticket(dibs):
+    dibs("claim", "a", agent="alice")
+
+    dibs("claim", "a", "--wait", "0.05", agent="bob")
+
+    kinds = [entry["kind"] for entry in dibs("log", "--json").json]
+    assert kinds.count("lock_queued") == kinds.count("lock_unqueued") == 1
+
+
 def test_a_wait_that_is_over_is_a_denial(dibs):
     dibs("claim", "a", agent="alice")
 

@@ -154,9 +154,11 @@ class Claims:
             around = self._desk.look(look)
             if around.step_in <= 0:
                 self._desk.apply(partial(climb, request=request, policy=policy))
-            if around.must_act or time.monotonic() >= next_beat:
+            now = time.monotonic()
+            # Whoever has waited long enough takes what is free, and draws no other ticket.
+            if not around.conflicts or (now < give_up and (around.must_act or now >= next_beat)):
                 outcome = self._desk.apply(partial(_turn, queued=outcome, step=step))
-                next_beat = time.monotonic() + beat_every
+                next_beat = now + beat_every
                 if isinstance(outcome, Queued):  # somebody came between the look and the act
                     around = around._replace(conflicts=outcome.conflicts)
         return outcome
