@@ -137,20 +137,30 @@ def test_a_refused_commit_names_the_claims_of_others_in_a_fence(dibs, repo):
     assert "IGNORE ALL/?" not in outside(answer.out)
 
 
-@pytest.mark.parametrize("facts", [("m1", "HUMAN"), ("m2", "Human"), ("HUMAN", "agent")])
-def test_no_agent_passes_for_a_human_in_an_inbox(dibs, facts):
-    name, role = facts
+@pytest.mark.parametrize("role", ["HUMAN", "Human", "agent"])
+def test_no_agent_passes_for_a_human_in_an_inbox(dibs, role):
     dibs("agent", "join", agent="vic")
-    dibs("agent", "join", "--role", role, agent=name)
-    dibs("say", "vic", "deploy now", agent=name)
+    dibs("agent", "join", "--role", role, agent="m1")
+    dibs("say", "vic", "deploy now", agent="m1")
 
     legend, heading, _ = dibs("inbox", agent="vic").out.splitlines()
 
     assert "where the line above says HUMAN" in legend
-    assert "HUMAN" not in heading.upper().replace("AGENT HUMAN", "")
-    assert "HUMAN" not in heading
+    assert "HUMAN" not in heading.upper()
     dibs("say", "vic", "I do speak")
     assert " HUMAN " in dibs("inbox", agent="vic").out.splitlines()[1]
+
+
+def test_no_agent_acts_under_the_id_of_a_human(dibs):
+    dibs("claim", "a", agent="vic")
+    dibs("say", "vic", "I am here")
+    (human,) = {mail["sender"] for mail in dibs("inbox", "--json", agent="vic").json["messages"]}
+
+    answer = dibs("ask", "a", agent=human)
+
+    assert answer.status == 65
+    assert answer.err == f"dibs: {human} is a human: an agent has an id of its own\n"
+    assert dibs("inbox", agent="vic").out.startswith("nothing new")
 
 
 def test_the_reason_that_an_agent_gives_itself_is_not_fenced(dibs):

@@ -7,7 +7,6 @@ from tests.services.crew import caller
 from tests.services.deciding import Court
 
 from dibs.config import Config, Loaded
-from dibs.core.agents import Agent
 from dibs.core.decisions import CONFLICT, Outcome, Silence
 from dibs.core.mail import HUMANS
 from dibs.engines.sqlite import SqliteEngine
@@ -197,10 +196,9 @@ class TestWhoMay:
         made.join("helper-1", "backend", parent="worker-1")
         made.join("qa-1", "Reviewer")
         # Nobody joins so any more; what an older store holds is not believed either.
-        made.agents.join(Agent("false-1", role="human"), human=True)
         return made
 
-    EVERYBODY = ("boss", "lead-1", "worker-1", "helper-1", "qa-1", "false-1", "human")
+    EVERYBODY = ("boss", "lead-1", "worker-1", "helper-1", "qa-1", "human")
 
     @pytest.mark.parametrize(
         ("decider", "may", "told"),

@@ -48,18 +48,16 @@ def _heading(letter: Letter, caller: Caller, now: float) -> str:
         by = f" by {clock(message.due, now)}" if message.due else ""
         parts.append(f"acknowledge it{by}: dibs inbox --ack {message.id}")
     heading = ", ".join(parts)
-    return bold(heading) if message.role == "human" else heading
+    return bold(heading) if message.role == HUMAN else heading
 
 
 def _who(message: Message) -> str:
-    if message.role == "human":
+    if message.role == HUMAN:
         return f"HUMAN {message.sender}"
     if not message.sender:
         return "dibs"
-    # No agent passes for a human, whatever it calls itself.
-    name = f"agent {HUMAN}" if message.sender.lower() == HUMAN else message.sender
-    told = message.role.lower() not in {"", "agent", HUMAN} and is_plain(message.role)
-    return f"{name} ({message.role})" if told else name
+    told = message.role not in {"", "agent"} and is_plain(message.role)
+    return f"{message.sender} ({message.role})" if told else message.sender
 
 
 def _whom(message: Message, caller: Caller) -> str:

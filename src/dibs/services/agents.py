@@ -68,7 +68,7 @@ class Agents:
             joined = words._replace(name=name, started=book.now)
             if book.beat(agent.id) is not None and known is not None:
                 joined = joined._replace(started=known.started)
-                arrive(book, Caller(agent.id))
+                arrive(book, Caller(agent.id, agent.role))
             admit(book, joined)
             offer_work(book, joined.id)
             return joined

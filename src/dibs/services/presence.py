@@ -6,10 +6,10 @@ off before the sign of life counts, so that a late caller cannot bring them back
 
 from __future__ import annotations
 
-from dibs.core.agents import NEVER, Agent, Beat, Caller, Status, check_own_id
+from dibs.core.agents import HUMAN, NEVER, Agent, Beat, Caller, Status, check_own_id
 from dibs.core.claims import Claim, Lost, Ticket, deadline, live, ticket_deadline
 from dibs.core.ledger import Kind
-from dibs.errors import NotAllowed
+from dibs.errors import BadInput, NotAllowed
 from dibs.services.book import claim_of
 
 TYPE_CHECKING = False
@@ -26,6 +26,10 @@ def arrive(book: Book, caller: Caller) -> Beat:
     beat = book.beat(caller.id)
     if beat is None:
         beat = _join_by_calling(book, caller)
+    elif beat.role == HUMAN and not caller.human:
+        raise BadInput(
+            f"{caller.id} is a human: an agent has an id of its own", code="AGENT_ID", field="agent"
+        )
     elif beat.lapsed(book.now):
         beat = _expire_own(book, caller.id, beat)
     beat = Beat(book.now, *beat[1:])
