@@ -195,7 +195,6 @@ class TestWhoMay:
         made.join("worker-1", "backend", parent="lead-1")
         made.join("helper-1", "backend", parent="worker-1")
         made.join("qa-1", "Reviewer")
-        # Nobody joins so any more; what an older store holds is not believed either.
         return made
 
     EVERYBODY = ("boss", "lead-1", "worker-1", "helper-1", "qa-1", "human")
