@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from dibs.git import index
 from dibs.git.index import (
     Busy,
     clear_up,
@@ -118,3 +119,36 @@ def test_what_a_killed_process_left_is_taken_away_whatever_was_done_with_it(plac
 
     assert clear_up(str(place))
     assert names(place) == ["index"]
+
+
+def killed_before_its_mark_is_seen(place, monkeypatch):
+    """Let a process begin to take the lock, and die when it has the flock of its mark."""
+    with monkeypatch.context() as patched:
+        patched.setattr(index, "_flocked", lambda _: os._exit(9))
+        pid = os.fork()
+        if not pid:
+            with index_locked(str(place)):
+                os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+
+
+def test_a_process_killed_before_its_mark_is_seen_leaves_nothing(place, monkeypatch):
+    killed_before_its_mark_is_seen(place, monkeypatch)
+
+    assert names(place) == ["index"]
+
+
+def test_without_nameless_files_such_a_mark_goes_once_it_is_old(place, monkeypatch):
+    monkeypatch.delattr(os, "O_TMPFILE")
+    killed_before_its_mark_is_seen(place, monkeypatch)
+    (place / f"dibs-lock-{os.getpid()}-0.new").touch()  # somebody else is just making one
+    assert len(names(place)) == 3
+
+    clear_up(str(place))
+    assert len(names(place)) == 3, "it may be made just now"
+    monkeypatch.setattr(index, "_EARLY_AGE", 0.0)
+    clear_up(str(place))
+
+    assert names(place) == [f"dibs-lock-{os.getpid()}-0.new", "index"]
+    with index_locked(str(place)):
+        assert (place / "index.lock").exists()

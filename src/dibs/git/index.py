@@ -35,6 +35,8 @@ STOPPED = 10.0
 _MARK, _COPY, _EARLY = "dibs-lock-", "dibs-index-", ".new"
 #: A copy whose owner was stopped, and a mark whose lock may change hands.
 _FROZEN, _FREE = ".frozen", ".free"
+#: After how many seconds a mark that is not seen yet is no longer just being made.
+_EARLY_AGE = 60.0
 #: How long a process waits for another that is just changing whose the lock is.
 _HAND_PATIENCE = 2.0
 
@@ -114,11 +116,29 @@ def _unlock(place: str, mark: str, lock: str) -> None:
 
 
 def _keep(mark: str) -> int:
-    """Make a mark that shows for as long as this process lives that it does."""
+    """Make a mark that shows for as long as this process lives that it does.
+
+    It is seen only once it has its flock; where a file can be without a name, a kill leaves nothing.
+    """
+    try:
+        file = os.open(os.path.dirname(mark), os.O_RDWR | os.O_TMPFILE | os.O_CLOEXEC, 0o666)
+    except (OSError, AttributeError):
+        return _keep_early(mark)
+    _flocked(file)
+    try:
+        # With a folder's handle Python follows the link of /proc, without one it does not; it is not used.
+        os.link(f"/proc/self/fd/{file}", mark, src_dir_fd=file, follow_symlinks=True)
+    except OSError:
+        os.close(file)
+        return _keep_early(mark)
+    return file
+
+
+def _keep_early(mark: str) -> int:
     early = f"{mark}{_EARLY}"
     file = os.open(early, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     _flocked(file)
-    os.rename(early, mark)  # from now on it is seen, and never without its flock
+    os.rename(early, mark)
     return file
 
 
@@ -271,7 +291,18 @@ def _copy_of(mark: str) -> str:
 
 def clear_up(place: str) -> bool:
     """Take away what killed processes of ours left; tell whether there was one that had the lock."""
+    _clear_early(place)
     return sum(_cleared(place, name) for name in _marks(place)) > 0
+
+
+def _clear_early(place: str) -> None:
+    """Take away marks whose makers were killed before they were seen; a moment ago is too soon to tell."""
+    for name in os.listdir(place):
+        if name.startswith(_MARK) and name.endswith(_EARLY):
+            path = os.path.join(place, name)
+            with contextlib.suppress(OSError):
+                if time.time() - os.stat(path).st_ctime >= _EARLY_AGE and not _runs(path):
+                    os.unlink(path)
 
 
 def _cleared(place: str, name: str) -> bool:
@@ -288,8 +319,9 @@ def _cleared(place: str, name: str) -> bool:
         _unlock(place, mark, lock)
         for copy in (_copy_of(mark), _copy_of(mark) + _FROZEN):
             _remove(copy)
-        with contextlib.suppress(OSError):
-            os.unlink(mark)
+        for path in (f"{mark}{_EARLY}", mark):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
     finally:
         os.close(file)
     return True
