@@ -29,6 +29,8 @@ from dibs.project import open_project
 from dibs.services.commit_values import Wish
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dibs.project import Project
 
 SHARED = ("shared/one.txt", "shared/two.txt", "shared/three.txt")
@@ -161,20 +163,26 @@ def crew(
     began = time.monotonic()
     about = (repo, variables, diary)
     pids = [fork(partial(work, *about, name, int(goal), int(seed), user=user)) for name in names]
-    beside, (ready, tell) = [], os.pipe()
+    beside = []
     if user != "nobody":
-        beside.append(fork(partial(plain_user, *about, int(seed), user, tell)))
+        beside.append(begin(partial(plain_user, *about, int(seed), user)))
     if user in ("only", "nobody", "gated"):
-        beside.append(fork(partial(stager, *about, tell)))
+        beside.append(begin(partial(stager, *about)))
     failed = [pid for pid in pids if os.waitpid(pid, 0)[1]]
     took = time.monotonic() - began
-    os.close(tell)
-    for _ in beside:  # a crew may be faster than whoever works beside it has begun
+    for pid, ready in beside:  # a crew may be faster than whoever works beside it has begun
         os.read(ready, 1)
-    for pid in beside:
         os.kill(pid, signal.SIGTERM)
         failed += [pid] if os.waitpid(pid, 0)[1] else []
     return {"took": took, "failed": len(failed)}
+
+
+def begin(act: Callable[[int], None]) -> tuple[int, int]:
+    """Let a process work beside a crew; what is returned can be read once it was at it, or has ended."""
+    ready, tell = os.pipe()
+    pid = fork(partial(act, tell=tell))
+    os.close(tell)
+    return pid, ready
 
 
 def work(
@@ -243,6 +251,27 @@ def plain_user(repo: str, variables: str, diary: str, seed: int, habit: str, tel
     user.note("end", left=user.left)
 
 
+#: What somebody stages beside the agents: files with content, one by intent, one to be taken for unchanged.
+STAGED = ("new", "edited", "intended", "assumed")
+
+
+def stage_each_kind(repo: Path) -> None:
+    """Stage a file of each kind; whoever finds the index locked has to come again."""
+    git(repo, "add", "staged/new", "staged/edited", "staged/assumed", check=False)
+    git(repo, "update-index", "--assume-unchanged", "staged/assumed", check=False)
+    git(repo, "add", "-N", "staged/intended", check=False)
+
+
+def staged_whole(repo: Path) -> bool:
+    """Tell whether all that was staged is there, and stays so for a while.
+
+    A plain `git commit` reads the index before it locks it, and may write what it was.
+    """
+    time.sleep(0.1)
+    tags = git(repo, "ls-files", "-v", "staged/").stdout
+    return "h staged/assumed" in tags and {f"staged/{n}" for n in STAGED} <= set(index_of(repo))
+
+
 def stager(repo: str, variables: str, diary: str, tell: int) -> None:
     """Stage things of every kind and edit on; look now and then whether all is as it was staged."""
     stop, looks = Stop(tell), 0
@@ -251,22 +280,11 @@ def stager(repo: str, variables: str, diary: str, tell: int) -> None:
     answer = agent.project.claims.claim(agent.caller, [parse("staged/")], ttl=300)
     assert isinstance(answer, Granted)
     folder.mkdir(exist_ok=True)
-    for name in ("new", "edited", "intended", "assumed"):
+    for name in STAGED:
         (folder / name).write_text(f"{name}, staged\n")
-    while git(
-        agent.repo, "add", "staged/new", "staged/edited", "staged/assumed", check=False
-    ).returncode:
-        time.sleep(0.01)
-    while git(agent.repo, "add", "-N", "staged/intended", check=False).returncode:
-        time.sleep(0.01)
-    while git(
-        agent.repo, "update-index", "--assume-unchanged", "staged/assumed", check=False
-    ).returncode:
-        time.sleep(0.01)
-    while git(agent.repo, "add", "-N", "staged/intended", check=False).returncode or (
-        "staged/intended" not in index_of(agent.repo)
-    ):  # a plain `git commit` reads the index before it locks it, and may write what it was
-        time.sleep(0.01)
+    while not all(staged_whole(agent.repo) for _ in range(2)):
+        stage_each_kind(agent.repo)
+        time.sleep(0.2)
     (folder / "edited").write_text("edited on\n")
     before = {p: s for p, s in index_of(agent.repo).items() if p.startswith("staged/")}
     while not stop.told:
