@@ -96,8 +96,7 @@ def _fingerprint(saying: Saying) -> str:
 
 def _say(book: Book, caller: Caller, saying: Saying, rate: int) -> Message:
     reported = arrive(book, caller).role
-    # Only a human speaks with a human's voice, whatever role an agent gives itself.
-    role = HUMAN if caller.human else reported if reported != HUMAN else "agent"
+    role = HUMAN if caller.human else reported
     _draw(book, caller.id, rate)
     answered_to = _answered(book, caller, saying.reply_to)
     addressed = _addressed(book, caller, saying, answered_to)
