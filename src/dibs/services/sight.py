@@ -5,11 +5,12 @@ from __future__ import annotations
 from dibs.core.activity import is_told
 from dibs.core.index import Range
 from dibs.core.sight import Sight, Tally
+from dibs.core.tasks import Status
 from dibs.core.values import Record
-from dibs.services.book import decode
 from dibs.services.claims import held_in, waiting_in
 from dibs.services.decision_rows import pending
 from dibs.services.post import MAIL, UNREAD, message_of
+from dibs.services.taskrows import statuses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 LOOKED_AT, KEPT = 120, 20
 #: How many unread messages are read; more do not fit into any briefing, and come with the next one.
 MAX_MAIL = 1_000
-#: How the row of a task begins; what follows is the task itself, without its file's text.
-_TASK = '{"task":'
 
 
 class Unread(Record):
@@ -78,21 +77,16 @@ def unread(book: Book, boxes: tuple[str, ...], without: Iterable[str] = ()) -> U
 
 def tally(book: Book) -> Tally:
     """Count the tasks that are not archived by how they stand."""
-    total = done = skipped = 0
-    blocked, failed = [], []
-    for _, value in book.txn.scan(Range("task/")):
-        # The text of its file, which is most of a row, is not read.
-        plain = value.startswith(_TASK)
-        task = decode(value, len(_TASK)) if plain else decode(value)["task"]
-        status = task.get("status", "new")
-        total += 1
-        done += status == "done"
-        skipped += status == "cancelled"
-        if status == "blocked":
-            blocked.append(task["id"])
-        elif status == "error":
-            failed.append(task["id"])
-    return Tally(total, done, skipped, tuple(sorted(blocked)), tuple(sorted(failed)))
+    by_status: dict[str, list[str]] = {}
+    for id_, status in statuses(book):
+        by_status.setdefault(status, []).append(id_)
+    return Tally(
+        sum(map(len, by_status.values())),
+        len(by_status.get(Status.DONE, ())),
+        len(by_status.get(Status.CANCELLED, ())),
+        tuple(sorted(by_status.get(Status.BLOCKED, ()))),
+        tuple(sorted(by_status.get(Status.ERROR, ()))),
+    )
 
 
 def _activity(book: Book, me: str) -> list[Entry]:

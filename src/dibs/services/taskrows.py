@@ -57,6 +57,8 @@ ANYBODY = "any"
 SPARE = "spare"
 
 _TASK_DEFAULTS = Task("")._asdict()
+#: How a row begins whose first field is the task itself.
+_TASK_FIRST = '{"task":'
 _PAST_DEFAULTS = Past("", "", "", "")._asdict()
 # A record that is made of all its values in order is made five times as fast as one made by name.
 _TASK_FIELDS: tuple[tuple[str, Any], ...] = tuple(_TASK_DEFAULTS.items())
@@ -98,10 +100,26 @@ def every(book: Book) -> Iterator[Stored]:
 
 def unfinished(book: Book) -> Iterator[Task]:
     """Yield the tasks that are not finished, without the rest of their rows."""
-    for _, value in book.txn.scan(Range("task/")):
-        fields = decode(value)["task"]
-        if fields.get("status", _TASK_DEFAULTS["status"]) not in FINISHED:
+    for fields in _fields(book):
+        if _status(fields) not in FINISHED:
             yield _task(fields)
+
+
+def statuses(book: Book) -> Iterator[tuple[str, str]]:
+    """Yield the id and the status of each task that is not archived."""
+    for fields in _fields(book):
+        yield fields["id"], _status(fields)
+
+
+def _fields(book: Book) -> Iterator[dict[str, Any]]:
+    """Yield what is stored of each task, without its file's text, which is most of a row."""
+    for _, value in book.txn.scan(Range("task/")):
+        first = value.startswith(_TASK_FIRST)
+        yield decode(value, len(_TASK_FIRST)) if first else decode(value)["task"]
+
+
+def _status(fields: dict[str, Any]) -> str:
+    return str(fields.get("status", _TASK_DEFAULTS["status"]))
 
 
 def past(book: Book, id_: str) -> Past | None:
