@@ -94,6 +94,8 @@ def test_two_who_settle_at_once_ask_and_escalate_once(connect):
     one, other = connect(**settings), connect(**settings)
     one.claim("alice", "a", ttl=600)
     one.claim("bob", "a", queue=True)
+    queued = one.desk.look(lambda book: book.now)
+    until(one, lambda: one.desk.look(lambda book: book.now) > queued + 0.001)
     ready = Barrier(2)
 
     def settle(court):
