@@ -137,6 +137,16 @@ def test_each_field_has_a_variable(place):
         "DIBS_DECIDE_DENY": "dependency",
         "DIBS_DECIDE_DEADLINE": "5m",
         "DIBS_BRIEF_TOKENS": "500",
+        "DIBS_GUARD_AUTO_CLAIM": "off",
+        "DIBS_GUARD_FREE": "build/, *.log",
+        "DIBS_GUARD_HUMAN": "deploy/",
+        "DIBS_GUARD_HOT": "**/go.sum",
+        "DIBS_GUARD_HOT_TTL": "10s",
+        "DIBS_GUARD_HOT_WAIT": "1s",
+        "DIBS_GUARD_READS": "true",
+        "DIBS_GUARD_ON_ERROR": "allow",
+        "DIBS_GUARD_DEADLINE": "1s",
+        "DIBS_GUARD_DAEMON": "true",
         "DIBS_BOARD_FOLDER": "plan/work",
         "DIBS_BOARD_COMMIT": "true",
         "DIBS_BOARD_ATTEMPTS": "5",
@@ -183,6 +193,8 @@ def test_each_field_has_a_variable(place):
             300.0,
             500,
         ),
+        *("off", ("build/", "*.log"), ("deploy/",), ("**/go.sum",)),
+        *(10.0, 1.0, True, "allow", 1.0, True),
     )
 
 
@@ -229,7 +241,7 @@ def test_a_preset_yields_to_a_value_by_name_from_any_source(place):
             "[zzz]\n",
             (
                 "dibs.toml:1: there is no section [zzz]",
-                "claims, commit, decide, forecast, gate, git, ladder, ledger",
+                "claims, commit, decide, forecast, gate, git, guard, ladder, ledger",
             ),
         ),
         ("# x\nttl = 5\n", ("dibs.toml:2: there is no key ttl at the top", "belongs in [claims]")),

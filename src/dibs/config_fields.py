@@ -10,6 +10,7 @@ from dibs.config_values import (
     folder,
     one_line,
     paths,
+    patterns,
     plain_name,
     span,
     words_of,
@@ -23,6 +24,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+
+#: Files that every change of a kind rewrites, so that nobody can keep one for long.
+HOT = tuple(
+    f"**/{name}"
+    for name in (
+        "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "Cargo.lock", "poetry.lock",
+        "uv.lock", "pdm.lock", "Pipfile.lock", "go.sum", "composer.lock", "Gemfile.lock", "CHANGELOG.md",
+    )
+)  # fmt: skip
 
 
 class Config(Record):
@@ -76,6 +87,16 @@ class Config(Record):
     decide_deny: tuple[str, ...] = ()
     decide_deadline: float = 600.0
     brief_tokens: int = 2_000
+    guard_auto_claim: str = "file"
+    guard_free: tuple[str, ...] = ()
+    guard_human: tuple[str, ...] = ()
+    guard_hot: tuple[str, ...] = HOT
+    guard_hot_ttl: float = 30.0
+    guard_hot_wait: float = 5.0
+    guard_reads: bool = False
+    guard_on_error: str = "deny"
+    guard_deadline: float = 2.0
+    guard_daemon: bool = False
 
     @property
     def fold_case(self) -> bool:
@@ -219,5 +240,25 @@ FIELDS = (
           "How long a decision waits where its category says what silence means, at the least."),
     Field("brief_tokens", "brief", "tokens", *count(200, 100_000),
           "How many tokens a briefing may have; what matters most comes first."),
+    Field("guard_auto_claim", "guard", "auto_claim", *choice("file", "directory", "off"),
+          "What the first edit of a free file claims: the file, its folder, or nothing: it is refused."),
+    Field("guard_free", "guard", "free", "patterns, as a list", patterns,
+          "Files that agents write without a claim, such as build/ and *.log."),
+    Field("guard_human", "guard", "human", "patterns, as a list", patterns,
+          "Files that no agent writes; a human does, or takes the pattern off."),
+    Field("guard_hot", "guard", "hot", "patterns, as a list", patterns,
+          "Files that all need for a moment, such as CHANGELOG.md: claimed briefly, each in turn."),
+    Field("guard_hot_ttl", "guard", "hot_ttl", *span("guard_hot_ttl", 1.0, 3_600.0),
+          "How long a hot file stays with an agent after its last sign of life, at the most."),
+    Field("guard_hot_wait", "guard", "hot_wait", *span("guard_hot_wait", 0.0, 30.0),
+          "How long an edit of a hot file waits for its turn before it is refused."),
+    Field("guard_reads", "guard", "reads", *flag(),
+          "Whether reading a file claims it too, shared with other readers."),
+    Field("guard_on_error", "guard", "on_error", *choice("deny", "allow"),
+          "Whether a tool call passes when nobody can be asked."),
+    Field("guard_deadline", "guard", "deadline", *span("guard_deadline", 0.1, 8.0),
+          "How long a hook takes before it answers as if nobody could be asked; waits for hot files apart."),
+    Field("guard_daemon", "guard", "daemon", *flag(),
+          "Whether hooks start a process that answers them faster, and ends when it is idle."),
 )
 # fmt: on

@@ -87,6 +87,16 @@ def paths(value: object) -> tuple[str, ...]:
     raise BadInput(f"It is a list of paths inside the repository, not {quote(value)}.")
 
 
+def patterns(value: object) -> tuple[str, ...]:
+    """Return patterns of paths: a list, or a text with commas between them."""
+    from dibs.core.patterns import parse
+
+    texts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise BadInput(f"It is a list of patterns such as build/ and *.log, not {quote(value)}.")
+    return tuple(parse(text.strip(), fold_case=False).text for text in texts if text.strip())
+
+
 def words_of(known: tuple[str, ...]) -> tuple[str, Callable[[object], tuple[str, ...]]]:
     """Read some of the ``known`` words: a list, or a text with commas between them."""
     allowed = "a list of " + ", ".join(known)

@@ -1,0 +1,1 @@
+"""The MCP server: the services as tools and resources for a model."""
