@@ -1,0 +1,101 @@
+"""Proofs: each guard that is installed is asked for what it must refuse, and shown to refuse it.
+
+A guard that is not tried is a hope. Nothing of the user's is touched: the file does not exist, the agents
+are made for the proof and forgotten after it, and commits are made in a working tree of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+
+from dibs.core.values import Record, Words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Outcome(metaclass=Words):
+    """What came of a proof."""
+
+    PROVED = "proved"
+    FAILED = "failed"
+    #: It could not be tried here, such as a plug-in without the program that runs it.
+    UNTRIED = "untried"
+
+
+class Proof(Record):
+    """One guard, and what it did when it was tried."""
+
+    #: Whose guard it is: an agent's name, git, or mcp.
+    guard: str
+    #: What was tried.
+    what: str
+    outcome: str
+    #: The first line of the refusal; where there was none, what happened instead.
+    said: str
+    #: Where the guard is named.
+    file: str = ""
+
+
+class Ran(Record):
+    """What a process said."""
+
+    status: int
+    out: str
+    err: str
+    in_time: bool = True
+
+
+def run(
+    argv: Sequence[str], given: str, *, folder: str, environ: Mapping[str, str], timeout: float
+) -> Ran:
+    """Run a program to its end with something to read; after ``timeout`` it and its children are killed."""
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the very command that the user's settings name
+            list(argv),
+            cwd=folder,
+            env=dict(environ),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Ran(127, "", f"{argv[0]} cannot be started: {error.strerror}")
+    try:
+        out, err = process.communicate(given.encode("utf-8", "surrogateescape"), timeout=timeout)
+        in_time = True
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        out, err = process.communicate()
+        in_time = False
+    return Ran(process.returncode, _text(out), _text(err), in_time)
+
+
+def surroundings(changes: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the environment without what names an agent, a session or a repository."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("DIBS_AGENT", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX", "CLAUDE"))
+    }
+    return {**kept, **(changes or {})}
+
+
+def first_line(text: str) -> str:
+    """Return the first line that says something."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
