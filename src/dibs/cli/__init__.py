@@ -59,6 +59,7 @@ COMMANDS = {
     "log": "show what happened",
     "explain": "do two patterns overlap, and on which path?",
     "doctor": "find what is wrong with the board and the state",
+    "hook": "answer a hook of a coding agent (agents call it)",
     "git": "let git refuse what others have claimed",
     "engine": "check, repair or move the place of the state",
     "config": "show the settings and where each comes from",

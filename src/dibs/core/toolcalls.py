@@ -75,6 +75,8 @@ class Heard(Record):
     stop_active: bool = False
     #: What the agent's dialect calls this event.
     event: str = ""
+    #: Whether the model hears what is told now; where not, no briefing may be prepared.
+    listens: bool = True
 
 
 class Word(metaclass=Words):

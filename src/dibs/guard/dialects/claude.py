@@ -1,0 +1,97 @@
+"""Claude Code, whose shape others have taken over: names of its events in ``hook_event_name``, JSON back."""
+
+from __future__ import annotations
+
+from dibs.core.toolcalls import Heard, Moment, Said, Verdict, Word
+from dibs.guard.dialects.base import bad, called, failed, text, word
+
+__all__ = ["answer", "can_tell", "failed", "parse"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MOMENTS = {
+    "SessionStart": Moment.STARTED,
+    "UserPromptSubmit": Moment.PROMPTED,
+    "PreToolUse": Moment.BEFORE,
+    "PostToolUse": Moment.AFTER,
+    "PostToolUseFailure": Moment.AFTER,
+    "PostCompact": Moment.COMPACTED,
+    "Stop": Moment.STOPPED,
+    "SessionEnd": Moment.ENDED,
+    "SubagentStart": Moment.SUBAGENT_STARTED,
+    "SubagentStop": Moment.SUBAGENT_STOPPED,
+}
+#: The events at which text can be added to what the model knows.
+TELLING = frozenset((
+    *("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
+    "SubagentStart",
+))  # fmt: skip
+#: The events at which the model takes another turn when it is told something.
+STOPPING = frozenset(("Stop", "SubagentStop"))
+
+
+def parse(payload: dict[str, Any], event: str, agent: str = "claude") -> Heard:
+    """Return what was heard; the payload names its event itself."""
+    event = word(payload, "hook_event_name") or event
+    if not event:
+        raise bad("the call names no event")
+    moment = MOMENTS.get(event, Moment.OTHER)
+    heard = Heard(
+        agent,
+        moment,
+        session=word(payload, "session_id"),
+        subagent=word(payload, "agent_id"),
+        subagent_type=word(payload, "agent_type"),
+        cwd=text(payload, "cwd"),
+        model=word(payload, "model"),
+        source=word(payload, "source", "reason"),
+        stop_active=payload.get("stop_hook_active") is True,
+        event=event,
+    )
+    if moment not in {Moment.BEFORE, Moment.AFTER}:
+        return heard
+    tool, call = word(payload, "tool_name"), word(payload, "tool_use_id")
+    return called(heard, payload, tool, payload.get("tool_input"), call)
+
+
+def can_tell(heard: Heard) -> bool:
+    """Tell whether the model hears what is told at this event."""
+    if heard.event in STOPPING:
+        return not heard.stop_active
+    return heard.event in TELLING
+
+
+def answer(verdict: Verdict, heard: Heard) -> Said:
+    """Say a verdict as JSON; to say nothing leaves the agent's own rules in force."""
+    found = shape(verdict, heard)
+    if verdict.note:
+        found["systemMessage"] = verdict.note
+    return spoken(found)
+
+
+def shape(verdict: Verdict, heard: Heard) -> dict[str, object]:
+    """Return a verdict as the agent's own fields."""
+    if verdict.word == Word.DENY and heard.moment == Moment.BEFORE:
+        return _specific(
+            heard, permissionDecision="deny", permissionDecisionReason=verdict.text or "refused"
+        )
+    if not verdict.text or verdict.word == Word.PASS or not can_tell(heard):
+        return {}
+    if heard.event in STOPPING:
+        return {"decision": "block", "reason": verdict.text}
+    return _specific(heard, additionalContext=verdict.text)
+
+
+def _specific(heard: Heard, **fields: str) -> dict[str, object]:
+    return {"hookSpecificOutput": {"hookEventName": heard.event, **fields}}
+
+
+def spoken(found: dict[str, object], nothing: str = "") -> Said:
+    """Return an answer as one line of JSON, in ASCII so that no terminal or locale can spoil it."""
+    if not found:
+        return Said(nothing)
+    from json import dumps
+
+    return Said(dumps(found))

@@ -1,0 +1,45 @@
+"""Which agent speaks: by what it sends, because some agents run the hooks of another one's file."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+_GEMINI = frozenset((
+    *("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "BeforeModel", "AfterModel"),
+    *("BeforeToolSelection", "PreCompress"),
+))  # fmt: skip
+#: Fields that only one agent sends, each set together; the first that fits counts.
+_MARKS: tuple[tuple[str, tuple[frozenset[str], ...]], ...] = (
+    ("opencode", (frozenset(("dibs_opencode",)),)),
+    ("windsurf", (frozenset(("agent_action_name",)),)),
+    ("cursor", (frozenset(("cursor_version",)), frozenset(("conversation_id", "generation_id")))),
+    ("vscode", (frozenset(("hookEventName",)),)),
+    ("copilot", (frozenset(("sessionId",)), frozenset(("toolName",)))),
+    ("codex", (frozenset(("hook_event_name", "turn_id", "model")),)),
+)
+#: Dialects whose events are named like Claude's, so that a payload does not contradict them.
+_LIKE_CLAUDE = frozenset(("claude", "codex", "gemini", "vscode"))
+
+
+def speaker(named: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+    """Return the dialect that a payload is in; ``named`` is who the hook was installed for."""
+    for name, marks in _MARKS:
+        if any(mark <= payload.keys() for mark in marks):
+            return name
+    if "hook_event_name" not in payload:
+        return named
+    if payload["hook_event_name"] in _GEMINI:
+        return "gemini"
+    if _is_copilot(payload, environ):
+        return "copilot"
+    return named if named in _LIKE_CLAUDE else "claude"
+
+
+def _is_copilot(payload: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+    """Tell whether Copilot speaks in Claude's names; an agent started from its shell has its variables."""
+    if not environ.get("COPILOT_CLI") or "timestamp" not in payload:
+        return False
+    return payload.get("session_id") != environ.get("CLAUDE_CODE_SESSION_ID")

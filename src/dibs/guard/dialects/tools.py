@@ -1,0 +1,220 @@
+"""What the tools of agents touch: tables of their names, and of the keys that hold paths or commands."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.toolcalls import How, Touch
+from dibs.errors import BadInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+#: Names are compared without case and without "_" and "-".
+WRITERS = frozenset((
+    *("write", "edit", "multiedit", "notebookedit", "applypatch", "patch"),
+    *("writefile", "replace", "create", "createfile", "editfile", "editfiles", "searchreplace"),
+    *("strreplaceeditor", "strreplacebasededittool", "strreplace", "insert", "multireplace"),
+    *("replacestringinfile", "multireplacestringinfile", "inserteditintofile"),
+    *("editnotebook", "editnotebookfile", "reapply", "writecode", "createdirectory"),
+))  # fmt: skip
+DELETERS = frozenset(("delete", "deletefile", "remove", "removefile", "deletepath"))
+READERS = frozenset((
+    *("read", "readfile", "view", "notebookread", "readcode", "readmanyfiles", "viewimage"),
+    *("readnotebook", "getfile", "viewfile"),
+))  # fmt: skip
+#: Tools that look through folders, or touch no file of the tree: nobody needs a claim for them.
+LOOKERS = frozenset((
+    *("glob", "grep", "ls", "list", "listdirectory", "listdir", "searchfilecontent", "grepsearch"),
+    *("filesearch", "codesearch", "semanticsearch", "webfetch", "websearch", "fetch", "lsp", "rg"),
+    *("agent", "task", "todowrite", "todoread", "skill", "askuserquestion", "exitplanmode"),
+    *("toolsearch", "updateplan", "reportintent", "think", "geterrors"),
+))  # fmt: skip
+SHELLS = frozenset((
+    *("bash", "powershell", "shell", "localshell", "runshellcommand", "runinterminal"),
+    *("runcommand", "exec", "execcommand", "unifiedexec", "terminal", "writebash", "writestdin"),
+    *("writepowershell", "runterminalcmd", "executecommand", "monitor", "containerexec"),
+))  # fmt: skip
+
+PATH_KEYS = (
+    *("file_path", "notebook_path", "path", "filePath", "filepath", "absolute_path", "file"),
+    *("filename", "fileName", "target_file", "targetFile", "notebookPath", "target_notebook"),
+    *("relative_path", "relativePath", "old_path", "new_path", "oldPath", "newPath", "uri"),
+    *("source", "destination", "paths", "files", "filePaths", "file_paths", "dirPath", "pathname"),
+)
+PATCH_KEYS = ("command", "input", "patchText", "patch", "patch_text", "diff", "content", "code")
+COMMAND_KEYS = ("command", "cmd", "script", "input", "chars", "command_line", "commandLine", "code")
+#: A tool that nobody knows and whose name has one of these words only looks.
+LOOKING = frozenset((
+    *("read", "get", "list", "search", "find", "view", "show", "grep", "glob", "stat", "info"),
+    *("tree", "cat", "open", "fetch", "query", "describe", "lookup", "check", "status", "diff"),
+    *("log", "blame", "analyze", "analyse", "inspect", "preview", "lint", "validate", "resolve"),
+))  # fmt: skip
+#: And one of these says that it does not only look.
+CHANGING = frozenset((
+    *("write", "edit", "create", "delete", "remove", "move", "rename", "replace", "insert"),
+    *("append", "patch", "update", "save", "copy", "set", "put", "apply", "format", "fix", "mkdir"),
+))  # fmt: skip
+#: What holds the text of a file: a tool that nobody knows and that has both writes.
+CONTENT_KEYS = frozenset((
+    *("content", "contents", "new_string", "newString", "file_text", "edits", "new_str", "newText"),
+    *("replacement", "new_source", "code_edit", "new_text"),
+))  # fmt: skip
+#: How tools of our own MCP server are called by the agents.
+OWN = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_", "dibs-", "dibs_")
+#: What an editor with commands is told when it only shows a file.
+_SHOWING = frozenset(("view", "read", "show"))
+#: More paths than this in one call are no edit that a model makes.
+PATHS_MAX = 2_000
+
+
+def target(tool: str, arguments: object, server: str = "") -> tuple[tuple[Touch, ...], str]:
+    """Return what a call touches, and the command of a shell that it runs."""
+    name = tool.lower().replace("_", "").replace("-", "")
+    if tool.startswith(OWN) or name in LOOKERS or server == "dibs":
+        return (), ""
+    given = _object(arguments, tool)
+    if name in SHELLS:
+        return (), _command(given, tool)
+    if name in WRITERS or name in DELETERS:
+        return _written(name, given, tool), ""
+    if name in READERS:
+        return _touches(given, How.READ), ""
+    return _unknown(tool, given)
+
+
+def _unknown(tool: str, given: Mapping[str, Any]) -> tuple[tuple[Touch, ...], str]:
+    """Return what a tool touches that nobody told us of: of an MCP server, or newer than we are."""
+    command = given.get("command", given.get("cmd"))
+    touches = _touches(given, How.READ)
+    if isinstance(command, str) and not touches:
+        return (), command
+    words = frozenset(_words(tool))
+    writes = words & CHANGING or CONTENT_KEYS & given.keys() or not words & LOOKING
+    if _has_patch(given):
+        return (*_patched(given), *_touches(given, How.WRITE)), ""
+    return (_touches(given, How.WRITE) if writes else touches), ""
+
+
+def _words(tool: str) -> Iterator[str]:
+    """Yield the words of a tool's own name, in small letters; the name of its server is none of them."""
+    word = ""
+    for letter in tool.rpartition("__")[2]:
+        if not letter.isalnum() or (letter.isupper() and word[-1:].islower()):
+            yield word.lower()
+            word = ""
+        if letter.isalnum():
+            word += letter
+    yield word.lower()
+
+
+def _object(arguments: object, tool: str) -> Mapping[str, Any]:
+    """Return the arguments of a call; some agents give them as a text, JSON or the patch itself."""
+    if arguments is None:
+        return {}
+    if isinstance(arguments, str):
+        from dibs.core.patches import is_patch
+
+        if is_patch(arguments) and not arguments.lstrip().startswith("{"):
+            return {"patch": arguments}
+        from json import loads
+
+        try:
+            arguments = loads(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError):
+            raise _bad(f"the arguments of {tool} cannot be read") from None
+    if not isinstance(arguments, dict):
+        raise _bad(f"the arguments of {tool} are no object")
+    return arguments
+
+
+def _command(given: Mapping[str, Any], tool: str) -> str:
+    """Return what a shell is to run; a list of words is put together as a shell would read it."""
+    for key in COMMAND_KEYS:
+        value = given.get(key)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            return _joined(value)
+    if any(key in given for key in COMMAND_KEYS):
+        raise _bad(f"the command of {tool} is no text")
+    return ""
+
+
+def _joined(words: list[str]) -> str:
+    from shlex import join
+
+    return join(words)
+
+
+def _written(name: str, given: Mapping[str, Any], tool: str) -> tuple[Touch, ...]:
+    if name.startswith("strreplace") and given.get("command") in _SHOWING:
+        return _touches(given, How.READ)
+    how = How.DELETE if name in DELETERS else How.WRITE
+    touches = _touches(given, how)
+    if _has_patch(given):
+        touches = (*touches, *_patched(given))
+    if not touches:
+        raise _bad(f"{tool} names no path")
+    return touches
+
+
+def _has_patch(given: Mapping[str, Any]) -> bool:
+    from dibs.core.patches import BEGIN
+
+    texts = (given.get(key) for key in PATCH_KEYS if key != "content")
+    return any(isinstance(text, str) and BEGIN in text for text in texts)
+
+
+def _patched(given: Mapping[str, Any]) -> tuple[Touch, ...]:
+    from dibs.core.patches import is_patch, touched
+
+    texts = (given.get(key) for key in PATCH_KEYS if key != "content")
+    found = [touch for text in texts if isinstance(text, str) and is_patch(text)
+             for touch in touched(text)]  # fmt: skip
+    if not found:
+        raise _bad("the patch names no path")
+    for touch in found:
+        _check(touch.path)
+    return tuple(found)
+
+
+def _touches(given: Mapping[str, Any], how: str) -> tuple[Touch, ...]:
+    """Return the paths among the arguments, and among those of the edits in a list, each once."""
+    found = dict.fromkeys(_paths(given))
+    for value in given.values():
+        if isinstance(value, list):
+            for entry in value:
+                if isinstance(entry, dict):
+                    found |= dict.fromkeys(_paths(entry))
+    if len(found) > PATHS_MAX:
+        raise _bad(f"the call names {len(found)} paths")
+    return tuple(Touch(path, how) for path in found)
+
+
+def _paths(given: Mapping[str, Any]) -> Iterator[str]:
+    for key in PATH_KEYS:
+        if key not in given:
+            continue
+        value = given[key]
+        for entry in value if isinstance(value, list) else (value,):
+            if isinstance(entry, str):
+                yield _check(entry.removeprefix("file://") if key == "uri" else entry)
+            elif not isinstance(entry, dict) and entry is not None:
+                raise _bad(f"{key} is no path")
+
+
+def _check(path: str) -> str:
+    if not path or "\0" in path:
+        raise _bad("a path is empty" if not path else "a path holds a NUL")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise _bad("a path holds half of a character") from None
+    return path
+
+
+def _bad(message: str) -> BadInput:
+    return BadInput(message, code="HOOK_PAYLOAD")
