@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dibs.services.commits import Commits
     from dibs.services.decisions import Decisions
     from dibs.services.delegation import Delegation
+    from dibs.services.doctoring import Doctoring
     from dibs.services.escalation import Escalations
     from dibs.services.forecasts import Forecasts
     from dibs.services.gating import Gating
@@ -144,6 +145,14 @@ class Project:
         return Worktrees(
             Desk(self._shared, self.config, os.path.join(shared, "ledger")), repository
         )
+
+    @property
+    def doctoring(self) -> Doctoring:
+        """Looking after the crew: who is guarded, what nobody holds any more."""
+        from dibs.services.doctoring import Doctoring
+
+        repository = self.place.repository
+        return Doctoring(self.desk, repository, self.worktrees if repository.common else None)
 
     @property
     def salvage(self) -> Salvage:

@@ -1,17 +1,25 @@
-"""Find what is wrong with the board, with the place where state lives, and with git; --fix puts it right.
+"""Find what is wrong with the crew, its guards, the board, the state and git; --fix puts it right.
 
 Examples:
   dibs doctor
   dibs doctor --fix
+  dibs doctor --prove
 
-No file that holds work of somebody is deleted: what cannot be settled is told, and kept. Of git it tells
-commits and merges that a killed process has not finished, locks that it left, settings that name a program,
-and hooks that changed since the last look.
+No file that holds work of somebody is deleted: what cannot be settled is told, and kept. Of agents it tells
+which are installed, which have hooks, whether their user has accepted these, and who wrote without. Of git
+it tells commits and merges that a killed process has not finished, locks that it left, settings that name a
+program, and hooks that changed since the last look.
 
-exit status: 0 nothing is wrong, 65 something of the board is, 78 the engine is not safe to use
+--prove asks each guard that is installed for what it must refuse: it runs the hook commands of the agents'
+settings, commits and pushes in a working tree of its own, and claims through the MCP server.
+
+exit status: 0 nothing is wrong, 65 something of the board is or a guard does not refuse,
+78 the engine is not safe to use
 """
 
 from __future__ import annotations
+
+import os
 
 from dibs.core.findings import Level
 
@@ -20,7 +28,11 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
+    from dibs.cli.session import Session
     from dibs.core.findings import Finding
+    from dibs.services.gitcare import GitCare
+    from dibs.wiring.looking import Seen
+    from dibs.wiring.proving import Proof
 
 WRONG, UNSAFE = 65, 78
 
@@ -28,65 +40,83 @@ WRONG, UNSAFE = 65, 78
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs doctor``."""
     parser.add_argument("--fix", action="store_true", help="put right what can be, then look again")
+    parser.add_argument(
+        "--prove", action="store_true", help="try every guard: each must refuse a write"
+    )
 
 
 def run(args: Namespace) -> int:
-    """Look at the engine and the board, maybe repair them, and tell."""
+    """Look at everything, maybe repair it, maybe try the guards, and tell."""
+    from dibs.cli.doctor_text import Report
     from dibs.cli.session import Session
-    from dibs.services.gitcare import GitCare
+    from dibs.wiring.looking import look
 
     with Session(args) as session:
-        engine, board = session.project.engine, session.project.board
         repository = session.project.place.repository
-        git, done = GitCare(repository, session.project.desk), None
-        if args.fix:
-            done = [*engine.repair(), *board.repair(session.caller), *git.repair()]
-        found = {
-            "engine": engine.inspect(),
-            "board": board.check(repository.root),
-            "git": git.inspect(),
-        }
-        session.show(lambda: _shape(found, done), lambda: _print(found, done))
+        agents = look(repository.root, os.path.expanduser("~"), os.environ)
+        done = _repair(session) if args.fix else None
+        found = _findings(session, agents)
+        proofs = _prove(session, agents) if args.prove else None
+        report = Report(found, agents, session.project.doctoring.standings(), proofs, done)
+        session.show(report.shape, report.print)
     if _is_bad(found["engine"]):
         return UNSAFE
-    return WRONG if _is_bad(found["board"]) else 0
+    failed = proofs is not None and not _all_refuse(proofs)
+    return WRONG if failed or _is_bad(found["board"]) else 0
+
+
+def _git(session: Session) -> GitCare:
+    from dibs.services.gitcare import GitCare
+
+    return GitCare(session.project.place.repository, session.project.desk)
+
+
+def _repair(session: Session) -> list[str]:
+    project, caller = session.project, session.caller
+    done = [*project.engine.repair(), *project.board.repair(caller)]
+    return [*done, *project.doctoring.repair(caller), *_git(session).repair()]
+
+
+def _findings(session: Session, agents: Sequence[Seen]) -> dict[str, list[Finding]]:
+    from dibs.wiring.looking import findings, unwired
+
+    project = session.project
+    root = project.place.repository.root
+    wired = any(agent.wired for agent in agents)
+    trees = project.doctoring.trees()
+    return {
+        "engine": project.engine.inspect(),
+        "board": project.board.check(root),
+        "git": _git(session).inspect(),
+        "crew": project.doctoring.inspect(wired=wired),
+        "agents": [
+            *findings(agents, root),
+            *unwired(root, trees, os.path.expanduser("~"), os.environ),
+        ],
+    }
+
+
+def _prove(session: Session, agents: Sequence[Seen]) -> list[Proof]:
+    from dibs.services.scratch import Scratch
+    from dibs.wiring.proving_git import prove_gates
+    from dibs.wiring.proving_hooks import prove_hooks
+    from dibs.wiring.proving_mcp import prove_servers
+
+    repository = session.project.place.repository
+    hooks = [hook for agent in agents for hook in agent.hooks]
+    with Scratch(session.project.desk) as scratch:
+        proofs = prove_hooks(hooks, repository.root, scratch)
+        proofs += prove_servers(agents, repository.root, scratch)
+    return [*proofs, *prove_gates(repository)]
+
+
+def _all_refuse(proofs: Sequence[Proof]) -> bool:
+    """Tell whether every guard refused; that there is none guards nothing."""
+    from dibs.wiring.proving import Outcome
+
+    tried = [proof.outcome for proof in proofs]
+    return Outcome.FAILED not in tried and Outcome.PROVED in tried
 
 
 def _is_bad(found: Sequence[Finding]) -> bool:
     return any(finding.level == Level.BAD for finding in found)
-
-
-def _shape(found: dict[str, list[Finding]], done: list[str] | None) -> dict[str, object]:
-    shape: dict[str, object] = {
-        "well": not any(map(_is_bad, found.values())),
-        "findings": [
-            {"part": part, **finding._asdict()} for part in found for finding in found[part]
-        ],
-    }
-    return shape if done is None else {**shape, "done": done}
-
-
-def _print(found: dict[str, list[Finding]], done: list[str] | None) -> None:
-    from dibs.cli.tables import table
-    from dibs.cli.text import green, printable, red, yellow
-
-    if done is not None:
-        print("\n".join(map(printable, done)) if done else "there was nothing to put right")
-        print()
-    rows = [
-        (finding.level, part, printable(finding.what), printable(finding.text))
-        for part, findings in found.items()
-        for finding in findings
-    ]
-    if rows:
-        print("\n".join(table(("LEVEL", "PART", "WHAT", "FINDING"), rows)))
-        print()
-    counts = [sum(level == row[0] for row in rows) for level in (Level.BAD, Level.WARN)]
-    bad, warned = counts
-    if bad:
-        more = "" if done is not None else "; `dibs doctor --fix` puts right what can be"
-        print(f"{red('not well')}: {bad} to settle{more}")
-    elif warned:
-        print(f"{yellow('well')}, with {warned} to know")
-    else:
-        print(green("all is well"))

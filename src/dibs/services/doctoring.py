@@ -36,6 +36,11 @@ class Doctoring:
         self._repository = repository
         self._trees = trees
 
+    def trees(self) -> list[str]:
+        """Return the folders of the linked working trees that are there."""
+        found = self._trees.all() if self._trees is not None else []
+        return [tree.path for tree in found if not (tree.main or tree.missing or tree.wrong)]
+
     def standings(self) -> list[Standing]:
         """Return who was seen guarded, and who wrote without, as far as the ledger goes back."""
         return self._desk.engine.view(lambda txn: standings(txn.events()))

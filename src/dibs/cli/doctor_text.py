@@ -1,0 +1,141 @@
+"""What ``dibs doctor`` found, for people and as JSON."""
+
+from __future__ import annotations
+
+from dibs.core.findings import Level
+from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.core.findings import Finding
+    from dibs.core.unguarded import Standing
+    from dibs.wiring.looking import Seen
+    from dibs.wiring.proving import Proof
+
+
+class Report(Record):
+    """All that one look told."""
+
+    found: dict[str, list[Finding]]
+    agents: list[Seen]
+    standings: list[Standing]
+    #: What came of trying the guards; None if they were not tried.
+    proofs: list[Proof] | None
+    #: What was put right; None if nothing was to be.
+    done: list[str] | None
+
+    def shape(self) -> dict[str, object]:
+        """Return it as JSON."""
+        shape: dict[str, object] = {
+            "well": not self._count(Level.BAD),
+            "findings": [
+                {"part": part, **finding._asdict()}
+                for part, findings in self.found.items()
+                for finding in findings
+            ],
+            "agents": [_agent(agent) for agent in self.agents],
+            "crew": [standing._asdict() for standing in self.standings],
+        }
+        if self.proofs is not None:
+            shape["proofs"] = [proof._asdict() for proof in self.proofs]
+        return shape if self.done is None else {**shape, "done": self.done}
+
+    def print(self) -> None:
+        """Tell it to people."""
+        from dibs.cli.text import printable
+
+        if self.done is not None:
+            print(
+                "\n".join(map(printable, self.done))
+                if self.done
+                else "there was nothing to put right"
+            )
+            print()
+        self._print_findings()
+        self._print_agents()
+        if self.proofs is not None:
+            self._print_proofs(self.proofs)
+        self._print_end()
+
+    def _count(self, level: str) -> int:
+        return sum(finding.level == level for part in self.found.values() for finding in part)
+
+    def _print_findings(self) -> None:
+        from dibs.cli.tables import table
+        from dibs.cli.text import printable
+
+        rows = [
+            (finding.level, part, printable(finding.what), printable(finding.text))
+            for part, findings in self.found.items()
+            for finding in findings
+        ]
+        if rows:
+            print("\n".join(table(("LEVEL", "PART", "WHAT", "FINDING"), rows)))
+            print()
+
+    def _print_agents(self) -> None:
+        from dibs.cli.tables import table
+        from dibs.cli.text import printable
+
+        rows = [
+            (
+                agent.name,
+                printable(agent.version or "yes") if agent.program else "no",
+                "yes" if agent.wired else "no",
+                agent.consent.trusted if agent.wired else "-",
+                "yes" if agent.servers else "no",
+            )
+            for agent in self.agents
+        ]
+        if rows:
+            print("\n".join(table(("AGENT", "INSTALLED", "HOOKS", "ACCEPTED", "MCP"), rows)))
+            print()
+
+    def _print_proofs(self, proofs: list[Proof]) -> None:
+        from dibs.cli.tables import table
+        from dibs.cli.text import printable
+
+        if not proofs:
+            print("no guard is installed, so that nothing is proved: `dibs init` installs them\n")
+            return
+        rows = [
+            (proof.outcome.upper(), proof.guard, proof.what, printable(proof.said))
+            for proof in proofs
+        ]
+        print("\n".join(table(("PROOF", "GUARD", "TRIED", "ANSWER"), rows)))
+        print()
+
+    def _print_end(self) -> None:
+        from dibs.cli.text import green, red, yellow
+        from dibs.wiring.proving import Outcome
+
+        failed = [proof for proof in self.proofs or () if proof.outcome == Outcome.FAILED]
+        bad, warned = self._count(Level.BAD), self._count(Level.WARN)
+        if failed:
+            print(f"{red('not guarded')}: {len(failed)} of {len(self.proofs or ())} do not refuse")
+        elif self.proofs:
+            proved = sum(proof.outcome == Outcome.PROVED for proof in self.proofs)
+            print(f"{green('guarded')}: {proved} of {len(self.proofs)} were tried, and refuse")
+        if bad:
+            more = "" if self.done is not None else "; `dibs doctor --fix` puts right what can be"
+            print(f"{red('not well')}: {bad} to settle{more}")
+        elif warned:
+            print(f"{yellow('well')}, with {warned} to know")
+        else:
+            print(green("all is well"))
+
+
+def _agent(agent: Seen) -> dict[str, object]:
+    return {
+        "agent": agent.name,
+        "installed": bool(agent.program),
+        "version": agent.version or None,
+        "hooks": [
+            {"event": hook.event, "file": hook.file, "refuses": hook.refuses}
+            for hook in agent.hooks
+        ],
+        "mcp": [server.file for server in agent.servers],
+        "guarded": agent.wired,
+        "accepted": agent.consent.trusted if agent.wired else None,
+        "note": agent.consent.text if agent.wired else "",
+    }
