@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from dibs.services.commits import Commits
     from dibs.services.decisions import Decisions
     from dibs.services.delegation import Delegation
-    from dibs.services.doctoring import Doctoring
+    from dibs.services.departures import Departures
     from dibs.services.escalation import Escalations
     from dibs.services.forecasts import Forecasts
     from dibs.services.gating import Gating
     from dibs.services.groups import Groups
+    from dibs.services.guarding import Guarding
     from dibs.services.holdings import Holdings
     from dibs.services.ledger import Ledger
     from dibs.services.mail import Mail
@@ -202,6 +203,20 @@ class Project:
         from dibs.services.gating import Gating
 
         return Gating(self.desk)
+
+    @property
+    def guarding(self) -> Guarding:
+        """Answering the hooks of coding agents."""
+        from dibs.services.guarding import Guarding
+
+        return Guarding(self.desk, self.place.repository)
+
+    @property
+    def departures(self) -> Departures:
+        """Ending sessions, and agents whose processes are gone."""
+        from dibs.services.departures import Departures
+
+        return Departures(self.desk, self.place.repository)
 
     @property
     def ledger(self) -> Ledger:

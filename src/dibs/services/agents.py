@@ -112,7 +112,7 @@ class Agents:
             beat = arrive(book, caller)
             filed = claims_of(book, caller.id)
             give_back(book, caller.id, beat, filed)
-            _end(book, agent, status, words)
+            end_agent(book, agent, status, words)
             book.emit(
                 caller.id, agent.role, Kind.AGENT_EXITED,
                 f"{caller.id} {status}" + (f": {words}" if words else ""), status=status,
@@ -228,7 +228,7 @@ def _unknown(agent: str) -> NotFound:
 def _terminate(book: Book, agent: Agent, by: str, reason: str) -> None:
     for key, claim in claims_of(book, agent.id):
         lose(book, key, claim, Lost(claim.pattern, claim.token, "terminated", book.now, by, reason))
-    _end(book, agent, Status.TERMINATED, reason or f"by {by}")
+    end_agent(book, agent, Status.TERMINATED, reason or f"by {by}")
     book.emit(
         by, role_of(book, by), Kind.AGENT_TERMINATED,
         f"{by} stopped {agent.id}" + (f": {reason}" if reason else ""),
@@ -236,7 +236,8 @@ def _terminate(book: Book, agent: Agent, by: str, reason: str) -> None:
     )  # fmt: skip
 
 
-def _end(book: Book, agent: Agent, status: str, why: str) -> None:
+def end_agent(book: Book, agent: Agent, status: str, why: str) -> None:
+    """Write an agent as one that has ended; its tickets go, its claims are gone already."""
     for ticket in [ticket for ticket in book.tickets() if ticket.agent == agent.id]:
         withdraw(book, ticket, "its agent ended")
     for key, _ in list(book.lost(agent.id)):

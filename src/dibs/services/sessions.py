@@ -1,0 +1,276 @@
+"""Who a hook speaks for: sessions of agents, the subagents in them, and the processes that they run in.
+
+- ``session/<dialect>/<session>``, and ``…/<subagent>`` behind it: the seat of each, with its agent's id
+- ``seat/<agent>``: which of these rows has that id, so that two sessions of one name are two agents
+- ``guarded/<agent>``: that its tool calls come by us, since when, and in which dialect
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.ancestry import Running, agent_above, is_there, realm, running
+from dibs.core.agents import HUMAN, Agent, Status
+from dibs.core.guarding import distinct, role_of, session_name, subagent_name
+from dibs.core.ledger import Kind
+from dibs.core.names import AGENT_ID_CHARACTERS
+from dibs.core.values import Record
+from dibs.errors import NotAllowed
+from dibs.services.book import decode, encode
+from dibs.services.presence import admit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dibs.core.toolcalls import Heard
+    from dibs.services.book import Book
+
+SESSION, SEAT, GUARDED = "session/", "seat/", "guarded/"
+#: The folder of the state in which each agent's process has a file: its start and its agent.
+FOLDER = "sessions"
+#: What the human named an agent, and the number that Claude Code gives its own process.
+NAME, CLAUDE_PID = "DIBS_AGENT", "CLAUDE_PID"
+#: Dialects whose hooks are started by an editor: a human's terminal has the same process above it.
+EDITORS = frozenset({"cursor", "windsurf", "vscode"})
+_PART_MAX = 64
+
+
+class Seat(Record):
+    """A session, or a subagent in one, as the store knows it."""
+
+    #: The agent's id.
+    id: str
+    dialect: str = ""
+    #: The agent's process; 0 where it is not known.
+    pid: int = 0
+    born: int = 0
+    #: Where this number means something; see ``ancestry.realm``.
+    realm: str = ""
+    #: The working tree that it stands in.
+    root: str = ""
+    #: For a subagent, the agent of its session.
+    parent: str = ""
+    #: What it was told at the end of a turn, so that it is told once.
+    told: str = ""
+    #: Whether the session is over, and files of it are not committed.
+    over: bool = False
+
+
+class Speaker(Record):
+    """What is known of whoever runs a hook, beside what it says."""
+
+    #: The agent's own process, or the hook that it started.
+    agent: Running | None = None
+    hook: int = 0
+    named: str = ""
+    told_pid: str = ""
+    root: str = ""
+    realm: str = ""
+
+    def process(self) -> Running | None:
+        """Return the agent's process, looked for where it is not given."""
+        if self.agent is not None:
+            return self.agent
+        return agent_above(self.hook, self.told_pid) if self.hook else None
+
+
+def speaker(process: int | Running, environ: Mapping[str, str], dialect: str, root: str) -> Speaker:
+    """Return who speaks: ``process`` is the agent's own, or the number of its hook's."""
+    told = environ.get(CLAUDE_PID, "") if dialect == "claude" else ""
+    named = environ.get(NAME, "")
+    if isinstance(process, Running):
+        return Speaker(process, 0, named, told, root, realm())
+    return Speaker(None, process, named, told, root, realm())
+
+
+def key_of(heard: Heard) -> str:
+    """Return the row of whoever speaks."""
+    key = f"{SESSION}{_part(heard.agent)}/{_part(heard.session)}"
+    return f"{key}/{_part(heard.subagent)}" if heard.subagent else key
+
+
+def _part(text: str) -> str:
+    """Return a text of an agent as a part of a key: as it is where it is short and plain."""
+    if 0 < len(text) <= _PART_MAX and AGENT_ID_CHARACTERS.issuperset(text):
+        return text
+    from hashlib import sha256
+
+    return "~" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def get_seat(book: Book, key: str) -> Seat | None:
+    """Return the seat in a row."""
+    value = book.txn.get(key)
+    return None if value is None else Seat(*decode(value))
+
+
+def put_seat(book: Book, key: str, seat: Seat) -> None:
+    """Write a seat."""
+    book.txn.put(key, encode(list(seat)))
+    book.txn.put(f"{SEAT}{seat.id}", encode(key))
+
+
+def drop_seat(book: Book, key: str, seat: Seat) -> None:
+    """Forget a seat: its session is over."""
+    book.txn.delete(key)
+    row = book.txn.get(f"{SEAT}{seat.id}")
+    if row is not None and decode(row) == key:
+        book.txn.delete(f"{SEAT}{seat.id}")
+
+
+def seats(book: Book, under: str = SESSION) -> Iterator[tuple[str, Seat]]:
+    """Yield each seat with its row."""
+    for key, value in list(book.txn.scan((under, ""))):
+        yield key, Seat(*decode(value))
+
+
+def seat_of(book: Book, agent: str) -> tuple[str, Seat] | None:
+    """Return the seat of an agent, with its row."""
+    row = book.txn.get(f"{SEAT}{agent}")
+    if row is None:
+        return None
+    key = decode(row)
+    seat = get_seat(book, key)
+    return None if seat is None or seat.id != agent else (key, seat)
+
+
+def is_gone(seat: Seat, here: str) -> bool:
+    """Tell whether the process of a seat has ended; of other machines that cannot be told."""
+    return bool(seat.pid) and seat.realm == here and not is_there(seat.pid, seat.born)
+
+
+def seated(book: Book, heard: Heard, who: Speaker) -> tuple[str, Seat, bool]:
+    """Return the row and seat of whoever speaks, and whether it sits down only now.
+
+    A session that goes on in another process keeps its id.
+    """
+    key = key_of(heard)
+    seat = get_seat(book, key)
+    if seat is not None and _sits(seat, who):
+        if seat.over or (who.root and seat.root != who.root):
+            seat = seat._replace(over=False, root=who.root or seat.root)
+            put_seat(book, key, seat)
+        if book.beat(seat.id) is None:  # it had ended, and comes back
+            _join(book, seat, heard)
+        return key, seat, False
+    process = who.process()
+    pid, born = (process.pid, process.born) if process is not None else (0, 0)
+    if seat is not None:
+        seat = seat._replace(pid=pid, born=born, realm=who.realm, root=who.root, over=False)
+        put_seat(book, key, seat)
+        _join(book, seat, heard)
+        return key, seat, False
+    parent = ""
+    if heard.subagent:
+        parent = seated(book, heard._replace(subagent="", subagent_type=""), who)[1].id
+        wished = subagent_name(parent, heard.subagent)
+    else:
+        wished = session_name(heard.agent, heard.session, who.named, pid)
+    seat = Seat("", heard.agent, pid, born, who.realm, who.root, parent)
+    seat = seat._replace(id=distinct(wished, _Taken(book, key, who.realm)))
+    put_seat(book, key, seat)
+    _join(book, seat, heard)
+    _tell_guarded(book, seat)
+    return key, seat, True
+
+
+def _sits(seat: Seat, who: Speaker) -> bool:
+    """Tell whether a seat needs no other process: the one that it has still runs."""
+    return seat.realm == who.realm and (not seat.pid or is_there(seat.pid, seat.born))
+
+
+class _Taken:
+    """The names that are another's: of a session that goes on, or of a human."""
+
+    def __init__(self, book: Book, key: str, here: str) -> None:
+        self._book, self._key, self._here = book, key, here
+
+    def __contains__(self, name: object) -> bool:
+        beat = self._book.beat(str(name))
+        if beat is not None and beat.role == HUMAN:
+            return True
+        found = seat_of(self._book, str(name))
+        if found is None or found[0] == self._key:
+            return False
+        return not is_gone(found[1], self._here)
+
+
+def _join(book: Book, seat: Seat, heard: Heard) -> None:
+    """Write the agent of a seat as one that works, unless somebody stopped it."""
+    known = book.agent(seat.id)
+    if known is not None and known.status == Status.TERMINATED and book.beat(seat.id) is None:
+        raise NotAllowed(
+            f"{seat.id} was stopped: {known.ended or 'no reason given'}",
+            code="AGENT_STOPPED",
+            hint="stop your work; a human can let you back in with `dibs agent join`",
+        )
+    host = seat.realm.partition("/")[0]
+    base = known or Agent(
+        seat.id, seat.id, role_of(heard.subagent_type) if seat.parent else "agent"
+    )
+    agent = base._replace(
+        parent=seat.parent or base.parent, host=host, pid=seat.pid,
+        model=heard.model[:_PART_MAX] or base.model, status=Status.RUNNING, ended="",
+    )  # fmt: skip
+    if book.beat(seat.id) is None:
+        admit(book, agent._replace(started=book.now))
+    elif agent != known:
+        book.put_agent(agent)
+
+
+def _tell_guarded(book: Book, seat: Seat) -> None:
+    book.txn.put(f"{GUARDED}{seat.id}", encode({"at": book.now, "dialect": seat.dialect}))
+    beat = book.beat(seat.id)
+    book.emit(
+        seat.id, beat.role if beat is not None else "agent", Kind.AGENT_GUARDED,
+        f"{seat.id} is guarded at its tool calls ({seat.dialect})", dialect=seat.dialect,
+    )  # fmt: skip
+
+
+def guarded_since(book: Book, agent: str) -> tuple[float, str]:
+    """Return since when an agent's tool calls come by us, and its dialect; 0 for never."""
+    value = book.txn.get(f"{GUARDED}{agent}")
+    if value is None:
+        return 0.0, ""
+    record = decode(value)
+    return float(record["at"]), str(record["dialect"])
+
+
+def note_process(state: str, seat: Seat) -> None:
+    """Leave word of an agent's process, so that commands that it runs itself are taken for its own.
+
+    It is only a help: where the file cannot be written, the agent has to name itself.
+    """
+    if not seat.pid or seat.parent or seat.dialect in EDITORS:
+        return
+    folder = os.path.join(state, FOLDER)
+    path = os.path.join(folder, str(seat.pid))
+    scratch = f"{path}.{os.getpid()}"
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        with open(handle, "w", encoding="ascii") as file:
+            file.write(f"{seat.born} {seat.id}\n")
+        os.replace(scratch, path)
+    except OSError:
+        return
+
+
+def forget_process(state: str, seat: Seat) -> None:
+    """Take that word away, if it is about this agent."""
+    path = os.path.join(state, FOLDER, str(seat.pid))
+    try:
+        with open(path, encoding="ascii") as file:
+            words = file.read(200).split()
+        if words[1:] == [seat.id]:
+            os.unlink(path)
+    except (OSError, ValueError):
+        return
+
+
+__all__ = [
+    "EDITORS", "FOLDER", "GUARDED", "Running", "Seat", "Speaker", "drop_seat", "forget_process", "get_seat",
+    "guarded_since", "is_gone", "key_of", "note_process", "put_seat", "running", "seat_of", "seated", "seats",
+    "speaker",
+]  # fmt: skip

@@ -1,0 +1,103 @@
+"""Which files of the repository a tool call names: each spelling becomes the pattern that claims know it by."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.gates import pattern_of
+from dibs.core.guarding import steers_git
+from dibs.core.patterns import parse
+from dibs.core.toolcalls import How
+from dibs.core.values import Record
+from dibs.errors import BadInput
+from dibs.services.paths import Tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.core.patterns import Pattern
+    from dibs.core.toolcalls import Touch
+    from dibs.repository import Repository
+
+#: What resolving says of a path that is of no interest here: outside, or of another repository.
+_ELSEWHERE = frozenset({"PATH_SUBMODULE", "PATH_KIND"})
+
+
+class Touched(Record):
+    """A path of the repository that a call touches."""
+
+    #: From the root, as the file system has it; empty for the root itself.
+    path: str
+    pattern: Pattern
+    how: str = How.WRITE
+    deep: bool = False
+    #: Whether it lies in the git directory and steers git.
+    steering: bool = False
+
+
+def touched(
+    repository: Repository,
+    touches: Iterable[Touch],
+    cwd: str,
+    *,
+    fold_case: bool,
+    literal: bool = True,
+) -> list[Touched]:
+    """Return what of ``touches`` lies in the repository, each once; the rest is nobody's here.
+
+    A tool names one file, so every character of it is ``literal``; a shell also knows globs.
+    """
+    tree = Tree(repository, fold_case=fold_case)
+    found: dict[tuple[str, str], Touched] = {}
+    for touch in touches:
+        if not touch.path or "\0" in touch.path:
+            continue
+        path = os.path.join(cwd or repository.root, touch.path)
+        one = _resolved(tree, touch, path, literal=literal)
+        if one is not None:
+            key = ("read" if one.how == How.READ else "write", one.pattern.key)
+            before = found.get(key)
+            found[key] = one if before is None else before._replace(deep=before.deep or one.deep)
+    return list(found.values())
+
+
+def _resolved(tree: Tree, touch: Touch, path: str, *, literal: bool) -> Touched | None:
+    """Return a touch by the pattern of its path, None where it is not in the repository."""
+    try:
+        pattern = tree.resolve(path, literal=literal)
+    except BadInput as error:
+        return None if error.code in _ELSEWHERE else _odd(tree, touch, path)
+    if not pattern.literal:  # a folder stands for all in it, a glob for what it matches
+        relative = pattern.text.removeprefix("./").rstrip("/")
+        return Touched(relative, pattern, touch.how, deep=True)
+    relative = pattern.path.removeprefix("./")
+    if touch.deep:
+        pattern = pattern_of(f"{relative}/", fold_case=tree.fold_case)
+    return Touched(relative, pattern, touch.how, touch.deep)
+
+
+def _odd(tree: Tree, touch: Touch, path: str) -> Touched | None:
+    """Return a path that nobody could claim as it stands: of the git directory, or with an odd name."""
+    repository = tree.repository
+    try:
+        real = os.path.realpath(path)
+    except (OSError, ValueError):
+        return None
+    common = repository.common
+    if common and (real == common or real.startswith(f"{common}/")):
+        inside = real[len(common) + 1 :]
+        if touch.how == How.READ or not (touch.deep or steers_git(inside)):
+            return None
+        shown = f".git/{inside}".rstrip("/")
+        pattern = pattern_of("dibs.toml", fold_case=tree.fold_case)
+        return Touched(shown, pattern, touch.how, touch.deep, steering=True)
+    root = repository.root.rstrip("/")
+    if real != root and not real.startswith(f"{root}/"):
+        return None
+    inside = real[len(root) + 1 :]
+    deep = touch.deep or not inside
+    if not inside:
+        return Touched("", parse("**", fold_case=tree.fold_case), touch.how, deep=True)
+    name = f"{inside}/" if deep else inside
+    return Touched(inside, pattern_of(name, fold_case=tree.fold_case), touch.how, deep)
