@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from dibs.core.toolcalls import Heard, Moment, Said
 from dibs.errors import BadInput
-from dibs.guard.dialects.tools import target
+from dibs.guard.dialects.tools import Target, checked, target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +38,30 @@ def word(payload: Mapping[str, Any], *names: str) -> str:
     return text(payload, *names)[:WORD_MAX]
 
 
+def common(agent: str, payload: Mapping[str, Any], event: str, moments: Mapping[str, str]) -> Heard:
+    """Return what every call says, of agents that use Claude's names for it."""
+    event = word(payload, "hook_event_name") or event
+    if not event:
+        raise bad("the call names no event")
+    return Heard(
+        agent,
+        moments.get(event, Moment.OTHER),
+        session=word(payload, "session_id"),
+        subagent=word(payload, "agent_id"),
+        subagent_type=word(payload, "agent_type"),
+        cwd=text(payload, "cwd"),
+        model=word(payload, "model"),
+        source=word(payload, "source", "reason"),
+        stop_active=payload.get("stop_hook_active") is True,
+        event=event,
+    )
+
+
+def path_of(fields: Mapping[str, Any]) -> str:
+    """Return the one path that an event is about."""
+    return checked(fields.get("file_path"))
+
+
 def called(
     heard: Heard, payload: Mapping[str, Any], tool: str, arguments: object, call: str = ""
 ) -> Heard:
@@ -47,14 +73,36 @@ def called(
     if not tool and before:
         raise bad("the call names no tool")
     try:
-        touches, command = target(tool, arguments, text(payload, "mcp_server_name"))
+        found = target(tool, arguments, _server(payload))
     except BadInput:
         if before:
             raise
-        touches, command = (), ""
+        found = Target()
     return heard._replace(
-        tool=tool[:WORD_MAX], call=call[:WORD_MAX], touches=touches, command=command
+        tool=tool[:WORD_MAX],
+        call=call[:WORD_MAX],
+        touches=found.touches,
+        command=found.command,
+        cwd=os.path.join(heard.cwd, found.folder) if found.folder else heard.cwd,
     )
+
+
+def _server(payload: Mapping[str, Any]) -> str:
+    """Return the MCP server that a tool belongs to, where the agent says so."""
+    for name in ("mcp_server", "mcp_context"):
+        value = payload.get(name)
+        if isinstance(value, dict):
+            return word(value, "name", "server_name")
+    return word(payload, "mcp_server_name")
+
+
+def spoken(found: Mapping[str, object], nothing: str = "") -> Said:
+    """Return an answer as one line of JSON, in ASCII so that no terminal or locale can spoil it."""
+    if not found:
+        return Said(nothing)
+    from json import dumps
+
+    return Said(dumps(found))
 
 
 def failed(line: str, heard: Heard | None) -> Said:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.toolcalls import Heard, Moment, Said, Verdict, Word
-from dibs.guard.dialects.base import bad, called, failed, text, word
+from dibs.guard.dialects.base import called, common, failed, spoken, word
 
 __all__ = ["answer", "can_tell", "failed", "parse"]
 
@@ -34,23 +34,8 @@ STOPPING = frozenset(("Stop", "SubagentStop"))
 
 def parse(payload: dict[str, Any], event: str, agent: str = "claude") -> Heard:
     """Return what was heard; the payload names its event itself."""
-    event = word(payload, "hook_event_name") or event
-    if not event:
-        raise bad("the call names no event")
-    moment = MOMENTS.get(event, Moment.OTHER)
-    heard = Heard(
-        agent,
-        moment,
-        session=word(payload, "session_id"),
-        subagent=word(payload, "agent_id"),
-        subagent_type=word(payload, "agent_type"),
-        cwd=text(payload, "cwd"),
-        model=word(payload, "model"),
-        source=word(payload, "source", "reason"),
-        stop_active=payload.get("stop_hook_active") is True,
-        event=event,
-    )
-    if moment not in {Moment.BEFORE, Moment.AFTER}:
+    heard = common(agent, payload, event, MOMENTS)
+    if heard.moment not in {Moment.BEFORE, Moment.AFTER}:
         return heard
     tool, call = word(payload, "tool_name"), word(payload, "tool_use_id")
     return called(heard, payload, tool, payload.get("tool_input"), call)
@@ -86,12 +71,3 @@ def shape(verdict: Verdict, heard: Heard) -> dict[str, object]:
 
 def _specific(heard: Heard, **fields: str) -> dict[str, object]:
     return {"hookSpecificOutput": {"hookEventName": heard.event, **fields}}
-
-
-def spoken(found: dict[str, object], nothing: str = "") -> Said:
-    """Return an answer as one line of JSON, in ASCII so that no terminal or locale can spoil it."""
-    if not found:
-        return Said(nothing)
-    from json import dumps
-
-    return Said(dumps(found))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.core.toolcalls import How, Touch
+from dibs.core.values import Record
 from dibs.errors import BadInput
 
 TYPE_CHECKING = False
@@ -46,6 +47,7 @@ PATH_KEYS = (
 )
 PATCH_KEYS = ("command", "input", "patchText", "patch", "patch_text", "diff", "content", "code")
 COMMAND_KEYS = ("command", "cmd", "script", "input", "chars", "command_line", "commandLine", "code")
+FOLDER_KEYS = ("workdir", "working_directory", "workingDirectory", "directory", "dir_path", "cwd")
 #: A tool that nobody knows and whose name has one of these words only looks.
 LOOKING = frozenset((
     *("read", "get", "list", "search", "find", "view", "show", "grep", "glob", "stat", "info"),
@@ -70,38 +72,57 @@ _SHOWING = frozenset(("view", "read", "show"))
 PATHS_MAX = 2_000
 
 
-def target(tool: str, arguments: object, server: str = "") -> tuple[tuple[Touch, ...], str]:
+class Target(Record):
+    """What a call of a tool is about."""
+
+    touches: tuple[Touch, ...] = ()
+    #: What a shell would run, and the folder that the call names for it.
+    command: str = ""
+    folder: str = ""
+
+
+def target(tool: str, arguments: object, server: str = "") -> Target:
     """Return what a call touches, and the command of a shell that it runs."""
     name = tool.lower().replace("_", "").replace("-", "")
     if tool.startswith(OWN) or name in LOOKERS or server == "dibs":
-        return (), ""
+        return Target()
     given = _object(arguments, tool)
     if name in SHELLS:
-        return (), _command(given, tool)
+        return Target(command=_command(given, tool), folder=_folder(given))
     if name in WRITERS or name in DELETERS:
-        return _written(name, given, tool), ""
+        return Target(_written(name, given, tool))
     if name in READERS:
-        return _touches(given, How.READ), ""
-    return _unknown(tool, given)
+        return Target(_touches(given, How.READ))
+    return _unknown(tool, server, given)
 
 
-def _unknown(tool: str, given: Mapping[str, Any]) -> tuple[tuple[Touch, ...], str]:
+def _unknown(tool: str, server: str, given: Mapping[str, Any]) -> Target:
     """Return what a tool touches that nobody told us of: of an MCP server, or newer than we are."""
+    if _has_patch(given):
+        return Target((*_patched(given), *_touches(given, How.WRITE)))
     command = given.get("command", given.get("cmd"))
     touches = _touches(given, How.READ)
     if isinstance(command, str) and not touches:
-        return (), command
-    words = frozenset(_words(tool))
+        return Target(command=command, folder=_folder(given))
+    words = frozenset(_words(tool, server))
     writes = words & CHANGING or CONTENT_KEYS & given.keys() or not words & LOOKING
-    if _has_patch(given):
-        return (*_patched(given), *_touches(given, How.WRITE)), ""
-    return (_touches(given, How.WRITE) if writes else touches), ""
+    return Target(_touches(given, How.WRITE) if writes else touches)
 
 
-def _words(tool: str) -> Iterator[str]:
+def _folder(given: Mapping[str, Any]) -> str:
+    """Return the folder that a command is to run in, where the call names one."""
+    for key in FOLDER_KEYS:
+        value = given.get(key)
+        if isinstance(value, str) and value:
+            return checked(value)
+    return ""
+
+
+def _words(tool: str, server: str) -> Iterator[str]:
     """Yield the words of a tool's own name, in small letters; the name of its server is none of them."""
     word = ""
-    for letter in tool.rpartition("__")[2]:
+    own = tool.removeprefix(f"mcp_{server}_") if server else tool
+    for letter in own.rpartition("__")[2]:
         if not letter.isalnum() or (letter.isupper() and word[-1:].islower()):
             yield word.lower()
             word = ""
@@ -177,7 +198,7 @@ def _patched(given: Mapping[str, Any]) -> tuple[Touch, ...]:
     if not found:
         raise _bad("the patch names no path")
     for touch in found:
-        _check(touch.path)
+        checked(touch.path)
     return tuple(found)
 
 
@@ -201,14 +222,17 @@ def _paths(given: Mapping[str, Any]) -> Iterator[str]:
         value = given[key]
         for entry in value if isinstance(value, list) else (value,):
             if isinstance(entry, str):
-                yield _check(entry.removeprefix("file://") if key == "uri" else entry)
+                yield checked(entry.removeprefix("file://") if key == "uri" else entry)
             elif not isinstance(entry, dict) and entry is not None:
                 raise _bad(f"{key} is no path")
 
 
-def _check(path: str) -> str:
-    if not path or "\0" in path:
-        raise _bad("a path is empty" if not path else "a path holds a NUL")
+def checked(path: object) -> str:
+    """Return a path that could be one; raise for all else."""
+    if not isinstance(path, str) or not path:
+        raise _bad("a path is empty, or no text")
+    if "\0" in path:
+        raise _bad("a path holds a NUL")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:

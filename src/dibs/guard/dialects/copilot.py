@@ -1,0 +1,133 @@
+"""Copilot CLI: two dialects, told apart by how its events are written.
+
+In its own (``preToolUse``) the payload does not name the event; the hook's command does. In the other
+(``PreToolUse``, from the settings of Claude) events and tools are Claude's, and the arguments its own.
+A hook that ends with any number but 0 refuses, and why is lost; so what it has to say is always JSON.
+"""
+
+from __future__ import annotations
+
+from dibs.core.toolcalls import Heard, Moment, Said, Word
+from dibs.guard.dialects import claude
+from dibs.guard.dialects.base import bad, called, spoken, text, word
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.core.toolcalls import Verdict
+
+MOMENTS = {
+    "sessionStart": Moment.STARTED,
+    "userPromptSubmitted": Moment.PROMPTED,
+    "preToolUse": Moment.BEFORE,
+    "postToolUse": Moment.AFTER,
+    "postToolUseFailure": Moment.AFTER,
+    "preCompact": Moment.COMPACTED,
+    "agentStop": Moment.STOPPED,
+    "sessionEnd": Moment.ENDED,
+    "subagentStart": Moment.SUBAGENT_STARTED,
+    "subagentStop": Moment.SUBAGENT_STOPPED,
+}
+TELLING = frozenset(("sessionStart", "userPromptSubmitted", "postToolUse", "subagentStart"))
+#: Both names of the same event.
+_ALIKE = {"agentStop": "Stop", "userPromptSubmitted": "UserPromptSubmit"}
+_STOPPING = frozenset(("agentStop", "subagentStop"))
+#: What a payload without a name has in it, by event; the first that fits counts.
+_SIGNS = (
+    ("toolResult", "postToolUse"),
+    ("toolName", "preToolUse"),
+    ("prompt", "userPromptSubmitted"),
+    ("initialPrompt", "sessionStart"),
+    ("agentName", "subagentStart"),
+    ("stopReason", "agentStop"),
+    ("reason", "sessionEnd"),
+)
+
+
+def parse(payload: dict[str, Any], event: str) -> Heard:
+    """Return what was heard.
+
+    A subagent calls itself a session; the session that started it stands beside.
+    """
+    if "hook_event_name" in payload:
+        heard = claude.parse(payload, event, "copilot")
+        return _told_apart(heard, payload)
+    event = event or next((name for sign, name in _SIGNS if sign in payload), "")
+    if not event:
+        raise bad("the call names no event")
+    heard = _told_apart(
+        Heard(
+            "copilot",
+            MOMENTS.get(_own(event), Moment.OTHER),
+            session=word(payload, "sessionId"),
+            cwd=text(payload, "cwd"),
+            source=word(payload, "source", "reason"),
+            stop_active=payload.get("stop_hook_active") is True,
+            event=event,
+        ),
+        payload,
+    )
+    if heard.moment not in {Moment.BEFORE, Moment.AFTER}:
+        return heard
+    tool, call = word(payload, "toolName"), word(payload, "toolCallId", "toolUseId")
+    return called(heard, payload, tool, payload.get("toolArgs"), call)
+
+
+def _told_apart(heard: Heard, payload: dict[str, Any]) -> Heard:
+    """Return what was heard with its subagent; the end of a subagent's turn is the end of the subagent."""
+    subagent = word(payload, "agentId", "agent_id")
+    if not subagent:
+        return heard
+    parent = word(payload, "parentAgentId", "parent_agent_id")
+    ends = heard.moment == Moment.STOPPED
+    return heard._replace(
+        session=parent or heard.session,
+        subagent=subagent,
+        subagent_type=word(payload, "agentType", "agent_type", "agentName"),
+        moment=Moment.SUBAGENT_STOPPED if ends else heard.moment,
+    )
+
+
+def _own(event: str) -> str:
+    """Return the name of an event in Copilot's own dialect."""
+    for own, other in _ALIKE.items():
+        if event == other:
+            return own
+    return event[:1].lower() + event[1:]
+
+
+def can_tell(heard: Heard) -> bool:
+    """Tell whether the model hears what is told at this event."""
+    event = _own(heard.event)
+    return not heard.stop_active if event in _STOPPING else event in TELLING
+
+
+def answer(verdict: Verdict, heard: Heard) -> Said:
+    """Say a verdict in the dialect that was spoken."""
+    like_claude = heard.event[:1].isupper()
+    if verdict.word == Word.DENY and heard.moment == Moment.BEFORE:
+        why = verdict.text or "refused"
+        decided = {"permissionDecision": "deny", "permissionDecisionReason": why}
+        if like_claude:
+            return spoken({"hookSpecificOutput": {"hookEventName": heard.event, **decided}})
+        return spoken(decided)
+    if verdict.word != Word.TELL or not verdict.text or not can_tell(heard):
+        return Said()
+    if _own(heard.event) in _STOPPING:
+        return spoken({"decision": "block", "reason": verdict.text})
+    if like_claude:
+        told = {"hookEventName": heard.event, "additionalContext": verdict.text}
+        return spoken({"hookSpecificOutput": told})
+    return spoken({"additionalContext": verdict.text})
+
+
+def failed(line: str, heard: Heard | None) -> Said:
+    """Refuse by JSON, so that the reason arrives; both forms, where the dialect is not known."""
+    if heard is not None and heard.moment != Moment.BEFORE:
+        return Said(stderr=line)
+    decided = {"permissionDecision": "deny", "permissionDecisionReason": line}
+    specific = {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
+    if heard is None:
+        return spoken({**decided, **specific})._replace(stderr=line)
+    return spoken(specific if heard.event[:1].isupper() else decided)._replace(stderr=line)

@@ -1,0 +1,93 @@
+"""Cursor: a permission and two messages; ``{}`` where there is nothing to say, which some versions need."""
+
+from __future__ import annotations
+
+from dibs.core.toolcalls import How, Moment, Said, Touch, Word
+from dibs.guard.dialects.base import REFUSED, called, common, path_of, spoken, text, word
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.core.toolcalls import Heard, Verdict
+
+MOMENTS = {
+    "sessionStart": Moment.STARTED,
+    "beforeSubmitPrompt": Moment.PROMPTED,
+    "preToolUse": Moment.BEFORE,
+    "beforeShellExecution": Moment.BEFORE,
+    "beforeMCPExecution": Moment.BEFORE,
+    "beforeReadFile": Moment.BEFORE,
+    "postToolUse": Moment.AFTER,
+    "postToolUseFailure": Moment.AFTER,
+    "afterShellExecution": Moment.AFTER,
+    "afterMCPExecution": Moment.AFTER,
+    "afterFileEdit": Moment.AFTER,
+    "preCompact": Moment.COMPACTED,
+    "stop": Moment.STOPPED,
+    "sessionEnd": Moment.ENDED,
+    "subagentStart": Moment.SUBAGENT_STARTED,
+    "subagentStop": Moment.SUBAGENT_STOPPED,
+}
+#: What can be added to at an event, in the words of the agent.
+TELLING = {
+    "sessionStart": "additional_context",
+    "postToolUse": "additional_context",
+    "stop": "followup_message",
+}
+#: The tool that an event without a name of one is about.
+_TOOLS = {
+    "beforeShellExecution": "Shell",
+    "afterShellExecution": "Shell",
+    "beforeReadFile": "Read",
+    "afterFileEdit": "Edit",
+}
+
+
+def parse(payload: dict[str, Any], event: str) -> Heard:
+    """Return what was heard; a conversation is a session, and its first folder where it stands."""
+    roots = payload.get("workspace_roots")
+    first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+    turns = payload.get("loop_count")
+    heard = common("cursor", payload, event, MOMENTS)._replace(
+        session=word(payload, "conversation_id", "session_id"),
+        subagent=word(payload, "subagent_id", "agent_id"),
+        subagent_type=word(payload, "subagent_type", "agent_type"),
+        cwd=text(payload, "cwd") or first,
+        stop_active=isinstance(turns, int) and turns > 0,
+    )
+    if heard.moment not in {Moment.BEFORE, Moment.AFTER}:
+        return heard
+    call = word(payload, "tool_use_id", "generation_id")
+    if heard.event in {"beforeReadFile", "afterFileEdit"}:
+        how = How.READ if heard.event == "beforeReadFile" else How.WRITE
+        return heard._replace(
+            tool=_TOOLS[heard.event], call=call, touches=(Touch(path_of(payload), how),)
+        )
+    tool = word(payload, "tool_name") or _TOOLS.get(heard.event, "")
+    shell = {"command": payload.get("command")}
+    given = shell if heard.event.endswith("ShellExecution") else payload.get("tool_input")
+    return called(heard, payload, tool, given, call)
+
+
+def can_tell(heard: Heard) -> bool:
+    """Tell whether the model hears what is told at this event."""
+    return heard.event in TELLING and not heard.stop_active
+
+
+def answer(verdict: Verdict, heard: Heard) -> Said:
+    """Say a verdict."""
+    if verdict.word == Word.DENY and heard.moment == Moment.BEFORE:
+        why = verdict.text or "refused"
+        note = verdict.note or why.partition("\n")[0]
+        return spoken({"permission": "deny", "user_message": note, "agent_message": why})
+    if verdict.word == Word.TELL and verdict.text and can_tell(heard):
+        return spoken({TELLING[heard.event]: verdict.text})
+    return spoken({}, nothing="{}")
+
+
+def failed(line: str, heard: Heard | None) -> Said:
+    """Refuse by the exit status; the rest goes on."""
+    if heard is not None and heard.moment != Moment.BEFORE:
+        return Said("{}", line)
+    return Said(stderr=line, status=REFUSED)

@@ -1,0 +1,69 @@
+"""Windsurf: only the exit status and standard error are heard, and only before something is done."""
+
+from __future__ import annotations
+
+from dibs.core.toolcalls import Heard, How, Moment, Said, Touch, Word
+from dibs.guard.dialects.base import REFUSED, bad, called, failed, path_of, text, word
+
+__all__ = ["answer", "can_tell", "failed", "parse"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.core.toolcalls import Verdict
+
+MOMENTS = {
+    "pre_write_code": Moment.BEFORE,
+    "pre_run_command": Moment.BEFORE,
+    "pre_mcp_tool_use": Moment.BEFORE,
+    "pre_read_code": Moment.BEFORE,
+    "post_write_code": Moment.AFTER,
+    "post_run_command": Moment.AFTER,
+    "post_mcp_tool_use": Moment.AFTER,
+    "post_read_code": Moment.AFTER,
+    "pre_user_prompt": Moment.PROMPTED,
+    "post_cascade_response": Moment.STOPPED,
+}
+TELLING: frozenset[str] = frozenset()
+
+
+def parse(payload: dict[str, Any], event: str) -> Heard:
+    """Return what was heard; a trajectory is a session."""
+    event = word(payload, "agent_action_name") or event
+    if not event:
+        raise bad("the call names no event")
+    info = payload.get("tool_info")
+    if not isinstance(info, dict):
+        info = {}
+    heard = Heard(
+        "windsurf",
+        MOMENTS.get(event, Moment.OTHER),
+        session=word(payload, "trajectory_id"),
+        call=word(payload, "execution_id"),
+        cwd=text(info, "cwd"),
+        model=word(payload, "model_name"),
+        event=event,
+    )
+    if heard.moment not in {Moment.BEFORE, Moment.AFTER}:
+        return heard
+    if event.endswith("_code"):
+        how = How.READ if event.endswith("_read_code") else How.WRITE
+        return heard._replace(tool=event, touches=(Touch(path_of(info), how),))
+    if event.endswith("_run_command"):
+        return called(heard, payload, "run_command", info, heard.call)
+    server, tool = word(info, "mcp_server_name"), word(info, "mcp_tool_name")
+    given = info.get("mcp_tool_arguments")
+    return called(heard, {"mcp_server_name": server}, tool, given, heard.call)
+
+
+def can_tell(heard: Heard) -> bool:
+    """Tell whether the model hears what is told: never, but for why it is refused."""
+    return heard.event in TELLING
+
+
+def answer(verdict: Verdict, heard: Heard) -> Said:
+    """Refuse, or say nothing."""
+    if verdict.word == Word.DENY and heard.moment == Moment.BEFORE:
+        return Said(stderr=verdict.text or "refused", status=REFUSED)
+    return Said()
