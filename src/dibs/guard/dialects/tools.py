@@ -43,8 +43,11 @@ PATH_KEYS = (
     *("file_path", "notebook_path", "path", "filePath", "filepath", "absolute_path", "file"),
     *("filename", "fileName", "target_file", "targetFile", "notebookPath", "target_notebook"),
     *("relative_path", "relativePath", "old_path", "new_path", "oldPath", "newPath", "uri"),
-    *("source", "destination", "paths", "files", "filePaths", "file_paths", "dirPath", "pathname"),
+    *("paths", "files", "filePaths", "file_paths", "dirPath", "pathname"),
 )
+#: Paths only in what moves or copies; elsewhere they may be anything.
+MOVING_KEYS = ("source", "destination", "from", "to", "src", "dst", "target")
+MOVING = frozenset(("move", "copy", "rename", "mv", "cp"))
 PATCH_KEYS = ("command", "input", "patchText", "patch", "patch_text", "diff", "content", "code")
 COMMAND_KEYS = ("command", "cmd", "script", "input", "chars", "command_line", "commandLine", "code")
 FOLDER_KEYS = ("workdir", "working_directory", "workingDirectory", "directory", "dir_path", "cwd")
@@ -101,10 +104,12 @@ def _unknown(tool: str, server: str, given: Mapping[str, Any]) -> Target:
     if _has_patch(given):
         return Target((*_patched(given), *_touches(given, How.WRITE)))
     command = given.get("command", given.get("cmd"))
+    words = frozenset(_words(tool, server))
+    if words & MOVING:
+        given = {**given, "paths": [given[key] for key in MOVING_KEYS if key in given]}
     touches = _touches(given, How.READ)
     if isinstance(command, str) and not touches:
         return Target(command=command, folder=_folder(given))
-    words = frozenset(_words(tool, server))
     writes = words & CHANGING or CONTENT_KEYS & given.keys() or not words & LOOKING
     return Target(_touches(given, How.WRITE) if writes else touches)
 
@@ -222,9 +227,18 @@ def _paths(given: Mapping[str, Any]) -> Iterator[str]:
         value = given[key]
         for entry in value if isinstance(value, list) else (value,):
             if isinstance(entry, str):
-                yield checked(entry.removeprefix("file://") if key == "uri" else entry)
+                if key != "uri":
+                    yield checked(entry)
+                elif entry.startswith("file:///"):
+                    yield checked(_unquoted(entry[len("file://") :]))
             elif not isinstance(entry, dict) and entry is not None:
                 raise _bad(f"{key} is no path")
+
+
+def _unquoted(path: str) -> str:
+    from urllib.parse import unquote
+
+    return unquote(path, errors="surrogateescape")
 
 
 def checked(path: object) -> str:
