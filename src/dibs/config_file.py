@@ -13,6 +13,7 @@ import stat
 import sys
 import time
 
+from dibs.core import quickjson
 from dibs.core.names import closest, quote
 from dibs.errors import Misconfigured
 
@@ -171,14 +172,12 @@ def _unquoted(key: str) -> str:
 
 def recall(state: str, now: Stamp) -> Written | None:
     """Return what was read from this very version of the file, if that is kept and whole."""
-    import json
-
     try:
         with open(f"{state}/{CACHE}", "rb") as file:
             status = os.fstat(file.fileno())
             if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
                 return None
-            kept = json.loads(file.read(_SIZE_MAX))
+            kept = quickjson.loads(file.read(_SIZE_MAX))
         if tuple(kept["stamp"]) != now:
             return None
         return {str(name): (value, int(line)) for name, (value, line) in kept["settings"].items()}
@@ -188,12 +187,10 @@ def recall(state: str, now: Stamp) -> Written | None:
 
 def remember(state: str, now: Stamp, written: Written) -> None:
     """Keep what was read, if there is a folder for it; nothing is lost if that fails."""
-    import json
-
     _, changed, *_ = now
     if time.time_ns() - int(changed) < _SETTLED_NS:
         return
-    content = json.dumps({"stamp": now, "settings": written}).encode()
+    content = quickjson.dumps({"stamp": now, "settings": written}).encode()
     path = f"{state}/{CACHE}"
     draft = f"{path}.{os.getpid()}"
     try:

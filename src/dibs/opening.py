@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from dibs.config import DEFAULT
+from dibs.core import quickjson
 from dibs.core.values import Record
 from dibs.errors import Misconfigured
 
@@ -210,7 +210,7 @@ def _times_made(path: str) -> int:
     """Return how often a store was made at ``path``: its marker outlives the file."""
     try:
         with open(os.path.join(os.path.dirname(path), MARKER), encoding="utf-8") as file:
-            times: int = json.load(file)["made"]
+            times: int = quickjson.loads(file.read())["made"]
             return times
     except FileNotFoundError:
         return 0
@@ -225,7 +225,7 @@ def _mark(path: str, times: int) -> None:
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(handle, "w", encoding="utf-8") as file:
-            json.dump({"made": times}, file)
+            file.write(quickjson.dumps({"made": times}))
             file.flush()
             os.fsync(handle)
         os.replace(temporary, marker)

@@ -5,9 +5,8 @@ Pure. The first fourteen kinds are those of the crew document; the others are ou
 
 from __future__ import annotations
 
-import json
-
 from dibs.core.names import cut, few, printable
+from dibs.core.quickjson import encoder, loads
 from dibs.core.values import Record, Words
 
 TYPE_CHECKING = False
@@ -106,13 +105,13 @@ class Entry(Record):
 
 
 #: Turns the details of an event into the text that stores keep.
-encode_details = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+encode_details = encoder(allow_nan=False)
 
 
 def decode_details(text: str) -> dict[str, Any]:
     """Read an entry's details; damaged ones are shown as they are, so that a listing goes on."""
     try:
-        details = json.loads(text)
+        details = loads(text)
     except ValueError:
         details = None
     return details if isinstance(details, dict) else {"unreadable": text}

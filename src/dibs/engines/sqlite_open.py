@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import time
 
 import apsw
 
+from dibs.core import quickjson
 from dibs.engines import clock as clocks
 from dibs.engines import sqlite_place as place
 from dibs.engines import sqlite_schema as schema
@@ -224,14 +224,14 @@ def _agree(db: apsw.Connection, sources: clocks.Sources) -> clocks.Anchor:
     anchor = _stored_anchor(db)
     if anchor is None or not clocks.still_valid(anchor, sources):
         anchor = clocks.choose(sources, _latest(db, anchor))
-        text = json.dumps([anchor.boot, anchor.offset, anchor.chosen_at])
+        text = quickjson.dumps([anchor.boot, anchor.offset, anchor.chosen_at])
         db.execute("INSERT OR REPLACE INTO meta VALUES ('clock', ?)", (text,))
     return anchor
 
 
 def _stored_anchor(db: apsw.Connection) -> clocks.Anchor | None:
     for (text,) in db.execute("SELECT value FROM meta WHERE name = 'clock'"):
-        return clocks.Anchor(*json.loads(text))
+        return clocks.Anchor(*quickjson.loads(text))
     return None
 
 

@@ -19,15 +19,13 @@ A ``Book`` is one transaction's view. It decides nothing; it knows where things 
 
 from __future__ import annotations
 
-from json import JSONDecoder, JSONEncoder
-from json.encoder import encode_basestring as quoted
-
 from dibs.core.agents import Agent, Beat
 from dibs.core.claims import Ask, Claim, Lost, Ticket
 from dibs.core.index import Range, entry_prefix, ranges
 from dibs.core.ledger import Event
 from dibs.core.names import cut
 from dibs.core.patterns import parse
+from dibs.core.quickjson import encoder, quoted, raw_decode
 from dibs.core.values import Record
 from dibs.errors import Unavailable
 
@@ -39,8 +37,7 @@ if TYPE_CHECKING:
     from dibs.core.patterns import Pattern
     from dibs.engines.base import Txn
 
-encode = JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
-_raw_decode = JSONDecoder().raw_decode
+encode = encoder()
 
 #: How long a ledger entry's one line may be.
 MAX_SUMMARY = 300
@@ -52,7 +49,7 @@ FILED = ("at/", "in/")
 def decode(text: str, start: int = 0) -> Any:
     """Return the value of a stored record, which has no space around it, or of its part at ``start``."""
     try:
-        return _raw_decode(text, start)[0]
+        return raw_decode(text, start)[0]
     except ValueError:
         raise Unavailable(
             f"a row of the store cannot be read: {text[:60]!r}",
