@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from bench.measure import Row, Section, at_most, blocks, median, percentile
-from dibs.core.index import PatternIndex
+from dibs.core.patternindex import PatternIndex
 from dibs.core.patterns import overlap, parse
 
 SEED = 20_261

@@ -8,7 +8,8 @@ from random import Random
 import pytest
 from tests.core.glob_oracle import random_pattern
 
-from dibs.core.index import PatternIndex, Range, entry_prefix, ranges
+from dibs.core.index import Range, entry_prefix, ranges
+from dibs.core.patternindex import PatternIndex
 from dibs.core.patterns import overlap, parse
 from dibs.errors import BadInput
 

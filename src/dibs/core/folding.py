@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from dibs.core.memo import remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _fold_character(character: str) -> str:
     return character
 
 
-@cache
+@remembered(1)
 def _changed_by_folding() -> tuple[tuple[tuple[str, str], ...], str]:
     """Return (character, folded) for all characters that change, and those that unfold to several.
 
@@ -54,7 +54,7 @@ def _changed_by_folding() -> tuple[tuple[tuple[str, str], ...], str]:
     return tuple(pair for pair in changed if pair[0] != pair[1]), expanding
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def fold_spans(spans: Spans, *, full: bool = False) -> Spans:
     """Return the class of the folded characters to which some character of ``spans`` folds.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from unicodedata import normalize
 
-from dibs.core.index import PatternIndex
+from dibs.core.patternindex import PatternIndex
 from dibs.core.patterns import parse
 from dibs.core.tasks import FINISHED
 from dibs.core.values import Record

@@ -76,7 +76,7 @@ def _since_boot() -> Callable[[], float]:
 
 def _boot_id() -> str:
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             return file.read().strip()
     except OSError:
         return ""  # not Linux: a regression of the clock since boot tells a new boot

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 
 from dibs.core.agents import NEVER
 from dibs.core.claims import (
@@ -134,6 +133,8 @@ class Claims:
 
         Due is a sign of life, or a step of the ladder: see services/ladder.py.
         """
+        from functools import partial
+
         from dibs.services.ladder import climb, policy_of
 
         outcome: Outcome = queued
@@ -166,7 +167,7 @@ class Claims:
     def _give_up(self, request: Request, *, keep: bool) -> None:
         """Take the waiter's ticket out of the queue, even one that has just run out."""
         if not keep:
-            self._desk.apply(partial(_leave_queue, request=request))
+            self._desk.apply(lambda book: _leave_queue(book, request))
 
     def _beat_every(self, book: Book, agent: str) -> float:
         """Return how often a waiter shows up: its ticket and its claims must outlast the pause."""

@@ -133,7 +133,7 @@ def _around(
 def _around_many(
     book: Book, paths: Sequence[str], *, fold_case: bool
 ) -> Iterator[tuple[str, list[Claim]]]:
-    from dibs.core.index import PatternIndex
+    from dibs.core.patternindex import PatternIndex
 
     index, held = PatternIndex(), list(_live(book, (claim for _, claim in book.claims())))
     for place, claim in enumerate(held):

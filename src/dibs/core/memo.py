@@ -1,0 +1,37 @@
+"""Remember what a function answered: ``functools.lru_cache`` without what it costs to load it.
+
+Pure. Where the memory is full it begins anew, which is enough for answers that are few and small.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    T = TypeVar("T")
+
+
+def remembered(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a pure function answer from memory; all its arguments can be keys of a dict."""
+
+    def around(function: Callable[P, T]) -> Callable[P, T]:
+        known: dict[object, T] = {}
+
+        def asked(*values: P.args, **named: P.kwargs) -> T:
+            key = (values, *named.items())
+            try:
+                return known[key]
+            except KeyError:
+                answer = function(*values, **named)
+            if len(known) >= size:
+                known.clear()
+            known[key] = answer
+            return answer
+
+        asked.__doc__, asked.__name__ = function.__doc__, function.__name__
+        return asked
+
+    return around
