@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import signal
+import _signal as signal  # the module around it builds enumerations, which takes longer than a claim
 import time
 
 TYPE_CHECKING = False

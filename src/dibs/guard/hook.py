@@ -116,7 +116,7 @@ def answer(
 
 
 def _payload(given: bytes) -> dict[str, Any]:
-    from json import loads
+    from dibs.core.quickjson import loads
 
     if len(given) > INPUT_MAX:
         raise _bad(f"the call is larger than {INPUT_MAX // 1024 // 1024} MiB")

@@ -145,7 +145,7 @@ def _object(arguments: object, tool: str) -> Mapping[str, Any]:
 
         if is_patch(arguments) and not arguments.lstrip().startswith("{"):
             return {"patch": arguments}
-        from json import loads
+        from dibs.core.quickjson import loads
 
         try:
             arguments = loads(arguments) if arguments.strip() else {}
