@@ -1,17 +1,16 @@
 """The program that agents' hooks start: ``python -I -S …/dibs/guard/run.py AGENT [EVENT]``.
 
-Started so, nothing of the user's environment can change what is loaded; we find our own packages.
+Started so, nothing of the user's environment can change what is loaded; we find our own packages. A script is
+compiled at each start, so it is short.
 """
 
-import os
+import gc
 import sys
 
 if __name__ == "__main__":
-    _package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    sys.path[0] = os.path.dirname(_package)
-    import site
+    gc.disable()
+    here = __file__.rpartition("/guard/")[0]
+    sys.path += [here.rpartition("/")[0]]
+    from dibs.guard.swift import program
 
-    site.main()
-    from dibs.guard.hook import program
-
-    program()
+    program(here)
