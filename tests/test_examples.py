@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-WORKER = Path(__file__).resolve().parent.parent / "examples" / "worker.py"
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+WORKER = EXAMPLES / "worker.py"
 
 
 def test_two_workers_do_every_folder_one_after_the_other(tmp_path):
@@ -28,3 +29,24 @@ def test_two_workers_do_every_folder_one_after_the_other(tmp_path):
     for text in told:
         assert "works in docs" in text
         assert "works in src" in text
+
+
+def test_an_agent_of_the_sdk_is_refused_what_others_hold(tmp_path):
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_"))}
+
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "agent_sdk.py")],
+        cwd=tmp_path,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "parser.py: refused: " in done.stdout
+    assert "parser.py is held by alice" in done.stdout
+    assert "lexer.py: may be written" in done.stdout
+    assert "lexer.py is held by claude-b0bsessi" in done.stdout

@@ -66,9 +66,15 @@ def run(args: Namespace) -> int:
 
 
 def _git(session: Session) -> GitCare:
+    from dibs.guard.install import Hooks
     from dibs.services.gitcare import GitCare
 
-    return GitCare(session.project.place.repository, session.project.desk)
+    repository = session.project.place.repository
+    ours: frozenset[str] = frozenset()
+    if repository.common:
+        hooks = Hooks(repository.common, repository.state).look()
+        ours = frozenset(hook.name for hook in hooks if hook.current)
+    return GitCare(repository, session.project.desk, ours)
 
 
 def _repair(session: Session) -> list[str]:
@@ -101,11 +107,13 @@ def _prove(session: Session, agents: Sequence[Seen]) -> list[Proof]:
     from dibs.wiring.proving_git import prove_gates
     from dibs.wiring.proving_hooks import prove_hooks
     from dibs.wiring.proving_mcp import prove_servers
+    from dibs.wiring.proving_plugins import prove_plugins
 
     repository = session.project.place.repository
     hooks = [hook for agent in agents for hook in agent.hooks]
-    with Scratch(session.project.desk) as scratch:
+    with Scratch(session.project.desk, repository.state) as scratch:
         proofs = prove_hooks(hooks, repository.root, scratch)
+        proofs += prove_plugins(hooks, repository.root, scratch)
         proofs += prove_servers(agents, repository.root, scratch)
     return [*proofs, *prove_gates(repository)]
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     from dibs.core.ledger import Entry
 
+#: How the agents begin that ``dibs doctor --prove`` makes, and their sessions.
+SCRATCH_AGENT, SCRATCH_SESSION = "prove-", "prove"
+_DIGITS = frozenset("0123456789abcdef")
+
 #: What nobody does who has not changed a file.
 WRITING = frozenset({Kind.FILE_EDIT, Kind.COMMITTED})
 
@@ -41,7 +45,7 @@ def standings(entries: Iterable[Entry]) -> list[Standing]:
     found: dict[str, Standing] = {}
     parents: dict[str, str] = {}
     for entry in entries:
-        if entry.role == HUMAN:
+        if entry.role == HUMAN or is_scratch(entry.agent):
             continue
         if entry.kind == Kind.SUB_AGENT_SPAWNED:
             parents[entry.agent] = str(entry.details.get("parent", ""))
@@ -50,6 +54,15 @@ def standings(entries: Iterable[Entry]) -> list[Standing]:
         if changed != known or entry.agent in found:
             found[entry.agent] = changed
     return sorted(found.values())
+
+
+def is_scratch(agent: str) -> bool:
+    """Tell whether an agent was made for a proof: by its name, or by that of its session."""
+    if agent.startswith(SCRATCH_AGENT):
+        return True
+    mark = agent.rpartition("-")[2]
+    digits = mark.removeprefix(SCRATCH_SESSION)
+    return mark != digits and bool(digits) and _DIGITS.issuperset(digits)
 
 
 def _after(known: Standing, entry: Entry, *, guarded: bool) -> Standing:

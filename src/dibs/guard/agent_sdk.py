@@ -1,4 +1,4 @@
-"""The hooks of the Claude Agent SDK: the events that it tells in its own process, each answered by a guard."""
+"""The hooks of the Claude Agent SDK: events that it tells in its own process, each answered by a guard."""
 
 from __future__ import annotations
 

@@ -52,6 +52,7 @@ class Guard:
         self._cwd = os.path.realpath(repo or os.getcwd())
         #: Briefings that were handed out, and are confirmed by the next call: who asks again has read them.
         self._told: list[Verdict] = []
+        self._sessions: set[str] = set()
 
     def __enter__(self) -> Guard:
         return self
@@ -69,8 +70,8 @@ class Guard:
         made = object.__new__(Guard)
         made.__dict__.update(self.__dict__)
         made.subagent = subagent
-        made._about = {**self._about, "agent_type": subagent_type}  # noqa: SLF001 - our own
-        made._owner, made._told = False, []  # noqa: SLF001 - our own
+        made._about = {**self._about, "agent_type": subagent_type}
+        made._owner, made._told = False, []
         return made
 
     # -- moments
@@ -97,8 +98,15 @@ class Guard:
         return self._say(event, stop_hook_active=again)
 
     def ended(self, reason: str = "other") -> Verdict:
-        """End the session."""
-        return self._say("SubagentStop" if self.subagent else "SessionEnd", reason=reason)
+        """End the session, and every other whose events were heard here."""
+        if self.subagent:
+            return self._say("SubagentStop", reason=reason)
+        verdict = PASSED
+        for session in sorted(self._sessions | {self.session}):
+            payload = {"hook_event_name": "SessionEnd", "session_id": session, "reason": reason}
+            verdict = self.hear(payload)[0]
+        self._sessions.clear()
+        return verdict
 
     def close(self) -> None:
         """Confirm what was handed out, and close the project; the session goes on until ``ended``."""
@@ -132,6 +140,7 @@ class Guard:
         """Judge what was heard."""
         from dibs.ancestry import running
 
+        self._sessions.add(heard.session)
         process = running(os.getpid()) or 0
         try:
             verdict = self._project.guarding.hear(

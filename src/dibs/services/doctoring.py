@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from dibs.ancestry import realm
 from dibs.core.claims import deadline, live
 from dibs.core.durations import show_span
 from dibs.core.findings import Finding, Level
@@ -11,6 +12,10 @@ from dibs.core.unguarded import standings
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls, require_version
 from dibs.services.agents import Agents
+from dibs.services.departures import Departures
+from dibs.services.filed import claims_of
+from dibs.services.scratch import forget, left_behind
+from dibs.services.sessions import is_gone, seats
 from dibs.services.worktree_rows import left_alone
 from dibs.services.worktrees import Removed, Worktrees
 
@@ -51,13 +56,17 @@ class Doctoring:
             self._versions(),
             *self._clock(),
             *_guard_findings(self.standings(), wired=wired),
+            *self._gone(),
             *self._stale(),
             *self._worktrees(),
         ]
 
     def repair(self, caller: Caller) -> list[str]:
-        """Take off claims that nobody holds any more, and worktrees that nobody needs and that hold no work."""
-        done = []
+        """Take off claims that nobody holds any more, and worktrees without work whose agents are gone."""
+        left = Departures(self._desk, self._repository).gone()
+        done = [f"{agent} is ended: its process is gone" for agent in left]
+        scratch = forget(self._desk, self._repository.state, left_behind(self._desk))
+        done += [f"{agent} is forgotten: it was made for a proof" for agent in scratch]
         count = Agents(self._desk).sweep()
         if count:
             done.append(f"{count} of the claims had run out and are taken off")
@@ -97,6 +106,24 @@ class Doctoring:
             " should, but the times that are shown are the store's"
         )
         return [Finding(Level.WARN, "clock", text)]
+
+    def _gone(self) -> list[Finding]:
+        """Tell of agents of this machine whose process has ended without a word."""
+        here = realm()
+
+        def step(book: Book) -> list[tuple[str, int, int]]:
+            found = [seat for _, seat in seats(book) if is_gone(seat, here)]
+            return [(seat.id, seat.pid, len(claims_of(book, seat.id))) for seat in found]
+
+        return [
+            Finding(
+                Level.WARN,
+                "process",
+                f"{agent} (process {pid}) is gone, and {claims} of its claims are left;"
+                " they stop nobody, and --fix takes them off",
+            )
+            for agent, pid, claims in self._desk.look(step)
+        ]
 
     def _stale(self) -> list[Finding]:
         """Tell of claims that ran out and that nobody has stumbled over yet."""
@@ -176,5 +203,3 @@ def _names(names: list[str]) -> str:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
-
-

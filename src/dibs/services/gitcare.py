@@ -27,10 +27,13 @@ _SAMPLE = ".sample"
 
 
 class GitCare:
-    """Looks after the git directory of one repository."""
+    """Looks after the git directory of one repository; hooks that are ``ours`` to the letter are no news."""
 
-    def __init__(self, repository: Repository, desk: Desk) -> None:
+    def __init__(
+        self, repository: Repository, desk: Desk, ours: frozenset[str] = frozenset()
+    ) -> None:
         self._repository = repository
+        self._ours = ours
         self._gate = Gate(desk, repository)
         self._note = os.path.join(repository.state, _NOTE)
 
@@ -106,6 +109,7 @@ class GitCare:
         return [
             Finding(Level.WARN, "git hooks", f"the hook {name} {what} since the last look")
             for name, what in _changes(seen, now)
+            if name not in self._ours
         ]
 
     def _seen(self) -> dict[str, str] | None:

@@ -8,9 +8,11 @@ from secrets import token_hex
 from dibs.core.agents import Agent, Caller, Status, is_terminal
 from dibs.core.claims import Granted
 from dibs.core.patterns import parse
+from dibs.core.unguarded import SCRATCH_AGENT, SCRATCH_SESSION, is_scratch
 from dibs.errors import Unavailable
 from dibs.services.agents import Agents
 from dibs.services.claims import Claims
+from dibs.services.sessions import GUARDED, drop_seat, forget_process, seat_of, seats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +21,10 @@ if TYPE_CHECKING:
 
     from dibs.services.book import Book
     from dibs.services.desk import Desk
+    from dibs.services.sessions import Seat
 
-#: What every scratch file and every scratch agent begins with.
+#: What every scratch file begins with.
 PREFIX = ".dibs-prove-"
-AGENT_PREFIX = "prove-"
 #: Nothing that is left behind by a kill lasts longer, in seconds.
 _TTL = 120.0
 REASON = "dibs doctor tries its guards"
@@ -31,13 +33,14 @@ REASON = "dibs doctor tries its guards"
 class Scratch:
     """A file that does not exist, held by an agent that does not work; as a block, nothing of it stays."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, state: str) -> None:
         self._desk = desk
+        self._state = state
         mark = token_hex(4)
         self.path = f"{PREFIX}{mark}"
-        self.holder = f"{AGENT_PREFIX}{mark}"
+        self.holder = f"{SCRATCH_AGENT}{mark}"
         #: What agents that are tried here are called: all are forgotten with it.
-        self.session = f"{mark}-prove"
+        self.session = f"{SCRATCH_SESSION}{mark}"
 
     def __enter__(self) -> Scratch:
         host = os.uname().nodename if hasattr(os, "uname") else ""
@@ -55,29 +58,40 @@ class Scratch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        mark = self.holder.removeprefix(AGENT_PREFIX)
-        forget(self._desk, [self.holder], containing=mark)
+        sat = self._desk.look(
+            lambda book: [seat.id for key, seat in seats(book) if self.session in key]
+        )
+        agents = [seen.agent for seen in Agents(self._desk).all()]
+        mine = [a for a in agents if a.id in sat or a.id.startswith(self.holder)]
+        forget(self._desk, self._state, mine)
 
 
-def forget(desk: Desk, agents: Iterable[str] = (), *, containing: str = "") -> list[str]:
+def forget(desk: Desk, state: str, agents: Iterable[Agent]) -> list[str]:
     """End scratch agents and take them off the roster; the ledger keeps what they did."""
-    known = {seen.agent.id: seen.agent for seen in Agents(desk).all()}
-    wanted = {agent for agent in agents if agent in known}
-    if containing:
-        wanted |= {agent for agent in known if containing in agent}
-    for agent in sorted(wanted, reverse=True):
-        if not is_terminal(known[agent].status):
-            Agents(desk).leave(Caller(agent, known[agent].role), status=Status.COMPLETED)
+    names = []
+    for agent in agents:
+        names.append(agent.id)
+        if not is_terminal(agent.status):
+            Agents(desk).leave(Caller(agent.id, agent.role), status=Status.COMPLETED)
 
-    def step(book: Book) -> None:
-        for agent in wanted:
-            book.txn.delete(f"agent/{agent}")
+    def step(book: Book) -> list[Seat]:
+        left = []
+        for name in names:
+            book.txn.delete(f"agent/{name}")
+            book.txn.delete(f"{GUARDED}{name}")
+            found = seat_of(book, name)
+            if found is not None:
+                drop_seat(book, *found)
+                left.append(found[1])
+        return left
 
-    if wanted:
-        desk.apply(step)
-    return sorted(wanted)
+    for seat in desk.apply(step) if names else ():
+        forget_process(state, seat)
+    return names
 
 
-def left_behind(agents: Iterable[Agent]) -> list[str]:
-    """Return scratch agents that a killed proof has left on the roster."""
-    return sorted(agent.id for agent in agents if agent.id.startswith(AGENT_PREFIX))
+def left_behind(desk: Desk) -> list[Agent]:
+    """Return scratch agents that a killed proof has left on the roster, and whose claims have run out."""
+    return [
+        seen.agent for seen in Agents(desk).all() if is_scratch(seen.agent.id) and not seen.claims
+    ]

@@ -80,7 +80,9 @@ def findings(seen: Sequence[Seen], root: str) -> list[Finding]:
     return found
 
 
-def unwired(root: str, trees: Sequence[str], home: str, environ: Mapping[str, str]) -> list[Finding]:
+def unwired(
+    root: str, trees: Sequence[str], home: str, environ: Mapping[str, str]
+) -> list[Finding]:
     """Return the working trees in which an agent would not find the hooks that the main one has."""
     here = {name for name in AGENTS if _own_hooks(name, root, environ)}
     found = []

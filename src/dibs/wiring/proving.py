@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+#: Variables that name an agent, a session or a repository, and those by which a gate is passed over.
+_NAMING = ("DIBS_AGENT", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX", "CLAUDE", "COPILOT", "GEMINI_CLI")
+_SKIPPING = frozenset({"DIBS_COMMITTING"})
+
+
 class Outcome(metaclass=Words):
     """What came of a proof."""
 
@@ -77,11 +82,11 @@ def run(
 
 
 def surroundings(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment without what names an agent, a session or a repository."""
+    """Return the environment without what would make a guard answer somebody else."""
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("DIBS_AGENT", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX", "CLAUDE"))
+        if not name.startswith(_NAMING) and name not in _SKIPPING
     }
     return {**kept, **(changes or {})}
 

@@ -1,4 +1,4 @@
-"""Prove the gates of git: real commits and a real push with the repository's own hooks, in a scratch worktree.
+"""Prove the gates of git: real commits and a real push, with the repository's own hooks, in a scratch tree.
 
 No branch, index or file of the user's is touched. What a gate lets pass moves a branch that was made for
 the proof, and goes with it.
@@ -43,7 +43,9 @@ def prove_gates(repository: Repository) -> list[Proof]:
     """Try each gate that is installed; none is there, none is tried."""
     if not repository.common:
         return []
-    there = {hook.name for hook in Hooks(repository.common, repository.state).look() if hook.installed}
+    there = {
+        hook.name for hook in Hooks(repository.common, repository.state).look() if hook.installed
+    }
     if not there:
         return []
     try:
@@ -105,7 +107,7 @@ def _claimed(folder: str) -> Iterator[Scratch]:
     """Hold a scratch file as that working tree sees claims: it may have some of its own."""
     project = open_project(folder, {**os.environ, "GIT_DIR": ""})
     try:
-        with Scratch(project.desk) as scratch:
+        with Scratch(project.desk, project.place.repository.state) as scratch:
             yield scratch
     finally:
         project.close()
@@ -153,5 +155,3 @@ def _git(folder: str, scratch: Scratch, *words: str) -> Ran:
     environ = surroundings({**_SOMEBODY, **names})
     settings = ("-c", "commit.gpgSign=false", "-c", "push.gpgSign=false")
     return run(["git", *settings, *words], "", folder=folder, environ=environ, timeout=_PATIENCE)
-
-

@@ -72,13 +72,19 @@ def _try(hook: Wired, trial: Trial, root: str, scratch: Scratch) -> tuple[str, s
     if reason is None:
         said = first_line(ran.err) or first_line(ran.out) or f"exit status {ran.status}"
         return Outcome.FAILED, f"the write was let pass: {said}"
-    line = next((line.strip() for line in reason.splitlines() if scratch.holder in line), "")
+    line = named(reason, scratch.holder)
     if not line:
         return (
             Outcome.FAILED,
             f"it refused, but not because of the claim: {first_line(reason)}",
         )
     return Outcome.PROVED, line
+
+
+def named(reason: str, holder: str) -> str:
+    """Return the line of a refusal that names the holder; empty if none does."""
+    lines = (line.strip().removeprefix("- ") for line in reason.splitlines())
+    return next((line for line in lines if holder in line), "")
 
 
 def _lets_pass(hook: Wired, root: str, scratch: Scratch) -> str:

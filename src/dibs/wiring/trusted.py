@@ -100,7 +100,9 @@ def _codex(hooks: Sequence[Wired], root: str, folder: str) -> Consent:
         count = states.count(state)
         if count:
             what = "changed since they were accepted" if state == Trusted.CHANGED else "unaccepted"
-            text = f"{count} of {len(states)} hooks {what}: open codex here and accept them (/hooks)"
+            text = (
+                f"{count} of {len(states)} hooks {what}: open codex here and accept them (/hooks)"
+            )
             return Consent(state, text)
     return Consent(Trusted.YES)
 
@@ -115,9 +117,7 @@ def _codex_state(settings: Any, hook: Wired) -> str:
 
 def _gemini(root: str, home: str) -> Consent:
     folder = os.path.join(home, ".gemini")
-    switch = _at(
-        _read(os.path.join(folder, "settings.json")), "security", "folderTrust", "enabled"
-    )
+    switch = _at(_read(os.path.join(folder, "settings.json")), "security", "folderTrust", "enabled")
     if switch is False:
         return Consent(Trusted.NOT_NEEDED, "folder trust is switched off")
     rules = _read(os.path.join(folder, "trustedFolders.json"))

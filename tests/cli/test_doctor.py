@@ -1,0 +1,234 @@
+"""``dibs doctor``: what it tells of agents and their guards, and ``--prove``, by real hooks and real git."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dibs as dibs_package
+from dibs.project import open_project
+from dibs.services.scratch import Scratch
+
+RUN = Path(dibs_package.__file__).parent / "guard" / "run.py"
+REAL = f"'{sys.executable}' -I -S '{RUN}' claude || exit 2"
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    """No agent, and no consent, but what a test makes."""
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR", "COPILOT_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "Somebody")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "somebody@example.com")
+
+
+def hook(repo, command, matcher="Write|Edit", **more):
+    """Give Claude Code a hook."""
+    entry = {"type": "command", "command": command, "timeout": 10, **more}
+    settings = {"hooks": {"PreToolUse": [{"matcher": matcher, "hooks": [entry]}]}}
+    (repo / ".claude").mkdir(exist_ok=True)
+    (repo / ".claude" / "settings.json").write_text(json.dumps(settings))
+
+
+def proofs(answer):
+    return [(p["guard"], p["what"], p["outcome"]) for p in answer.json["proofs"]]
+
+
+def traces(repo):
+    """Return what a proof must leave as it was."""
+    git = ["git", "-C", str(repo)]
+    listed = [
+        subprocess.run([*git, *words], capture_output=True, text=True, check=False).stdout
+        for words in (["for-each-ref"], ["worktree", "list"], ["status", "--porcelain"])
+    ]
+    sessions = repo / ".git" / "dibs" / "sessions"
+    return [*listed, sorted(sessions.iterdir()) if sessions.exists() else []]
+
+
+def test_a_hook_that_refuses_is_proved_and_nothing_is_left_of_the_proof(dibs, repo):
+    hook(repo, REAL)
+    dibs("status")
+    before = traces(repo)
+
+    answer = dibs("doctor", "--prove", "--json")
+
+    assert proofs(answer) == [("claude", "PreToolUse, write", "proved")]
+    assert ".dibs-prove-" in answer.json["proofs"][0]["said"]
+    assert answer.status == 0
+    assert traces(repo) == before
+    assert dibs("agent", "ls", "--json").json == []
+    assert dibs("status", "--json").json["claims"] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("true # dibs hook claude", "the write was let pass: exit status 0"),
+        ("echo no >&2; exit 2 # dibs hook claude", "it refused, but not because of the claim: no"),
+        ("exit 1 # dibs hook claude", "the write was let pass: exit status 1"),
+        ("/nowhere/dibs hook claude", "the write was let pass: "),
+        ("/nowhere/dibs hook claude || exit 2", "it refused, but not because of the claim: "),
+    ],
+)
+def test_a_hook_that_lets_pass_or_refuses_blindly_is_no_guard(dibs, repo, command, said):
+    hook(repo, command)
+
+    answer = dibs("doctor", "--prove", "--json")
+
+    assert answer.status == 65
+    assert [p["outcome"] for p in answer.json["proofs"]] == ["failed"]
+    assert answer.json["proofs"][0]["said"].startswith(said)
+
+
+def test_a_hook_that_hangs_is_killed_with_its_children_and_is_no_guard(dibs, repo, tmp_path):
+    pid = tmp_path / "pid"
+    hook(repo, f"sleep 60 & echo $! > {pid}; wait # dibs hook claude", timeout=1)
+
+    answer = dibs("doctor", "--prove")
+
+    assert answer.status == 65
+    assert "did not answer in time" in " ".join(answer.out.split())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), signal.SIGCONT)
+
+
+def test_a_hook_that_also_refuses_what_is_nobodys_business_is_no_guard(dibs, repo):
+    deny = (
+        "f=$(cat); h=$(printf %s \"$f\" | sed 's/.*dibs-prove-\\([0-9a-f]*\\).*/\\1/');"
+        ' echo "prove-$h holds it" >&2; exit 2 # dibs hook claude'
+    )
+    hook(repo, deny)
+
+    answer = dibs("doctor", "--prove", "--json")
+
+    assert answer.status == 65
+    assert answer.json["proofs"][0]["said"].startswith("it refuses everything: ")
+
+
+def test_a_matcher_that_fits_no_write_is_no_guard(dibs, repo):
+    hook(repo, REAL, matcher="Read")
+
+    answer = dibs("doctor", "--prove", "--json")
+
+    assert answer.status == 65
+    assert "fits no tool that writes" in answer.json["proofs"][0]["said"]
+
+
+def test_where_no_guard_is_installed_nothing_is_proved_and_that_is_a_failure(dibs, repo):
+    answer = dibs("doctor", "--prove")
+
+    assert answer.status == 65
+    assert "no guard is installed" in answer.out
+    assert dibs("doctor").status == 0
+
+
+@pytest.mark.parametrize("born", [True, False])
+@pytest.mark.parametrize("claims", ["project", "worktree"])
+def test_each_gate_of_git_is_proved_by_a_real_commit_or_push(dibs, repo, born, claims):
+    (repo / "dibs.toml").write_text(f'[worktree]\nclaims = "{claims}"\n')
+    (repo / "mine.txt").write_text("staged")
+    if born:
+        subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    subprocess.run(["git", "add", "mine.txt"], check=True)
+    dibs("git", "install")
+    before = traces(repo)
+
+    answer = dibs("doctor", "--prove", "--json")
+
+    assert proofs(answer) == [
+        ("git", "git commit", "proved"),
+        ("git", "git commit --no-verify", "proved"),
+        ("git", "git push", "proved"),
+    ]
+    assert answer.status == 0
+    assert traces(repo) == before
+    assert (repo / "mine.txt").read_text() == "staged"
+
+
+def test_a_refusal_of_somebody_elses_hook_proves_nothing(dibs, repo):
+    theirs = repo / ".git" / "hooks" / "pre-commit"
+    theirs.write_text("#!/bin/sh\necho lint failed >&2\nexit 1\n")
+    theirs.chmod(0o755)
+    dibs("git", "install")
+
+    answer = dibs("doctor", "--prove", "--json")
+
+    first = answer.json["proofs"][0]
+    assert answer.status == 65
+    assert (first["what"], first["outcome"]) == ("git commit", "failed")
+    assert first["said"] == "git refused, but not because of the claim: lint failed"
+
+
+def test_the_gates_that_dibs_installed_are_no_news_to_the_doctor(dibs, repo):
+    dibs("doctor")
+    dibs("git", "install")
+    planted = repo / ".git" / "hooks" / "post-commit"
+    planted.write_text("#!/bin/sh\n")
+    planted.chmod(0o755)
+
+    found = dibs("doctor", "--json").json["findings"]
+
+    told = [f["text"] for f in found if f["what"] == "git hooks"]
+    assert told == ["the hook post-commit is new since the last look"]
+
+
+def test_what_a_killed_proof_left_is_forgotten_by_fix(dibs, repo):
+    project = open_project()
+    scratch = Scratch(project.desk, project.place.repository.state)
+    scratch.__enter__()
+    dibs("release", "--all", agent=scratch.holder)
+    project.close()
+
+    answer = dibs("doctor", "--fix", "--json")
+
+    assert f"{scratch.holder} is forgotten: it was made for a proof" in answer.json["done"]
+    assert dibs("agent", "ls", "--json").json == []
+
+
+def test_the_doctor_tells_which_agents_have_hooks_and_whether_they_are_accepted(dibs, repo):
+    hook(repo, REAL)
+    (repo / ".gemini").mkdir()
+    inner = [{"type": "command", "command": "dibs hook gemini || exit 2"}]
+    settings = {"hooks": {"BeforeTool": [{"hooks": inner}]}}
+    (repo / ".gemini" / "settings.json").write_text(json.dumps(settings))
+
+    answer = dibs("doctor", "--json")
+
+    told = {a["agent"]: (a["guarded"], a["accepted"]) for a in answer.json["agents"]}
+    assert told["claude"] == (True, "not needed")
+    assert told["gemini"] == (True, "no")
+    assert any("trust this folder" in f["text"] for f in answer.json["findings"])
+
+
+def test_who_wrote_without_a_hook_is_told(dibs, repo):
+    hook(repo, REAL)
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    dibs("claim", "a.txt", agent="alice")
+    (repo / "a.txt").write_text("a")
+    dibs("commit", "-m", "work", agent="alice")
+
+    found = dibs("doctor", "--json").json
+
+    (told,) = [f for f in found["findings"] if f["what"] == "unguarded"]
+    assert told["level"] == "warn"
+    assert told["text"].endswith("alice (once)")
+    assert [(c["agent"], c["guarded"]) for c in found["crew"]] == [("alice", False)]
+
+
+def test_a_worktree_without_the_hooks_of_the_main_one_is_told(dibs, repo, tmp_path):
+    hook(repo, REAL)
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    other = tmp_path / "other"
+    subprocess.run(["git", "worktree", "add", "-q", "--detach", str(other)], check=True)
+
+    found = dibs("doctor", "--json").json["findings"]
+
+    assert f"{other} has no hooks for claude: run `dibs init` there" in [f["text"] for f in found]
