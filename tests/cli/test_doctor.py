@@ -2,11 +2,11 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 import dibs as dibs_package
@@ -64,7 +64,7 @@ def test_a_hook_that_refuses_is_proved_and_nothing_is_left_of_the_proof(dibs, re
     assert ".dibs-prove-" in answer.json["proofs"][0]["said"]
     assert answer.status == 0
     assert traces(repo) == before
-    assert dibs("agent", "ls", "--json").json == []
+    assert dibs("agent", "ls", "--json").json["agents"] == []
     assert dibs("status", "--json").json["claims"] == []
 
 
@@ -88,6 +88,13 @@ def test_a_hook_that_lets_pass_or_refuses_blindly_is_no_guard(dibs, repo, comman
     assert answer.json["proofs"][0]["said"].startswith(said)
 
 
+def is_at_work(pid):
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def test_a_hook_that_hangs_is_killed_with_its_children_and_is_no_guard(dibs, repo, tmp_path):
     pid = tmp_path / "pid"
     hook(repo, f"sleep 60 & echo $! > {pid}; wait # dibs hook claude", timeout=1)
@@ -96,8 +103,7 @@ def test_a_hook_that_hangs_is_killed_with_its_children_and_is_no_guard(dibs, rep
 
     assert answer.status == 65
     assert "did not answer in time" in " ".join(answer.out.split())
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid.read_text()), signal.SIGCONT)
+    assert not is_at_work(int(pid.read_text()))
 
 
 def test_a_hook_that_also_refuses_what_is_nobodys_business_is_no_guard(dibs, repo):
@@ -190,7 +196,7 @@ def test_what_a_killed_proof_left_is_forgotten_by_fix(dibs, repo):
     answer = dibs("doctor", "--fix", "--json")
 
     assert f"{scratch.holder} is forgotten: it was made for a proof" in answer.json["done"]
-    assert dibs("agent", "ls", "--json").json == []
+    assert dibs("agent", "ls", "--json").json["agents"] == []
 
 
 def test_the_doctor_tells_which_agents_have_hooks_and_whether_they_are_accepted(dibs, repo):
