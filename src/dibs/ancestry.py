@@ -1,4 +1,4 @@
-"""Processes by their number and the moment of their start, so that a number that is given out again is noticed.
+"""Processes by their number and the moment of their start: a number that is given out again is noticed.
 
 Linux tells all of it by ``/proc``. Elsewhere only a process that is gone can be told from one that is there.
 """
@@ -14,6 +14,8 @@ _PROC = "/proc"
 _STATE, _PARENT, _START = 0, 1, 19
 #: States of a process that has ended and only waits to be noticed.
 _ENDED = frozenset({"Z", "X", "x"})
+#: No number of a process has so many digits.
+_LONG = 12
 #: No chain of processes is longer than this; a circle would be.
 _DEEPEST = 64
 #: Programs that only start others: a hook is started by them on behalf of the agent above.
@@ -68,25 +70,23 @@ def above(pid: int) -> list[Running]:
 
 
 def agent_above(hook: int, told: str = "") -> Running | None:
-    """Return the process of the agent that started a hook: the nearest above it that is no shell.
+    """Return the process of the agent that started a hook: the nearest above the hook that is no shell.
 
     ``told`` is the number that the agent itself gives; it counts if that process is above the hook.
     """
     chain = above(hook)
-    number = int(told) if told.isascii() and told.isdigit() and len(told) < 12 else 0  # noqa: PLR2004
+    number = int(told) if told.isascii() and told.isdigit() and len(told) < _LONG else 0
     for process in chain:
         if process.pid == number:
             return process
     for process in chain:
         if process.pid > 1 and process.name not in _SHELLS:
             return process
-    if not chain and not _has_proc() and hook == os.getpid():
-        return running(number or os.getppid())
     return None
 
 
 def realm() -> str:
-    """Return where process numbers mean the same: one start of one machine, and one space of numbers in it."""
+    """Return where process numbers mean the same: one start of one machine, one space of numbers."""
     host = os.uname().nodename if hasattr(os, "uname") else ""
     try:
         space = os.stat(f"{_PROC}/self/ns/pid").st_ino
@@ -108,3 +108,62 @@ def _answers(pid: int) -> bool:
     except OSError:
         return True
     return True
+
+
+# Each agent's process has a file in the state, named by its number: its start, and its agent. By that a
+# command that an agent runs in its own shell is known to be the agent's.
+
+#: The folder of these files in the state.
+FOLDER = "sessions"  # as identity.SESSIONS
+_MOST = 200
+
+
+def note(state: str, pid: int, born: int, agent: str) -> None:
+    """Leave word of an agent's process. Where that cannot be written, the agent has to name itself."""
+    folder = os.path.join(state, FOLDER)
+    path = os.path.join(folder, str(pid))
+    scratch = f"{path}.{os.getpid()}"
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(handle, f"{born} {agent}\n".encode("ascii"))
+        finally:
+            os.close(handle)
+        os.replace(scratch, path)
+    except OSError:
+        return
+
+
+def forget(state: str, pid: int, agent: str) -> None:
+    """Take that word away, if it is about this agent."""
+    if _noted(state, pid)[1:] == [agent]:
+        try:
+            os.unlink(os.path.join(state, FOLDER, str(pid)))
+        except OSError:
+            return
+
+
+def acting(state: str, pid: int = 0) -> str:
+    """Return the agent that a process belongs to, by default this one; empty where it belongs to none."""
+    try:
+        names = os.listdir(os.path.join(state, FOLDER))
+    except OSError:
+        return ""
+    if not names:
+        return ""
+    known = set(names)
+    for process in above(pid or os.getpid()):
+        if str(process.pid) in known:
+            words = _noted(state, process.pid)
+            if words[:1] == [str(process.born)] and len(words) > 1:
+                return words[1]
+    return ""
+
+
+def _noted(state: str, pid: int) -> list[str]:
+    try:
+        with open(os.path.join(state, FOLDER, str(pid)), "rb") as file:
+            return file.read(_MOST).decode("ascii", "replace").split()
+    except OSError:
+        return []

@@ -175,6 +175,8 @@ class Dibs(Talk):
         identity = acting_agent(agent, variables)
         flags = {} if engine is None else {"engine": engine}
         project = open_project(os.fspath(repo), variables, flags)
+        if identity.human:
+            identity = acting_agent(agent, variables, project.place.repository.state)
         return cls(project, Caller(identity.id, "human" if identity.human else "agent"))
 
     def as_agent(self, agent: str) -> Dibs:

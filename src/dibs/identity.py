@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.names import AGENT_ID_CHARACTERS, AGENT_ID_MAX, check_agent_id
+from dibs.core.names import AGENT_ID_CHARACTERS, AGENT_ID_MAX, check_agent_id, is_agent_id
 from dibs.core.values import Record
 from dibs.errors import BadInput
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VARIABLE = "DIBS_AGENT"
+#: The folder of the state in which the processes of guarded agents are noted; see dibs/ancestry.py.
+SESSIONS = "sessions"
 
 _USER_MAX, _PLACE_MAX = 40, 20
 _TTY_NR_FIELD = 4  # of /proc/self/stat, counted behind the command's closing bracket
@@ -29,10 +31,11 @@ class Identity(Record):
     human: bool
 
 
-def acting_agent(flag: str | None, environ: Mapping[str, str]) -> Identity:
+def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") -> Identity:
     """Return who acts: ``flag``, else ``DIBS_AGENT``, else the human's terminal or session.
 
-    An empty ``DIBS_AGENT`` counts as not set; an empty flag is refused.
+    An empty ``DIBS_AGENT`` counts as not set; an empty flag is refused. With the folder of a project's
+    ``state``, a command that a guarded agent runs in its own shell is known for the agent's.
     """
     if flag is not None:
         return Identity(check_agent_id(flag), human=False)
@@ -44,9 +47,21 @@ def acting_agent(flag: str | None, environ: Mapping[str, str]) -> Identity:
             raise BadInput(
                 f"{VARIABLE}: {error.message}", code=error.code, hint=error.hint, field=VARIABLE
             ) from None
+    if state and (agent := agent_of_process(state)):
+        return Identity(agent, human=False)
     place = _terminal() or f"s{_session()}"
     user = _sanitised(_user(environ), _USER_MAX)
     return Identity(f"{user}-{_sanitised(place, _PLACE_MAX)}", human=True)
+
+
+def agent_of_process(state: str) -> str:
+    """Return the guarded agent that this process was started by, empty where there is none."""
+    if not os.path.isdir(f"{state}/{SESSIONS}"):
+        return ""
+    from dibs.ancestry import acting
+
+    agent = acting(state)
+    return agent if is_agent_id(agent) else ""
 
 
 def _user(environ: Mapping[str, str]) -> str:

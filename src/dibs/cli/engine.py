@@ -186,9 +186,9 @@ def _move(args: Namespace, place: Place, source: Side, target: Side) -> Moved:
 
 
 def _refuse_agents(args: Namespace) -> None:
-    from dibs.cli.session import caller
+    from dibs.cli.session import careful_caller
 
-    if not caller(args).human:
+    if not careful_caller(args).human:
         raise NotAllowed(
             "only a human may move the state while others are at work",
             code="HUMANS_ONLY",

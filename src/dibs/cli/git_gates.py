@@ -80,9 +80,9 @@ def _install(args: Namespace) -> int:
 
 def _uninstall(args: Namespace) -> int:
     """Take the hooks away. Files, modes and settings are as they were before; others' hooks stay."""
-    from dibs.cli.session import caller
+    from dibs.cli.session import careful_caller
 
-    if not caller(args).human:
+    if not careful_caller(args).human:
         raise NotAllowed(
             "only a human may take the gates away", code="HUMANS_ONLY", hint="ask a human"
         )

@@ -24,7 +24,7 @@ def _trust(args: Namespace) -> int:
 
     exit status: 0 done, 6 there is no such setting, 77 you are no human
     """
-    from dibs.cli.session import caller
+    from dibs.cli.session import careful_caller
     from dibs.git.calls import GitCalls
     from dibs.git.config import executing
     from dibs.repository import find
@@ -33,12 +33,12 @@ def _trust(args: Namespace) -> int:
     repository = find(args.repo)
     trust = Trust(repository)
     if args.keys and args.forget:
-        gone = trust.forget(caller(args), args.keys)
+        gone = trust.forget(careful_caller(args), args.keys)
         _show(args, {"forgotten": gone}, lambda: _print_forgotten(gone))
         return 0
     found = executing(GitCalls(repository.root)) if repository.common else ()
     if args.keys:
-        trust.allow(caller(args), found, args.keys)
+        trust.allow(careful_caller(args), found, args.keys)
     refused = trust.untrusted(found)
     _show(args, {"settings": _shape(found, refused)}, lambda: _print(found, refused))
     return 0

@@ -28,6 +28,8 @@ class Session:
         self.json: bool = args.json
         self.caller = caller(args)
         self.project: Project = open_project(args.repo, flags=flags)
+        if self.caller.human:
+            self.caller = caller(args, self.project.place.repository.state)
 
     def __enter__(self) -> Session:
         return self
@@ -94,11 +96,30 @@ def how_old(as_of: float) -> str:
     return f"as of {clock(as_of, time.time())}, the remote cannot be reached"
 
 
-def caller(args: Namespace) -> Caller:
-    """Return who acts."""
-    identity = acting_agent(args.agent, os.environ)
+def caller(args: Namespace, state: str = "") -> Caller:
+    """Return who acts; with the ``state`` of a project, an agent is known by its process."""
+    identity = acting_agent(args.agent, os.environ, state)
     host = os.uname().nodename if hasattr(os, "uname") else ""
     return Caller(identity.id, "human" if identity.human else "agent", host)
+
+
+def careful_caller(args: Namespace) -> Caller:
+    """Return who acts, where no project is opened but only a human may go on."""
+    from dibs.errors import DibsError
+    from dibs.repository import find, with_own_state
+
+    found = caller(args)
+    if not found.human:
+        return found
+    try:
+        repository = find(args.repo)
+    except DibsError:
+        return found
+    for state in (repository.state, with_own_state(repository).state):
+        found = caller(args, state)
+        if not found.human:
+            break
+    return found
 
 
 def print_json(shape: object, stream: TextIO | None = None) -> None:

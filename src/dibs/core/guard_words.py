@@ -42,6 +42,14 @@ class _Fence:
         return [told] if self.used else []
 
 
+def welcome(agent: str) -> str:
+    """Return what an agent should know of how it works here, in as few words as will do."""
+    return (
+        f"Dibs: several agents share this repository; you are {agent}. A file becomes yours by your first "
+        "edit, and is refused while it is another's: then do other work, or run dibs ask or dibs claim --wait."
+    )
+
+
 def refusal(refused: Sequence[Refused], draw: Callable[[], str]) -> str:
     """Return why a call was refused, and what to do instead."""
     texts = [t for one in refused for t in (one.path, one.pattern, one.reason, one.task)]
@@ -50,7 +58,7 @@ def refusal(refused: Sequence[Refused], draw: Callable[[], str]) -> str:
     lines = [f"- {_line(one, fence)}" for one in refused[:NAMED]]
     if len(refused) > NAMED:
         lines.append(f"- and {len(refused) - NAMED} more")
-    return "\n".join([f"Dibs: {whole}.", *fence.legend(), *lines, *_next(refused, fence)])
+    return "\n".join([f"Dibs: {whole}.", *fence.legend(), *lines, *_next(refused)])
 
 
 def note(agent: str, refused: Sequence[Refused]) -> str:
@@ -81,7 +89,7 @@ def _line(one: Refused, fence: _Fence) -> str:
     return f"{path} {doing} {one.holder}{within}{about}{task}; {left}"
 
 
-def _next(refused: Sequence[Refused], fence: _Fence) -> list[str]:
+def _next(refused: Sequence[Refused]) -> list[str]:
     """Return what an agent can do now."""
     whys = {one.why for one in refused}
     words = []
@@ -114,8 +122,8 @@ def kept(agent_files: Sequence[str], draw: Callable[[], str]) -> str:
     return "\n".join([
         f"Dibs: you still hold {len(agent_files)} with changes that are not committed: {named}.",
         *fence.legend(),
-        "They stay yours. If your work on them is done, commit them (dibs commit -m MESSAGE); "
-        "if you want to drop a change, undo it, then dibs release. Otherwise just end your turn again.",
+        "They stay yours. If your work on them is done, commit them: dibs commit -m MESSAGE.",
+        "If you want to drop a change, undo it, then dibs release. Otherwise just end your turn again.",
     ])  # fmt: skip
 
 

@@ -57,7 +57,7 @@ class Refused(Record):
     pattern: str = ""
     reason: str = ""
     task: str = ""
-    #: In how many seconds it is free if the holder stays silent; for a place in a queue, how long that is kept.
+    #: In how many seconds it is free if the holder stays silent.
     expires_in: float = 0.0
     #: Whether the holder only waits for it, before the caller.
     waits: bool = False

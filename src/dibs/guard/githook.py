@@ -70,7 +70,7 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
     from dibs.core.gates import Made
 
     project = opened()
-    caller = committer()
+    caller = committer(project)
     header = _store_header(project)
     paths = tuple(os.fsdecode(path) for path in given.split(b"\0") if path)
     stopped = project.gating.judge(caller, [Made(paths)])
@@ -128,12 +128,12 @@ def _place() -> Place:
     return locate(here)
 
 
-def committer() -> Caller:
-    """Return who runs git: the agent that is named, else the human at this terminal."""
+def committer(project: Project) -> Caller:
+    """Return who runs git: the agent that is named or whose process this is, else the human at this terminal."""
     from dibs.core.agents import Caller
     from dibs.identity import acting_agent
 
-    identity = acting_agent(None, os.environ)
+    identity = acting_agent(None, os.environ, project.place.repository.state)
     return Caller(identity.id, "human" if identity.human else "agent")
 
 

@@ -87,7 +87,7 @@ def judge(project: Project, made: Sequence[Made], what: str, *, making: bool = T
     """Ask who holds what these commits change; refuse what others hold."""
     if not any(one.paths for one in made):
         return OK
-    caller = committer()
+    caller = committer(project)
     stopped = project.gating.judge(caller, made, making=making)
     return refuse(stopped, what, caller, project) if stopped else OK
 

@@ -15,7 +15,7 @@ from dibs.core.values import Record
 from dibs.services.acquire import SHOWN, Waiting, attempt, survey
 from dibs.services.book import claim_of
 from dibs.services.presence import arrive
-from dibs.services.sessions import seat_of, seated
+from dibs.services.sessions import put_seat, seat_of, seated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,13 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls import Heard
     from dibs.services.book import Book
     from dibs.services.desk import Desk
+    from dibs.services.halfdone import Left
     from dibs.services.sessions import Seat, Speaker
     from dibs.services.touched import Touched
+
+
+#: Rows of files that were left behind; see services/halfdone.py.
+LEFT = "left/"
 
 
 class Decided(Record):
@@ -45,8 +50,8 @@ class Decided(Record):
     silent: tuple[str, ...] = ()
     #: Whether waiting a moment may help: only files that all need are not free.
     may_wait: bool = False
-    #: What was claimed by this call.
-    claimed: tuple[Pattern, ...] = ()
+    #: What of it another agent left half-done, with the row that says so.
+    left: tuple[tuple[str, Left], ...] = ()
 
 
 class Wishes(Record):
@@ -84,7 +89,11 @@ class Admission:
 
         Before those in the way were ``looked`` at, nothing is taken over from an agent that is silent.
         """
-        _, seat, new = seated(book, heard, who)
+        row, seat, new = seated(book, heard, who)
+        also = {one.elsewhere for one in paths if one.elsewhere}.difference(seat.also)
+        if also:
+            seat = seat._replace(also=(*seat.also, *sorted(also)))
+            put_seat(book, row, seat)
         beat = arrive(book, Caller(seat.id, "agent", seat.realm.partition("/")[0]))
         refused = self._by_settings(paths)
         if refused:
@@ -147,7 +156,7 @@ class Admission:
             self._grant(book, self._request(seat, wishes.shared, self._ttl, SHARED))
         if wishes.plain:
             claimed += self._claim_plain(book, seat, wishes.plain)
-        return so_far._replace(claimed=tuple(claimed))
+        return so_far._replace(left=tuple(_left(book, seat, claimed)))
 
     def _look(
         self, book: Book, seat: Seat, wishes: Wishes
@@ -232,6 +241,19 @@ def _covers(held: Pattern, one: Touched) -> bool:
     if one.deep and not held.text.endswith(("/", "/**")):
         return False
     return bool(one.path) and matches(held, f"./{one.path}")
+
+
+def _left(book: Book, seat: Seat, claimed: Sequence[Pattern]) -> list[tuple[str, Left]]:
+    """Return what of new claims another left half-done; what is the agent's own is forgotten."""
+    if not any(True for _ in book.txn.scan((LEFT, ""))):
+        return []
+    from dibs.services.halfdone import left_at
+
+    found = left_at(book, claimed)
+    for row, left in found:
+        if left.agent == seat.id:
+            book.txn.delete(row)
+    return [(row, left) for row, left in found if left.agent != seat.id]
 
 
 def _folder(one: Touched, desk: Desk) -> Pattern:

@@ -1,53 +1,108 @@
-"""How sessions end: by their own word, or because their process is gone.
+"""How turns and sessions end: by their own word, or because their process is gone.
 
-What is committed or unchanged is given back. What is not committed is half-done: a copy of it is kept, and
-whoever claims it next is told.
+What is committed or unchanged is given back. What is not committed is half-done: at the end of a turn it stays
+with its agent; at the end of a session a copy is kept, and whoever claims it next is told; see
+services/halfdone.py. A subagent hands it to its parent.
 """
 
 from __future__ import annotations
 
 from dibs.ancestry import realm
 from dibs.core.agents import Caller, Status
+from dibs.core.claims import EXCLUSIVE
+from dibs.core.gates import pattern_of
 from dibs.core.ledger import Kind
+from dibs.core.overlap import matches
+from dibs.core.values import Record
+from dibs.errors import DibsError
 from dibs.services.agents import end_agent
 from dibs.services.filed import claims_of
+from dibs.services.halfdone import Left, dirty_in, keep, put_left
+from dibs.services.handover import hand_over
 from dibs.services.holdings import give_back
 from dibs.services.presence import arrive
-from dibs.services.sessions import drop_seat, forget_process, is_gone, key_of, seat_of, seats
+from dibs.services.sessions import (
+    drop_seat,
+    forget_process,
+    get_seat,
+    is_gone,
+    key_of,
+    put_seat,
+    seat_of,
+    seats,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from dibs.core.patterns import Pattern
     from dibs.core.toolcalls import Heard
     from dibs.repository import Repository
     from dibs.services.book import Book
     from dibs.services.desk import Desk
+    from dibs.services.filed import Filed
     from dibs.services.sessions import Seat
 
 
+class Dirt(Record):
+    """The files that an agent holds and has not committed."""
+
+    #: Path and the working tree that it lies in.
+    files: tuple[tuple[str, str], ...] = ()
+    #: Whether git could not tell: then all counts as not committed.
+    unknown: bool = False
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths, each once."""
+        return list(dict.fromkeys(path for path, _ in self.files))
+
+
 class Departures:
-    """Ends sessions of agents."""
+    """Ends turns and sessions of agents."""
 
     def __init__(self, desk: Desk, repository: Repository) -> None:
         self._desk = desk
         self._repository = repository
 
+    def rest(self, key: str) -> tuple[Seat, list[str]] | None:
+        """End a turn: give back what is not changed; return what is still held and not committed."""
+        seat = self._desk.look(lambda book: get_seat(book, key))
+        if seat is None:
+            return None
+        dirt = self._dirt(seat)
+        self._desk.apply(lambda book: _give_back_clean(book, seat, dirt))
+        return seat, dirt.paths
+
+    def told(self, key: str, what: str) -> bool:
+        """Note what an agent was told at the end of a turn; tell whether that is new to it."""
+
+        def step(book: Book) -> bool:
+            seat = get_seat(book, key)
+            if seat is None or seat.told == what:
+                return False
+            put_seat(book, key, seat._replace(told=what))
+            return True
+
+        return self._desk.apply(step)
+
     def end(self, heard: Heard) -> list[str]:
-        """End the session of whoever speaks, with all subagents in it; return the agents that left."""
+        """End the session of whoever speaks, with all subagents in it, or one subagent; return who left.
+
+        What is not committed stays with its agent until its ttl is over or its process is gone.
+        """
         key = key_of(heard)
 
-        def step(book: Book) -> list[Seat]:
-            left = [
-                (row, seat)
-                for row, seat in seats(book, key)
-                if row == key or row.startswith(f"{key}/")
+        def look(book: Book) -> list[tuple[str, Seat]]:
+            return [
+                (row, seat) for row, seat in seats(book, key) if f"{row}/".startswith(f"{key}/")
             ]
-            for row, seat in reversed(left):
-                _leave(book, row, seat, "its session ended")
-            return [seat for _, seat in left]
 
-        return self._forget(self._desk.apply(step))
+        left = []
+        for row, seat in reversed(self._desk.look(look)):
+            left.append(self._end_one(row, seat, "its session ended", gone=False))
+        return [agent for agent in left if agent]
 
     def gone(self, names: Iterable[str] | None = None) -> list[str]:
         """End the agents of this machine whose process is gone; of these ``names``, or of all."""
@@ -57,25 +112,107 @@ class Departures:
             if wanted is None:
                 every = list(seats(book))
             else:
-                every = [found for name in wanted if (found := seat_of(book, name)) is not None]
+                every = [
+                    found for name in sorted(wanted) if (found := seat_of(book, name)) is not None
+                ]
             return [(row, seat) for row, seat in every if is_gone(seat, here)]
 
-        found = self._desk.look(look)
-        if not found:
+        left = []
+        for row, seat in reversed(self._desk.look(look)):
+            left.append(self._end_one(row, seat, "its process is gone", gone=True))
+        return [agent for agent in left if agent]
+
+    def _end_one(self, row: str, seat: Seat, why: str, *, gone: bool) -> str:
+        """End one agent. The copy is made first: whoever dies after that leaves one copy too many."""
+        dirt = self._dirt(seat)
+        half_done = [] if seat.parent and not gone else self._kept(seat, dirt)
+
+        def step(book: Book) -> bool:
+            now = get_seat(book, row)
+            if now is None or (now.pid, now.born, now.id) != (seat.pid, seat.born, seat.id):
+                return False  # it came back meanwhile, or somebody else was faster
+            for left in half_done:
+                put_left(book, pattern_of(left.path, fold_case=self._desk.fold_case), left)
+            if (dirt.files or dirt.unknown) and not gone and self._stays(book, row, now, dirt):
+                return False
+            _leave(book, row, now, why)
+            return True
+
+        if not self._desk.apply(step):
+            return ""
+        forget_process(self._repository.state, seat)
+        return seat.id
+
+    def _stays(self, book: Book, row: str, seat: Seat, dirt: Dirt) -> bool:
+        """Keep what is not committed with its agent, or a subagent's with its parent; tell whether it stays."""
+        _give_back_clean(book, seat, dirt)
+        if not seat.parent:
+            put_seat(book, row, seat._replace(over=True))
+            return True
+        filed = claims_of(book, seat.id)
+        try:
+            if filed:
+                hand_over(book, seat.id, "agent", filed, seat.parent)
+        except DibsError:
+            put_seat(book, row, seat._replace(over=True))
+            return True
+        return False
+
+    def _kept(self, seat: Seat, dirt: Dirt) -> list[Left]:
+        """Keep copies of what an agent leaves behind, one for each working tree."""
+        if seat.over or not dirt.files:
             return []
+        at = self._desk.look(lambda book: book.now)
+        found = []
+        for root in dict.fromkeys(root for _, root in dirt.files):
+            paths = [path for path, where in dirt.files if where == root]
+            about = f"left half-done by {seat.id}"
+            ref = keep(root, self._repository, seat.id, paths, at=at, about=about)
+            found += [Left(path, seat.id, at, ref, root) for path in paths]
+        return found
 
-        def step(book: Book) -> list[Seat]:
-            left = [(row, seat) for row, seat in look(book) if (row, seat) in found]
-            for row, seat in reversed(left):
-                _leave(book, row, seat, "its process is gone")
-            return [seat for _, seat in left]
+    def _dirt(self, seat: Seat) -> Dirt:
+        """Look at what an agent holds and has not committed, in each working tree that it wrote in."""
 
-        return self._forget(self._desk.apply(step))
+        def held(book: Book) -> list[str]:
+            return [c.pattern for _, c in claims_of(book, seat.id) if c.mode == EXCLUSIVE]
 
-    def _forget(self, left: list[Seat]) -> list[str]:
-        for seat in left:
-            forget_process(self._repository.state, seat)
-        return [seat.id for seat in left]
+        texts = self._desk.look(held)
+        patterns = [p for text in texts if not (p := self._pattern(text)).scheme]
+        if not patterns:
+            return Dirt()
+        files: list[tuple[str, str]] = []
+        for root in dict.fromkeys((seat.root or self._repository.root, *seat.also)):
+            found = dirty_in(root, self._repository, patterns)
+            if found is None:
+                return Dirt(unknown=True)
+            files += [(path, root) for path in found]
+        return Dirt(tuple(files))
+
+    def _pattern(self, text: str) -> Pattern:
+        from dibs.core.patterns import parse
+
+        return parse(text, fold_case=self._desk.fold_case)
+
+
+def _give_back_clean(book: Book, seat: Seat, dirt: Dirt) -> None:
+    """Give back the claims on files that are as the last commit has them; named resources stay."""
+    if dirt.unknown or book.beat(seat.id) is None:
+        return
+    beat = arrive(book, Caller(seat.id, "agent"))
+    give_back(book, seat.id, beat, _clean(book, claims_of(book, seat.id), dirt))
+
+
+def _clean(book: Book, filed: Sequence[Filed], dirt: Dirt) -> list[Filed]:
+    found = []
+    for key, claim in filed:
+        pattern = book.pattern(claim.pattern)
+        if pattern.scheme or claim.task:
+            continue
+        dirty = any(matches(pattern, f"./{path}") for path in dirt.paths)
+        if claim.mode != EXCLUSIVE or not dirty:
+            found.append((key, claim))
+    return found
 
 
 def _leave(book: Book, row: str, seat: Seat, why: str) -> None:

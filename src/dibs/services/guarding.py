@@ -1,14 +1,16 @@
 """What hooks of coding agents ask and hear: one call, one verdict.
 
 A call is a sign of life of its agent. Before a tool runs, its paths are judged and claimed in one transaction;
-see services/admission.py. Whoever stands in the way is looked at first: an agent whose process is gone holds
+see services/admission.py. Who stands in the way is looked at first: an agent whose process is gone holds
 nothing any more; see services/departures.py.
+
+The commonest call, an edit of a file that is the agent's own or free, loads no more than it needs.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from functools import partial
 
 from dibs.core.agents import Caller
 from dibs.core.guarding import Policy, Refused
@@ -16,14 +18,14 @@ from dibs.core.toolcalls import PASSED, Moment, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.admission import Admission
 from dibs.services.presence import arrive
-from dibs.services.sessions import note_process, seated, speaker
+from dibs.services.sessions import key_of, note_process, put_seat, seated, speaker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dibs.ancestry import Running
-    from dibs.core.toolcalls import Heard, Touch
+    from dibs.core.toolcalls import Heard
     from dibs.repository import Repository
     from dibs.services.admission import Decided
     from dibs.services.book import Book
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 #: Whoever waits for a hot file looks again after so long, in seconds, at the soonest.
 SHORTEST_PAUSE = 0.02
 _STARTS = frozenset({Moment.STARTED, Moment.COMPACTED, Moment.SUBAGENT_STARTED})
+_ENDS = frozenset({Moment.ENDED, Moment.SUBAGENT_STOPPED})
 
 
 class Guarding:
@@ -54,6 +57,8 @@ class Guarding:
             fold_case=desk.fold_case,
         )
         self._admission = Admission(desk, self._policy)
+        #: Called with the seconds that a call is about to wait, so that no deadline takes it for stuck.
+        self.waits: Callable[[float], object] = lambda _: None
 
     def hear(
         self,
@@ -70,7 +75,7 @@ class Guarding:
         """
         who = speaker(process, environ or {}, heard.agent, self._repository.root)
         try:
-            return self._answer(heard, who, tells=tells)
+            return self._answer(heard, who, tells=tells and heard.listens)
         except NotAllowed as stopped:
             if stopped.code != "AGENT_STOPPED":
                 raise
@@ -82,47 +87,86 @@ class Guarding:
             return self._before(heard, who, tells=tells)
         if moment in _STARTS:
             return self._started(heard, who, tells=tells)
-        if moment == Moment.ENDED:
-            return self._ended(heard, who)
-        seat = self._arrive(heard, who)
-        if moment == Moment.PROMPTED and tells:
-            return self._brief(seat)
-        return PASSED
+        if moment in _ENDS:
+            if moment == Moment.ENDED or heard.subagent:
+                self._departures.end(heard)
+            return PASSED
+        if moment == Moment.STOPPED:
+            return self._turn_ended(heard, who, tells=tells)
+        return self._news(heard, who, tells=tells)
 
-    # -- moments
+    # -- what each moment does
 
     def _started(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
-        seat = self._arrive(heard, who, noted=True)
+        """Join, and tell all; who cannot be told now is told when it next listens."""
+        if heard.moment == Moment.STARTED:
+            self._departures.gone()
+        seat, _ = self._arrive(heard, who, forgot=not tells)
+        note_process(self._repository.state, seat)
         return self._brief(seat, full=True) if tells else PASSED
 
-    def _ended(self, heard: Heard, who: Speaker) -> Verdict:
-        self._departures.end(heard)
-        return PASSED
+    def _news(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
+        """Tell what is new: at a prompt all that changed, between tools only what somebody has to say."""
+        seat, mail = self._arrive(heard, who)
+        if not tells or heard.moment == Moment.OTHER:
+            return PASSED
+        if seat.forgot:
+            self._arrive(heard, who, forgot=False)
+            return self._brief(seat, full=True)
+        return self._brief(seat) if mail or heard.moment == Moment.PROMPTED else PASSED
+
+    def _turn_ended(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
+        """Give back what is not changed; tell once what is still held."""
+        self._arrive(heard, who)
+        departures, key = self._departures, key_of(heard)
+        found = departures.rest(key)
+        if found is None or not found[1] or heard.stop_active or not tells:
+            return PASSED
+        seat, paths = found
+        if not departures.told(key, "\n".join(sorted(paths))):
+            return PASSED
+        from dibs.core.guard_words import kept
+
+        return Verdict(Word.TELL, kept(sorted(paths), _draw), reader=seat.id)
 
     def _before(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
-        paths = self._paths(heard, heard.touches)
-        decided = self._decide(heard, who, paths)
+        """Judge what a tool is about to touch, and claim it."""
+        decided = self._decide(heard, who, self._paths(heard))
         if decided.new:
             note_process(self._repository.state, decided.seat)
         if decided.refused:
             return self._refusal(decided)
+        if decided.left:
+            return self._half_done(decided, tells=tells)
         return PASSED
 
-    # -- steps
+    # -- steps of these
 
-    def _paths(self, heard: Heard, touches: Sequence[Touch]) -> list[Touched]:
-        if not touches:
+    def _paths(self, heard: Heard) -> list[Touched]:
+        """Return what a call touches in the repository: what its tool names, and what a shell would write."""
+        if not heard.touches and not heard.command:
             return []
         from dibs.services.touched import touched
 
-        return touched(self._repository, touches, heard.cwd, fold_case=self._desk.fold_case)
+        fold = self._desk.fold_case
+        paths = touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
+        if heard.command:
+            from dibs.core.shellwrites import writes
+
+            cwd = heard.cwd or self._repository.root
+            found = writes(heard.command, cwd, os.path.expanduser("~"))
+            paths += touched(self._repository, found.touches, cwd, fold_case=fold, literal=False)
+        return paths
 
     def _decide(self, heard: Heard, who: Speaker, paths: Sequence[Touched]) -> Decided:
         """Decide. Who is in the way is looked at first; for a file that all need, wait a moment."""
 
         def run(*, looked: bool = True, last: bool = False) -> Decided:
-            step = partial(self._admission.decide, heard=heard, who=who, paths=paths)
-            return self._desk.apply(partial(step, looked=looked, last=last))
+            return self._desk.apply(
+                lambda book: self._admission.decide(
+                    book, heard, who, paths, looked=looked, last=last
+                )
+            )
 
         decided = run(looked=False)
         new = decided.new
@@ -137,7 +181,9 @@ class Guarding:
 
     def _wait(self, run: Callable[[], Decided], decided: Decided) -> Decided:
         """Wait in line for a file that all need."""
-        give_up = time.monotonic() + self._desk.config.guard_hot_wait
+        patience = self._desk.config.guard_hot_wait
+        self.waits(patience)
+        give_up = time.monotonic() + patience
         newest = self._desk.engine.wait(0, 0)
         while decided.may_wait and (left := give_up - time.monotonic()) > 0:
             soonest = min((c.expires_in for c in decided.conflicts), default=0.0)
@@ -145,42 +191,73 @@ class Guarding:
             decided = run()
         return decided
 
+    def _half_done(self, decided: Decided, *, tells: bool) -> Verdict:
+        """Tell an agent that what it has now was left half-done; where it does not listen, by mail."""
+        from dibs.services.halfdone import drop_left, mail_left, still_dirty
+
+        left = still_dirty(self._repository, [one for _, one in decided.left])
+        by_mail = left if not tells else []
+
+        def step(book: Book) -> None:
+            drop_left(book, [row for row, _ in decided.left])
+            mail_left(book, decided.seat.id, by_mail)
+
+        self._desk.apply(step)
+        if not left or not tells:
+            return PASSED
+        from dibs.core.guard_words import half_done
+
+        text = half_done([(one.path, one.agent, one.salvage) for one in left], _draw)
+        return Verdict(Word.TELL, text, reader=decided.seat.id)
+
     @property
     def _departures(self) -> Departures:
         from dibs.services.departures import Departures
 
         return Departures(self._desk, self._repository)
 
-    def _arrive(self, heard: Heard, who: Speaker, *, noted: bool = False) -> Seat:
-        """Take a call as a sign of life; whoever is new joins by it."""
+    def _arrive(
+        self, heard: Heard, who: Speaker, *, forgot: bool | None = None
+    ) -> tuple[Seat, bool]:
+        """Take a call as a sign of life; whoever is new joins by it. Tell whether mail waits for it."""
 
-        def step(book: Book) -> tuple[Seat, bool]:
-            _, seat, new = seated(book, heard, who)
+        def step(book: Book) -> tuple[Seat, bool, bool]:
+            key, seat, new = seated(book, heard, who)
             arrive(book, Caller(seat.id, "agent"))
-            return seat, new
+            if forgot is not None and seat.forgot != forgot:
+                seat = seat._replace(forgot=forgot)
+                put_seat(book, key, seat)
+            mail = next(iter(book.txn.scan((f"unread/{seat.id}/", ""))), None)
+            return seat, new, mail is not None
 
-        seat, new = self._desk.apply(step)
-        if new or noted:
+        seat, new, mail = self._desk.apply(step)
+        if new:
             note_process(self._repository.state, seat)
-        return seat
+        return seat, mail
 
     def _brief(self, seat: Seat, *, full: bool = False) -> Verdict:
         from dibs.services.briefing import Briefings
 
         delivery = Briefings(self._desk).prepare(Caller(seat.id, "agent"), full=full)
         if delivery is None:
-            return PASSED._replace(reader=seat.id)
+            return PASSED
         text = delivery.text + delivery.whole
+        if full:
+            from dibs.core.guard_words import welcome
+
+            text = f"{welcome(seat.id)}\n{text}"
         return Verdict(Word.TELL, text, delivery=delivery.number, reader=seat.id)
 
     def _refusal(self, decided: Decided) -> Verdict:
-        from secrets import token_hex
-
         from dibs.core.guard_words import note, refusal
 
-        text = refusal(decided.refused, partial(token_hex, 4))
         seat = decided.seat.id
+        text = refusal(decided.refused, _draw)
         return Verdict(Word.DENY, text, note(seat, decided.refused), reader=seat)
+
+
+def _draw() -> str:
+    return os.urandom(4).hex()
 
 
 def _steers(path: str) -> bool:
@@ -193,10 +270,8 @@ def _stopped(heard: Heard, stopped: NotAllowed) -> Verdict:
     """Answer an agent that somebody stopped: no tool of it runs, and nothing else is said."""
     if heard.moment != Moment.BEFORE:
         return PASSED
-    from secrets import token_hex
-
     from dibs.core.guard_words import refusal
 
     reason = stopped.message.partition(": ")[2]
-    text = refusal([Refused(".", "stopped", reason=reason)], partial(token_hex, 4))
+    text = refusal([Refused(".", "stopped", reason=reason)], _draw)
     return Verdict(Word.DENY, text, f"dibs: {stopped.message}")

@@ -7,9 +7,7 @@
 
 from __future__ import annotations
 
-import os
-
-from dibs.ancestry import Running, agent_above, is_there, realm, running
+from dibs.ancestry import Running, agent_above, forget, is_there, note, realm
 from dibs.core.agents import HUMAN, Agent, Status
 from dibs.core.guarding import distinct, role_of, session_name, subagent_name
 from dibs.core.ledger import Kind
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from dibs.services.book import Book
 
 SESSION, SEAT, GUARDED = "session/", "seat/", "guarded/"
-#: The folder of the state in which each agent's process has a file: its start and its agent.
-FOLDER = "sessions"
 #: What the human named an agent, and the number that Claude Code gives its own process.
 NAME, CLAUDE_PID = "DIBS_AGENT", "CLAUDE_PID"
 #: Dialects whose hooks are started by an editor: a human's terminal has the same process above it.
@@ -55,12 +51,16 @@ class Seat(Record):
     told: str = ""
     #: Whether the session is over, and files of it are not committed.
     over: bool = False
+    #: Whether it forgot what it was told, and nobody could tell it again yet.
+    forgot: bool = False
+    #: Other working trees that it wrote in.
+    also: tuple[str, ...] = ()
 
 
 class Speaker(Record):
     """What is known of whoever runs a hook, beside what it says."""
 
-    #: The agent's own process, or the hook that it started.
+    #: The agent's own process, or that of the hook which it started.
     agent: Running | None = None
     hook: int = 0
     named: str = ""
@@ -102,7 +102,12 @@ def _part(text: str) -> str:
 def get_seat(book: Book, key: str) -> Seat | None:
     """Return the seat in a row."""
     value = book.txn.get(key)
-    return None if value is None else Seat(*decode(value))
+    return None if value is None else _seat(value)
+
+
+def _seat(value: str) -> Seat:
+    seat = Seat(*decode(value))
+    return seat._replace(also=tuple(seat.also))
 
 
 def put_seat(book: Book, key: str, seat: Seat) -> None:
@@ -122,7 +127,7 @@ def drop_seat(book: Book, key: str, seat: Seat) -> None:
 def seats(book: Book, under: str = SESSION) -> Iterator[tuple[str, Seat]]:
     """Yield each seat with its row."""
     for key, value in list(book.txn.scan((under, ""))):
-        yield key, Seat(*decode(value))
+        yield key, _seat(value)
 
 
 def seat_of(book: Book, agent: str) -> tuple[str, Seat] | None:
@@ -238,39 +243,12 @@ def guarded_since(book: Book, agent: str) -> tuple[float, str]:
 
 
 def note_process(state: str, seat: Seat) -> None:
-    """Leave word of an agent's process, so that commands that it runs itself are taken for its own.
-
-    It is only a help: where the file cannot be written, the agent has to name itself.
-    """
-    if not seat.pid or seat.parent or seat.dialect in EDITORS:
-        return
-    folder = os.path.join(state, FOLDER)
-    path = os.path.join(folder, str(seat.pid))
-    scratch = f"{path}.{os.getpid()}"
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with open(handle, "w", encoding="ascii") as file:
-            file.write(f"{seat.born} {seat.id}\n")
-        os.replace(scratch, path)
-    except OSError:
-        return
+    """Leave word of an agent's process, so that commands that it runs itself are taken for its own."""
+    if seat.pid and not seat.parent and seat.dialect not in EDITORS:
+        note(state, seat.pid, seat.born, seat.id)
 
 
 def forget_process(state: str, seat: Seat) -> None:
-    """Take that word away, if it is about this agent."""
-    path = os.path.join(state, FOLDER, str(seat.pid))
-    try:
-        with open(path, encoding="ascii") as file:
-            words = file.read(200).split()
-        if words[1:] == [seat.id]:
-            os.unlink(path)
-    except (OSError, ValueError):
-        return
-
-
-__all__ = [
-    "EDITORS", "FOLDER", "GUARDED", "Running", "Seat", "Speaker", "drop_seat", "forget_process", "get_seat",
-    "guarded_since", "is_gone", "key_of", "note_process", "put_seat", "running", "seat_of", "seated", "seats",
-    "speaker",
-]  # fmt: skip
+    """Take that word away."""
+    if seat.pid and not seat.parent:
+        forget(state, seat.pid, seat.id)

@@ -34,6 +34,8 @@ class Touched(Record):
     deep: bool = False
     #: Whether it lies in the git directory and steers git.
     steering: bool = False
+    #: The working tree that it lies in, where that is not the caller's own.
+    elsewhere: str = ""
 
 
 def touched(
@@ -56,6 +58,8 @@ def touched(
         path = os.path.join(cwd or repository.root, touch.path)
         one = _resolved(tree, touch, path, literal=literal)
         if one is not None:
+            if not path.startswith(f"{repository.root}/"):
+                one = one._replace(elsewhere=_root_of(path, repository))
             key = ("read" if one.how == How.READ else "write", one.pattern.key)
             before = found.get(key)
             found[key] = one if before is None else before._replace(deep=before.deep or one.deep)
@@ -75,6 +79,17 @@ def _resolved(tree: Tree, touch: Touch, path: str, *, literal: bool) -> Touched 
     if touch.deep:
         pattern = pattern_of(f"{relative}/", fold_case=tree.fold_case)
     return Touched(relative, pattern, touch.how, touch.deep)
+
+
+def _root_of(path: str, repository: Repository) -> str:
+    """Return the working tree of a path that is not spelled beneath the caller's; empty if it is that."""
+    from dibs.repository import find
+
+    folder = os.path.dirname(os.path.realpath(path))
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    root = find(folder, {}).root
+    return "" if root == repository.root else root
 
 
 def _odd(tree: Tree, touch: Touch, path: str) -> Touched | None:
