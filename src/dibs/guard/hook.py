@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.core.toolcalls import PASSED, Moment, Said
-from dibs.errors import BadInput, DibsError, NotFound
+from dibs.core.toolcalls import PASSED, Moment, Said, Word
+from dibs.errors import BadInput, DibsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _CHUNK = 1 << 16
 #: How long all takes where no settings say it, and what is left of it for settings that do.
 DEADLINE = 2.0
 LATE = "nothing was found out in time"
+FAILED = "dibs: refused, because it cannot be checked: {}"
+ALLOWED = "dibs: passed, though it cannot be checked: {}"
 
 
 def program() -> NoReturn:
@@ -51,7 +53,7 @@ def attend(words: Sequence[str]) -> int:
             given = read(0)
             said, confirm = answer(words, given, os.environ, _here(), os.getppid(), deadline)
     except Late:
-        said, confirm = _unheard(words, LATE), None
+        said, confirm = _unheard(words, os.environ, _here(), LATE), None
     if write(said) and confirm is not None:
         confirm()
     return said.status
@@ -111,7 +113,7 @@ def answer(
     except Exception as error:  # noqa: BLE001 - the top of a surface: a hook that fails guards nothing
         why = _said_of(error)
     if dialect is None or heard is None:
-        return _unheard(words, why), None
+        return _unheard(words, environ, cwd, why), None
     return _failed(dialect, heard, environ, cwd, why), None
 
 
@@ -144,17 +146,42 @@ def _hear(
 def _judged(
     heard: Heard, environ: Mapping[str, str], cwd: str, process: int, deadline: Deadline | None
 ) -> tuple[Verdict, Callable[[], None] | None]:
-    """Ask the project that the agent works in; outside of any there is nothing to say."""
-    place = _place(heard, environ, cwd)
-    if place is None:
-        return PASSED, None
+    """Ask each project that the call is about; outside of any there is nothing to say."""
+    from dibs.guard.places import home, shares
+
+    base = home({heard.cwd: None, cwd: None}, environ)
+    if deadline is not None and base is not None:
+        deadline.set(base.loaded.config.guard_deadline)
+    verdict, confirm = PASSED, None
+    for place, share in reversed(shares(heard, base, environ)):
+        refused = verdict.word == Word.DENY
+        # A refusal has no room for news, which would count as told then.
+        part = share._replace(listens=False) if refused else share
+        said, confirm = _asked(place, part, environ, process, deadline)
+        verdict = _both(verdict, said) if refused else said
+    return verdict, confirm
+
+
+def _both(first: Verdict, second: Verdict) -> Verdict:
+    """Return a refusal with what else there is to say."""
+    if second.word != Word.DENY:
+        return first
+    return first._replace(text=f"{first.text}\n{second.text}", note=first.note or second.note)
+
+
+def _asked(
+    place: Place,
+    heard: Heard,
+    environ: Mapping[str, str],
+    process: int,
+    deadline: Deadline | None,
+) -> tuple[Verdict, Callable[[], None] | None]:
+    from dibs.guard.places import hurried
     from dibs.opening import open_engine
     from dibs.project import Project
 
-    config = place.loaded.config
-    if deadline is not None:
-        deadline.set(config.guard_deadline)
-    project = Project(_hurried(place), open_engine(_hurried(place), anew=False))
+    place = hurried(place)
+    project = Project(place, open_engine(place, anew=False))
     confirm = None
     try:
         guarding: Any = getattr(project, "guarding", None)
@@ -187,41 +214,6 @@ def _confirmation(project: Project, verdict: Verdict) -> Callable[[], None] | No
     return confirm
 
 
-def _place(heard: Heard, environ: Mapping[str, str], cwd: str) -> Place | None:
-    """Return the project that an agent works in: where it stands, else where it was started."""
-    from dibs.project import locate
-
-    starts = (heard.cwd, cwd, *(environ.get(name, "") for name in _FOLDERS))
-    for start in dict.fromkeys(start for start in starts if start):
-        try:
-            place = locate(start, environ)
-        except NotFound:
-            continue
-        if _is_project(place):
-            return place
-    return None
-
-
-_FOLDERS = ("CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
-
-
-def _is_project(place: Place) -> bool:
-    """Tell whether somebody made a project here: state, settings, or an engine that lies elsewhere."""
-    from dibs.opening import is_there
-
-    settings = f"{place.repository.root}/dibs.toml"
-    return bool(place.loaded.config.engine) or is_there(place) or os.path.exists(settings)
-
-
-def _hurried(place: Place) -> Place:
-    """Return the place with an engine that gives up before the hook has to."""
-    loaded = place.loaded
-    wait = min(loaded.config.timeout, loaded.config.guard_deadline * 0.75)
-    config = loaded.config._replace(timeout=wait)
-    origins = {**loaded.origins, "timeout": "guard.deadline"}
-    return place._replace(loaded=loaded._replace(config=config, origins=origins))
-
-
 def _sound(verdict: Verdict) -> Verdict:
     """Return a verdict without halves of characters, which strict readers of JSON refuse."""
     parts = (verdict.text, verdict.note)
@@ -233,32 +225,34 @@ def _failed(dialect: Dialect, heard: Heard, environ: Mapping[str, str], cwd: str
     """Say that nobody could be asked, as the settings want it."""
     if heard.moment == Moment.BEFORE and not heard.touches and not heard.command:
         return dialect.answer(PASSED, heard)  # nothing that could be anybody's
-    if _allows(heard, environ, cwd):
-        said = dialect.answer(PASSED, heard)
-        return said._replace(stderr=f"dibs: passed, though it cannot be checked: {why}")
-    return dialect.failed(f"dibs: refused, because it cannot be checked: {why}", heard)
+    if _on_error({heard.cwd: None, cwd: None}, environ) == "allow":
+        return dialect.answer(PASSED, heard)._replace(stderr=ALLOWED.format(why))
+    return dialect.failed(FAILED.format(why), heard)
 
 
-def _allows(heard: Heard | None, environ: Mapping[str, str], cwd: str) -> bool:
-    """Return what the settings say; where even they cannot be read, only the environment counts."""
-    from dibs.project import locate
-
-    try:
-        found = locate((heard.cwd if heard else "") or cwd, environ)
-    except (DibsError, OSError, ImportError):
-        return environ.get("DIBS_GUARD_ON_ERROR", "") == "allow"
-    return found.loaded.config.guard_on_error == "allow"
-
-
-def _unheard(words: Sequence[str], why: str) -> Said:
-    """Answer a call that nobody understood."""
-    why = _plain(why)
+def _unheard(words: Sequence[str], environ: Mapping[str, str], cwd: str, why: str) -> Said:
+    """Answer a call that nobody understood; where there is no project, it is none of our business."""
     from dibs.guard.dialects import dialect
 
     name = words[0] if words and words[0] in _names() else "claude"
-    if _allows(None, os.environ, _here()):
-        return Said(stderr=f"dibs: passed, though it cannot be checked: {why}")
-    return dialect(name).failed(f"dibs: refused, because it cannot be checked: {why}", None)
+    wanted = _on_error({cwd: None}, environ)
+    if wanted == "allow":
+        return Said(stderr=ALLOWED.format(why))
+    return dialect(name).failed(FAILED.format(why), None) if wanted else Said()
+
+
+def _on_error(starts: dict[str, None], environ: Mapping[str, str]) -> str:
+    """Return what the settings want; nothing without a project.
+
+    Where even settings cannot be read, only the environment counts.
+    """
+    try:
+        from dibs.guard.places import home
+
+        place = home(starts, environ)
+    except (DibsError, OSError, ImportError):
+        return environ.get("DIBS_GUARD_ON_ERROR") or "deny"
+    return place.loaded.config.guard_on_error if place is not None else ""
 
 
 def _names() -> tuple[str, ...]:

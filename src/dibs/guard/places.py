@@ -1,0 +1,95 @@
+"""Which projects a call of a tool is about: where the agent stands, and wherever it reaches from there."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.toolcalls import Moment
+from dibs.errors import NotFound
+from dibs.project import locate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dibs.core.toolcalls import Heard, Touch
+    from dibs.opening import Place
+
+#: Where agents say that a session was started.
+FOLDERS = ("CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
+#: The engine gives up after this part of the hook's time, so that there is some left to say so.
+PATIENCE = 0.75
+
+
+def home(starts: Mapping[str, None], environ: Mapping[str, str]) -> Place | None:
+    """Return the project of the first folder that is in one."""
+    for start in (*starts, *(environ.get(name, "") for name in FOLDERS)):
+        place = _project(start, environ) if start else None
+        if place is not None:
+            return place
+    return None
+
+
+def shares(
+    heard: Heard, base: Place | None, environ: Mapping[str, str]
+) -> list[tuple[Place, Heard]]:
+    """Return each project that a call is about, with its share of what the call touches.
+
+    The agent's own project comes first and hears of all; another one, or another working tree, hears of
+    what lies in it, so that a file is judged where it is.
+    """
+    if heard.moment != Moment.BEFORE or not heard.touches:
+        return [(base, heard)] if base is not None else []
+    others: dict[str, tuple[Place, list[Touch]]] = {}
+    for touch in heard.touches:
+        for folder in _folders(os.path.join(heard.cwd, touch.path), base):
+            place = _project(folder, environ)
+            if place is not None and (
+                base is None or place.repository.root != base.repository.root
+            ):
+                others.setdefault(place.repository.root, (place, []))[1].append(touch)
+    found = [
+        (place, heard._replace(touches=tuple(touches), command="", listens=False))
+        for place, touches in others.values()
+    ]
+    return [(base, heard), *found] if base is not None else found
+
+
+def _folders(path: str, base: Place | None) -> Iterator[str]:
+    """Yield the folders outside of a project that a path leads into, as it is written and as it is."""
+    root = base.repository.root if base is not None else ""
+    for spelling in dict.fromkeys((os.path.normpath(path), os.path.realpath(path))):
+        if not root or not spelling.startswith(f"{root}/"):
+            yield _there(os.path.dirname(spelling))
+
+
+def _there(folder: str) -> str:
+    """Return the nearest folder above that exists: files are written into new ones, too."""
+    while not os.path.isdir(folder) and folder not in {"", "/"}:
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def _project(start: str, environ: Mapping[str, str]) -> Place | None:
+    try:
+        place = locate(start, environ)
+    except NotFound:
+        return None
+    return place if _is_project(place) else None
+
+
+def _is_project(place: Place) -> bool:
+    """Tell whether somebody made a project here: state, settings, or an engine that lies elsewhere."""
+    from dibs.opening import is_there
+
+    settings = f"{place.repository.root}/dibs.toml"
+    return bool(place.loaded.config.engine) or is_there(place) or os.path.exists(settings)
+
+
+def hurried(place: Place) -> Place:
+    """Return the place with an engine that gives up before the hook has to."""
+    loaded = place.loaded
+    wait = min(loaded.config.timeout, loaded.config.guard_deadline * PATIENCE)
+    config = loaded.config._replace(timeout=wait)
+    origins = {**loaded.origins, "timeout": "guard.deadline"}
+    return place._replace(loaded=loaded._replace(config=config, origins=origins))
