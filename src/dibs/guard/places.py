@@ -35,8 +35,8 @@ def shares(
 ) -> list[tuple[Place, Heard]]:
     """Return each project that a call is about, with its share of what the call touches.
 
-    The agent's own project comes first and hears of all; another one, or another working tree, hears of
-    what lies in it, so that a file is judged where it is.
+    The agent's own project comes first and hears of all, with its other working trees; another project
+    hears of what lies in it, so that a file is judged where it is.
     """
     if heard.moment != Moment.BEFORE or not heard.touches:
         return [(base, heard)] if base is not None else []
@@ -53,6 +53,10 @@ def shares(
         for place, touches in others.values()
     ]
     return [(base, heard), *found] if base is not None else found
+
+
+def _state(place: Place) -> str:
+    return place.repository.state
 
 
 def _folders(path: str, base: Place | None) -> Iterator[str]:

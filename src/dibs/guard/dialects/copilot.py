@@ -52,7 +52,8 @@ def parse(payload: dict[str, Any], event: str) -> Heard:
     """
     if "hook_event_name" in payload:
         heard = claude.parse(payload, event, "copilot")
-        return _told_apart(heard, payload)
+        own = MOMENTS.get(_own(heard.event), Moment.OTHER)
+        return _told_apart(heard._replace(moment=own), payload)
     event = event or next((name for sign, name in _SIGNS if sign in payload), "")
     if not event:
         raise bad("the call names no event")

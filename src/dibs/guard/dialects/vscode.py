@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls import Word
+from dibs.core.toolcalls import Moment, Word
 from dibs.guard.dialects import claude
 from dibs.guard.dialects.base import failed, spoken, word
 
@@ -22,7 +22,9 @@ def parse(payload: dict[str, Any], event: str) -> Heard:
         "hook_event_name": word(payload, "hookEventName", "hook_event_name"),
         "session_id": word(payload, "sessionId", "session_id"),
     }
-    return claude.parse(known, event, "vscode")
+    heard = claude.parse(known, event, "vscode")
+    # Nothing comes after a compaction here, so what comes before it has to do.
+    return heard._replace(moment=Moment.COMPACTED) if heard.event == "PreCompact" else heard
 
 
 def can_tell(heard: Heard) -> bool:

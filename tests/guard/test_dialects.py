@@ -1,0 +1,219 @@
+"""What each agent sends is understood, and answered in its own words: every recorded payload, every verdict.
+
+``payloads/`` holds what was recorded from the real programs, by their version, and what their documentation
+describes (``docs-``); ``expected.txt`` says what is heard in each.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dibs.core.toolcalls import PASSED, Moment, Said, Verdict, Word
+from dibs.errors import BadInput
+from dibs.guard.dialects import NAMES, dialect
+from dibs.guard.dialects.sniff import speaker
+
+PAYLOADS = Path(__file__).parent / "payloads"
+ROWS = [
+    [cell.strip() for cell in line.split("|")]
+    for line in (PAYLOADS / "expected.txt").read_text().splitlines()
+]
+SIGNS = {"write": "+", "delete": "-", "read": "?"}
+DENY = Verdict(Word.DENY, "bob holds it.\nAsk bob.", "alice was refused")
+TELL = Verdict(Word.TELL, "news\nof the crew")
+
+
+def payload(name):
+    return json.loads((PAYLOADS / f"{name}.json").read_text())
+
+
+def event_of(name):
+    """Return the event as the hook's command names it: only Copilot's own payloads do not."""
+    agent, _, rest = name.partition("/")
+    return rest.split("-")[1] if agent == "copilot" else ""
+
+
+def heard_in(name):
+    return dialect(name.partition("/")[0]).parse(payload(name), event_of(name))
+
+
+def names(*moments):
+    return [name for name, moment, *_ in ROWS if moment in moments]
+
+
+def test_every_payload_is_expected_and_every_agent_has_some():
+    there = {f"{file.parent.name}/{file.stem}" for file in PAYLOADS.rglob("*.json")}
+
+    assert there == {row[0] for row in ROWS}
+    assert {name.partition("/")[0] for name in there} == set(NAMES)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_a_payload_is_heard_as_it_is_meant(row):
+    name, moment, tells, who, cwd, touches, command = (*row, *[""] * (7 - len(row)))
+
+    heard = heard_in(name)
+
+    told = dialect(heard.agent).can_tell(heard)
+    assert heard.agent == name.partition("/")[0]
+    assert (heard.moment, "tells" if told else "") == (moment, tells)
+    subagent = f"/{heard.subagent[:8]}" if heard.subagent else ""
+    assert (heard.session[:8] + subagent, heard.cwd) == (who, cwd)
+    assert " ".join(SIGNS[touch.how] + touch.path for touch in heard.touches) == touches
+    assert heard.command.partition("\n")[0] == command
+
+
+#: Fields of their own give them away; the others share names, and are told by the rest.
+MARKED = {"cursor", "windsurf", "opencode", "vscode", "copilot"}
+
+
+@pytest.mark.parametrize("installed_for", NAMES)
+def test_a_payload_is_recognised_whoever_the_hook_was_installed_for(installed_for):
+    for name, *_ in ROWS:
+        agent, sent = name.partition("/")[0], payload(name)
+        environ = {"COPILOT_CLI": "1"} if agent == "copilot" else {}
+        plain = agent == "codex" and "turn_id" not in sent
+        shared = agent == "gemini" and sent["hook_event_name"] in {
+            *("SessionStart", "SessionEnd", "Notification"),
+        }
+
+        found = speaker(installed_for, sent, environ)
+
+        if installed_for == agent or agent in MARKED or not (plain or shared or agent == "claude"):
+            assert found == agent, name
+        elif installed_for in {"claude", "copilot"}:  # the files that other agents read, too
+            assert found == "claude", name
+
+
+def test_a_claude_that_was_started_from_copilots_shell_is_claude():
+    sent = {**payload("claude/2.1.325-PreToolUse-Write"), "timestamp": 1}
+    environ = {"COPILOT_CLI": "1", "CLAUDE_CODE_SESSION_ID": sent["session_id"]}
+
+    assert speaker("claude", sent, environ) == "claude"
+    assert speaker("claude", sent, {"COPILOT_CLI": "1"}) == "copilot"
+
+
+def specific(heard, **fields):
+    return {"hookSpecificOutput": {"hookEventName": heard.event, **fields}}
+
+
+def denial(heard):
+    """Return what each agent has to be sent so that a call does not run and its model learns why."""
+    decided = {"permissionDecision": "deny", "permissionDecisionReason": DENY.text}
+    if heard.agent == "claude":
+        return {**specific(heard, **decided), "systemMessage": DENY.note}
+    if heard.agent == "copilot" and heard.event[0].islower():
+        return decided
+    if heard.agent in {"codex", "copilot", "vscode"}:
+        return specific(heard, **decided)
+    return {
+        "gemini": {"decision": "deny", "reason": DENY.text},
+        "cursor": {"permission": "deny", "user_message": DENY.note, "agent_message": DENY.text},
+        "opencode": {"deny": DENY.text},
+    }[heard.agent]
+
+
+@pytest.mark.parametrize("name", names(Moment.BEFORE))
+def test_a_refusal_is_said_in_the_words_of_the_agent(name):
+    heard = heard_in(name)
+
+    said = dialect(heard.agent).answer(DENY, heard)
+
+    if heard.agent == "windsurf":
+        assert said == Said(stderr=DENY.text, status=2)
+    else:
+        assert (json.loads(said.stdout), said.stderr, said.status) == (denial(heard), "", 0)
+
+
+def telling(heard):
+    """Return what each agent has to be sent so that its model reads a text; None where it cannot."""
+    if not dialect(heard.agent).can_tell(heard):
+        return None
+    ends = heard.moment in {Moment.STOPPED, Moment.SUBAGENT_STOPPED}
+    block = {"decision": "block", "reason": TELL.text}
+    if heard.agent == "cursor":
+        return {"followup_message" if ends else "additional_context": TELL.text}
+    if heard.agent == "opencode":
+        return {"tell": TELL.text}
+    if ends:
+        return {**specific(heard, **block), **block} if heard.agent == "vscode" else block
+    if heard.agent == "copilot" and heard.event[0].islower():
+        return {"additionalContext": TELL.text}
+    return specific(heard, additionalContext=TELL.text)
+
+
+@pytest.mark.parametrize("name", [row[0] for row in ROWS])
+def test_what_is_told_reaches_the_model_or_is_not_sent(name):
+    heard = heard_in(name)
+
+    said = dialect(heard.agent).answer(TELL, heard)
+
+    expected = telling(heard)
+    if expected is None:
+        assert said == Said("{}" if heard.agent == "cursor" else "")
+    else:
+        assert (json.loads(said.stdout), said.stderr, said.status) == (expected, "", 0)
+
+
+@pytest.mark.parametrize("name", [row[0] for row in ROWS])
+def test_where_there_is_nothing_to_say_the_agents_own_rules_decide(name):
+    heard = heard_in(name)
+
+    said = dialect(heard.agent).answer(PASSED, heard)
+
+    assert said == Said("{}" if heard.agent == "cursor" else "")
+
+
+@pytest.mark.parametrize("name", [row[0] for row in ROWS])
+def test_a_failure_refuses_what_waits_to_be_refused_and_stops_nothing_else(name):
+    heard = heard_in(name)
+
+    said = dialect(heard.agent).failed("dibs: cannot be checked", heard)
+
+    assert said.stderr == "dibs: cannot be checked"
+    if heard.moment != Moment.BEFORE:
+        assert (said.stdout, said.status) == ("{}" if heard.agent == "cursor" else "", 0)
+    elif heard.agent == "copilot":  # it loses the reason of an exit status
+        assert "dibs: cannot be checked" in said.stdout
+        assert json.loads(said.stdout)
+        assert said.status == 0
+    else:
+        assert (said.stdout, said.status) == ("", 2)
+
+
+@pytest.mark.parametrize("agent", NAMES)
+def test_a_payload_without_an_event_is_refused(agent):
+    with pytest.raises(BadInput) as caught:
+        dialect(agent).parse({"session_id": "x"}, "")
+
+    assert caught.value.code == "HOOK_PAYLOAD"
+
+
+def test_copilots_own_events_are_told_by_what_is_in_them_where_nobody_names_them():
+    for name, *_ in ROWS:
+        if name.startswith("copilot/") and event_of(name)[0].islower():
+            found = dialect("copilot").parse(payload(name), "").moment if _told(name) else None
+            assert found is None or found == heard_in(name).moment, name
+
+
+def _told(name):
+    """Tell whether a payload has anything that gives its event away."""
+    unsure = ("preCompact", "errorOccurred", "notification", "postToolUseFailure", "subagentStop")
+    return not any(word in name for word in unsure)
+
+
+def test_codex_is_never_sent_a_key_that_it_does_not_know():
+    known = {"hookEventName", "permissionDecision", "permissionDecisionReason", "additionalContext"}
+    for name, *_ in ROWS:
+        if not name.startswith("codex/"):
+            continue
+        for verdict in (DENY, TELL, PASSED):
+            said = dialect("codex").answer(verdict, heard_in(name)).stdout
+            found = json.loads(said) if said else {}
+            assert set(found) <= {"hookSpecificOutput", "decision", "reason"}
+            inner = found.get("hookSpecificOutput", {})
+            assert set(inner) <= known
+            assert inner.get("permissionDecision", "deny") == "deny"
