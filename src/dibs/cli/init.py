@@ -1,53 +1,228 @@
-"""Make a project of this repository: create the place where claims are kept. Safe to repeat.
+"""Make a project of this repository, and let the coding agents that are used here respect claims.
 
-In a git repository the state lies in the git directory, shared by all working trees; elsewhere in a
-folder .dibs. No file of yours is touched.
+Makes the place where claims are kept: in the git directory, shared by all working trees; elsewhere in a
+folder .dibs. For each agent it puts hooks, the MCP server, a short block of instructions and a skill into the
+agent's own files of this repository; and the gates of git, and dibs.toml. What is there already is kept byte for
+byte. On a terminal the plan is shown first. Safe to repeat.
 
-exit status: 0 made, or there already
+Examples:
+  dibs init                         for the agents that are found here
+  dibs init --agents claude,codex   for these
+  dibs init --dry-run               only show what would be done
+  dibs init --agents none           make the project, touch no file
+  dibs init --uninstall             take it all back
+
+exit status: 0 done, or nothing to do; 3 you said no; 65 a file cannot be read, and nothing was changed
 """
 
 from __future__ import annotations
 
-from dibs.errors import BadUsage
+import os
+
+from dibs.cli import HELD, OK
+from dibs.errors import BadUsage, NotAllowed, NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.project import Project
+    from dibs.cli.init_text import Report
+    from dibs.repository import Repository
+    from dibs.wiring.plan import Plan
+
+_AUTO, _NONE = "auto", "none"
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs init``."""
-    parser.add_argument("--agents", default="none", metavar="none", help="which agents to wire up")
+    parser.add_argument(
+        "--agents", default=_AUTO, metavar="LIST", help="auto (found here), none, or claude,codex,…"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show the plan, change nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask on a terminal")
+    parser.add_argument(
+        "--shared", action="store_true", help="write files to be committed, for all who work here"
+    )
+    parser.add_argument("--board", action="store_true", help="make the folders of the board")
+    parser.add_argument("--no-git-gates", action="store_true", help="leave git's hooks alone")
+    parser.add_argument("--no-mcp", action="store_true", help="register no MCP server")
+    parser.add_argument(
+        "--no-instructions", action="store_true", help="no block of instructions, no skill"
+    )
+    parser.add_argument("--uninstall", action="store_true", help="take everything back (humans)")
 
 
 def run(args: Namespace) -> int:
-    """Make the state, and print where it lies and what to do next."""
-    from dibs.cli.session import print_json
+    """Plan, show, ask, do; or take back."""
+    from dibs.cli import init_text
+
+    repository = _repository(args)
+    if args.uninstall:
+        return _uninstall(args, repository)
+    agents, found = _agents(args, repository)
+    plan = _plan(args, repository, agents)
+    gates = _wants_gates(args, repository, plan)
+    report = init_text.Report(repository, plan, found, gates=gates, dry=args.dry_run)
+    if args.dry_run:
+        return _show(args, report)
+    asks = _asks(args) and (plan.pending or gates)
+    if asks and not init_text.agreed(report):
+        print("nothing was done")
+        return HELD
+    return _show(args, _done(args, report), planned=bool(asks))
+
+
+def _repository(args: Namespace) -> Repository:
+    """Return the place of the project, also where it is still to be made."""
+    from dibs.project import locate
+    from dibs.repository import STATE_OUTSIDE_GIT, Repository
+
+    try:
+        return locate(args.repo).repository
+    except NotFound:
+        root = os.path.realpath(os.path.join(os.getcwd(), args.repo))
+        if not os.path.isdir(root) or args.uninstall or _in_git_directory(root):
+            raise
+        return Repository(root, "", os.path.join(root, STATE_OUTSIDE_GIT), "")
+
+
+def _in_git_directory(folder: str) -> bool:
+    return ".git" in folder.split("/") or os.path.isfile(os.path.join(folder, "HEAD"))
+
+
+def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[str, str]]:
+    """Return the agents that are meant, and by what each was found."""
+    from dibs.wiring.agents import AGENTS
+
+    if args.agents == _NONE:
+        return [], {}
+    if args.agents == _AUTO:
+        from dibs.wiring import manifest
+        from dibs.wiring.detect import found
+
+        shown = found(repository.root, os.environ, manifest.load(repository).made())
+        return list(shown), shown
+    names = [name.strip() for name in args.agents.split(",") if name.strip()]
+    for name in names:
+        if name not in AGENTS:
+            from dibs.core.names import closest, quote
+
+            meant = closest(name, AGENTS)
+            raise BadUsage(
+                f"init: there is no agent {quote(name)}",
+                hint=f"did you mean {meant}?" if meant else f"known are {', '.join(AGENTS)}",
+            )
+    return names, {}
+
+
+def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Plan:
+    from dibs import config as configuration
+    from dibs.wiring import manifest
+    from dibs.wiring.agents.base import Choice
+    from dibs.wiring.commands import commands
+    from dibs.wiring.common import SETTINGS
+    from dibs.wiring.plan import plan
+
+    known = manifest.load(repository)
+    config = configuration.load(repository.root, repository.state, os.environ, {}).config
+    shared = args.shared or (known.shared and bool(known.agents))
+    choice = Choice(
+        repository.root,
+        commands(shared=shared),
+        shared,
+        servers=not args.no_mcp,
+        instructions=not args.no_instructions,
+        reads=config.guard_reads,
+    )
+    wired = bool(agents) or bool(known.agents)
+    ours = SETTINGS.path in known.files
+    there = os.path.lexists(os.path.join(repository.root, SETTINGS.path))
+    more = [SETTINGS] if wired and (ours or not there) else []
+    return plan(repository, agents, choice, more)
+
+
+def _wants_gates(args: Namespace, repository: Repository, plan: Plan) -> bool:
+    """Tell whether gates of git are to be put in that are not there yet."""
+    if args.no_git_gates or not repository.common or not plan.agents:
+        return False
+    from dibs.guard.install import Hooks
+
+    return not all(hook.current for hook in Hooks(repository.common, repository.state).look())
+
+
+def _asks(args: Namespace) -> bool:
+    import sys
+
+    return not (args.yes or args.json) and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _done(args: Namespace, report: Report) -> Report:
+    """Make the project, and carry the plan out."""
     from dibs.project import create
 
-    if args.agents != "none":
-        raise BadUsage(
-            "init: wiring up agents is not there yet", hint="--agents takes only none for now"
-        )
     project, created = create(args.repo)
     try:
-        if args.json:
-            repository = project.place.repository
-            print_json(
-                {
-                    "root": repository.root,
-                    "state": repository.state,
-                    "engine": engine_name(project.config.engine),
-                    "created": created,
-                }
-            )
-        else:
-            _print(project, created=created)
+        repository = project.place.repository
+        if args.board:
+            from dibs.cli.session import caller
+
+            with project.board.settled(caller(args)):
+                pass
+        if report.plan.changes:
+            from dibs.wiring import manifest
+            from dibs.wiring.apply import carry_out
+
+            done = carry_out(repository, report.plan)
+            if report.gates:
+                from dibs.guard.install import Hooks
+
+                Hooks(repository.common, repository.state).install()
+                manifest.save(repository, done._replace(gates=True))
+        return report._replace(created=created, engine=project.config.engine)
     finally:
         project.close()
-    return 0
+
+
+def _show(args: Namespace, report: Report, *, planned: bool = False) -> int:
+    from dibs.cli import init_text
+
+    if args.json:
+        from dibs.cli.session import print_json
+
+        print_json(init_text.shape(report))
+    else:
+        init_text.show(report, planned=planned)
+    return OK
+
+
+def _uninstall(args: Namespace, repository: Repository) -> int:
+    """Take everything back that init did to files and hooks; claims and their history stay."""
+    from dibs.cli import init_text
+    from dibs.cli.session import caller, print_json
+    from dibs.wiring import manifest
+    from dibs.wiring.apply import take_back, undoing
+
+    if not caller(args).human:
+        raise NotAllowed(
+            "only a human may take the guards away", code="HUMANS_ONLY", hint="ask a human"
+        )
+    known = manifest.load(repository)
+    changes, left = undoing(repository), ()
+    if not args.dry_run:
+        if _asks(args) and changes and not init_text.agreed_to_undo(changes):
+            print("nothing was done")
+            return HELD
+        done = take_back(repository)
+        changes, left = done.changes, done.left
+        if known.gates:
+            from dibs.guard.install import Hooks
+
+            Hooks(repository.common, repository.state).uninstall()
+    if args.json:
+        print_json(init_text.undone_shape(changes, left, gates=known.gates, dry=args.dry_run))
+    else:
+        init_text.show_undone(changes, left, gates=known.gates, dry=args.dry_run)
+    return OK
 
 
 def engine_name(url: str) -> str:
@@ -55,23 +230,3 @@ def engine_name(url: str) -> str:
     from dibs.core.secrets import mask
 
     return mask(url) if url else "sqlite"
-
-
-def _print(project: Project, *, created: bool) -> None:
-    from dibs.cli.text import bold, printable
-
-    repository = project.place.repository
-    if created:
-        print(f"made a Dibs project of {bold(printable(repository.root))}")
-    else:
-        print(f"{bold(printable(repository.root))} is a Dibs project already; nothing was changed")
-    engine = engine_name(project.config.engine)
-    if engine == "sqlite":
-        shared = "shared by all working trees" if repository.common else "outside of git"
-        print(f"  state   {printable(repository.state)} ({shared})")
-    else:
-        print("  state   elsewhere (shared by all clones that name this engine)")
-    print(f"  engine  {printable(engine)}")
-    print("next:")
-    print('  dibs claim src/login.py --reason "fix login"   take what you need')
-    print("  dibs status                                     see who has what")

@@ -1,0 +1,103 @@
+"""Claude Code, and VS Code, whose agent reads the same file of hooks."""
+
+from __future__ import annotations
+
+from dibs.wiring.agents.base import (
+    PATIENCE,
+    SHORT_PATIENCE,
+    Agent,
+    Wish,
+    claude_groups,
+    instructions,
+    plain_server,
+    skill,
+)
+from dibs.wiring.json_scan import Style
+from dibs.wiring.pieces import Hooks, Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.wiring.agents.base import Choice
+
+_WRITERS = "Write|Edit|MultiEdit|NotebookEdit|Bash|PowerShell|mcp__.*"
+_READERS = "Read|Grep|Glob"
+
+
+def hooks(choice: Choice, agent: str = "claude") -> Hooks:
+    """Return the handlers of all events that tell us something."""
+    tools = f"^({_WRITERS}|{_READERS})$" if choice.reads else f"^({_WRITERS})$"
+    short = {"timeout": SHORT_PATIENCE}
+    return Hooks(
+        claude_groups(
+            choice,
+            agent,
+            (
+                ("PreToolUse", tools, {"timeout": PATIENCE, "onFailure": "block"}),
+                ("PostToolUse", tools, {"timeout": PATIENCE}),
+                ("PostToolUseFailure", tools, {"timeout": PATIENCE}),
+                ("SessionStart", "", short),
+                ("UserPromptSubmit", "", short),
+                ("SubagentStart", "", short),
+                ("SubagentStop", "", short),
+                ("Stop", "", short),
+                ("SessionEnd", "", short),
+            ),
+        )
+    )
+
+
+def _settings(choice: Choice) -> Wish:
+    name = "settings.json" if choice.shared else "settings.local.json"
+    return Wish(f".claude/{name}", hooks(choice), "hooks", local=not choice.shared)
+
+
+def server_file(choice: Choice) -> list[Wish]:
+    """Return the registration of our server in the file that several agents read."""
+    if not choice.servers:
+        return []
+    piece = Server(("mcpServers", "dibs"), plain_server(choice))
+    return [Wish(".mcp.json", piece, "MCP server", local=not choice.shared)]
+
+
+def _claude(choice: Choice) -> list[Wish]:
+    # Claude Code reads AGENTS.md only where there is no CLAUDE.md, so none is made here.
+    page = "CLAUDE.md" if choice.has("CLAUDE.md") else "AGENTS.md"
+    return [
+        _settings(choice),
+        *server_file(choice),
+        *instructions(choice, page),
+        *skill(choice, ".claude/skills"),
+    ]
+
+
+def _vscode(choice: Choice) -> list[Wish]:
+    wishes = [_settings(choice), *instructions(choice, "AGENTS.md")]
+    if choice.servers:
+        style = Style(comments=True, trailing=True)
+        piece = Server(("servers", "dibs"), plain_server(choice, type="stdio"), style)
+        wishes.append(Wish(".vscode/mcp.json", piece, "MCP server", local=not choice.shared))
+    return wishes
+
+
+CLAUDE = Agent(
+    "claude",
+    "Claude Code",
+    ("claude",),
+    (".claude",),
+    (".claude", "CLAUDE.md"),
+    _claude,
+    ("asks once whether this folder and its MCP server `dibs` are to be trusted: say yes to both",),
+)
+
+VSCODE = Agent(
+    "vscode",
+    "VS Code",
+    ("code", "code-insiders"),
+    (),  # its folders are in every second home and repository, and say nothing of its agent
+    (),
+    _vscode,
+    (
+        "runs hooks of a trusted workspace only, and with the setting chat.useHooks on;"
+        " start the MCP server `dibs` from .vscode/mcp.json",
+    ),
+)

@@ -1,0 +1,67 @@
+"""A block of text between two marks, in a file that belongs to somebody else."""
+
+from __future__ import annotations
+
+from dibs.core.values import Record
+from dibs.errors import BadInput
+
+
+class Marks(Record):
+    """The lines between which a block stands."""
+
+    begin: str
+    end: str
+
+
+def put(text: str, block: str, marks: Marks, name: str) -> str:
+    """Return a text with the block in it: where one stands already in its place, else at the end."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    whole = newline.join([marks.begin, *block.strip("\n").split("\n"), marks.end]) + newline
+    place = find(text, marks, name)
+    if place is not None:
+        return text[: place[0]] + whole + text[place[1] :]
+    if not text:
+        return whole
+    gap = "" if text.endswith("\n") else newline
+    return f"{text}{gap}{newline}{whole}"
+
+
+def take(text: str, marks: Marks, name: str) -> str:
+    """Return a text without the block and the empty line that was put before it."""
+    place = find(text, marks, name)
+    if place is None:
+        return text
+    before, after = text[: place[0]], text[place[1] :]
+    for empty in ("\r\n\r\n", "\n\n"):
+        if before.endswith(empty):
+            before = before[: -len(empty) // 2]
+            break
+    return before + after
+
+
+def find(text: str, marks: Marks, name: str) -> tuple[int, int] | None:
+    """Return where the block stands, its marks and the end of its last line included."""
+    found: list[tuple[int, int]] = []
+    begun = at = -1
+    at = 0
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        bare = line.strip()
+        if bare in marks:
+            if (bare == marks.begin) != (begun < 0) or (bare == marks.begin and found):
+                raise _broken(name, number)
+            if bare == marks.end:
+                found.append((begun, at + len(line)))
+            begun = at if bare == marks.begin else -1
+        at += len(line)
+    if begun >= 0:
+        raise _broken(name, text.count("\n", 0, begun) + 1)
+    return found[0] if found else None
+
+
+def _broken(name: str, line: int) -> BadInput:
+    return BadInput(
+        f"{name}:{line}: the marks around what Dibs wrote are not a pair any more",
+        code="SETTINGS_INVALID",
+        field=name,
+        hint="remove that mark and what Dibs wrote beside it, then run this again",
+    )

@@ -1,0 +1,80 @@
+"""The commands that are written into files of agents, and how they are known again.
+
+They name the interpreter and the file of this very installation, for a name that is looked up on a PATH may be
+missing where an agent was started. They are the same in each release: agents ask again when one changes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+
+from dibs.core.values import Record
+from dibs.errors import BadInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: A command of ours, of this or another installation.
+_HOOK = re.compile(r"(?:/dibs/guard/run\.py['\"]? |(?:^|[\s/])dibs hook )[a-z]+\b")
+
+
+class Commands(Record):
+    """How Dibs is called from the files of agents."""
+
+    #: What stands before the agent's name in a hook, and before ``mcp`` in a server.
+    hook_words: tuple[str, ...]
+    server_words: tuple[str, ...]
+
+    def hook(self, agent: str, event: str = "", *, can_refuse: bool = True) -> str:
+        """Return the shell command of a hook.
+
+        Where it can refuse, its own failure refuses too. Elsewhere a failure must not: it would keep a human
+        from asking, or an agent from ending its turn.
+        """
+        words = (*self.hook_words, agent, *([event] if event else ()))
+        return f"{shlex.join(words)} || exit {2 if can_refuse else 0}"
+
+    @property
+    def server(self) -> tuple[str, ...]:
+        """The words that start the MCP server."""
+        return (*self.server_words, "mcp")
+
+
+def commands(*, shared: bool = False) -> Commands:
+    """Return the commands of this installation, or with ``shared`` those that a PATH finds."""
+    if shared:
+        return Commands(("dibs", "hook"), ("dibs",))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    script = os.path.join(package, "guard", "run.py")
+    for place in (sys.executable, script):
+        if not place.isprintable():
+            raise BadInput(
+                "the path of this installation has characters that no settings file can carry",
+                code="SETTINGS_INVALID",
+                hint="install Dibs at another place, or use dibs init --shared",
+            )
+    return Commands((sys.executable, "-I", "-S", script), (sys.executable, "-P", "-m", "dibs"))
+
+
+def is_our_hook(value: Any) -> bool:
+    """Tell whether a handler in a file of an agent calls a hook of ours."""
+    if isinstance(value, dict):
+        return any(is_our_hook(part) for part in value.values() if isinstance(part, str))
+    return isinstance(value, str) and _HOOK.search(value) is not None
+
+
+def is_our_server(value: Any) -> bool:
+    """Tell whether an entry for an MCP server starts ours."""
+    if not isinstance(value, dict):
+        return False
+    words: list[Any] = []
+    for part in (value.get("command"), value.get("args")):
+        words += part if isinstance(part, list) else [part]
+    told = [word for word in words if isinstance(word, str)]
+    return told[-1:] == ["mcp"] and (
+        told[-3:-1] == ["-m", "dibs"] or os.path.basename(told[0]) == "dibs"
+    )

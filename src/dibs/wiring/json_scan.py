@@ -1,0 +1,166 @@
+"""Read JSON so that it can be changed in place: each value with where it begins and ends.
+
+Comments and a comma behind the last entry are taken only where the file's agent takes them too; what its
+agent could not read is refused, for a hook in a file that nobody can read protects nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from dibs.core.values import Record
+from dibs.errors import BadInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+#: Deeper than any settings file; beyond it the reader would run out of stack.
+_DEPTH = 64
+
+_STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"')
+_PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
+_BLANK = re.compile(r"[ \t\r\n]*")
+_COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+
+
+class Style(Record):
+    """What an agent takes in its file beyond plain JSON."""
+
+    comments: bool = False
+    #: Whether a comma may stand behind the last entry.
+    trailing: bool = False
+
+
+class Node(Record):
+    """A value, from ``start`` up to ``end``, and the entries in it."""
+
+    start: int
+    end: int
+    value: Any
+    children: tuple[Child, ...] = ()
+
+    def child(self, key: str) -> Child | None:
+        """Return the entry of this name; of two, the one that counts."""
+        return next((child for child in reversed(self.children) if child.key == key), None)
+
+
+class Child(Record):
+    """An entry of an object, from its key on, or of an array, which has none."""
+
+    key: str
+    start: int
+    node: Node
+
+    @property
+    def end(self) -> int:
+        """Where its value ends."""
+        return self.node.end
+
+
+def scan(text: str, name: str, style: Style) -> Node:
+    """Return the value of a whole file; ``name`` is what a message calls it."""
+    reader = _Reader(text, name, style)
+    root = reader.value(reader.skip(0), 0)
+    if reader.skip(root.end) != len(text):
+        reader.fail(reader.skip(root.end), "something stands behind its end")
+    return root
+
+
+def skip_blank(text: str, at: int) -> int:
+    """Return the place of the first character from ``at`` on that is no blank."""
+    found = _BLANK.match(text, at)
+    return found.end() if found else at
+
+
+def comment_end(text: str, at: int) -> int:
+    """Return where the comment at ``at`` ends; ``at`` itself if there is none."""
+    found = _COMMENT.match(text, at)
+    return found.end() if found else at
+
+
+def skip_all(text: str, at: int) -> int:
+    """Return the place of the first character from ``at`` on that is neither blank nor in a comment."""
+    while True:
+        blank = skip_blank(text, at)
+        at = comment_end(text, blank)
+        if at == blank:
+            return at
+
+
+class _Reader:
+    """One pass over one text."""
+
+    def __init__(self, text: str, name: str, style: Style) -> None:
+        self.text = text
+        self._name = name
+        self._style = style
+
+    def fail(self, at: int, why: str) -> NoReturn:
+        line = self.text.count("\n", 0, at) + 1
+        raise BadInput(
+            f"{self._name}:{line}: this is not JSON: {why}",
+            code="SETTINGS_INVALID",
+            field=self._name,
+            hint="mend that line, or move the file away; nothing was changed",
+        )
+
+    def skip(self, at: int) -> int:
+        found = skip_all(self.text, at)
+        if not self._style.comments and found != skip_blank(self.text, at):
+            self.fail(skip_blank(self.text, at), "its agent takes no comments in this file")
+        return found
+
+    def value(self, at: int, depth: int) -> Node:
+        if depth > _DEPTH:
+            self.fail(at, f"it is nested more than {_DEPTH} deep")
+        mark = self.text[at : at + 1]
+        if mark == "{":
+            return self._object(at, depth)
+        if mark == "[":
+            return self._array(at, depth)
+        found = (_STRING if mark == '"' else _PLAIN).match(self.text, at)
+        if found is None:
+            self.fail(at, "a value is missing" if mark else "it ends too early")
+        return Node(at, found.end(), json.loads(found.group()))
+
+    def _object(self, start: int, depth: int) -> Node:
+        children: list[Child] = []
+        at = self.skip(start + 1)
+        while self.text[at : at + 1] != "}":
+            key = _STRING.match(self.text, at)
+            if key is None:
+                self.fail(at, "a name in double quotes is missing" if at < len(self.text) else _EARLY)
+            colon = self.skip(key.end())
+            if self.text[colon : colon + 1] != ":":
+                self.fail(colon, "a colon is missing")
+            node = self.value(self.skip(colon + 1), depth + 1)
+            children.append(Child(json.loads(key.group()), at, node))
+            at = self._next(node.end, "}")
+        return Node(start, at + 1, {c.key: c.node.value for c in children}, tuple(children))
+
+    def _array(self, start: int, depth: int) -> Node:
+        children: list[Child] = []
+        at = self.skip(start + 1)
+        while self.text[at : at + 1] != "]":
+            node = self.value(at, depth + 1)
+            children.append(Child("", at, node))
+            at = self._next(node.end, "]")
+        return Node(start, at + 1, [child.node.value for child in children], tuple(children))
+
+    def _next(self, at: int, closing: str) -> int:
+        """Return where the next entry begins, or the closing mark."""
+        at = self.skip(at)
+        mark = self.text[at : at + 1]
+        if mark == closing:
+            return at
+        if mark != ",":
+            self.fail(at, "a comma is missing" if mark else _EARLY)
+        after = self.skip(at + 1)
+        if self.text[after : after + 1] == closing and not self._style.trailing:
+            self.fail(at, "a comma stands behind the last entry")
+        return after
+
+
+_EARLY = "it ends too early"

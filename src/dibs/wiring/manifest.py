@@ -1,0 +1,155 @@
+"""What Dibs wrote down about the files that it changed: how they were, and how it left them."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import contextmanager
+from hashlib import sha256
+
+from dibs.core.values import Record
+from dibs.errors import Unavailable
+from dibs.repository import with_own_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.repository import Repository
+
+_NAME, _LOCK, _BACKUPS = "manifest.json", "lock", "before"
+
+
+class Kept(Record):
+    """One file: how it was before Dibs, and how Dibs left it."""
+
+    #: The digest of its old bytes, by which they are kept; empty if there was no file.
+    before: str
+    #: The digest of the bytes that Dibs wrote.
+    after: str
+    mode: int = 0o644
+
+
+class Manifest(Record):
+    """All that ``dibs init`` did to one working tree."""
+
+    agents: tuple[str, ...] = ()
+    shared: bool = False
+    servers: bool = True
+    instructions: bool = True
+    #: Whether it put in the gates of git.
+    gates: bool = False
+    files: dict[str, Kept] = {}  # noqa: RUF012 - a record's value, never changed in place
+    #: Folders that were made, an outer one before its inner ones.
+    folders: tuple[str, ...] = ()
+    #: Files that git was told to overlook.
+    hidden: tuple[str, ...] = ()
+
+    def made(self) -> set[str]:
+        """Return the files and folders that are there by Dibs alone."""
+        return {path for path, kept in self.files.items() if not kept.before} | set(self.folders)
+
+
+def folder_of(repository: Repository) -> str:
+    """Return where this is kept for a working tree; a linked one has its own, which goes with it."""
+    own = with_own_state(repository)
+    if own.state == repository.state:
+        return os.path.join(repository.state, "wiring")
+    return os.path.join(os.path.dirname(own.state), "dibs-wiring")
+
+
+def load(repository: Repository) -> Manifest:
+    """Return what was done to a working tree; an empty one if nothing was, or nobody knows."""
+    try:
+        with open(os.path.join(folder_of(repository), _NAME), "rb") as file:
+            found = json.loads(file.read())
+        files = {path: Kept(*kept) for path, kept in found.pop("files").items()}
+        lists = {name: tuple(found.pop(name)) for name in ("agents", "folders", "hidden")}
+        return Manifest(files=files, **lists, **found)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return Manifest()
+
+
+def save(repository: Repository, manifest: Manifest) -> None:
+    """Write down what was done, in one step."""
+    folder = folder_of(repository)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    shape = manifest._asdict()
+    shape["files"] = {path: list(kept) for path, kept in manifest.files.items()}
+    place = os.path.join(folder, _NAME)
+    write_file(place, json.dumps(shape, indent=1).encode(), 0o600)
+
+
+def forget(repository: Repository) -> None:
+    """Take away what was written down, and the old bytes with it."""
+    folder = folder_of(repository)
+    backups = os.path.join(folder, _BACKUPS)
+    for place in (backups, folder):
+        for name in os.listdir(place) if os.path.isdir(place) else ():
+            if os.path.isfile(os.path.join(place, name)):
+                os.unlink(os.path.join(place, name))
+        if os.path.isdir(place):
+            os.rmdir(place)
+
+
+def keep(repository: Repository, content: bytes) -> str:
+    """Keep old bytes, and return the name by which ``kept`` finds them."""
+    name = digest(content)
+    place = os.path.join(folder_of(repository), _BACKUPS, name)
+    if not os.path.exists(place):
+        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+        write_file(place, content, 0o600)
+    return name
+
+
+def kept(repository: Repository, name: str) -> bytes | None:
+    """Return bytes that were kept; None if there are none, or they are not what they were."""
+    if not name:
+        return None
+    try:
+        with open(os.path.join(folder_of(repository), _BACKUPS, name), "rb") as file:
+            content = file.read()
+    except OSError:
+        return None
+    return content if digest(content) == name else None
+
+
+def digest(content: bytes) -> str:
+    """Return what tells these bytes from all others."""
+    return sha256(content).hexdigest()
+
+
+@contextmanager
+def alone(repository: Repository) -> Iterator[None]:
+    """Let one process at a time change the files of a working tree."""
+    import fcntl
+
+    folder = folder_of(repository)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    handle = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Unavailable(
+                "another dibs init is at work here", code="BUSY", hint="run it again in a moment"
+            ) from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def write_file(place: str, content: bytes, mode: int) -> None:
+    """Put a file in its place in one step, so that no reader ever sees half of it."""
+    draft = os.path.join(os.path.dirname(place), f".dibs-{os.getpid()}.tmp")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(draft, mode)
+        os.replace(draft, place)
+    except BaseException:
+        os.unlink(draft)
+        raise
