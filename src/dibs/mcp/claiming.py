@@ -1,0 +1,224 @@
+"""The tools of claims: claim, wait, release, status, ask. Each takes what was asked, and tells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dibs.core.claims import EXCLUSIVE, SHARED, Granted, Queued
+from dibs.errors import BadInput, Fenced, NotAllowed
+from dibs.mcp import told
+from dibs.mcp.words import Quoting, refused_next
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.api import Dibs
+    from dibs.core.claims import Conflict, Outcome
+    from dibs.core.claims import Held as HeldClaim
+    from dibs.core.patterns import Pattern
+    from dibs.mcp.asked import AskAsked, ClaimAsked, ReleaseAsked, StatusAsked, WaitAsked
+    from dibs.services.claims import Claims
+    from dibs.services.overview import Overview
+
+#: How many rows of one kind an answer shows: a model pays for each.
+ROWS = 50
+
+
+def claim(dibs: Dibs, asked: ClaimAsked) -> told.ClaimTold:
+    """Claim all of the paths now, or none."""
+    return acquire(dibs, asked, dibs.project.claims, 0.0)
+
+
+def acquire(
+    dibs: Dibs, asked: ClaimAsked | WaitAsked, claims: Claims, seconds: float
+) -> told.ClaimTold:
+    """Claim by way of ``claims``, which may know how to break off a wait."""
+    answer = claims.claim(
+        dibs.caller,
+        patterns_of(dibs, asked.paths),
+        mode=SHARED if asked.shared else EXCLUSIVE,
+        wait=seconds,
+        reason=asked.reason,
+    )
+    return outcome(dibs, answer)
+
+
+def patterns_of(dibs: Dibs, paths: Sequence[str]) -> list[Pattern]:
+    """Return what the caller's paths name, as everybody names it."""
+    return [dibs.project.tree.resolve(path) for path in paths]
+
+
+def outcome(dibs: Dibs, answer: Outcome) -> told.ClaimTold:
+    """Tell the answer to a claim; a refusal says who, why, until when and what next."""
+    if isinstance(answer, Granted):
+        now = dibs.project.engine.view(lambda txn: txn.now)
+        grants = [
+            told.Grant(
+                path=one.pattern, mode=one.mode, token=one.token, expires_in_s=_left(ends - now)
+            )
+            for one, ends in zip(answer.claims, answer.expires, strict=True)
+        ]
+        return told.ClaimTold(agent=dibs.caller.id, granted=True, claims=grants)
+    quoted = Quoting(map(str, answer.conflicts))
+    obstacles = [_obstacle(one, quoted) for one in answer.conflicts]
+    first = obstacles[0] if obstacles else None
+    return told.ClaimTold(
+        agent=dibs.caller.id,
+        granted=False,
+        conflicts=obstacles,
+        holder=first and first.holder,
+        reason=first and first.reason,
+        retry_after_s=min((one.retry_after_s for one in obstacles), default=None),
+        why="held" if isinstance(answer, Queued) else answer.why,
+        next=refused_next(answer),
+        note=quoted.note,
+    )
+
+
+def _obstacle(value: Conflict, quoted: Quoting) -> told.Obstacle:
+    whose = value.holder
+    return told.Obstacle(
+        path=quoted.path(value.pattern, whose),
+        holder=whose,
+        held=quoted.path(value.held, whose),
+        mode=value.mode,
+        reason=quoted(value.reason, whose),
+        task=quoted.word(value.task, whose) if value.task else "",
+        retry_after_s=_left(value.expires_in),
+        witness=quoted.path(value.witness, whose),
+        waits=bool(value.ticket),
+    )
+
+
+def _left(span: float) -> float:
+    return round(max(0.0, span), 1)
+
+
+def release(dibs: Dibs, asked: ReleaseAsked) -> told.ReleaseTold:
+    """Give back the claims on the paths, or all."""
+    if bool(asked.paths) == asked.all:
+        raise BadInput("name paths, or say all=true, not both", code="USAGE", field="paths")
+    patterns = patterns_of(dibs, asked.paths)
+    try:
+        released = dibs.project.holdings.release(dibs.caller, patterns, token=asked.token)
+    except Fenced:
+        refuse_if_anothers(dibs, patterns, asked.token)
+        raise
+    return told.ReleaseTold(agent=dibs.caller.id, released=[one.pattern for one in released])
+
+
+def refuse_if_anothers(dibs: Dibs, patterns: Sequence[Pattern], token: int) -> None:
+    """Say so where what was named is another agent's: to know of a claim is not to hold it."""
+    me = dibs.caller.id
+    held, _ = dibs.project.claims.all()
+    holders = [one.claim.agent for one in held if token and one.claim.token == token]
+    lost = [] if holders else dibs.project.agents.show(me)[1]
+    if not holders and not lost:
+        for pattern in patterns:
+            found, _ = dibs.project.claims.overlapping(pattern)
+            holders += [one.claim.agent for one in found]
+    if holders and me not in holders:
+        raise NotAllowed(
+            f"{holders[0]} holds that, and you are {me}",
+            code="NOT_YOU",
+            hint="only its holder gives a claim back; call ask",
+        )
+
+
+def status(dibs: Dibs, asked: StatusAsked) -> told.StatusTold:
+    """Show who works here, what is held and who waits."""
+    project, me = dibs.project, dibs.caller.id
+    seen = project.overview(me if asked.mine else "")
+    if asked.paths:
+        seen = _concerning(dibs, seen, asked.paths)
+    quoted = Quoting(map(str, (seen.claims, seen.queue, seen.agents)))
+    rows = (seen.claims, seen.queue, seen.agents)
+    return told.StatusTold(
+        agent=me,
+        claims=[_held(one, quoted) for one in seen.claims[:ROWS]],
+        queue=[
+            told.Waits(
+                agent=one.ticket.agent,
+                paths=[quoted.path(text, one.ticket.agent) for text in one.ticket.patterns[:ROWS]],
+                place=one.place,
+            )
+            for one in seen.queue[:ROWS]
+        ],
+        agents=[
+            told.Worker(
+                agent=one.agent.id,
+                role=quoted.word(one.agent.role, one.agent.id),
+                status=quoted.word(one.agent.status, one.agent.id),
+                task=quoted.word(one.agent.task, one.agent.id) if one.agent.task else "",
+                silent_for_s=_left(one.silent_for),
+                claims=one.claims,
+            )
+            for one in seen.agents[:ROWS]
+        ],
+        left_out=sum(max(0, len(found) - ROWS) for found in rows),
+        note=quoted.note,
+    )
+
+
+def _concerning(dibs: Dibs, seen: Overview, paths: Sequence[str]) -> Overview:
+    """Return only the claims and waiters that overlap the paths, and whose they are."""
+    claims, queue = {}, {}
+    for pattern in patterns_of(dibs, paths):
+        held, waiting = dibs.project.claims.overlapping(pattern)
+        claims |= {one.claim.id: one for one in held}
+        queue |= {one.ticket.number: one for one in waiting}
+    named = {one.claim.agent for one in claims.values()} | {q.ticket.agent for q in queue.values()}
+    return seen._replace(
+        claims=list(claims.values()),
+        queue=list(queue.values()),
+        agents=[one for one in seen.agents if one.agent.id in named],
+    )
+
+
+def _held(value: HeldClaim, quoted: Quoting) -> told.Held:
+    one = value.claim
+    return told.Held(
+        path=quoted.path(one.pattern, one.agent),
+        mode=one.mode,
+        holder=one.agent,
+        reason=quoted(one.reason, one.agent),
+        task=quoted.word(one.task, one.agent) if one.task else "",
+        expires_in_s=_left(value.expires_in),
+        asked_by=[ask.asker for ask in value.asks],
+    )
+
+
+def ask(dibs: Dibs, asked: AskAsked) -> told.AskTold:
+    """Ask the holders to give the paths back, or answer those who ask the caller."""
+    patterns = patterns_of(dibs, asked.paths)
+    if asked.answer:
+        later = asked.within if asked.answer == "later" else None
+        found = [
+            request
+            for pattern in patterns
+            for request in dibs.project.answers.answer(
+                dibs.caller, asked.answer, pattern=pattern, note=asked.note, within=later
+            )
+        ]
+    else:
+        found = dibs.project.holdings.ask(
+            dibs.caller, patterns, within=asked.within, note=asked.note
+        )
+    quoted = Quoting(map(str, found))
+    free = ["Nobody else holds it: call claim."] if not found else []
+    told_so = ["Work on something else; brief tells you the answer."] if found else []
+    return told.AskTold(
+        agent=dibs.caller.id,
+        requests=[
+            told.Request(
+                path=quoted.path(one.pattern, one.holder),
+                holder=one.holder,
+                asker=one.asker,
+                answer=one.answer or asked.answer,
+                within_s=_left(one.until - one.at),
+            )
+            for one in found[:ROWS]
+        ],
+        next=[] if asked.answer else free or told_so,
+        note=quoted.note,
+    )

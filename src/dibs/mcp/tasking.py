@@ -1,0 +1,171 @@
+"""The tool of tasks: list, take, start, done, fail, release and new, on the board and its files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
+from dibs.mcp import told
+from dibs.mcp.claiming import ROWS, patterns_of
+from dibs.mcp.words import Quoting, refused_next
+from dibs.services import taskshapes
+from dibs.services.taskvalues import TakenTask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dibs.api import Dibs
+    from dibs.core.claims import Denied
+    from dibs.mcp.asked import TaskAsked
+    from dibs.services.taskvalues import NothingFree, Shown, Stored
+
+    Act = Callable[[Dibs, TaskAsked], told.TaskTold]
+
+
+def task(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+    """Do what was asked to the board."""
+    if asked.action in {"start", "done", "fail", "release"} and not asked.id:
+        raise BadInput(f"{asked.action} needs the id of a task", code="USAGE", field="id")
+    if asked.action in {"fail", "new"} and not asked.text.strip():
+        raise BadInput(f"{asked.action} needs a text", code="USAGE", field="text")
+    return _ACTIONS[asked.action](dibs, asked)
+
+
+def _list(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+    found = dibs.tasks()
+    return _listed(dibs, asked, found, ok=True)
+
+
+def _take(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+    board = dibs.project.board
+    try:
+        answer = dibs.project.tasks.take(
+            dibs.caller,
+            roles=tuple(asked.roles),
+            around=lambda: board.settled(dibs.caller, writes=board.begun()),
+        )
+    except NotFound as empty:
+        if empty.code != "QUEUE_EMPTY":
+            raise
+        return told.TaskTold(
+            agent=dibs.caller.id, ok=False, action="take", next=["There is no task to take."]
+        )
+    return _attempt(dibs, asked, answer)
+
+
+def _start(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+    with dibs.project.board.settled(dibs.caller):
+        answer = dibs.project.tasks.start(dibs.caller, asked.id, roles=tuple(asked.roles))
+    return _attempt(dibs, asked, answer)
+
+
+def _attempt(
+    dibs: Dibs, asked: TaskAsked, answer: TakenTask | NothingFree | Denied
+) -> told.TaskTold:
+    if isinstance(answer, TakenTask):
+        stored = answer.stored._replace(
+            holder=answer.granted.claims[0].agent, token=answer.granted.token
+        )
+        steps = ["Do what its text says, then call task with action=done and its id."]
+        return _one(dibs, asked, stored, next=steps, text=True)
+    if hasattr(answer, "conflicts"):
+        return told.TaskTold(
+            agent=dibs.caller.id, ok=False, action=asked.action, next=refused_next(answer)
+        )
+    return _listed(dibs, asked, answer.tasks, ok=False)
+
+
+def _done(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+    made = [pattern.text for pattern in patterns_of(dibs, asked.paths)]
+    return _move(
+        dibs,
+        asked,
+        lambda: dibs.project.tasks.done(
+            dibs.caller, asked.id, summary=asked.text, artefacts=made
+        ),
+    )
+
+
+def _fail(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+    return _move(
+        dibs, asked, lambda: dibs.project.tasks.fail(dibs.caller, asked.id, message=asked.text)
+    )
+
+
+def _release(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+    return _move(dibs, asked, lambda: dibs.project.tasks.release(dibs.caller, asked.id))
+
+
+def _new(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+    about = [pattern.text for pattern in patterns_of(dibs, asked.paths)]
+    made = dibs.new_task(asked.text, agent=asked.agent, artefacts=about)
+    return _one(dibs, asked, made)
+
+
+def _move(dibs: Dibs, asked: TaskAsked, act: Callable[[], Stored]) -> told.TaskTold:
+    """End an attempt; whoever names a task that another agent holds is told whose it is."""
+    with dibs.project.board.settled(dibs.caller):
+        try:
+            stored = act()
+        except Fenced:
+            holder = dibs.project.tasks.show(asked.id).holder
+            if holder and holder != dibs.caller.id:
+                raise NotAllowed(
+                    f"{holder} has the task {asked.id}, and you are {dibs.caller.id}",
+                    code="NOT_YOU",
+                    field="id",
+                    hint="only whoever has it ends it",
+                ) from None
+            raise
+    return _one(dibs, asked, stored)
+
+
+def _one(
+    dibs: Dibs, asked: TaskAsked, stored: Stored, next: Sequence[str] = (), *, text: bool = False
+) -> told.TaskTold:
+    quoted = Quoting(map(str, stored))
+    job = _job(stored, stored.holder, stored.task.status, quoted)
+    if text:
+        job.text = quoted.page(stored.text, stored.task.created_by or "board")
+    return told.TaskTold(
+        agent=dibs.caller.id, ok=True, action=asked.action, task=job, next=list(next),
+        note=quoted.note,
+    )  # fmt: skip
+
+
+def _listed(
+    dibs: Dibs, asked: TaskAsked, found: Sequence[Shown], *, ok: bool
+) -> told.TaskTold:
+    quoted = Quoting(str(one.stored.task) for one in found)
+    jobs = [_job(one.stored, one.holder, one.state, quoted) for one in found[:ROWS]]
+    steps = [] if ok else ["Nothing is free for you now: work on something else, and ask again."]
+    return told.TaskTold(
+        agent=dibs.caller.id, ok=ok, action=asked.action, tasks=jobs, next=steps,
+        left_out=max(0, len(found) - ROWS), note=quoted.note,
+    )  # fmt: skip
+
+
+def _job(stored: Stored, holder: str, state: str, quoted: Quoting) -> told.Job:
+    said = stored.task
+    whose = said.created_by or "board"
+    return told.Job(
+        id=quoted.path(said.id, whose),
+        title=quoted(said.title, whose),
+        state=state,
+        file=quoted.path(taskshapes.path(stored), whose),
+        priority=quoted.word(said.priority, whose),
+        holder=holder,
+        paths=[quoted.path(text, whose) for text in said.artefacts[:ROWS]],
+        token=stored.token,
+    )
+
+
+_ACTIONS: dict[str, Act] = {
+    "list": _list,
+    "take": _take,
+    "start": _start,
+    "done": _done,
+    "fail": _fail,
+    "release": _release,
+    "new": _new,
+}
