@@ -61,6 +61,7 @@ COMMANDS = {
     "doctor": "find what is wrong with the board and the state",
     "hook": "answer a hook of a coding agent (agents call it)",
     "git": "let git refuse what others have claimed",
+    "mcp": "serve these tools to agents by MCP",
     "engine": "check, repair or move the place of the state",
     "config": "show the settings and where each comes from",
     "completion": "print shell completion",

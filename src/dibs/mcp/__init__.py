@@ -1,1 +1,4 @@
-"""The MCP server: the services as tools and resources for a model."""
+"""The MCP server: the tools of Dibs for agents that speak the Model Context Protocol.
+
+Needs the extra ``mcp``. Nothing here is imported by any command but ``dibs mcp``.
+"""

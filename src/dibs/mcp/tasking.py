@@ -66,7 +66,7 @@ def _attempt(
         stored = answer.stored._replace(
             holder=answer.granted.claims[0].agent, token=answer.granted.token
         )
-        steps = ["Do what its text says, then call task with action=done and its id."]
+        steps = ["Its text says what is wanted; when it is done, call task with action=done and its id."]
         return _one(dibs, asked, stored, next=steps, text=True)
     if hasattr(answer, "conflicts"):
         return told.TaskTold(

@@ -1,0 +1,83 @@
+"""What is wrong with a message before anybody looks at what it asks: the rules of JSON-RPC. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+#: As many bytes as one message may have.
+MOST_BYTES = 4 * 1024 * 1024
+_NOTIFICATIONS = "notifications/"
+
+
+class Fault(NamedTuple):
+    """Why a message is refused, and the id of the request, where one can be told."""
+
+    code: int
+    message: str
+    id: str | int | None = None
+
+    def shape(self) -> dict[str, Any]:
+        """Return it as the answer of JSON-RPC."""
+        error = {"code": self.code, "message": self.message}
+        return {"jsonrpc": "2.0", "id": self.id, "error": error}
+
+
+TOO_LONG = Fault(INVALID_REQUEST, f"a message has at most {MOST_BYTES} bytes")
+
+
+def parse(raw: bytes) -> Any | Fault:
+    """Return the message in ``raw``, or what is wrong with it."""
+    if len(raw) > MOST_BYTES:
+        return TOO_LONG
+    try:
+        message = json.loads(raw)
+    except (ValueError, RecursionError):
+        return Fault(PARSE_ERROR, "this is not JSON, or not in one line")
+    return _fault(message) or message
+
+
+def _fault(message: Any) -> Fault | None:
+    if isinstance(message, list):
+        return Fault(INVALID_REQUEST, "send one message at a time: there are no batches")
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        return Fault(INVALID_REQUEST, "a message is an object with jsonrpc 2.0")
+    id_ = message.get("id")
+    if "id" in message and (isinstance(id_, bool) or not isinstance(id_, str | int)):
+        return Fault(INVALID_REQUEST, "an id is text or a whole number")
+    method = message.get("method")
+    if method is None:
+        return None
+    if not isinstance(method, str):
+        return Fault(INVALID_REQUEST, "a method is text", id_)
+    if "id" not in message and not method.startswith(_NOTIFICATIONS):
+        return Fault(INVALID_REQUEST, f"{method[:80]} is a request, and a request has an id")
+    params = message.get("params")
+    if params is not None and not isinstance(params, dict):
+        return Fault(INVALID_REQUEST, "params are an object", id_)
+    return None
+
+
+class Flight:
+    """The ids of requests that are not answered yet: one cannot be used twice at once."""
+
+    def __init__(self) -> None:
+        self._open: set[tuple[str, str]] = set()
+
+    def begin(self, message: Any, session: str = "") -> Fault | None:
+        """Note a request; refuse it where its id is in use. A cancelled one is not answered."""
+        if message.get("method") == "notifications/cancelled":
+            params = message.get("params") or {}
+            self._open.discard((session, str(params.get("requestId"))))
+        if "method" not in message or "id" not in message:
+            return None
+        key = (session, str(message["id"]))
+        if key in self._open:
+            return Fault(INVALID_REQUEST, "a request with this id is not answered yet", None)
+        self._open.add(key)
+        return None
+
+    def end(self, id_: object, session: str = "") -> None:
+        """Note that a request was answered."""
+        self._open.discard((session, str(id_)))

@@ -1,0 +1,216 @@
+"""Serving many agents over streamable HTTP: who may call is decided before anything is read of a message.
+
+In this order: Host and Origin (a web page must not reach us through somebody's browser), the bearer token, the
+size and the form of the message. Then the protocol's own server has it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import uvicorn
+from anyio import to_thread
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from starlette.requests import Request
+from starlette.responses import Response
+
+from dibs.api import Dibs
+from dibs.errors import Misconfigured
+from dibs.mcp.callers import BOUND, of_request
+from dibs.mcp.framing import MOST_BYTES, TOO_LONG, Fault, Flight, parse
+from dibs.mcp.server import build
+from dibs.mcp.trees import Trees
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from dibs.mcp.server import Context
+    from dibs.mcp.tokens import Tokens
+
+PATH = "/mcp"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_AFTER = "dibs.after"
+
+
+class _Remote:
+    """The surface of a process that serves whoever calls."""
+
+    def __init__(self, repo: str) -> None:
+        self.trees = Trees(repo)
+
+    def dibs(self, ctx: Context) -> Dibs:
+        """Return the working tree that the request names, as its agent sees it."""
+        named = of_request(ctx)
+        return Dibs(self.trees.project(named.tree), named.caller)
+
+    def after(self, ctx: Context, confirm: Callable[[], object]) -> None:
+        """Confirm once the response to this very request was sent."""
+        if ctx.request is not None:
+            ctx.request.scope[_AFTER].append(confirm)
+
+
+class Front:
+    """What stands before the protocol's own server."""
+
+    def __init__(self, app: ASGIApp, tokens: Tokens, hosts: Sequence[str]) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._flight = Flight()
+        self._security = TransportSecurityMiddleware(security(hosts))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or hand it on."""
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        refusal = await self._refusal(request)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        scope[_AFTER] = []
+        if request.method == "POST":
+            await self._post(request, send)
+        else:
+            await self._app(scope, receive, send)
+        for confirm in scope[_AFTER]:
+            await to_thread.run_sync(confirm)
+
+    async def _refusal(self, request: Request) -> Response | None:
+        wrong = await self._security.validate_request(request)
+        if wrong is not None:
+            return wrong
+        agent = self._tokens.agent_of(request.headers.get("authorization", ""))
+        if agent is None:
+            return Response(
+                "a bearer token is needed", 401, {"WWW-Authenticate": 'Bearer realm="dibs"'}
+            )
+        request.scope[BOUND] = agent
+        return None if request.url.path == PATH else Response("not found", 404)
+
+    async def _post(self, request: Request, send: Send) -> None:
+        """Check the form of a message, and hand it on with its body as it came."""
+        body = await _body(request)
+        session = request.headers.get("mcp-session-id", "")
+        found = TOO_LONG if body is None else parse(body)
+        # Without a session each request is a conversation of its own, and its id says nothing.
+        if not isinstance(found, Fault) and session:
+            found = self._flight.begin(found, session) or found
+        if isinstance(found, Fault):
+            await _faulty(found)(request.scope, request.receive, send)
+            return
+        try:
+            await self._app(request.scope, _replayed(body or b"", request.receive), send)
+        finally:
+            if "method" in found and "id" in found:
+                self._flight.end(found["id"], session)
+
+
+async def _body(request: Request) -> bytes | None:
+    """Return the body, or nothing where it is too long."""
+    parts, length = [], 0
+    async for part in request.stream():
+        parts.append(part)
+        length += len(part)
+        if length > MOST_BYTES:
+            return None
+    return b"".join(parts)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    waits = [True]
+
+    async def replay() -> Message:
+        if waits:
+            waits.pop()
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return replay
+
+
+def _faulty(fault: Fault) -> Response:
+    status = 413 if fault is TOO_LONG else 400
+    return Response(json.dumps(fault.shape()), status, media_type="application/json")
+
+
+def security(hosts: Sequence[str]) -> TransportSecuritySettings:
+    """Return which names of this server a request may use: ours, whatever the port."""
+    names = [f"[{name}]" if ":" in name else name for name in hosts]
+    return TransportSecuritySettings(
+        allowed_hosts=[*names, *(f"{name}:*" for name in names)],
+        allowed_origins=[f"{scheme}://{name}{port}" for name in names
+                         for scheme in ("http", "https") for port in ("", ":*")],
+    )  # fmt: skip
+
+
+def run(
+    repo: str,
+    host: str,
+    port: int,
+    tokens: Tokens,
+    names: Sequence[str] = (),
+    ready: Callable[[str], None] = print,
+) -> None:
+    """Serve until a signal ends it; ``ready`` is told the address."""
+    if host not in LOOPBACK and not tokens:
+        raise Misconfigured(
+            f"{host} can be reached by others, so a token is needed",
+            code="TOKEN_NEEDED",
+            hint="give --token-file, or listen at 127.0.0.1",
+        )
+    for name in ("mcp", "uvicorn", "asyncio"):  # they would print what strangers send
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    surface = _Remote(repo)
+    listener = _listen(host, port)
+    try:
+        anyio.run(_serve, surface, listener, tokens, [*LOOPBACK, host, *names], ready)
+    finally:
+        listener.close()
+        surface.trees.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except (OSError, OverflowError) as error:
+        raise Misconfigured(
+            f"cannot listen at {host}:{port}: {getattr(error, 'strerror', None) or error}",
+            code="LISTEN",
+            hint="choose another --host or --port",
+        ) from error
+
+
+async def _serve(
+    surface: _Remote,
+    listener: socket.socket,
+    tokens: Tokens,
+    hosts: Sequence[str],
+    ready: Callable[[str], None],
+) -> None:
+    server: Any = build(surface)
+    manager = StreamableHTTPSessionManager(
+        server, security_settings=security(hosts), max_request_body_size=MOST_BYTES
+    )
+    config = uvicorn.Config(
+        Front(manager.asgi_app, tokens, hosts),
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
+    address = listener.getsockname()
+    name = f"[{address[0]}]" if ":" in address[0] else address[0]
+    async with manager.run():
+        ready(f"http://{name}:{address[1]}{PATH}")
+        await uvicorn.Server(config).serve(sockets=[listener])
+
+

@@ -1,0 +1,147 @@
+"""The server: tools and resources by name, arguments checked, services called in threads, answers shaped.
+
+A refusal is a result. An error of the call is a result, too, marked as one, with code, field and hint. Only a
+tool or resource that does not exist is an error of the protocol.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Protocol
+
+import mcp_types as types
+from anyio import to_thread
+from mcp.server import Server
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from dibs import __version__
+from dibs.errors import DibsError, Unavailable
+from dibs.mcp.resources import PAGES
+from dibs.mcp.tools import INSTRUCTIONS, TOOLS
+from dibs.mcp.waiting import Waiting
+from dibs.mcp.words import failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server.context import ServerRequestContext
+
+    from dibs.api import Dibs
+    from dibs.mcp.tools import Entry
+
+    Context = ServerRequestContext[Any, Any]
+
+
+class Surface(Protocol):
+    """What a transport knows: who calls, and when an answer has left."""
+
+    def dibs(self, ctx: Context) -> Dibs:
+        """Return the project as the caller of this request sees it; runs in a thread."""
+        ...
+
+    def after(self, ctx: Context, confirm: Callable[[], object]) -> None:
+        """Have ``confirm`` called once the answer to this request was written out."""
+        ...
+
+
+def build(surface: Surface) -> Server[Any]:
+    """Return the server of a project."""
+    calls = _Calls(surface)
+    return Server(
+        "dibs",
+        version=__version__,
+        title="Dibs",
+        instructions=INSTRUCTIONS,
+        get_tool_input_schema=lambda name: calls.schemas.get(name),
+        on_list_tools=calls.list_tools,
+        on_call_tool=calls.call_tool,
+        on_list_resources=calls.list_resources,
+        on_read_resource=calls.read_resource,
+    )
+
+
+class _Calls:
+    """The handlers of one server."""
+
+    def __init__(self, surface: Surface) -> None:
+        self._surface = surface
+        self._waiting = Waiting()
+        self._tools = [entry.described() for entry in TOOLS.values()]
+        self.schemas = {tool.name: tool.input_schema for tool in self._tools}
+
+    async def list_tools(self, _: Context, __: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=self._tools)
+
+    async def list_resources(self, _: Context, __: Any) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[page.described() for page in PAGES.values()])
+
+    async def call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        entry = TOOLS.get(params.name)
+        if entry is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name[:80]!r}")
+        try:
+            asked = entry.takes.model_validate(params.arguments or {})
+            answer = await self._perform(ctx, entry, asked)
+        except ValidationError as error:
+            return _result(_wrong(entry, error), error=True)
+        except DibsError as error:
+            return _result(failure(error), error=True)
+        except OSError as error:
+            what = f"the system refuses: {error.strerror or error}"
+            return _result(failure(Unavailable(what, code="SYSTEM")), error=True)
+        return _result(answer.model_dump(mode="json"))
+
+    async def _perform(self, ctx: Context, entry: Entry, asked: Any) -> Any:
+        if entry.waits:
+            dibs = await to_thread.run_sync(self._surface.dibs, ctx)
+            return await self._waiting.wait(ctx, dibs, asked)
+
+        def act() -> Any:
+            return entry.act(self._surface.dibs(ctx), asked)
+
+        # What is done is done, whoever still listens: a thread that is left alone ends by itself.
+        answer = await to_thread.run_sync(act, abandon_on_cancel=True)
+        if isinstance(answer, tuple):
+            answer, confirm = answer
+            if confirm is not None:
+                self._surface.after(ctx, confirm)
+        return answer
+
+    async def read_resource(
+        self, ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        page = PAGES.get(str(params.uri))
+        if page is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no resource {str(params.uri)[:80]!r}")
+        try:
+            text = await to_thread.run_sync(lambda: page.read(self._surface.dibs(ctx)))
+        except DibsError as error:
+            raise MCPError(
+                types.INTERNAL_ERROR, error.message, data=failure(error)["error"]
+            ) from None
+        contents = types.TextResourceContents(uri=params.uri, text=text, mime_type=page.kind)
+        return types.ReadResourceResult(contents=[contents])
+
+
+def _result(shape: dict[str, Any], *, error: bool = False) -> types.CallToolResult:
+    text = types.TextContent(type="text", text=json.dumps(shape, ensure_ascii=False))
+    if error:
+        return types.CallToolResult(content=[text], is_error=True)
+    return types.CallToolResult(content=[text], structured_content=shape, is_error=False)
+
+
+def _wrong(entry: Entry, error: ValidationError) -> dict[str, Any]:
+    """Shape what is wrong with the arguments of a call: the first field, and what it takes."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    field = ".".join(map(str, first["loc"])) or "arguments"
+    known = ", ".join(entry.takes.model_fields)
+    hint = f"{entry.name} takes: {known}"
+    message = f"{entry.name}: {first['msg']}: {field[:80]}"
+    envelope = {
+        "code": "BAD_INPUT", "message": message, "field": field[:80], "hint": hint,
+        "retryable": False, "request_id": None,
+    }  # fmt: skip
+    return {"error": envelope}

@@ -1,0 +1,178 @@
+"""Serving one agent over standard input and output: a message in each line, and nothing else.
+
+While it serves, whatever prints to standard output prints to standard error. A thread reads, so that the end
+of the input is seen whatever else goes on; lines are bounded, and a bad one is answered without losing step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import anyio
+import mcp_types as types
+from anyio import to_thread
+from mcp.shared.message import SessionMessage
+
+from dibs.api import Dibs
+from dibs.mcp.callers import of_process
+from dibs.mcp.framing import MOST_BYTES, TOO_LONG, Fault, Flight, parse
+from dibs.mcp.server import build
+from dibs.project import open_project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+    from dibs.mcp.server import Context
+
+    Sent = MemoryObjectSendStream[SessionMessage | Exception]
+
+#: How many messages wait for the loop before the reader waits, too.
+_BUFFER = 64
+#: How long the last threads are given when the input is over.
+_GRACE = 1.0
+
+
+class _Local:
+    """The surface of a process that serves one agent."""
+
+    def __init__(self, repo: str) -> None:
+        self.project = open_project(repo)
+        self.confirms: dict[str, Callable[[], object]] = {}
+
+    def dibs(self, ctx: Context) -> Dibs:
+        """Return the project as this process's agent sees it."""
+        return Dibs(self.project, of_process(ctx, os.environ).caller)
+
+    def after(self, ctx: Context, confirm: Callable[[], object]) -> None:
+        """Confirm once the answer with this id is written."""
+        self.confirms[str(ctx.request_id)] = confirm
+
+
+def run(repo: str) -> None:
+    """Serve until the input ends."""
+    surface = _Local(repo)
+    wire_in, wire_out = _take_streams()
+    try:
+        anyio.run(_serve, surface, wire_in, wire_out)
+    finally:
+        surface.project.close()
+
+
+def _take_streams() -> tuple[BinaryIO, int]:
+    """Keep the two ends of the wire to ourselves; others read nothing, and print to standard error."""
+    wire_in, wire_out = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return os.fdopen(wire_in, "rb", buffering=1 << 16), wire_out
+
+
+async def _serve(surface: _Local, wire_in: BinaryIO, wire_out: int) -> None:
+    into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](_BUFFER)
+    outgoing, out = anyio.create_memory_object_stream[SessionMessage](_BUFFER)
+    flight = Flight()
+    reader = threading.Thread(
+        target=_read,
+        args=(wire_in, asyncio.get_running_loop(), into, outgoing.clone(), flight),
+        daemon=True,
+        name="dibs-mcp-stdin",
+    )
+    server = build(surface)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_write, out, wire_out, surface, flight)
+        reader.start()
+        await server.run(incoming, outgoing, server.create_initialization_options())
+        with anyio.move_on_after(_GRACE):
+            while any(t.name.startswith("AnyIO") and not t.daemon for t in _busy()):
+                await anyio.sleep(0.05)
+        tasks.cancel_scope.cancel()
+
+
+def _busy() -> Iterator[threading.Thread]:
+    """Yield the threads that still do something; idle ones are only kept for the next call."""
+    return (t for t in threading.enumerate() if getattr(t, "idle_since", 1) is None)
+
+
+def _read(
+    wire: BinaryIO,
+    loop: asyncio.AbstractEventLoop,
+    into: Sent,
+    errors: MemoryObjectSendStream[SessionMessage],
+    flight: Flight,
+) -> None:
+    """Hand each message to the loop; runs in a thread of its own until the input ends."""
+
+    async def deliver(item: dict[str, Any]) -> None:
+        message = types.jsonrpc_message_adapter.validate_python(item, by_name=False)
+        await into.send(SessionMessage(message))
+
+    async def answer(fault: Fault) -> None:
+        shape = types.JSONRPCError(
+            jsonrpc="2.0", id=fault.id, error=types.ErrorData(code=fault.code, message=fault.message)
+        )
+        await errors.send(SessionMessage(shape))
+
+    async def close() -> None:
+        await into.aclose()
+        await errors.aclose()
+
+    try:
+        for raw in _lines(wire):
+            found = TOO_LONG if raw is None else parse(raw)
+            if not isinstance(found, Fault):
+                found = flight.begin(found) or found
+            act = answer(found) if isinstance(found, Fault) else deliver(found)
+            try:
+                asyncio.run_coroutine_threadsafe(act, loop).result()
+            except ValueError:  # pydantic's: shaped like no message at all
+                fault = Fault(-32600, "this is no message of the protocol")
+                asyncio.run_coroutine_threadsafe(answer(fault), loop).result()
+        asyncio.run_coroutine_threadsafe(close(), loop).result()
+    except (RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+        return  # the loop is over
+
+
+def _lines(wire: BinaryIO) -> Iterator[bytes | None]:
+    """Yield each line; None for one that is too long, of which the rest is skipped."""
+    while True:
+        line = wire.readline(MOST_BYTES + 1)
+        if not line:
+            return
+        if len(line) > MOST_BYTES and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = wire.readline(MOST_BYTES)
+            yield None
+        elif line.strip():
+            yield line
+
+
+async def _write(
+    out: MemoryObjectReceiveStream[SessionMessage], wire: int, surface: _Local, flight: Flight
+) -> None:
+    """Write each message as a line; then note that it has left."""
+    async with out:
+        async for item in out:
+            shape = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+            if isinstance(item.message, types.JSONRPCError):
+                shape.setdefault("id", None)
+            line = json.dumps(shape, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+            await to_thread.run_sync(_write_all, wire, line, abandon_on_cancel=True)
+            id_ = getattr(item.message, "id", None)
+            if not hasattr(item.message, "method"):
+                flight.end(id_)
+                confirm = surface.confirms.pop(str(id_), None)
+                if confirm is not None:
+                    await to_thread.run_sync(confirm)
+
+
+def _write_all(wire: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(wire, view) :]

@@ -1,0 +1,135 @@
+"""Waiting in a thread for a claim, with progress for the client; a cancelled wait leaves nothing behind.
+
+The wait of the services blocks on the engine. Here the engine is one that looks often whether the wait was
+broken off; the services then take the waiter out of the queue as for any other broken-off wait.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio import to_thread
+
+from dibs.errors import DibsError, Unavailable
+from dibs.mcp.claiming import acquire
+from dibs.mcp.told import ClaimTold
+from dibs.services.claims import Claims
+from dibs.services.desk import Desk
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcp.server.context import ServerRequestContext
+
+    from dibs.api import Dibs
+    from dibs.engines.base import Engine
+    from dibs.mcp.asked import WaitAsked
+
+#: How long, in seconds, a wait goes on after it was broken off, at most.
+SLICE = 0.2
+#: After how many seconds a client hears that it still waits, first and then again.
+FIRST_NEWS, NEWS = 1.0, 5.0
+#: How many may wait at once in one server; each has a thread.
+MOST_WAITING = 256
+
+
+class BrokenOff(Exception):  # noqa: N818 - it names what happened
+    """Nobody waits for the answer any more."""
+
+
+class _Breakable:
+    """An engine whose wait ends when nobody waits for it any more."""
+
+    def __init__(self, engine: Engine, stop: threading.Event) -> None:
+        self._engine = engine
+        self._stop = stop
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def wait(self, after: int, timeout: float) -> int:
+        """Wait as the engine does, in slices."""
+        end = time.monotonic() + timeout
+        while True:
+            if self._stop.is_set():
+                raise BrokenOff
+            left = end - time.monotonic()
+            newest = self._engine.wait(after, max(0.0, min(SLICE, left)))
+            if newest > after or left <= SLICE:
+                return newest
+
+
+def _work(dibs: Dibs, asked: WaitAsked, stop: threading.Event) -> ClaimTold | DibsError:
+    """Wait in this thread; what goes wrong is a value, for a group of tasks would wrap it."""
+    desk = dibs.project.desk
+    breakable: Any = _Breakable(desk.engine, stop)
+    claims = Claims(Desk(breakable, desk.config, desk.archive))
+    try:
+        return acquire(dibs, asked, claims, asked.seconds)
+    except BrokenOff:
+        return Unavailable("the wait was broken off")
+    except DibsError as error:
+        return error
+
+
+class Waiting:
+    """The waits of one server."""
+
+    def __init__(self) -> None:
+        self._room = anyio.CapacityLimiter(MOST_WAITING)
+
+    async def wait(
+        self, ctx: ServerRequestContext[Any, Any], dibs: Dibs, asked: WaitAsked
+    ) -> ClaimTold:
+        """Wait, tell the client so now and then, and give up when the request is cancelled."""
+        stop = threading.Event()
+        before = await to_thread.run_sync(_held, dibs)
+        answer: ClaimTold | DibsError | None = None
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_tell, ctx, asked, stop)
+                # Not abandoned: when this comes back, the waiter is out of the queue.
+                answer = await to_thread.run_sync(_work, dibs, asked, stop, limiter=self._room)
+                await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+        except anyio.get_cancelled_exc_class():
+            if isinstance(answer, ClaimTold) and answer.granted:
+                with anyio.CancelScope(shield=True):
+                    await to_thread.run_sync(partial(_give_back, dibs, answer, before))
+            raise
+        if isinstance(answer, DibsError):
+            raise answer
+        assert answer is not None
+        return answer
+
+
+async def _tell(
+    ctx: ServerRequestContext[Any, Any], asked: WaitAsked, stop: threading.Event
+) -> None:
+    """Tell the client how long it has waited; when it is cancelled, the wait is broken off."""
+    started = time.monotonic()
+    pause = FIRST_NEWS
+    try:
+        while True:
+            await anyio.sleep(pause)
+            waited = round(time.monotonic() - started, 1)
+            await ctx.session.report_progress(waited, asked.seconds, "waiting in the queue")
+            pause = NEWS
+    finally:
+        stop.set()
+
+
+def _held(dibs: Dibs) -> frozenset[str]:
+    return frozenset(one.claim.pattern for one in dibs.held(dibs.caller.id))
+
+
+def _give_back(dibs: Dibs, answer: ClaimTold, before: frozenset[str]) -> None:
+    """Release what was granted while the request was being cancelled."""
+    fresh = [one.path for one in answer.claims if one.path not in before]
+    if fresh:
+        patterns = [dibs.project.pattern(path) for path in fresh]
+        dibs.project.holdings.release(dibs.caller, patterns)
