@@ -51,19 +51,19 @@ def run(args: Namespace) -> int:
     _need_extra()
     import os
 
-    from dibs.cli.signals import leaving_on_end
-
     if args.agent is not None:
         from dibs.core.names import check_agent_id
 
         os.environ["DIBS_AGENT"] = check_agent_id(args.agent)
-    with leaving_on_end():
-        if not args.http:
-            from dibs.mcp.stdio import run as serve
+    if not args.http:
+        from dibs.mcp.stdio import run as serve
 
-            serve(args.repo)
-        else:
-            _serve_http(args)
+        serve(args.repo)
+        return 0
+    from dibs.cli.signals import leaving_on_end
+
+    with leaving_on_end():
+        _serve_http(args)
     return 0
 
 

@@ -178,14 +178,20 @@ def run(
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The protocol is named: asyncio sends without delay only on sockets that say that they are TCP.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        return socket.create_server((host, port), family=family, backlog=128)
+        listener.bind((host, port))
+        listener.listen(128)
     except (OSError, OverflowError) as error:
+        listener.close()
         raise Misconfigured(
             f"cannot listen at {host}:{port}: {getattr(error, 'strerror', None) or error}",
             code="LISTEN",
             hint="choose another --host or --port",
         ) from error
+    return listener
 
 
 async def _serve(
@@ -209,8 +215,14 @@ async def _serve(
     )
     address = listener.getsockname()
     name = f"[{address[0]}]" if ":" in address[0] else address[0]
+    left: SystemExit | None = None
     async with manager.run():
         ready(f"http://{name}:{address[1]}{PATH}")
-        await uvicorn.Server(config).serve(sockets=[listener])
+        try:
+            await uvicorn.Server(config).serve(sockets=[listener])
+        except SystemExit as ended:  # a signal: waiters go first, then we do
+            left = ended
+    if left is not None:
+        raise left
 
 

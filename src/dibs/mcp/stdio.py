@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import threading
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -87,12 +88,21 @@ async def _serve(surface: _Local, wire_in: BinaryIO, wire_out: int) -> None:
     server = build(surface)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_write, out, wire_out, surface, flight)
+        tasks.start_soon(_leave_on_signal, tasks.cancel_scope)
         reader.start()
         await server.run(incoming, outgoing, server.create_initialization_options())
         with anyio.move_on_after(_GRACE):
             while any(t.name.startswith("AnyIO") and not t.daemon for t in _busy()):
                 await anyio.sleep(0.05)
         tasks.cancel_scope.cancel()
+
+
+async def _leave_on_signal(scope: anyio.CancelScope) -> None:
+    """End as if the input had ended, so that waiters leave the queue."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP, signal.SIGINT) as signals:
+        async for _ in signals:
+            scope.cancel()
+            return
 
 
 def _busy() -> Iterator[threading.Thread]:
