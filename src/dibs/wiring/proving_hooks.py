@@ -82,9 +82,10 @@ def _try(hook: Wired, trial: Trial, root: str, scratch: Scratch) -> tuple[str, s
 
 
 def named(reason: str, holder: str) -> str:
-    """Return the line of a refusal that names the holder; empty if none does."""
+    """Return the line of a refusal that names the holder, without the fence for models; else nothing."""
     lines = (line.strip().removeprefix("- ") for line in reason.splitlines())
-    return next((line for line in lines if holder in line), "")
+    found = next((line for line in lines if holder in line), "")
+    return re.sub(r"</?data-[0-9a-f]+[^>]*>", '"', found)
 
 
 def _lets_pass(hook: Wired, root: str, scratch: Scratch) -> str:

@@ -77,7 +77,7 @@ def _converse(process: subprocess.Popen[bytes], scratch: Scratch) -> tuple[str, 
     if _receive(process, 1, until) is None:
         return Outcome.FAILED, "the server does not answer"
     _send(process, {"method": "notifications/initialized"})
-    call = {"name": "claim", "arguments": {"patterns": [scratch.path]}}
+    call = {"name": "claim", "arguments": {"paths": [scratch.path]}}
     _send(process, {"id": 2, "method": "tools/call", "params": call})
     answer = _receive(process, 2, until)
     if answer is None:

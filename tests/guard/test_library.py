@@ -1,0 +1,189 @@
+"""``dibs.guard`` as a library: what a hook does for a program, a ``Guard`` does in one's own process."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from dibs.errors import Unavailable
+from dibs.guard import Guard, Word
+from dibs.services.guarding import Guarding
+
+
+@pytest.fixture
+def guard(plain, dibs):
+    """A guard of the repository in which alice holds ``a.txt``."""
+    dibs("init", "--agents", "none")
+    dibs("claim", "a.txt", "--reason", "rework it", agent="alice")
+    with Guard(str(plain.root), name="bob") as made:
+        yield made
+
+
+def writes(path):
+    return "Write", {"file_path": path, "content": ""}
+
+
+def test_what_another_holds_is_refused_and_what_is_free_becomes_the_agents_own(guard, dibs):
+    refused = guard.before(*writes("a.txt"))
+    passed = guard.before(*writes("b.txt"))
+
+    assert refused.word == Word.DENY
+    assert "alice" in refused.text
+    assert "rework it" in refused.text
+    assert passed.word == Word.PASS
+    assert '"bob"' in dibs("who", "b.txt", "--json")
+
+
+def test_a_subagent_is_told_apart_and_has_its_parents_name_on_the_roster(guard, dibs):
+    guard.before(*writes("b.txt"))
+    helper = guard.for_subagent("helper01", "reviewer")
+
+    assert helper.before(*writes("new.txt")).word == Word.PASS
+    assert guard.before(*writes("new.txt")).word == Word.DENY
+    assert '"parent": "bob"' in dibs("agent", "ls", "--json")
+
+
+def test_two_sessions_of_one_name_are_two_agents(guard, plain):
+    with Guard(str(plain.root), name="bob") as other:
+        assert guard.before(*writes("b.txt")).word == Word.PASS
+        assert other.before(*writes("b.txt")).word == Word.DENY
+
+
+def test_a_briefing_is_confirmed_by_the_next_call_and_told_again_if_there_is_none(
+    guard, dibs, monkeypatch
+):
+    monkeypatch.setattr("dibs.services.briefing.LEASE", 0.0)
+    guard.started()
+    dibs("say", "bob", "the parser is ready", agent="alice")
+
+    first = guard.prompted()
+    guard._told.clear()  # as if the process had died with it
+    again = guard.prompted()
+    after = guard.prompted()
+
+    assert "the parser is ready" in first.text
+    assert "the parser is ready" in again.text
+    assert "the parser is ready" not in after.text
+
+
+def test_the_end_of_a_session_gives_back_what_is_as_it_was(guard, dibs):
+    guard.before(*writes("b.txt"))
+    guard.ended()
+
+    assert '"bob"' not in dibs("who", "b.txt", "--json")
+
+
+@pytest.mark.parametrize(("setting", "word"), [("deny", Word.DENY), ("allow", Word.PASS)])
+def test_where_nobody_can_be_asked_the_settings_decide(plain, monkeypatch, setting, word):
+    (plain.root / "dibs.toml").write_text(f'[guard]\non_error = "{setting}"\n')
+
+    def fail(*_, **__):
+        raise Unavailable("the store is gone")
+
+    monkeypatch.setattr(Guarding, "hear", fail)
+    with Guard(str(plain.root)) as guard:
+        verdict = guard.before(*writes("b.txt"))
+
+        assert verdict.word == word
+        assert "the store is gone" in verdict.text + verdict.note
+        assert guard.prompted().word == Word.PASS
+
+
+@pytest.mark.parametrize("given", [{}, {"file_path": 7}, {"file_path": ""}])
+def test_a_write_that_names_no_path_is_refused(guard, given):
+    assert guard.before("Write", given).word == Word.DENY
+
+
+def test_of_many_threads_that_want_one_file_one_gets_it(plain, dibs):
+    dibs("init", "--agents", "none")
+    count = 8
+    barrier = Barrier(count)
+
+    def race(number):
+        with Guard(str(plain.root), session=f"session{number}") as guard:
+            barrier.wait()
+            return guard.before(*writes("b.txt")).word
+
+    with ThreadPoolExecutor(count) as pool:
+        words = list(pool.map(race, range(count)))
+
+    assert sorted(words) == [Word.DENY] * (count - 1) + [Word.PASS]
+
+
+def test_one_guard_may_be_asked_from_many_threads(guard):
+    with ThreadPoolExecutor(8) as pool:
+        words = list(pool.map(lambda n: guard.before(*writes(f"f{n}.txt")).word, range(40)))
+
+    assert words == [Word.PASS] * 40
+
+
+# -- the Claude Agent SDK
+
+
+def event(name, session="feed0001", **fields):
+    return {"hook_event_name": name, "session_id": session, **fields}
+
+
+def ask(hooks, given):
+    (matcher,) = hooks[given["hook_event_name"]]
+    callback = matcher["hooks"][0] if isinstance(matcher, dict) else matcher.hooks[0]
+    return asyncio.run(callback(given, "toolu_1", {"signal": None}))
+
+
+def use(path, **fields):
+    tool, given = writes(path)
+    return event("PreToolUse", tool_name=tool, tool_input=given, **fields)
+
+
+def test_the_hooks_of_the_sdk_deny_in_its_own_shape_and_say_nothing_otherwise(guard):
+    hooks = guard.claude_hooks()
+
+    denied = ask(hooks, use("a.txt"))["hookSpecificOutput"]
+
+    assert denied["hookEventName"] == "PreToolUse"
+    assert denied["permissionDecision"] == "deny"
+    assert "alice" in denied["permissionDecisionReason"]
+    assert ask(hooks, use("b.txt")) == {}
+
+
+def test_the_first_prompt_of_a_session_carries_its_whole_briefing(guard):
+    hooks = guard.claude_hooks()
+
+    told = ask(hooks, event("UserPromptSubmit", prompt="go"))["hookSpecificOutput"]
+    again = ask(hooks, event("UserPromptSubmit", prompt="go on"))
+
+    assert told["hookEventName"] == "UserPromptSubmit"
+    assert "alice" in told["additionalContext"]
+    assert again == {}
+
+
+def test_a_call_that_cannot_be_understood_is_denied_and_never_raises(guard):
+    said = ask(guard.claude_hooks(), event("PreToolUse", tool_name="Write", tool_input="?"))
+
+    assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+def test_with_the_sdk_installed_its_own_matchers_are_made(guard, monkeypatch):
+    module = ModuleType("claude_agent_sdk")
+    module.HookMatcher = SimpleNamespace
+    monkeypatch.setitem(sys.modules, "claude_agent_sdk", module)
+
+    hooks = guard.claude_hooks(timeout=5.0)
+
+    assert isinstance(hooks["PreToolUse"][0], SimpleNamespace)
+    assert hooks["PreToolUse"][0].timeout == 5.0
+    assert ask(hooks, use("a.txt"))["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+def test_importing_the_package_of_hooks_loads_no_library(monkeypatch):
+    import subprocess
+
+    code = "import sys, dibs.guard; print([m for m in sys.modules if m.startswith('dibs.')])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert told.stdout.strip() == "['dibs.guard']"
