@@ -46,7 +46,7 @@ def welcome(agent: str) -> str:
     """Return what an agent should know of how it works here, in as few words as will do."""
     return (
         f"Dibs: several agents share this repository; you are {agent}. A file becomes yours by your first "
-        "edit, and is refused while it is another's: then do other work, or run dibs ask or dibs claim --wait."
+        "edit, and is refused while it is another's: do other work then, or dibs ask, or dibs claim --wait."
     )
 
 

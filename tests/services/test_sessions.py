@@ -1,0 +1,287 @@
+"""Who a hook speaks for: sessions of one name, subagents, processes that are gone, and those that come back."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.services.guards import Guarded
+
+from dibs.ancestry import Running, above, acting, agent_above, is_there, note, running
+from dibs.core.toolcalls import Heard, Moment, Word
+from dibs.services.sessions import guarded_since, key_of
+
+ONE, TWO = "claude-11111111", "claude-22222222"
+A, B = "11111111-a", "22222222-b"
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
+
+@pytest.fixture
+def guarded(tmp_path, own_git):
+    return Guarded(tmp_path / "repo")
+
+
+@pytest.fixture
+def sleeper():
+    """Return a way to start processes that wait to be killed."""
+    started = []
+
+    def start():
+        process = subprocess.Popen(["sleep", "60"])
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_two_sessions_of_one_name_are_two_agents(guarded):
+    guarded.named = {A: "tester", B: "tester"}
+
+    assert guarded.edit(A, "a.py").word == Word.PASS
+    assert guarded.edit(B, "a.py").word == Word.DENY
+    assert guarded.edit(A, "a.py").word == Word.PASS
+    assert guarded.ids() == ["tester", "tester-2"]
+
+
+def test_a_name_is_free_again_when_its_session_is_over(guarded):
+    guarded.named = {A: "tester", B: "tester"}
+    guarded.start(A)
+    guarded.end(A)
+    guarded.start(B)
+
+    assert guarded.ids() == ["tester"]
+    assert guarded.status("tester") == "running"
+
+
+@linux
+def test_a_name_is_free_again_when_its_process_is_gone(guarded, sleeper):
+    guarded.named = {A: "tester", B: "tester"}
+    process = sleeper()
+    guarded.processes[A] = running(process.pid)
+    guarded.start(A)
+    process.kill()
+    process.wait()
+    guarded.edit(B, "a.py")
+
+    assert guarded.ids() == ["tester"]
+
+
+def test_an_agent_that_only_ran_commands_before_keeps_its_name_in_a_session(guarded):
+    guarded.claim("tester", "a.py")
+    guarded.named = {A: "tester"}
+
+    assert guarded.edit(A, "a.py").word == Word.PASS
+
+
+def test_no_session_takes_the_name_of_a_human(guarded):
+    guarded.agents.beat(_human("anna-pts-1"))
+    guarded.named = {A: "anna-pts-1"}
+    guarded.edit(A, "a.py")
+
+    assert "anna-pts-1-2" in guarded.ids()
+
+
+def _human(id_):
+    from dibs.core.agents import Caller
+
+    return Caller(id_, "human")
+
+
+def test_ids_of_sessions_that_begin_alike_are_told_apart(guarded):
+    guarded.edit("019a2b3c-1111", "a.py")
+    guarded.edit("019a2b3c-2222", "b.py")
+
+    assert guarded.ids() == ["claude-019a2b3c", "claude-019a2b3c-2"]
+
+
+@pytest.mark.parametrize("odd", ["", "../../x", "a" * 500, "line\nend", "\ud800", "a/b"])
+def test_whatever_a_session_is_called_it_has_a_row_of_its_own(guarded, odd):
+    key = key_of(Heard("claude", Moment.BEFORE, odd))
+
+    assert key.count("/") == 2
+    key.encode()
+    assert guarded.edit(odd, "a.py").word == Word.PASS
+    assert guarded.edit(A, "a.py").word == Word.DENY
+
+
+def test_a_subagent_is_an_agent_with_its_parents_name(guarded):
+    guarded.start(A)
+    guarded.edit(A, "x.py", subagent="sub-1234567", subagent_type="explorer")
+
+    agent = guarded.agents.show(f"{ONE}.sub12345")[0].agent
+    assert (agent.parent, agent.role) == (ONE, "explorer")
+    assert "sub_agent_spawned" in guarded.kinds()
+
+
+def test_subagents_of_one_session_keep_each_other_out(guarded):
+    guarded.edit(A, "a.py", subagent="s1")
+
+    assert guarded.edit(A, "a.py", subagent="s2").word == Word.DENY
+    assert guarded.edit(A, "a.py").word == Word.DENY
+
+
+def test_a_subagent_gets_the_claim_of_its_parent_on_just_this_file(guarded):
+    guarded.edit(A, "a.py")
+
+    assert guarded.edit(A, "a.py", subagent="s1").word == Word.PASS
+    assert guarded.held() == {(f"{ONE}.s1", "a.py")}
+
+
+def test_a_subagent_writes_inside_of_what_its_parent_holds(guarded):
+    guarded.edit(A, "x")
+    guarded.claim(ONE, "src/")
+
+    assert guarded.edit(A, "src/a.py", subagent="s1").word == Word.PASS
+    assert guarded.edit(B, "src/a.py").word == Word.DENY
+
+
+def test_a_subagent_that_stops_gives_clean_files_back_and_changed_ones_to_its_parent(guarded):
+    guarded.start(A)
+    guarded.edit(A, "new.py", "clean.py", subagent="s1")
+    guarded.write("new.py")
+
+    guarded.hear(A, Moment.SUBAGENT_STOPPED, subagent="s1")
+
+    assert guarded.held() == {(ONE, "new.py")}
+    assert guarded.status(f"{ONE}.s1") == "exited"
+    assert guarded.edit(A, "new.py").word == Word.PASS
+
+
+def test_the_end_of_a_session_is_the_end_of_its_subagents(guarded):
+    guarded.edit(A, "a.py", subagent="s1")
+    guarded.edit("11111111-ab", "b.py")
+    guarded.end(A)
+
+    assert guarded.status(f"{ONE}.s1") == "exited"
+    assert guarded.status(ONE) == "exited"
+    assert guarded.status(f"{ONE}-2") == "running"
+
+
+@linux
+def test_the_claims_of_a_killed_agent_go_at_once(guarded, sleeper):
+    process = sleeper()
+    guarded.processes[A] = running(process.pid)
+    guarded.edit(A, "a.py")
+    assert guarded.edit(B, "a.py").word == Word.DENY
+
+    process.kill()
+    process.wait()
+
+    assert guarded.edit(B, "a.py").word == Word.PASS
+    assert guarded.status(ONE) == "exited"
+    assert guarded.held() == {(TWO, "a.py")}
+
+
+@linux
+def test_a_zombie_is_gone(guarded, sleeper):
+    process = sleeper()
+    guarded.processes[A] = running(process.pid)
+    guarded.edit(A, "a.py")
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+    assert guarded.edit(B, "a.py").word == Word.PASS
+
+
+@linux
+def test_a_number_that_was_given_out_again_is_another_process(guarded):
+    here = running(os.getpid())
+    guarded.processes[A] = here._replace(born=here.born - 1)
+    guarded.edit(A, "a.py")
+
+    assert guarded.edit(B, "a.py").word == Word.PASS
+
+
+def test_of_another_machine_nobody_can_tell_whether_a_process_is_gone(guarded, monkeypatch):
+    guarded.processes[A] = Running(2**22 + 1, 5)
+    monkeypatch.setattr("dibs.services.sessions.realm", lambda: "elsewhere/1/1")
+    guarded.edit(A, "a.py")
+    monkeypatch.undo()
+
+    assert guarded.edit(B, "a.py").word == Word.DENY
+    assert guarded.departures.gone() == []
+
+
+@linux
+def test_a_session_that_goes_on_in_another_process_keeps_its_name_and_claims(guarded, sleeper):
+    first, second = sleeper(), sleeper()
+    guarded.processes[A] = running(first.pid)
+    guarded.edit(A, "a.py")
+    first.kill()
+    first.wait()
+    guarded.processes[A] = running(second.pid)
+
+    assert guarded.edit(A, "a.py").word == Word.PASS
+    assert guarded.held() == {(ONE, "a.py")}
+    assert guarded.agents.show(ONE)[0].agent.pid == second.pid
+
+
+@linux
+def test_a_start_ends_all_whose_processes_are_gone(guarded, sleeper):
+    process = sleeper()
+    guarded.processes[A] = running(process.pid)
+    guarded.edit(A, "a.py")
+    process.kill()
+    process.wait()
+    guarded.start(B)
+
+    assert guarded.status(ONE) == "exited"
+    assert guarded.held() == set()
+
+
+def test_it_is_known_who_is_guarded_since_when_and_how(guarded):
+    guarded.edit(A, "a.py")
+    guarded.claim("codex-7", "b.py")
+
+    assert guarded.desk.look(lambda book: guarded_since(book, ONE)) == (1_000_000.0, "claude")
+    assert guarded.desk.look(lambda book: guarded_since(book, "codex-7")) == (0.0, "")
+
+
+# -- processes
+
+
+@linux
+def test_the_agent_is_the_nearest_process_above_its_hook_that_is_no_shell():
+    code = "from dibs.ancestry import *; import os; print(agent_above(os.getpid()).pid)"
+    script = f"{sys.executable} -c '{code}'; true"
+    ran = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True)
+
+    assert int(ran.stdout) == os.getpid()
+
+
+@linux
+def test_the_number_that_an_agent_gives_counts_if_it_is_above():
+    parent = above(os.getpid())[0]
+
+    assert agent_above(os.getpid(), str(parent.pid)) == parent
+    for odd in ("", "x", "1" * 40, "²", str(os.getpid())):
+        assert agent_above(os.getpid(), odd) == agent_above(os.getpid())
+
+
+@linux
+def test_a_process_is_known_by_its_number_and_its_start():
+    here = running(os.getpid())
+
+    assert is_there(here.pid, here.born)
+    assert not is_there(here.pid, here.born + 1)
+    assert running(2**22 + 1) is None
+    assert running(0) is None
+
+
+@linux
+def test_a_command_of_an_agent_is_known_by_the_process_above(tmp_path):
+    here = running(os.getpid())
+    note(str(tmp_path), here.pid, here.born, "claude-1")
+    code = f"from dibs.ancestry import acting; print(acting({str(tmp_path)!r}))"
+    ran = subprocess.run(
+        ["sh", "-c", f'{sys.executable} -c "{code}"; true'], check=True, capture_output=True, text=True
+    )
+
+    assert ran.stdout.strip() == "claude-1"
+    assert acting(str(tmp_path)) == ""  # it is not above itself
+    note(str(tmp_path), here.pid, here.born - 1, "claude-1")
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ran.stdout.strip() == ""
