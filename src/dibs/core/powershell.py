@@ -119,28 +119,31 @@ def _command(to: Running, words: list[str]) -> None:
         _paths(to, cmdlet, rest[1:], rest[0].casefold())
 
 
-def _paths(to: Running, cmdlet: Cmdlet, words: list[str], name: str) -> None:
-    """Note the paths of a cmdlet, by the names of its parameters and by their order."""
+def _parameters(words: list[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the paths that parameters name, and what is given without a name."""
     named: dict[str, str] = {}
     loose: list[str] = []
-    place = 0
-    while place < len(words):
-        word = words[place].casefold()
-        if word.startswith("-") and len(word) > 1:
-            key, given, value = word[1:].partition(":")
-            if key not in _SWITCHES and key != "r":
-                place += not given
-                value = value or (words[place] if place < len(words) else "")
-                if key in _PATHS:
-                    named[key] = value
-        else:
-            loose.append(words[place])
-        place += 1
-    if name == "new-item" and "directory" in (w.casefold() for w in words):
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("-") or len(word) == 1:
+            loose.append(word)
+            continue
+        key, given, value = word[1:].partition(":")
+        key = key.casefold()
+        if key in _SWITCHES or key == "r":
+            continue
+        value = value if given else next(rest, "")
+        if key in _PATHS:
+            named["path" if key in {"literalpath", "filepath"} else key] = value
+    return named, loose
+
+
+def _paths(to: Running, cmdlet: Cmdlet, words: list[str], name: str) -> None:
+    """Note the paths of a cmdlet, by the names of its parameters and by their order."""
+    if name in {"new-item", "ni"} and "directory" in map(str.casefold, words):
         return
-    first = named.get("path") or named.get("literalpath") or named.get("filepath") or ""
-    if not first and loose:
-        first = loose.pop(0)
+    named, loose = _parameters(words)
+    first = named.get("path") or (loose.pop(0) if loose else "")
     if not cmdlet.second:
         for path in first.split(","):
             _touch(to, path, cmdlet.how)

@@ -6,12 +6,15 @@ Only what is written out is seen: a path as a text, or by a name that was given 
 from __future__ import annotations
 
 import re
+from itertools import chain
 
 from dibs.core.shellwords import Arg
 from dibs.core.toolcalls import How
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dibs.core.shellcommands import Running
 
 #: So much of a program is looked at.
@@ -36,8 +39,14 @@ _WRITES = (
     r"|(?:fs\.)?createWriteStream|File\.write|IO\.write|file_put_contents"
     r"|Deno\.write(?:TextFile|File)(?:Sync)?|Bun\.write|\b(?:writeFileSync|appendFileSync)"
 )
-_MOVES = r"os\.(?:rename|replace|renames)|shutil\.move|fs\w{0,10}\.rename(?:Sync)?|File\.rename|FileUtils\.mv|\brename"
-_COPIES = r"shutil\.copy(?:file|2|tree|fileobj)?|fs\w{0,10}\.(?:copyFile|cp)(?:Sync)?|FileUtils\.cp(?:_r)?|\bcopy"
+_MOVES = (
+    r"os\.(?:rename|replace|renames)|shutil\.move|fs\w{0,10}\.rename(?:Sync)?|File\.rename"
+    r"|FileUtils\.mv|\brename"
+)
+_COPIES = (
+    r"shutil\.copy(?:file|2|tree|fileobj)?|fs\w{0,10}\.(?:copyFile|cp)(?:Sync)?"
+    r"|FileUtils\.cp(?:_r)?|\bcopy"
+)
 _ONE = re.compile(rf"(?:(?P<d>{_DELETES})|(?:{_WRITES}))\s{{0,9}}[\s(]\s{{0,9}}{_ARG}")
 _TWO = re.compile(
     rf"(?:(?P<m>{_MOVES})|(?:{_COPIES}))\s{{0,9}}\(\s{{0,9}}{_ARG}\s{{0,9}},\s{{0,9}}{_ARG}"
@@ -64,34 +73,36 @@ def look(to: Running, text: str) -> None:
         to.doubt("the rest of a very long program")
     code = text[:_LONGEST]
     known = {m[1]: m[2][1:-1] for m in _SET.finditer(code)}
-
-    def touch(literal: str | None, name: str | None, how: str, *, deep: bool = False) -> None:
-        if literal:
-            to.touch(Arg(literal[1:-1]), how, deep=deep)
-        elif name in known:
-            to.touch(Arg(known[name]), how, deep=deep)
+    for literal, name, how in chain(_opened(code), _called(code)):
+        path = literal[1:-1] if literal else known.get(name or "")
+        if path is not None:
+            to.touch(Arg(path), how, deep=how == How.DELETE)
         elif name:
             to.doubt(f"what {name} names in a program")
-
-    for m in _OPEN.finditer(code):
-        if not _CHANGED.isdisjoint(m[3]):
-            touch(m[1], m[2], How.WRITE)
-    for m in _RUBY.finditer(code):
-        touch(m[1], m[2], How.WRITE)
-    for m in _PERL.finditer(code):
-        touch(m[1], m[2], How.WRITE)
     for m in _PERL_TWO.finditer(code):
         to.touch(Arg(m[1].strip()))
     for m in _METHOD.finditer(code):
         _method(to, m, known)
+    _started(to, code)
+
+
+def _opened(code: str) -> Iterator[tuple[str | None, str | None, str]]:
+    """Yield what is opened to be written: as a text, or else by a name."""
+    for m in _OPEN.finditer(code):
+        if not _CHANGED.isdisjoint(m[3]):
+            yield m[1], m[2], How.WRITE
+    for m in chain(_RUBY.finditer(code), _PERL.finditer(code)):
+        yield m[1], m[2], How.WRITE
+
+
+def _called(code: str) -> Iterator[tuple[str | None, str | None, str]]:
+    """Yield what functions write and delete."""
     for m in _ONE.finditer(code):
-        deletes = m["d"] is not None
-        touch(m[2], m[3], How.DELETE if deletes else How.WRITE, deep=deletes)
+        yield m[2], m[3], How.WRITE if m["d"] is None else How.DELETE
     for m in _TWO.finditer(code):
         if m["m"] is not None:
-            touch(m[2], m[3], How.DELETE, deep=True)
-        touch(m[4], m[5], How.WRITE)
-    _started(to, code)
+            yield m[2], m[3], How.DELETE
+        yield m[4], m[5], How.WRITE
 
 
 def _method(to: Running, m: re.Match[str], known: dict[str, str]) -> None:

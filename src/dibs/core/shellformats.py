@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dibs.core.shellcommands import HERE, options
-from dibs.core.shellwords import Arg
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.shellcommands import Act, Running
+    from dibs.core.shellwords import Arg
 
 _LOOKS = frozenset({"check", "diff", "help", "version", "list-different", "l", "dry-run"})
 
@@ -48,25 +48,40 @@ def verbs(**acts: Act) -> Act:
     return act
 
 
+def evaluated(to: Running, args: list[Arg]) -> None:
+    """Run a program that is an argument."""
+    for arg in options(args).operands[:1]:
+        to.code(arg.text)
+
+
 _PYTHON = "lSkIjtcv line-length target-version config exclude include"
 _RUFF = "lsefj config select ignore extend-select line-length target-version exclude output-format"
+_SORTS = frozenset({"check", "c", "check-only", "diff"})
+_FIXES = formats("write", "fix", "apply")
 _FILES = formats("w", single=True, everywhere=False)
 
 ACTS: dict[str, Act] = {
     "black": formats(valued=_PYTHON, unless=_LOOKS - {"l"}, everywhere=False),
     "ruff": verbs(format=formats(valued=_RUFF), check=formats("fix", "unsafe-fixes", valued=_RUFF)),
-    "isort": formats(valued="l profile settings-path", unless=frozenset({"check", "c", "check-only", "diff"}), everywhere=False),
+    "isort": formats(valued="l profile settings-path", unless=_SORTS, everywhere=False),
     "autopep8": formats("i", "in-place", valued="aj max-line-length", everywhere=False),
-    "yapf": formats("i", "in-place", everywhere=False), "autoflake": formats("i", "in-place", everywhere=False),
-    "pyupgrade": formats(everywhere=False), "docformatter": formats("i", "in-place", everywhere=False),
+    "yapf": formats("i", "in-place", everywhere=False),
+    "autoflake": formats("i", "in-place", everywhere=False), "pyupgrade": formats(everywhere=False),
+    "docformatter": formats("i", "in-place", everywhere=False),
     "prettier": formats("write", "w", valued=" config parser ignore-path plugin", everywhere=False),
-    "eslint": formats("fix", valued="c config ext rule format ignore-path"), "stylelint": formats("fix"),
-    "biome": verbs(format=formats("write", "fix"), check=formats("write", "fix", "apply"), lint=formats("write", "fix", "apply")),
+    "eslint": formats("fix", valued="c config ext rule format ignore-path"),
+    "stylelint": formats("fix"),
+    "biome": verbs(format=_FIXES, check=_FIXES, lint=_FIXES),
     "gofmt": _FILES, "goimports": _FILES, "gofumpt": _FILES, "golines": _FILES,
-    "rustfmt": formats(valued=" edition config", everywhere=False), "shfmt": formats("w", valued="iln", everywhere=False),
-    "clang-format": formats("i", everywhere=False), "rubocop": formats("a", "A", "autocorrect", "auto-correct", "autocorrect-all"),
-    "terraform": verbs(fmt=formats()), "tofu": verbs(fmt=formats()), "dart": verbs(format=formats(), fix=formats("apply")),
-    "mix": verbs(format=formats()), "taplo": verbs(fmt=formats(), format=formats()), "swiftformat": formats(unless=frozenset({"lint", "dryrun"})),
-    "ktlint": formats("F", "format"), "djlint": formats("reformat", everywhere=False), "dos2unix": formats(everywhere=False),
-    "unix2dos": formats(everywhere=False), "deno": verbs(fmt=formats()), "zig": verbs(fmt=formats()), "nixfmt": formats(everywhere=False),
+    "rustfmt": formats(valued=" edition config", everywhere=False),
+    "shfmt": formats("w", valued="iln", everywhere=False),
+    "clang-format": formats("i", everywhere=False),
+    "rubocop": formats("a", "A", "autocorrect", "auto-correct", "autocorrect-all"),
+    "terraform": verbs(fmt=formats()), "tofu": verbs(fmt=formats()),
+    "dart": verbs(format=formats(), fix=formats("apply")), "mix": verbs(format=formats()),
+    "taplo": verbs(fmt=formats(), format=formats()),
+    "swiftformat": formats(unless=frozenset({"lint", "dryrun"})), "ktlint": formats("F", "format"),
+    "djlint": formats("reformat", everywhere=False), "dos2unix": formats(everywhere=False),
+    "unix2dos": formats(everywhere=False), "deno": verbs(fmt=formats(), eval=evaluated),
+    "zig": verbs(fmt=formats()), "nixfmt": formats(everywhere=False),
 }  # fmt: skip

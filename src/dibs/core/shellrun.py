@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 #: Actions of ``find`` that take an argument; of all others the tests do not matter here.
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-#: Packages that run a tool by its name: ``npx prettier``.
-_INLINE = ("-i", "-pi", "-ni", "-lpi", "-0pi", "-pie", "-i.")
 
 
 def prefix(valued: str = "", *, skip: int = 0) -> Act:
@@ -168,16 +166,21 @@ def find(to: Running, args: list[Arg]) -> None:
     for arg in found if "-delete" in words else ():
         to.touch(arg, How.DELETE)
     to.gives = found or [Arg(p.text, p.glob, p.sure) for p in places or [HERE]]
-    for at, word in enumerate(words):
-        if word in _FIND_RUNS:
-            _run_on(to, args[at + 1 :], to.gives, deep=not found)
+    at, given = 0, to.gives
+    while at < len(words):
+        begin = at + 1
+        if words[at] in _FIND_RUNS:
+            while at < len(words) and words[at] not in {";", "+"}:
+                at += 1
+            _run_on(to, args[begin:at], given, deep=not found)
+        at += 1
+    to.gives = given
 
 
 def _run_on(to: Running, args: list[Arg], found: list[Arg], *, deep: bool) -> None:
     """Run a command with what was found in the place of ``{}``."""
-    stop = next((i for i, arg in enumerate(args) if arg.text in {";", "+"}), len(args))
     filled: list[Arg] = []
-    for arg in args[:stop]:
+    for arg in args:
         if arg.text == "{}":
             filled += [
                 Arg(a.text if not deep else f"{a.text.rstrip('/')}/**", True, a.sure) for a in found
@@ -185,7 +188,7 @@ def _run_on(to: Running, args: list[Arg], found: list[Arg], *, deep: bool) -> No
         else:
             filled.append(arg)
     if any("{}" in arg.text for arg in filled[1:]):
-        to.script(" ".join(arg.text for arg in filled[filled[1].text == "-c" and 2 or 0 :]))
+        to.script(" ".join(arg.text for arg in filled[2 if filled[1].text == "-c" else 0 :]))
         return
     to.run(filled)
 
@@ -240,8 +243,7 @@ ACTS: dict[str, Act] = {
     "fish": shell, "su": shell, "watch": watch, "pwsh": powershell, "powershell": powershell,
     "python": interpreter("-c", module=True), "pypy": interpreter("-c", module=True),
     "python3": interpreter("-c", module=True), "node": interpreter("-e", "--eval", "-p", "--print"),
-    "bun": interpreter("-e"), "deno": interpreter("eval"), "php": interpreter("-r"),
+    "bun": interpreter("-e"), "php": interpreter("-r"),
     "perl": inline, "ruby": inline, "find": find, "xargs": xargs,
-    "poetry": package_runner("run"), "pipenv": package_runner("run"), "pdm": package_runner("run"),
-    "hatch": package_runner("run"), "rye": package_runner("run"),
+    "pdm": package_runner("run"), "hatch": package_runner("run"), "rye": package_runner("run"),
 }  # fmt: skip

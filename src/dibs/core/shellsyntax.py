@@ -1,4 +1,4 @@
-"""A shell command as steps in the order of its text: simple commands, loops, and where a subshell begins and ends.
+"""A shell command as steps in the order of its text: simple commands, loops, and the bounds of subshells.
 
 Pure; never raises, and takes a time that grows with the length of the text alone. It is no shell: functions
 are read as if they ran where they are written, and both arms of a condition as if both did.
@@ -19,6 +19,8 @@ _BREAKS = frozenset(" \t\r\n;&|()<>")
 _PLAIN_ENDS = _BREAKS | frozenset("'\"\\$`")
 #: Deeper than this nobody nests; a text that does is not read on.
 DEEPEST = 60
+#: Nor has a command so many words, or a script so many commands.
+_MOST = 20_000
 #: The text of a short substitution is kept, so that ``$(pwd)`` can be known.
 _SHORT = 80
 _LEADERS = frozenset({
@@ -52,8 +54,8 @@ class Step:
         self.piped = False
 
 
-class _TooDeep(Exception):  # noqa: N818 - it never leaves this module
-    pass
+class _TooMuch(Exception):
+    """Nobody writes such a text by hand; it never leaves this module."""
 
 
 def masked(text: str) -> str:
@@ -68,7 +70,7 @@ def parse(text: str) -> tuple[list[Step], bool]:
     scanner = _Scanner(text.translate(_MARKS), 0)
     try:
         scanner.steps_until("")
-    except _TooDeep:
+    except _TooMuch:
         scanner.whole = False
     return scanner.steps, scanner.whole
 
@@ -90,7 +92,7 @@ class _Scanner:
         """Read commands up to ``closer``, or to the end of the text."""
         self.depth += 1
         if self.depth > DEEPEST:
-            raise _TooDeep
+            raise _TooMuch
         step = Step(Kind.COMMAND, [], [])
         text, end = self.text, len(self.text)
         while self.at < end:
@@ -145,6 +147,8 @@ class _Scanner:
         return step
 
     def _nested(self, closer: str) -> None:
+        if len(self.steps) > _MOST:
+            raise _TooMuch
         self.steps.append(Step(Kind.OPEN, [], []))
         self.steps_until(closer)
         self.steps.append(Step(Kind.CLOSE, [], []))
@@ -172,6 +176,9 @@ class _Scanner:
             return
         step.words.append(word)
         words = step.words
+        if len(words) > _MOST:
+            self._finish(step)
+            raise _TooMuch
         if words == ["[["]:
             closing = text.find("]]", self.at)
             self.at = closing + 2 if closing >= 0 else self.at
@@ -211,7 +218,7 @@ class _Scanner:
             step.redirects.append(("<<'" if quoted else "<<", ""))
         elif sign == "<<<":
             step.stdin = _bare(word)
-        elif word:
+        elif word and len(step.redirects) < _MOST:
             step.redirects.append((sign, word))
 
     def _skip_blanks(self) -> None:
@@ -257,6 +264,8 @@ class _Scanner:
             step.words = [words[1], *words[3:]]
         if step.words or step.redirects:
             self.steps.append(step)
+        if len(self.steps) > _MOST:
+            raise _TooMuch
 
     def _skip_pattern(self) -> None:
         """Go past the pattern of one arm of a ``case``."""
@@ -356,12 +365,14 @@ class _Scanner:
             return RUN + (inside if self.at - begin < _SHORT else "") + END
         if following == "{":
             return mark + self._until("}", begin + 1) + END
-        if following == "'" and mark == VAR:
-            return masked(self._escaped(begin + 1))
-        if following == '"' and mark == VAR:
+        if following in {"'", '"'} and mark == VAR:
             self.at = begin + 1
-            return self.quoted('"')
-        stop = begin
+            return self.quoted('"') if following == '"' else masked(self._escaped(begin + 1))
+        return self._name(mark, begin)
+
+    def _name(self, mark: str, begin: int) -> str:
+        """Read the name of a variable behind its dollar sign."""
+        text, stop = self.text, begin
         while stop < len(text) and (
             text[stop] == "_" or (text[stop].isascii() and text[stop].isalnum())
         ):
@@ -369,8 +380,8 @@ class _Scanner:
             if text[begin].isdigit():
                 break
         if stop == begin:
-            special = following in {"@", "*", "?", "#", "$", "!", "-"} and following
-            self.at = begin + bool(special)
+            special = text[begin : begin + 1] in {"@", "*", "?", "#", "$", "!", "-"}
+            self.at = begin + special
             return HOLE if special else "$"
         self.at = stop
         return mark + text[begin:stop] + END
@@ -390,8 +401,8 @@ class _Scanner:
             at += 2 if self.text[at] == "\\" else 1
         inside = self.text[self.at + 1 : at]
         self.at = at + 1
-        if self.depth + 1 > DEEPEST:
-            raise _TooDeep
+        if self.depth + 1 > DEEPEST or len(self.steps) > _MOST:
+            raise _TooMuch
         inner = _Scanner(inside.replace("\\`", "`").replace("\\\\", "\\"), self.depth)
         inner.steps_until("")
         self.steps += [Step(Kind.OPEN, [], []), *inner.steps, Step(Kind.CLOSE, [], [])]

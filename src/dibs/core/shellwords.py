@@ -1,20 +1,26 @@
-"""What the words of a shell command stand for: variables, braces, tildes and globs put in, as far as is known."""
+"""What the words of a shell command stand for: variables, braces and tildes put in, where known. Pure."""
 
 from __future__ import annotations
+
+from itertools import islice
 
 from dibs.core.shellsyntax import END, HOLE, MASK, QUOTED, RUN, VAR
 from dibs.core.values import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
 
 #: A word stands for at most so many; what is beyond is not known.
 MOST = 64
+#: A variable holds at most so many characters that matter.
+_LONGEST = 4096
 #: The top of the working tree, as git writes it.
 TOP = ":/"
 _TOPS = frozenset({"git rev-parse --show-toplevel"})
 _GLOBS = frozenset("*?[")
+#: A place outside of the repository.
+_ELSEWHERE = "/tmp"  # noqa: S108
 
 
 class Arg(Record):
@@ -47,15 +53,11 @@ def expand(word: str, scene: Scene) -> list[Arg]:
     return found
 
 
-def plain(word: str, scene: Scene) -> str:
-    """Return a word as one text, the first of all that it may stand for."""
-    found = expand(word, scene)
-    return found[0].text if found else ""
-
-
 def value(word: str, scene: Scene) -> tuple[str, ...]:
     """Return what a variable holds that is set to this word."""
-    return tuple(text for text, _ in _put_in(word, scene))
+    return tuple(
+        text if len(text) <= _LONGEST else HOLE for text, _ in _put_in(word[: 4 * _LONGEST], scene)
+    )
 
 
 def _put_in(word: str, scene: Scene) -> list[tuple[str, bool]]:
@@ -78,11 +80,12 @@ def _put_in(word: str, scene: Scene) -> list[tuple[str, bool]]:
             while stop < len(word) and word[stop] not in {VAR, QUOTED, RUN}:
                 stop += 1
             values, splits, at = (word[at:stop],), False, stop
-        found = [
+        more = (
             (old + new, split or (splits and any(map(str.isspace, new))))
             for old, split in found
             for new in values
-        ][:MOST]
+        )
+        found = list(islice(more, MOST))
     return found
 
 
@@ -91,12 +94,9 @@ def _variable(name: str, scene: Scene) -> tuple[str, ...]:
     known = scene.variables.get(name.removesuffix("[@]").removesuffix("[*]"))
     if known:
         return known
-    if name == "HOME" and scene.home:
-        return (scene.home,)
-    if name == "PWD":
-        return (scene.place or ".",)
-    if name == "TMPDIR":
-        return ("/tmp",)  # noqa: S108 - only a place outside of the repository
+    usual = {"HOME": scene.home, "PWD": scene.place or ".", "TMPDIR": _ELSEWHERE}.get(name)
+    if usual:
+        return (usual,)
     for sign, cut in (("%", str.removesuffix), ("#", str.removeprefix)):
         bare, found, ending = name.partition(sign)
         if found and bare in scene.variables and _GLOBS.isdisjoint(ending):
@@ -117,7 +117,7 @@ def _command(text: str, scene: Scene) -> tuple[str, ...]:
     if command in _TOPS:
         return (TOP,)
     if words[:1] == ["mktemp"]:
-        return ("/tmp/mktemp",)  # noqa: S108 - only a place outside of the repository
+        return (f"{_ELSEWHERE}/mktemp",)
     if words[:1] == ["echo"] and not any(c in command for c in "$`\"'\\|;&<>*"):
         return (" ".join(words[1:]),)
     return (HOLE,)
@@ -125,7 +125,8 @@ def _command(text: str, scene: Scene) -> tuple[str, ...]:
 
 def _braces(text: str) -> list[str]:
     """Return the alternatives of ``{a,b}``, the first of all before the rest."""
-    pending, found = [text], []
+    pending = [text]
+    found: list[str] = []
     while pending and len(found) < MOST:
         piece = pending.pop()
         parts = _alternatives(piece)
@@ -183,11 +184,5 @@ def _finished(text: str, scene: Scene) -> Arg:
 def _as_pattern(text: str) -> str:
     pieces = text.split(MASK)
     kept = [pieces[0]]
-    for piece in pieces[1:]:
-        kept.append(f"[{piece[:1]}]{piece[1:]}" if piece[:1] in _GLOBS else piece)
+    kept += [f"[{p[:1]}]{p[1:]}" if p[:1] in _GLOBS else p for p in pieces[1:]]
     return "".join(kept).replace(HOLE, "…")
-
-
-def texts(args: Iterable[Arg], known: Callable[[Arg], bool] = lambda arg: arg.sure) -> list[str]:
-    """Return the texts of those arguments that are known."""
-    return [arg.text for arg in args if known(arg)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: More files than this are not named by one command.
 _MOST = 2000
 #: Commands within commands: ``bash -c 'bash -c …'``.
-_DEEPEST = 8
+_DEEPEST = 12
 #: Text beyond this is not looked at.
 LONGEST = 4 * 1024 * 1024
 _NOWHERE = ("/dev/", "/proc/self/")
@@ -105,6 +105,8 @@ class _Walk(Running):
         self._home = home
         self._variables: dict[str, tuple[str, ...]] = {}
         self._level = 0
+        #: How many arguments are still read.
+        self._left = 50 * _MOST
 
     @property
     def _scene(self) -> Scene:
@@ -154,7 +156,11 @@ class _Walk(Running):
         if not words:
             return
         scene = self._scene
+        if self._left <= 0:
+            self.doubt("more commands than can be told")
+            return
         args = [arg for word in words for arg in expand(word, scene)]
+        self._left -= len(args)
         self.stdin = step.stdin
         self.fed = self.gives if step.piped else None
         self.gives = None
@@ -191,8 +197,14 @@ class _Walk(Running):
             return
         name = args[0].text.rpartition("/")[2]
         act = COMMANDS.get(name) or COMMANDS.get(name.rstrip("0123456789."))
-        if act is not None:
-            act(self, list(args))
+        if act is None:
+            return
+        if self._level >= _DEEPEST:
+            self.doubt(name)
+            return
+        self._level += 1
+        act(self, list(args))
+        self._level -= 1
 
     def touch(self, arg: Arg, how: str = How.WRITE, *, deep: bool = False, into: str = "") -> None:
         """Note that a place is written to."""
