@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -197,6 +198,106 @@ def test_what_a_killed_proof_left_is_forgotten_by_fix(dibs, repo):
 
     assert f"{scratch.holder} is forgotten: it was made for a proof" in answer.json["done"]
     assert dibs("agent", "ls", "--json").json["agents"] == []
+
+
+def test_a_killed_proof_of_gates_is_cleaned_up_by_fix_once_it_must_be_over(dibs, repo, tmp_path):
+    """A hook that was there before ours kills the doctor in the middle of its commit."""
+    theirs = repo / ".git" / "hooks" / "pre-commit"
+    theirs.write_text(f"#!/bin/sh\nkill -9 $(cat '{tmp_path}/pid')\n")
+    theirs.chmod(0o755)
+    dibs("git", "install")
+    code = f"echo $$ > '{tmp_path}/pid'; exec '{sys.executable}' -m dibs doctor --prove"
+    killed = subprocess.run(["sh", "-c", code], check=False, capture_output=True)
+    (admin,) = (repo / ".git" / "worktrees").iterdir()
+    folder = Path((admin / "gitdir").read_text().strip()).parent.parent
+
+    early = dibs("doctor", "--fix", "--json").json["done"]
+    assert killed.returncode == -9
+    assert folder.exists()
+    os.utime(admin, (1.0, 1.0))
+    late = dibs("doctor", "--fix", "--json").json["done"]
+
+    assert not [line for line in early if "proof that was killed" in line]
+    assert [line for line in late if "proof that was killed" in line]
+    assert not folder.exists()
+    assert "dibs-prove" not in "".join(map(str, traces(repo)))
+
+
+def test_two_doctors_at_once_prove_the_same_and_leave_nothing(dibs, repo):
+    hook(repo, REAL)
+    dibs("git", "install")
+    before = traces(repo)
+    words = [sys.executable, "-m", "dibs", "doctor", "--prove", "--json"]
+
+    both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [json.loads(one.communicate()[0])["proofs"] for one in both]
+
+    assert [{p["outcome"] for p in proofs} for proofs in told] == [{"proved"}] * 2
+    assert traces(repo) == before
+    assert dibs("agent", "ls", "--json").json["agents"] == []
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs node")
+def test_the_plug_in_of_opencode_is_proved_by_loading_it(dibs, repo):
+    text = (Path(dibs_package.__file__).parent / "wiring" / "opencode.js").read_text()
+    words = json.dumps([sys.executable, "-I", "-S", str(RUN), "opencode"])
+    (repo / ".opencode" / "plugin").mkdir(parents=True)
+    plugin = repo / ".opencode" / "plugin" / "dibs.js"
+    plugin.write_text(text.replace('"@DIBS_HOOK@"', words))
+
+    answer = dibs("doctor", "--prove", "--json")
+    plugin.write_text(text.replace('"@DIBS_HOOK@"', '["true", "guard/run.py"]'))
+    broken = dibs("doctor", "--prove", "--json")
+
+    assert proofs(answer) == [
+        ("opencode", "tool.execute.before, write", "proved"),
+        ("opencode", "tool.execute.before, shell", "proved"),
+    ]
+    assert {outcome for _, _, outcome in proofs(broken)} == {"failed"}
+    assert broken.status == 65
+
+
+def server(repo, *argv):
+    entry = {"command": argv[0], "args": list(argv[1:])}
+    (repo / ".mcp.json").write_text(json.dumps({"mcpServers": {"dibs": entry}}))
+
+
+def test_the_server_is_proved_by_a_claim_that_it_refuses(dibs, repo):
+    pytest.importorskip("mcp")
+    server(repo, sys.executable, "-m", "dibs", "mcp")
+
+    answer = dibs("doctor", "--prove", "--json")
+
+    assert ("claude", "mcp claim", "proved") in proofs(answer)
+    assert answer.status == 0
+    assert dibs("agent", "ls", "--json").json["agents"] == []
+
+
+GRANTS = (
+    "import json, sys\n"
+    "for line in sys.stdin:\n"
+    "    told = json.loads(line)\n"
+    "    if 'id' in told:\n"
+    "        result = {'structuredContent': {'granted': True}}\n"
+    "        print(json.dumps({'jsonrpc': '2.0', 'id': told['id'], 'result': result}), flush=True)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("", "the server does not answer"),
+        ("print('no JSON')", "the server does not answer"),
+        (GRANTS, "the claim of another's file was not refused"),
+    ],
+)
+def test_a_server_that_is_silent_or_grants_everything_is_no_guard(dibs, repo, code, said):
+    server(repo, sys.executable, "-c", code)
+
+    answer = dibs("doctor", "--prove", "--json")
+
+    assert answer.status == 65
+    assert [p["said"] for p in answer.json["proofs"] if p["guard"] == "claude"] == [said]
 
 
 def test_the_doctor_tells_which_agents_have_hooks_and_whether_they_are_accepted(dibs, repo):

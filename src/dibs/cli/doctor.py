@@ -78,9 +78,14 @@ def _git(session: Session) -> GitCare:
 
 
 def _repair(session: Session) -> list[str]:
+    import time
+
+    from dibs.wiring.proving_git import sweep
+
     project, caller = session.project, session.caller
     done = [*project.engine.repair(), *project.board.repair(caller)]
-    return [*done, *project.doctoring.repair(caller), *_git(session).repair()]
+    done += [*project.doctoring.repair(caller), *_git(session).repair()]
+    return [*done, *sweep(project.place.repository, time.time())]
 
 
 def _findings(session: Session, agents: Sequence[Seen]) -> dict[str, list[Finding]]:

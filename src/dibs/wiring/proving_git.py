@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls
+from dibs.git.worktrees import entries, git_dir_of
 from dibs.guard.install import Hooks
 from dibs.project import open_project
 from dibs.services.scratch import Scratch
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _BRANCH = "dibs-prove/"
 _PATIENCE = 60.0
+#: A proof that began so long ago, in seconds, is over.
+_ABANDONED = 900.0
 _SOMEBODY = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
@@ -89,9 +93,31 @@ def _working_tree(repository: Repository) -> Iterator[str]:
             _copy_settings(repository.root, folder)
             yield folder
         finally:
-            plain.run("worktree", "remove", "--force", "--force", "--", folder)
-            plain.run("worktree", "prune")
-            plain.run("branch", "-D", "--end-of-options", branch)
+            _remove(plain, folder, branch)
+
+
+def _remove(git: GitCalls, folder: str, branch: str) -> None:
+    """Take a scratch working tree away: its folder, what git knows of it, and its branch."""
+    git.run("worktree", "remove", "--force", "--force", "--", folder)
+    git.run("update-ref", "-d", f"refs/heads/{branch}")
+
+
+def sweep(repository: Repository, now: float) -> list[str]:
+    """Take away what proofs left that were killed; one that may be at work is left alone."""
+    if not repository.common:
+        return []
+    git, done = GitCalls(repository.root), []
+    for entry in entries(git):
+        admin = git_dir_of(repository.common, entry.path)
+        if not entry.branch.startswith(_BRANCH) or not admin:
+            continue
+        if now - os.stat(admin).st_mtime > _ABANDONED:
+            _remove(git, entry.path, entry.branch)
+            above = os.path.dirname(entry.path)
+            if os.path.basename(above) == entry.branch.removeprefix(_BRANCH):
+                shutil.rmtree(above, ignore_errors=True)  # its name is the branch's: we made it
+            done.append(f"{entry.path} is removed: it was made for a proof that was killed")
+    return done
 
 
 def _copy_settings(root: str, folder: str) -> None:
