@@ -144,8 +144,8 @@ class Admission:
             return _refuse(book, so_far, beat, missing, last=True)
         if wishes.hot:
             request = self._request(seat, wishes.hot, self._hot_ttl)
-            moment = config.guard_hot_wait + self._hot_ttl
-            waiting = Waiting(book.now + moment, self._hot_ttl, standing=False)
+            # Whoever asks again before its moment is over keeps its place.
+            waiting = Waiting(book.now + config.max_hold, self._hot_ttl, standing=False)
             outcome = attempt(book, request, beat, max_hold=self._hot_ttl, waiting=waiting)
             if isinstance(outcome, Queued | Denied):
                 refused = _held(outcome.conflicts, wishes.hot, "queued")

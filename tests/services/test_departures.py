@@ -1,0 +1,277 @@
+"""How turns and sessions end, and what becomes of files that are not committed."""
+
+import subprocess
+import sys
+
+import pytest
+from tests.services.guards import Guarded
+
+from dibs.ancestry import running
+from dibs.core.agents import Caller
+from dibs.core.toolcalls import Moment, Word
+from dibs.services.briefing import Briefings
+from dibs.services.salvage import listed, show
+
+ONE, TWO = "claude-11111111", "claude-22222222"
+A, B = "11111111-a", "22222222-b"
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
+
+@pytest.fixture
+def guarded(tmp_path, own_git):
+    return Guarded(tmp_path / "repo")
+
+
+def killed():
+    """Return a process that ran, and does not any more."""
+    process = subprocess.Popen(["sleep", "60"])
+    found = running(process.pid)
+    process.kill()
+    process.wait()
+    return found
+
+
+def copies(guarded):
+    from dibs.git.calls import GitCalls
+
+    return listed(GitCalls(guarded.root))
+
+
+def test_at_the_end_of_a_turn_only_changed_files_stay(guarded):
+    guarded.edit(A, "new.py", "README.md", "never.py")
+    guarded.write("new.py")
+    guarded.write("README.md", "other")
+
+    verdict = guarded.stop(A)
+
+    assert guarded.held() == {(ONE, "new.py"), (ONE, "README.md")}
+    assert verdict.word == Word.TELL
+    assert "README.md, new.py" in verdict.text
+    assert "commit" in verdict.text
+
+
+def test_what_is_still_held_is_told_once(guarded):
+    guarded.edit(A, "new.py")
+    guarded.write("new.py")
+    guarded.stop(A)
+
+    assert guarded.stop(A).word == Word.PASS
+    guarded.edit(A, "more.py")
+    guarded.write("more.py")
+    assert guarded.stop(A, stop_active=True).word == Word.PASS
+    assert guarded.stop(A).word == Word.TELL
+
+
+def test_what_was_committed_is_given_back_at_the_end_of_a_turn(guarded):
+    guarded.edit(A, "new.py")
+    guarded.write("new.py")
+    guarded.commit()
+
+    assert guarded.stop(A).word == Word.PASS
+    assert guarded.held() == set()
+
+
+def test_a_folder_with_one_changed_file_stays(guarded):
+    guarded.edit(A, "x")
+    guarded.claim(ONE, "src/", "docs/")
+    guarded.write("src/deep/a.py")
+
+    guarded.stop(A)
+
+    assert guarded.held() == {(ONE, "src/")}
+
+
+def test_a_change_in_another_worktree_counts_too(guarded, tmp_path):
+    other = tmp_path / "other"
+    guarded.git("worktree", "add", "-q", str(other))
+    guarded.edit(A, str(other / "README.md"))
+    (other / "README.md").write_text("changed there")
+
+    guarded.stop(A)
+
+    assert guarded.held() == {(ONE, "README.md")}
+
+
+def test_claims_for_a_task_and_on_named_resources_stay_over_a_turn(guarded):
+    guarded.edit(A, "x")
+    guarded.claim(ONE, "src/a.py", task="t1")
+    guarded.claim(ONE, "port:8000")
+
+    guarded.stop(A)
+
+    assert guarded.held() == {(ONE, "src/a.py"), (ONE, "port:8000")}
+
+
+def test_where_git_cannot_tell_all_stays(guarded, monkeypatch):
+    guarded.edit(A, "a.py")
+    monkeypatch.setattr("dibs.services.departures.dirty_in", lambda *_: None)
+
+    guarded.stop(A)
+
+    assert guarded.held() == {(ONE, "a.py")}
+
+
+def test_a_session_that_leaves_nothing_behind_has_exited(guarded):
+    guarded.start(A)
+    guarded.edit(A, "a.py")
+    guarded.end(A)
+
+    assert guarded.held() == set()
+    assert guarded.status(ONE) == "exited"
+    assert guarded.kinds()[-1] == "agent_exited"
+
+
+def test_what_a_session_leaves_uncommitted_stays_protected_and_a_copy_is_kept(guarded):
+    guarded.edit(A, "new.py", "clean.py")
+    guarded.write("new.py", "half")
+    guarded.end(A)
+
+    assert guarded.held() == {(ONE, "new.py")}
+    assert guarded.edit(B, "new.py").word == Word.DENY
+    (copy,) = copies(guarded)
+    assert copy.id.startswith(f"{ONE}/")
+    assert guarded.git("show", f"{copy.commit}:new.py") == "half"
+
+
+def test_whoever_gets_it_then_is_told_who_left_it_and_where_the_copy_lies(guarded):
+    guarded.edit(A, "new.py")
+    guarded.write("new.py", "half")
+    guarded.end(A)
+    guarded.clock.advance(301)
+
+    verdict = guarded.edit(B, "new.py")
+
+    assert verdict.word == Word.TELL
+    assert ONE in verdict.text
+    assert copies(guarded)[0].ref in verdict.text
+    assert guarded.edit(B, "new.py").word == Word.PASS
+
+
+def test_who_comes_back_to_its_own_work_is_told_nothing(guarded):
+    guarded.edit(A, "new.py")
+    guarded.write("new.py", "half")
+    guarded.end(A)
+
+    assert guarded.edit(A, "new.py").word == Word.PASS
+    guarded.clock.advance(301)
+    assert guarded.edit(A, "new.py").word == Word.PASS
+
+
+def test_what_was_committed_meanwhile_is_not_half_done(guarded):
+    guarded.edit(A, "new.py")
+    guarded.write("new.py", "half")
+    guarded.end(A)
+    guarded.commit()
+    guarded.clock.advance(301)
+
+    assert guarded.edit(B, "new.py").word == Word.PASS
+
+
+def test_who_does_not_listen_is_told_by_mail(guarded):
+    guarded.edit(A, "new.py")
+    guarded.write("new.py", "half")
+    guarded.end(A)
+    guarded.clock.advance(301)
+    start = guarded.start(B)
+    Briefings(guarded.desk).delivered(Caller(TWO), start.delivery)
+
+    assert guarded.edit(B, "new.py", listens=False).word == Word.PASS
+    told = guarded.hear(B, Moment.AFTER).text
+    assert "half-done" in told
+    assert copies(guarded)[0].ref in told
+
+
+@linux
+@pytest.mark.parametrize("silence", [0, 400], ids=["at once", "after its ttl"])
+def test_the_work_of_a_killed_agent_is_half_done(guarded, silence):
+    process = subprocess.Popen(["sleep", "60"])
+    guarded.processes[A] = running(process.pid)
+    guarded.edit(A, "new.py", "README.md")
+    guarded.write("new.py", "half")
+    guarded.write("README.md", "half too")
+    process.kill()
+    process.wait()
+    guarded.clock.advance(silence)
+
+    verdict = guarded.edit(B, "README.md")
+
+    assert verdict.word == Word.TELL
+    (copy,) = copies(guarded)
+    assert copy.ref in verdict.text
+    from dibs.git.calls import GitCalls
+
+    changes = show(GitCalls(guarded.root), copy.id).changes
+    kept = {change.path for change in changes}
+    assert kept == {"README.md", "new.py"}
+
+
+@linux
+def test_files_of_others_are_not_in_the_copy(guarded):
+    guarded.edit(B, "theirs.py")
+    guarded.write("theirs.py")
+    guarded.processes[A] = killed()
+    guarded.edit(A, "new.py")
+    guarded.write("new.py")
+    guarded.departures.gone()
+
+    (copy,) = copies(guarded)
+    assert "theirs.py" not in guarded.git("ls-tree", "-r", "--name-only", copy.commit)
+
+
+@linux
+def test_links_deleted_files_and_programs_are_kept_as_they_were(guarded):
+    guarded.processes[A] = killed()
+    guarded.edit(A, "link", "run.sh", "README.md", "odd\udcff.py", "crlf.txt")
+    import os
+
+    os.symlink("README.md", f"{guarded.root}/link")
+    guarded.write("run.sh", "#!/bin/sh\n")
+    os.chmod(f"{guarded.root}/run.sh", 0o755)  # noqa: S103
+    os.unlink(f"{guarded.root}/README.md")
+    with open(os.fsencode(f"{guarded.root}/crlf.txt"), "wb") as file:
+        file.write(b"a\r\n")
+    guarded.git("config", "core.autocrlf", "input")
+    guarded.departures.gone()
+
+    (copy,) = copies(guarded)
+    rows = guarded.git("ls-tree", copy.commit).splitlines()
+    modes = {row.partition("\t")[2]: row.split()[0] for row in rows}
+    assert modes == {"link": "120000", "run.sh": "100755", "crlf.txt": "100644"}
+    assert guarded.git("cat-file", "-s", f"{copy.commit}:crlf.txt") == "3"
+
+
+@linux
+def test_before_the_first_commit_a_copy_is_kept_as_well(tmp_path, own_git):
+    subprocess.run(["git", "init", "-q", tmp_path / "repo"], check=True)
+    guarded = Guarded(tmp_path / "repo")
+    guarded.processes[A] = killed()
+    guarded.edit(A, "new.py")
+    guarded.write("new.py")
+    guarded.departures.gone()
+
+    assert len(copies(guarded)) == 1
+
+
+@linux
+def test_where_no_copy_can_be_kept_the_next_is_told_so(guarded, monkeypatch):
+    guarded.processes[A] = killed()
+    guarded.edit(A, "new.py")
+    guarded.write("new.py")
+    monkeypatch.setattr("dibs.services.departures.keep", lambda *_, **__: "")
+
+    assert "no copy could be kept" in guarded.edit(B, "new.py").text
+
+
+@linux
+def test_outside_of_git_the_claims_of_a_killed_agent_go(tmp_path, own_git):
+    from dibs.repository import Repository
+
+    guarded = Guarded(tmp_path / "repo")
+    plain = tmp_path / "plain"
+    (plain / ".dibs").mkdir(parents=True)
+    guarded.guarding._repository = Repository(str(plain), "", str(plain / ".dibs"), "")
+    guarded.processes[A] = killed()
+    guarded.edit(A, str(plain / "a.py"))
+    assert guarded.held() == {(ONE, "a.py")}
+
+    assert guarded.edit(B, str(plain / "a.py")).word == Word.PASS

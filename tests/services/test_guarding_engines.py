@@ -1,0 +1,91 @@
+"""The guard over engines that processes share: the same verdicts, and no harm by a kill at any moment."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+from tests.services.engines import common_store, on_lasting_engines
+from tests.services.guards import Guarded
+
+from dibs.ancestry import running
+from dibs.core.toolcalls import Word
+
+A, B = "11111111-a", "22222222-b"
+ONE, TWO = "claude-11111111", "claude-22222222"
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
+
+@on_lasting_engines
+def store(request):
+    with common_store(request) as another:
+        yield another
+
+
+@linux
+def test_two_sessions_over_one_store_keep_each_other_out_until_one_is_gone(store, tmp_path, own_git):
+    first = Guarded(tmp_path / "repo", store())
+    second = Guarded(tmp_path / "repo", store())
+    process = subprocess.Popen(["sleep", "60"])
+    first.processes[A] = running(process.pid)
+
+    assert first.start(A).word == Word.TELL
+    assert first.edit(A, "a.py").word == Word.PASS
+    first.write("a.py", "half")
+    assert second.edit(B, "a.py").word == Word.DENY
+    process.kill()
+    process.wait()
+    verdict = second.edit(B, "a.py")
+    assert verdict.word == Word.TELL
+    assert f"refs/salvage/{ONE}/" in verdict.text
+    assert second.edit(B, "a.py").word == Word.PASS
+    second.stop(B)
+    assert second.held() == {(TWO, "a.py")}
+    second.commit()
+    second.end(B)
+    assert second.held() == set()
+
+
+EDITOR = """
+import os, sys
+from tests.services.guards import Guarded
+from dibs.engines.sqlite import SqliteEngine
+
+root, store, session = sys.argv[1:]
+guarded = Guarded(root, SqliteEngine(store))
+print("ready", flush=True)
+while True:
+    for path in ("a.py", "b.py", "src/c.py"):
+        verdict = guarded.edit(session, path)
+        if verdict.word != "deny":
+            with open(os.path.join(root, "writes"), "a") as file:
+                file.write(f"{session} {path}\\n")
+    guarded.stop(session)
+"""
+
+
+@linux
+def test_a_kill_in_the_middle_of_a_claim_leaves_nothing_that_the_next_cannot_have(tmp_path, own_git):
+    from dibs.engines.sqlite import SqliteEngine
+
+    root, store = str(tmp_path / "repo"), str(tmp_path / "state.db")
+    guarded = Guarded(root, SqliteEngine(store))
+    chance = random.Random(7)
+    for _ in range(12):
+        process = subprocess.Popen(
+            [sys.executable, "-c", EDITOR, root, store, A], stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+        process.stdout.readline()
+        time.sleep(chance.random() / 20)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+        verdict = guarded.edit(B, "a.py", "b.py", "src/c.py")
+        assert verdict.word != Word.DENY, verdict.text
+        assert {agent for agent, _ in guarded.held()} == {TWO}
+        guarded.stop(B)
+        assert guarded.held() == set()

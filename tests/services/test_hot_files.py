@@ -1,0 +1,125 @@
+"""Files that all need for a moment: one at a time, in the order in which they were asked for."""
+
+import threading
+
+import pytest
+from tests.services.guards import Guarded
+
+from dibs.core.toolcalls import Moment, Word
+from dibs.engines.memory import MemoryEngine
+
+ONE, TWO, THREE = "claude-11111111", "claude-22222222", "claude-33333333"
+A, B, C = "11111111-a", "22222222-b", "33333333-c"
+LOG = "CHANGELOG.md"
+
+
+@pytest.fixture
+def hot(tmp_path, own_git):
+    """A repository in which nobody waits in a call: only the clock of the test moves."""
+    return Guarded(tmp_path / "repo", guard_hot_wait=0.0)
+
+
+def test_a_hot_file_is_claimed_for_a_moment_only(hot):
+    hot.edit(A, LOG, "src/a.py")
+    hot.clock.advance(29)
+    hot.hear(A, Moment.AFTER)
+    hot.clock.advance(2)
+    hot.hear(A, Moment.AFTER)
+
+    assert hot.held() == {(ONE, "src/a.py")}
+
+
+def test_each_edit_of_a_hot_file_gives_it_another_moment(hot):
+    hot.edit(A, LOG)
+    hot.clock.advance(20)
+    hot.edit(A, LOG)
+    hot.clock.advance(20)
+
+    assert hot.held() == {(ONE, LOG)}
+
+
+def test_no_other_moment_is_given_while_somebody_waits(hot):
+    hot.edit(A, LOG)
+    hot.clock.advance(20)
+    hot.edit(B, LOG)
+    assert hot.edit(A, LOG).word == Word.PASS
+    hot.clock.advance(11)
+
+    assert hot.edit(A, LOG).word == Word.DENY
+    assert hot.edit(B, LOG).word == Word.PASS
+
+
+def test_who_is_refused_keeps_its_place_in_line(hot):
+    hot.edit(A, LOG)
+    assert "place in line is kept" in hot.edit(B, LOG).text
+    assert hot.edit(C, LOG).word == Word.DENY
+    assert hot.waiting() == [TWO, THREE]
+    hot.clock.advance(29)
+    hot.edit(B, LOG)
+    hot.edit(C, LOG)
+    hot.clock.advance(1)
+
+    assert hot.edit(C, LOG).word == Word.DENY
+    assert hot.edit(B, LOG).word == Word.PASS
+
+
+def test_who_does_not_come_back_for_its_turn_loses_it(hot):
+    hot.edit(A, LOG)
+    hot.edit(B, LOG)
+    hot.clock.advance(31)
+    hot.hear(B, Moment.AFTER)  # a sign of life, but not for the file
+
+    assert hot.edit(C, LOG).word == Word.PASS
+
+
+def test_a_refused_file_beside_a_hot_one_leaves_no_place_in_line(hot):
+    hot.edit(A, LOG, "src/a.py")
+
+    assert hot.edit(B, LOG, "src/a.py").word == Word.DENY
+    assert hot.waiting() == []
+    assert hot.edit(B, "src/b.py", LOG).word == Word.DENY
+    assert (TWO, "src/b.py") not in hot.held()
+
+
+def test_a_hot_file_is_free_when_the_turn_of_its_holder_ends_without_a_change(hot):
+    hot.edit(A, LOG)
+    hot.stop(A)
+
+    assert hot.edit(B, LOG).word == Word.PASS
+
+
+def test_three_agents_get_a_hot_file_in_the_order_in_which_they_came(tmp_path, own_git):
+    engine = MemoryEngine()
+    first = Guarded(tmp_path / "repo", engine, guard_hot_wait=20.0)
+    first.edit(A, LOG)
+    order, threads = [], []
+    for session, agent in ((B, TWO), (C, THREE)):
+        other = Guarded(tmp_path / "repo", engine.connect(), guard_hot_wait=20.0)
+
+        def take(guarded=other, session=session):
+            verdict = guarded.edit(session, LOG)
+            order.append((session, verdict.word))
+            guarded.end(session)
+
+        threads.append(threading.Thread(target=take))
+        threads[-1].start()
+        while agent not in first.waiting():
+            pass
+    first.end(A)
+    for thread in threads:
+        thread.join(30)
+
+    assert order == [(B, Word.PASS), (C, Word.PASS)]
+    assert first.waiting() == []
+
+
+def test_the_deadline_of_a_hook_hears_of_the_wait(tmp_path, own_git):
+    guarded = Guarded(tmp_path / "repo", guard_hot_wait=0.1)
+    told = []
+    guarded.guarding.waits = told.append
+    guarded.edit(A, LOG)
+    guarded.edit(B, "b.py")
+    assert told == []
+
+    assert guarded.edit(B, LOG).word == Word.DENY
+    assert told == [0.1]
