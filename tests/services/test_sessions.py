@@ -9,7 +9,8 @@ from tests.services.guards import Guarded
 
 from dibs.ancestry import Running, above, acting, agent_above, is_there, note, running
 from dibs.core.toolcalls import Heard, Moment, Word
-from dibs.services.sessions import guarded_since, key_of
+from dibs.services.guarded_rows import guarded_since
+from dibs.services.sessions import key_of
 
 ONE, TWO = "claude-11111111", "claude-22222222"
 A, B = "11111111-a", "22222222-b"

@@ -154,9 +154,10 @@ def _agent_lines(seen: Seen, quoted: Quoting) -> list[str]:
         "name": a.name, "role": a.role, "status": a.status, "parent": a.parent, "host": a.host,
         "pid": str(a.pid or ""), "model": a.model, "task": a.task,
         "context": f"{a.context:.0%} used" if a.context >= 0 else "",
+        "guarded": f"at its tool calls ({seen.guarded})" if seen.guarded else "",
         "seen": f"{span(seen.silent_for)} ago", "ended": a.ended,
     }  # fmt: skip
-    ours = {"context", "seen"}
+    ours = {"context", "guarded", "seen"}
     return [bold(a.id)] + [
         f"  {fact:<8} {value if fact in ours else quoted.word(value, a.id)}"
         for fact, value in facts.items()

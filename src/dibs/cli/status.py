@@ -107,7 +107,7 @@ def agent_table(agents: Sequence[Seen], quoted: Quoting) -> list[str]:
     """Return agents as a table."""
     from dibs.cli.text import span
 
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             a.id,
             quoted.word(a.role, a.id),
@@ -119,7 +119,11 @@ def agent_table(agents: Sequence[Seen], quoted: Quoting) -> list[str]:
         for seen in agents
         for a in (seen.agent,)
     ]
-    return _table(quoted, ("AGENT", "ROLE", "STATUS", "SEEN", "CLAIMS", "TASK"), rows)
+    heads: tuple[str, ...] = ("AGENT", "ROLE", "STATUS", "SEEN", "CLAIMS", "TASK")
+    if any(seen.guarded for seen in agents):
+        rows = [(*row, seen.guarded or "-") for row, seen in zip(rows, agents, strict=True)]
+        heads = (*heads, "GUARDED")
+    return _table(quoted, heads, rows)
 
 
 def _claim_row(held: Held, now: float, quoted: Quoting) -> tuple[str, ...]:

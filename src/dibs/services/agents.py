@@ -20,6 +20,7 @@ from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
 from dibs.services.filed import claims_of
 from dibs.services.holdings import give_back
+from dibs.services.guarded_rows import guarded_since
 from dibs.services.presence import admit, arrive, expire, lose, offer_work, role_of, withdraw
 
 TYPE_CHECKING = False
@@ -43,6 +44,8 @@ class Seen(Record):
     last_seen: float
     silent_for: float
     claims: int
+    #: The dialect in which its tool calls come by our hooks; empty for an agent that is not guarded.
+    guarded: str = ""
 
 
 class Agents:
@@ -209,7 +212,8 @@ def _live_claims(book: Book) -> dict[str, int]:
 def _seen(book: Book, agent: Agent, claims: int) -> Seen:
     beat = book.beat(agent.id)
     last_seen = agent.started if beat is None else beat.seen
-    return Seen(agent, last_seen, book.now - last_seen, claims)
+    _, dialect = guarded_since(book, agent.id)
+    return Seen(agent, last_seen, book.now - last_seen, claims, dialect)
 
 
 def _known(book: Book, agent: str) -> Agent:

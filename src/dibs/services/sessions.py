@@ -2,7 +2,7 @@
 
 - ``session/<dialect>/<session>``, and ``…/<subagent>`` behind it: the seat of each, with its agent's id
 - ``seat/<agent>``: which of these rows has that id, so that two sessions of one name are two agents
-- ``guarded/<agent>``: that its tool calls come by us, since when, and in which dialect
+- ``guarded/<agent>``: see services/guarded_rows.py
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from dibs.ancestry import Running, agent_above, forget, is_there, note, realm
 from dibs.core.agents import HUMAN, Agent, Status
 from dibs.core.guarding import distinct, role_of, session_name, subagent_name
-from dibs.core.ledger import Kind
 from dibs.core.names import AGENT_ID_CHARACTERS
 from dibs.core.values import Record
 from dibs.errors import NotAllowed
 from dibs.services.book import decode, encode
+from dibs.services.guarded_rows import tell_guarded
 from dibs.services.presence import admit
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls import Heard
     from dibs.services.book import Book
 
-SESSION, SEAT, GUARDED = "session/", "seat/", "guarded/"
+SESSION, SEAT = "session/", "seat/"
 #: What the human named an agent, and the number that Claude Code gives its own process.
 NAME, CLAUDE_PID = "DIBS_AGENT", "CLAUDE_PID"
 #: Dialects whose hooks are started by an editor: a human's terminal has the same process above it.
@@ -176,7 +176,7 @@ def seated(book: Book, heard: Heard, who: Speaker) -> tuple[str, Seat, bool]:
     seat = seat._replace(id=distinct(wished, _Taken(book, key, who.realm)))
     put_seat(book, key, seat)
     _join(book, seat, heard)
-    _tell_guarded(book, seat)
+    tell_guarded(book, seat.id, seat.dialect)
     return key, seat, True
 
 
@@ -222,24 +222,6 @@ def _join(book: Book, seat: Seat, heard: Heard) -> None:
         admit(book, agent._replace(started=book.now))
     elif agent != known:
         book.put_agent(agent)
-
-
-def _tell_guarded(book: Book, seat: Seat) -> None:
-    book.txn.put(f"{GUARDED}{seat.id}", encode({"at": book.now, "dialect": seat.dialect}))
-    beat = book.beat(seat.id)
-    book.emit(
-        seat.id, beat.role if beat is not None else "agent", Kind.AGENT_GUARDED,
-        f"{seat.id} is guarded at its tool calls ({seat.dialect})", dialect=seat.dialect,
-    )  # fmt: skip
-
-
-def guarded_since(book: Book, agent: str) -> tuple[float, str]:
-    """Return since when an agent's tool calls come by us, and its dialect; 0 for never."""
-    value = book.txn.get(f"{GUARDED}{agent}")
-    if value is None:
-        return 0.0, ""
-    record = decode(value)
-    return float(record["at"]), str(record["dialect"])
 
 
 def note_process(state: str, seat: Seat) -> None:

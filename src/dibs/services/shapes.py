@@ -162,7 +162,7 @@ def agent(value: Seen) -> Shape:
         "pid": a.pid or None, "started": a.started, "last_seen": value.last_seen,
         "silent_for": round(value.silent_for, 3), "status": a.status, "model": a.model,
         "task": a.task, "context": a.context if a.context >= 0 else None,
-        "claims": value.claims, "ended": a.ended,
+        "claims": value.claims, "guarded": value.guarded or None, "ended": a.ended,
     }  # fmt: skip
 
 

@@ -1,0 +1,107 @@
+"""A command that a guarded agent runs in its own shell is the agent's, not the human's."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from dibs.ancestry import running
+from dibs.core.toolcalls import Heard, Moment, Touch
+from dibs.project import create
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
+
+@pytest.fixture
+def repo(tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith(("GIT_", "DIBS_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    subprocess.run(["git", "init", "-q", tmp_path / "repo"], check=True)
+    project, _ = create(str(tmp_path / "repo"))
+    yield project
+    project.close()
+
+
+def dibs(repo, *words, **variables):
+    """Run a command two shells below this process."""
+    here = repo.place.repository.root
+    script = 'sh -c \'"$@"; exit $?\' sh "$@"; exit $?'
+    return subprocess.run(
+        ["sh", "-c", script, "sh", sys.executable, "-m", "dibs", *words],
+        cwd=here, env={**os.environ, **variables}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def guard(repo):
+    heard = Heard("claude", Moment.BEFORE, "11111111", touches=(Touch("a.py"),))
+    repo.guarding.hear(heard, running(os.getpid()), {})
+
+
+def test_a_claim_in_the_agents_shell_is_the_agents(repo):
+    guard(repo)
+
+    ran = dibs(repo, "claim", "b.py", "--json")
+
+    assert ran.returncode == 0, ran.stderr
+    assert {h.claim.agent for h in repo.claims.all()[0]} == {"claude-11111111"}
+
+
+def test_an_agent_in_its_shell_cannot_do_what_only_humans_may(repo):
+    repo.claims.claim(_caller("codex-7"), [repo.pattern("c.py")])
+    guard(repo)
+
+    assert "human" in dibs(repo, "revoke", "c.py", "--reason", "mine").stderr
+    assert "human" in dibs(repo, "git", "uninstall").stderr
+
+
+def test_without_a_guarded_agent_above_it_is_the_human(repo):
+    ran = dibs(repo, "claim", "b.py", "--json")
+
+    assert ran.returncode == 0
+    (held,) = repo.claims.all()[0]
+    assert repo.agents.show(held.claim.agent)[0].agent.role == "human"
+
+
+def test_a_name_goes_before_the_process(repo):
+    guard(repo)
+    dibs(repo, "claim", "b.py", DIBS_AGENT="named")
+
+    assert ("named", "b.py") in {(h.claim.agent, h.claim.pattern) for h in repo.claims.all()[0]}
+
+
+def test_a_plain_commit_of_the_agent_is_the_agents(repo):
+    guard(repo)
+    root = repo.place.repository.root
+    dibs(repo, "git", "install", DIBS_AGENT="")
+    with open(f"{root}/a.py", "w", encoding="utf-8") as file:
+        file.write("x")
+    subprocess.run(["git", "add", "a.py"], cwd=root, check=True)
+    ran = subprocess.run(
+        ["git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "own"],
+        cwd=root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_listings_say_who_is_guarded(repo):
+    guard(repo)
+    repo.claims.claim(_caller("codex-7"), [repo.pattern("c.py")])
+
+    listed = dibs(repo, "agent", "ls").stdout
+    assert "GUARDED" in listed
+    rows = {line.split()[0]: line.split()[-1] for line in listed.splitlines()[1:]}
+    assert rows["claude-11111111"] == "claude"
+    assert rows["codex-7"] == "-"
+    agents = json.loads(dibs(repo, "agent", "ls", "--json").stdout)["agents"]
+    assert {a["id"]: a["guarded"] for a in agents} == {"claude-11111111": "claude", "codex-7": None}
+    assert "at its tool calls (claude)" in dibs(repo, "agent", "show", "claude-11111111").stdout
+
+
+def _caller(agent):
+    from dibs.core.agents import Caller
+
+    return Caller(agent)
