@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs import config as configuration
-from dibs.errors import Misconfigured, NotFound
+from dibs.errors import DibsError, Misconfigured, NotFound
 from dibs.opening import Place, is_there, open_engine
 from dibs.repository import STATE_OUTSIDE_GIT, find, main_tree, shared_state, with_own_state
 from dibs.services.desk import Desk
@@ -217,6 +217,14 @@ class Project:
         from dibs.services.departures import Departures
 
         return Departures(self.desk, self.place.repository)
+
+    def end_gone(self) -> None:
+        """End agents whose processes are gone, where a look costs little; a failure is for somebody else."""
+        if os.path.isdir(os.path.join(self.place.repository.state, "sessions")):
+            try:
+                self.departures.gone()
+            except DibsError:
+                return
 
     @property
     def ledger(self) -> Ledger:

@@ -87,6 +87,18 @@ def test_a_plain_commit_of_the_agent_is_the_agents(repo):
     assert ran.returncode == 0, ran.stderr
 
 
+def test_a_listing_shows_no_claims_of_agents_whose_processes_are_gone(repo):
+    process = subprocess.Popen(["sleep", "60"])
+    heard = Heard("claude", Moment.BEFORE, "22222222", touches=(Touch("z.py"),))
+    repo.guarding.hear(heard, running(process.pid), {})
+    assert "claude-22222222" in dibs(repo, "who", "z.py").stdout
+    process.kill()
+    process.wait()
+
+    assert "nobody holds it" in dibs(repo, "who", "z.py").stdout
+    assert "z.py" not in dibs(repo, "status").stdout
+
+
 def test_listings_say_who_is_guarded(repo):
     guard(repo)
     repo.claims.claim(_caller("codex-7"), [repo.pattern("c.py")])

@@ -46,7 +46,9 @@ def test_a_session_is_named_by_its_human_or_by_its_agent_and_number(dialect, ses
 
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=200), st.text(max_size=200))
 def test_whatever_an_agent_says_the_names_are_ids_of_agents(dialect, session, named, subagent):
-    name = distinct(session_name(dialect, session, named, 1), {session_name(dialect, session, named, 1)})
+    name = distinct(
+        session_name(dialect, session, named, 1), {session_name(dialect, session, named, 1)}
+    )
     for id_ in (name, subagent_name(name, subagent), f"{subagent_name(name, subagent)}-999"):
         check_own_id(check_agent_id(id_), human=False)
     assert role_of(subagent).casefold() != "human"
@@ -103,7 +105,9 @@ def test_parts_of_the_git_directory_steer_git(path, steers):
 
 
 def test_a_refusal_of_many_paths_names_some_and_counts_the_others():
-    text = refusal([Refused(f"f{n}", "held", "bob", f"f{n}", expires_in=9) for n in range(15)], draw)
+    text = refusal(
+        [Refused(f"f{n}", "held", "bob", f"f{n}", expires_in=9) for n in range(15)], draw
+    )
 
     assert text.count("is held by bob") == NAMED
     assert "and 5 more" in text

@@ -52,7 +52,15 @@ def test_an_edit_of_anothers_file_is_refused_with_holder_reason_time_and_next_st
     verdict = guarded.edit(A, "src/a.py")
 
     assert verdict.word == Word.DENY
-    for fact in ("src/a.py", "codex-7", "rewrite it", "task-4", "5m", "dibs ask src/a.py", "--wait"):
+    for fact in (
+        "src/a.py",
+        "codex-7",
+        "rewrite it",
+        "task-4",
+        "5m",
+        "dibs ask src/a.py",
+        "--wait",
+    ):
         assert fact in verdict.text
     assert verdict.note == f"dibs: {ONE} was refused src/a.py, held by codex-7"
     assert guarded.kinds()[-1] == "write_refused"
@@ -92,7 +100,9 @@ def test_one_refused_path_of_many_refuses_the_whole_call_and_names_each(guarded)
     assert guarded.held() == {("codex-7", "a"), ("codex-7", "b")}
 
 
-@pytest.mark.parametrize("path", ["dibs.toml", ".claude/settings.json", ".git/hooks/pre-commit", ".git/config"])
+@pytest.mark.parametrize(
+    "path", ["dibs.toml", ".claude/settings.json", ".git/hooks/pre-commit", ".git/config"]
+)
 def test_files_that_steer_tools_are_for_humans(guarded, path):
     verdict = guarded.edit(A, path)
 

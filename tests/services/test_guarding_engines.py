@@ -25,7 +25,9 @@ def store(request):
 
 
 @linux
-def test_two_sessions_over_one_store_keep_each_other_out_until_one_is_gone(store, tmp_path, own_git):
+def test_two_sessions_over_one_store_keep_each_other_out_until_one_is_gone(
+    store, tmp_path, own_git
+):
     first = Guarded(tmp_path / "repo", store())
     second = Guarded(tmp_path / "repo", store())
     process = subprocess.Popen(["sleep", "60"])
@@ -67,7 +69,9 @@ while True:
 
 
 @linux
-def test_a_kill_in_the_middle_of_a_claim_leaves_nothing_that_the_next_cannot_have(tmp_path, own_git):
+def test_a_kill_in_the_middle_of_a_claim_leaves_nothing_that_the_next_cannot_have(
+    tmp_path, own_git
+):
     from dibs.engines.sqlite import SqliteEngine
 
     root, store = str(tmp_path / "repo"), str(tmp_path / "state.db")

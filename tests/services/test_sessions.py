@@ -278,7 +278,10 @@ def test_a_command_of_an_agent_is_known_by_the_process_above(tmp_path):
     note(str(tmp_path), here.pid, here.born, "claude-1")
     code = f"from dibs.ancestry import acting; print(acting({str(tmp_path)!r}))"
     ran = subprocess.run(
-        ["sh", "-c", f'{sys.executable} -c "{code}"; true'], check=True, capture_output=True, text=True
+        ["sh", "-c", f'{sys.executable} -c "{code}"; true'],
+        check=True,
+        capture_output=True,
+        text=True,
     )
 
     assert ran.stdout.strip() == "claude-1"

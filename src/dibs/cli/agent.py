@@ -99,6 +99,7 @@ def _list(session: Session, args: Namespace) -> int:
     """List the agents that work here."""
     from dibs.services import shapes
 
+    session.project.end_gone()
     seen = session.project.agents.all(ended=args.all)
     session.show(
         lambda: {"agents": [shapes.agent(s) for s in seen]},

@@ -26,6 +26,7 @@ def run(args: Namespace) -> int:
     from dibs.cli.session import Session
 
     with Session(args) as session:
+        session.project.end_gone()
         patterns = session.patterns(args.pattern, literal=args.literal)
         found = {p.text: session.project.claims.overlapping(p) for p in patterns}
         session.show(lambda: _shape(found), lambda: _print(found, session.caller))

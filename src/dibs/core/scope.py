@@ -10,6 +10,7 @@ from shlex import quote
 
 from dibs.core.claims import EXCLUSIVE
 from dibs.core.patterns import matches
+from dibs.core.steering import guarded
 from dibs.core.values import Record, Words
 
 TYPE_CHECKING = False
@@ -18,16 +19,6 @@ if TYPE_CHECKING:
 
     from dibs.core.claims import Claim
     from dibs.core.patterns import Pattern
-
-#: Files that steer tools of the user: whoever writes them can have code run in the user's name.
-GUARDED = frozenset({
-    "dibs.toml", ".mcp.json", ".vscode/tasks.json", ".vscode/settings.json", ".gemini/settings.json",
-    ".cursor/mcp.json", ".cursor/hooks.json", ".claude/settings.json", ".claude/settings.local.json",
-    ".gitmodules", ".pre-commit-config.yaml",
-})  # fmt: skip
-#: Folders in which every file does so.
-GUARDED_FOLDERS = (".codex/", ".claude/hooks/", ".husky/", ".githooks/")
-
 
 class Why(metaclass=Words):
     """Why a path cannot be in a commit."""
@@ -130,12 +121,6 @@ def _start(pattern: Pattern) -> str:
 
 def _fits(held: Held, path: str) -> bool:
     return held.pattern.folded or held.pattern.text == path
-
-
-def guarded(path: str) -> bool:
-    """Tell whether ``path`` is a file that steers tools; spelling in capitals changes nothing."""
-    lowered = path.lower()
-    return lowered in GUARDED or lowered.startswith(GUARDED_FOLDERS)
 
 
 def sort(agent: str, paths: Iterable[str], cover: Cover, *, guards: bool) -> Sorted:

@@ -14,6 +14,7 @@ import time
 
 from dibs.core.agents import Caller
 from dibs.core.guarding import Policy, Refused
+from dibs.core.steering import guarded
 from dibs.core.toolcalls import PASSED, Moment, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.admission import Admission
@@ -53,7 +54,7 @@ class Guarding:
             human=config.guard_human,
             hot=config.guard_hot,
             reads=config.guard_reads,
-            steering=_steers if config.commit_guarded == "human" else None,
+            steering=guarded if config.commit_guarded == "human" else None,
             fold_case=desk.fold_case,
         )
         self._admission = Admission(desk, self._policy)
@@ -258,12 +259,6 @@ class Guarding:
 
 def _draw() -> str:
     return os.urandom(4).hex()
-
-
-def _steers(path: str) -> bool:
-    from dibs.core.scope import guarded
-
-    return guarded(path)
 
 
 def _stopped(heard: Heard, stopped: NotAllowed) -> Verdict:
