@@ -1,6 +1,7 @@
-"""Remember what a function answered: ``functools.lru_cache`` without what it costs to load it.
+"""Of ``functools`` what a hook needs, without what it takes to load the rest.
 
-Pure. Where the memory is full it begins anew, which is enough for answers that are few and small.
+Pure. ``partial`` is the one of ``functools``. ``remembered`` stands for its ``lru_cache``: where its memory is
+full it begins anew, which is enough for answers that are few and small.
 """
 
 from __future__ import annotations
@@ -8,10 +9,18 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from functools import partial
     from typing import ParamSpec, TypeVar
 
     P = ParamSpec("P")
     T = TypeVar("T")
+else:
+    try:
+        from _functools import partial
+    except ImportError:
+        from functools import partial
+
+__all__ = ["partial", "remembered"]
 
 
 def remembered(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:

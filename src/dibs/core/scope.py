@@ -6,8 +6,6 @@ claim lets others read along; it never lets anybody write.
 
 from __future__ import annotations
 
-from shlex import quote
-
 from dibs.core.claims import EXCLUSIVE
 from dibs.core.patterns import matches
 from dibs.core.steering import guarded
@@ -163,14 +161,14 @@ def held_path(path: str, claim: Claim, expires_in: float) -> Blocked:
     """Return that somebody else's claim is on ``path``."""
     return Blocked(
         path, Why.HELD, claim.agent, claim.pattern, expires_in,
-        f"ask for it: dibs ask {quote(path)}; or wait: dibs claim {quote(path)} --wait 5m",
+        f"ask for it: dibs ask {_shell_word(path)}; or wait: dibs claim {_shell_word(path)} --wait 5m",
         claim.reason, claim.task,
     )  # fmt: skip
 
 
 def unclaimed(path: str) -> Blocked:
     """Return that nobody holds ``path``."""
-    return Blocked(path, Why.UNCLAIMED, hint=f"claim it first: dibs claim {quote(path)}")
+    return Blocked(path, Why.UNCLAIMED, hint=f"claim it first: dibs claim {_shell_word(path)}")
 
 
 def guarded_path(path: str) -> Blocked:
@@ -196,3 +194,9 @@ def uncovered(agent: str, paths: Iterable[str], cover: Cover, *, guards: bool) -
     """Return those of ``paths`` that ``agent`` may not commit, each with its reason."""
     found = sort(agent, paths, cover, guards=guards)
     return [*found.others, *map(unclaimed, found.nobody), *found.guarded]
+
+
+def _shell_word(text: str) -> str:
+    from shlex import quote  # loads the regular expressions, which a hook that refuses nothing does without
+
+    return quote(text)

@@ -3,9 +3,11 @@
 The file lies with the other compiled files of this package, and is only as good as they are: each module in it
 counts as long as its source is the one that it was compiled from, and is looked for as always otherwise.
 It is written by a hook that had to look for modules, after its answer, and replaced as a whole.
-"""
 
-from __future__ import annotations
+It begins with the code of this very module, which ``run.py`` starts: nothing of ours may be imported here
+before the finder is in place. Behind it are the entries, the order in which a plain call needs
+the modules, and their code.
+"""
 
 import sys
 from _frozen_importlib import ModuleSpec
@@ -17,33 +19,60 @@ import posix
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, ModuleType
+    from typing import NoReturn
 
     #: Where the source lies, when it was changed, its size; whether it is a package; where its code is.
     Entry = tuple[str, int, int, bool, int, int]
 
 NAME = f"hooks.{sys.implementation.cache_tag}.pack"
-#: Code that other programs may have changed is not for us: what is in the file stays far below this.
-_MOST = 8 * 1024 * 1024
+#: A module that only a call loads which had something to decide.
+DECIDES = "dibs.services.admission"
 _HEAD = 16
+#: What is in the file stays far below this.
+_MOST = 8 * 1024 * 1024
+
+
+def start(package: str, file: int) -> "NoReturn":
+    """Be the program of one hook: ``package`` is our folder, ``file`` the open file of modules, or -1."""
+    pack = Pack(f"{package}/guard/__pycache__/{NAME}", file)
+    sys.meta_path.insert(0, pack)  # type: ignore[arg-type]
+    sys.meta_path.append(_Site())  # type: ignore[arg-type]
+    sys.path += _packages(package)
+    pack.load_ahead()
+    from dibs.guard.hook import attend
+
+    status = attend(sys.argv[1:])
+    pack.mend(f"{package}/guard/packed.py")
+    posix._exit(status)
+
+
+def _packages(package: str) -> list[str]:
+    """Return where packages lie: ours and those beside it; where ours is a source tree, those of this Python."""
+    beside = package.rpartition("/")[0]
+    if beside.endswith("-packages"):
+        return [beside]
+    environment = sys.executable.rpartition("/bin/")[0]
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    return [beside, f"{environment}/lib/{version}/site-packages"]
 
 
 class Pack:
     """A finder of modules, and their loader, over one open file."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, file: int) -> None:
         self.path = path
         self.entries: dict[str, Entry] = {}
-        self._file = -1
+        self.order: tuple[str, ...] = ()
+        self._file = file
         self._base = 0
+        if file < 0:
+            return
         try:
-            self._file = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
-            head = posix.read(self._file, _HEAD)
-            if head[:4] == MAGIC_NUMBER:
-                size = int(head[4:])
-                self.entries = loads(posix.read(self._file, size))
-                self._base = _HEAD + size
+            size = int(posix.read(file, _HEAD))
+            self.entries, self.order = loads(posix.read(file, size))
+            self._base = posix.lseek(file, 0, 1)
         except (OSError, ValueError, EOFError, TypeError):
-            self.entries = {}
+            self.entries, self.order = {}, ()
 
     def find_spec(
         self, name: str, path: object = None, target: object = None
@@ -52,6 +81,9 @@ class Pack:
         entry = self.entries.get(name)
         if entry is None or not _is_current(entry):
             return None
+        return self._spec(name, entry)
+
+    def _spec(self, name: str, entry: "Entry") -> ModuleSpec:
         origin, _, _, package, _, size = entry
         loader = self if size else _Extension(name, origin)
         spec = ModuleSpec(name, loader, origin=origin, is_package=package)
@@ -60,35 +92,90 @@ class Pack:
             spec.submodule_search_locations = [origin.rpartition("/")[0]]
         return spec
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+    def create_module(self, spec: ModuleSpec) -> "ModuleType | None":
         """Leave it to Python to make an empty module."""
 
-    def exec_module(self, module: ModuleType) -> None:
+    def exec_module(self, module: "ModuleType") -> None:
         """Run the code of a module."""
         exec(self.get_code(module.__name__), module.__dict__)  # noqa: S102 - this is an importer
 
-    def get_code(self, name: str) -> CodeType:
+    def get_code(self, name: str) -> "CodeType":
         """Return the code of a module that is in the file."""
         *_, offset, size = self.entries[name]
         code: CodeType = loads(posix.pread(self._file, size, self._base + offset))
         return code
 
-    def mend(self) -> bool:
+    def load_ahead(self) -> None:
+        """Make the modules that a plain call needs, in the order in which they need each other.
+
+        Python's own way to a module takes as long as the module itself: locks, finders, specifications.
+        """
+        make = type(sys)
+        for name in self.order:
+            entry = self.entries[name]
+            if name in sys.modules or not _is_current(entry):
+                continue
+            module = make(name)
+            module.__spec__ = spec = self._spec(name, entry)
+            module.__loader__, module.__file__ = self, entry[0]
+            module.__package__ = spec.parent
+            if entry[3]:
+                module.__path__ = spec.submodule_search_locations
+            sys.modules[name] = module
+            try:
+                exec(self.get_code(name), module.__dict__)  # noqa: S102 - this is an importer
+            except BaseException:
+                del sys.modules[name]
+                raise
+            above, _, leaf = name.rpartition(".")
+            if above:
+                setattr(sys.modules[above], leaf, module)
+
+    def mend(self, source: str) -> bool:
         """Write the file anew if modules had to be looked for elsewhere; tell whether it was."""
-        new = {
+        loaded = {
             name: spec
             for name, module in list(sys.modules.items())
             if (spec := getattr(module, "__spec__", None)) is not None
-            and _is_outside(spec)
-            and not (name in self.entries and _is_current(self.entries[name]))
         }
-        return bool(new) and _write(self, new)
+        new = {
+            name: spec
+            for name, spec in loaded.items()
+            if _is_outside(spec) and not (name in self.entries and _is_current(self.entries[name]))
+        }
+        ordered = bool(self.order) or DECIDES not in loaded
+        if not new and ordered:
+            return False
+        if not ordered or any(name in self.order for name in new):
+            self.order = tuple(
+                name
+                for name, spec in loaded.items()
+                if name.partition(".")[0] in {"__future__", "dibs"}
+            )
+        return _write(self, new, source)
+
+
+class _Site:
+    """The last finder: what nobody knows may lie where Python's ``site`` would have looked."""
+
+    def find_spec(
+        self, name: str, path: object = None, target: object = None
+    ) -> ModuleSpec | None:
+        """Do what ``-S`` left out, once, and look again."""
+        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        import site
+
+        site.main()
+        from _frozen_importlib_external import PathFinder
+
+        found: ModuleSpec | None = PathFinder.find_spec(name, path)
+        return found
 
 
 class _Extension(ExtensionFileLoader):
     """The loader of compiled modules. One of them asks for much more than it uses: see below."""
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
+    def create_module(self, spec: ModuleSpec) -> "ModuleType":
         """Load a compiled module.
 
         ``apsw`` registers a type with ``collections.abc``, whose classes are all in ``_collections_abc``.
@@ -105,7 +192,7 @@ class _Extension(ExtensionFileLoader):
                 del sys.modules[name]
 
 
-def _is_current(entry: Entry) -> bool:
+def _is_current(entry: "Entry") -> bool:
     try:
         now = posix.stat(entry[0])
     except OSError:
@@ -119,7 +206,7 @@ def _is_outside(spec: ModuleSpec) -> bool:
     return known and not isinstance(spec.loader, _Extension) and spec.name != "__main__"
 
 
-def _write(pack: Pack, new: dict[str, ModuleSpec]) -> bool:
+def _write(pack: Pack, new: dict[str, ModuleSpec], source: str) -> bool:
     """Write what is still good and what is new into a file of our own, and put it in place."""
     draft = f"{pack.path}.{posix.getpid()}"
     try:
@@ -128,7 +215,7 @@ def _write(pack: Pack, new: dict[str, ModuleSpec]) -> bool:
     except OSError:
         return False  # nobody may write here: it goes the long way, as all other programs do
     try:
-        content = _content(pack, new)
+        content = _content(pack, new, source)
         whole = len(content) < _MOST and posix.write(file, content) == len(content)
         if whole:
             posix.replace(draft, pack.path)
@@ -142,27 +229,34 @@ def _write(pack: Pack, new: dict[str, ModuleSpec]) -> bool:
     return whole
 
 
-def _content(pack: Pack, new: dict[str, ModuleSpec]) -> bytes:
+def _content(pack: Pack, new: dict[str, ModuleSpec], source: str) -> bytes:
     entries: dict[str, Entry] = {}
     codes: list[bytes] = []
     place = 0
     kept = [name for name, entry in pack.entries.items() if _is_current(entry)]
-    for name in (*kept, *new):
-        if name in entries:
-            continue
+    for name in dict.fromkeys((*kept, *new)):
         spec = new.get(name)
+        entry = pack.entries[name] if spec is None else _entry(spec)
         if spec is None:
-            origin, changed, length, package, _, size = pack.entries[name]
-            code = dumps(pack.get_code(name)) if size else b""
+            code = dumps(pack.get_code(name)) if entry[5] else b""
         else:
-            origin = str(spec.origin)
-            now = posix.stat(origin)
-            changed, length = now.st_mtime_ns, now.st_size
-            package = spec.submodule_search_locations is not None
-            plain = isinstance(spec.loader, SourceFileLoader)
-            code = dumps(spec.loader.get_code(name)) if plain else b""
-        entries[name] = (origin, changed, length, package, place, len(code))
+            code = _code(spec)
+        entries[name] = (*entry[:4], place, len(code))
         codes.append(code)
         place += len(code)
-    head = dumps(entries)
-    return b"".join((MAGIC_NUMBER, b"%12d" % len(head), head, *codes))
+    own = posix.stat(source)
+    starter = dumps((own.st_mtime_ns, own.st_size, SourceFileLoader("", source).get_code("")))
+    head = dumps((entries, tuple(name for name in pack.order if name in entries)))
+    sizes = (b"%12d" % len(starter), b"%16d" % len(head))
+    return b"".join((MAGIC_NUMBER, sizes[0], starter, sizes[1], head, *codes))
+
+
+def _entry(spec: ModuleSpec) -> "Entry":
+    now = posix.stat(str(spec.origin))
+    package = spec.submodule_search_locations is not None
+    return (str(spec.origin), now.st_mtime_ns, now.st_size, package, 0, 0)
+
+
+def _code(spec: ModuleSpec) -> bytes:
+    loader = spec.loader
+    return dumps(loader.get_code(spec.name)) if isinstance(loader, SourceFileLoader) else b""

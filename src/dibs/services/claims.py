@@ -24,6 +24,7 @@ from dibs.core.claims import (
     ticket_deadline,
 )
 from dibs.core.durations import check_wait
+from dibs.core.memo import partial
 from dibs.core.values import Record
 from dibs.services.acquire import SHOWN, Waiting, attempt, circle_of, survey
 from dibs.services.presence import arrive, withdraw
@@ -133,8 +134,6 @@ class Claims:
 
         Due is a sign of life, or a step of the ladder: see services/ladder.py.
         """
-        from functools import partial
-
         from dibs.services.ladder import climb, policy_of
 
         outcome: Outcome = queued
@@ -167,7 +166,7 @@ class Claims:
     def _give_up(self, request: Request, *, keep: bool) -> None:
         """Take the waiter's ticket out of the queue, even one that has just run out."""
         if not keep:
-            self._desk.apply(lambda book: _leave_queue(book, request))
+            self._desk.apply(partial(_leave_queue, request=request))
 
     def _beat_every(self, book: Book, agent: str) -> float:
         """Return how often a waiter shows up: its ticket and its claims must outlast the pause."""

@@ -14,7 +14,7 @@ import time
 
 from dibs.core.agents import Caller
 from dibs.core.guarding import Policy, Refused
-from dibs.core.steering import guarded
+from dibs.core.memo import partial
 from dibs.core.toolcalls import PASSED, Moment, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.admission import Admission
