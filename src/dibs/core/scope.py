@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dibs.core.claims import Claim
     from dibs.core.patterns import Pattern
 
+
 class Why(metaclass=Words):
     """Why a path cannot be in a commit."""
 
@@ -197,6 +198,8 @@ def uncovered(agent: str, paths: Iterable[str], cover: Cover, *, guards: bool) -
 
 
 def _shell_word(text: str) -> str:
-    from shlex import quote  # loads the regular expressions, which a hook that refuses nothing does without
+    from shlex import (
+        quote,  # loads the regular expressions, which a hook that refuses nothing does without
+    )
 
     return quote(text)

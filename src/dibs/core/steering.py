@@ -1,4 +1,7 @@
-"""Files that steer tools: whoever writes them decides what runs on the user's machine. Pure."""
+"""Files that steer tools: which they are.
+
+Pure. Apart from what is done about them, because every tool call asks.
+"""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class Pack:
             self.order = tuple(
                 name
                 for name, spec in loaded.items()
-                if name.partition(".")[0] in {"__future__", "dibs"}
+                if name.partition(".")[0] in {"__future__", "dibs"} and name != __name__
             )
         return _write(self, new, source)
 
@@ -259,4 +259,12 @@ def _entry(spec: ModuleSpec) -> "Entry":
 
 def _code(spec: ModuleSpec) -> bytes:
     loader = spec.loader
-    return dumps(loader.get_code(spec.name)) if isinstance(loader, SourceFileLoader) else b""
+    code = loader.get_code(spec.name) if isinstance(loader, SourceFileLoader) else None
+    return b"" if code is None else dumps(_bare(code))
+
+
+def _bare(code: "CodeType") -> "CodeType":
+    """Return code without the tables of its lines, a third of it, which only a traceback would show."""
+    kind = type(code)
+    consts = tuple(_bare(one) if isinstance(one, kind) else one for one in code.co_consts)
+    return code.replace(co_consts=consts, co_linetable=b"")

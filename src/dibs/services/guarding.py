@@ -257,8 +257,10 @@ class Guarding:
         return Verdict(Word.DENY, text, note(seat, decided.refused), reader=seat)
 
 
-def _draw() -> str:
-    return os.urandom(4).hex()
+def _steers(path: str) -> bool:
+    from dibs.core.steering import guarded
+
+    return guarded(path)
 
 
 def _stopped(heard: Heard, stopped: NotAllowed) -> Verdict:
