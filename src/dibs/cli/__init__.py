@@ -60,6 +60,7 @@ COMMANDS = {
     "explain": "do two patterns overlap, and on which path?",
     "doctor": "find what is wrong with the board and the state",
     "hook": "answer a hook of a coding agent (agents call it)",
+    "daemon": "answer hooks faster, from a process that stays",
     "git": "let git refuse what others have claimed",
     "mcp": "serve these tools to agents by MCP",
     "engine": "check, repair or move the place of the state",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import _signal as signal  # the module around it builds enumerations, which takes longer than a claim
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from types import FrameType, TracebackType
+else:
+    import _signal as signal  # what is around it builds enumerations, which takes longer than a claim
 
 
 #: How soon it rings again, where what it raised was lost in code that must not fail.

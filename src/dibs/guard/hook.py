@@ -15,15 +15,23 @@ from dibs.errors import BadInput, DibsError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, NoReturn
+    from typing import Any, NoReturn, Protocol
 
     from dibs.core.toolcalls import Heard, Verdict
+    from dibs.engines.base import Engine
     from dibs.guard.deadline import Deadline
     from dibs.guard.dialects import Dialect
     from dibs.opening import Place
     from dibs.project import Project
 
     Answer = tuple[Said, Callable[[], None] | None]
+
+    class Lender(Protocol):
+        """Whoever keeps engines open from call to call."""
+
+        def engine(self, place: Place) -> Engine:
+            """Return the engine of a project; it is not closed by whoever asked."""
+
 
 #: More than this on standard input is no call of a tool.
 INPUT_MAX = 10 * 1024 * 1024
@@ -33,6 +41,8 @@ DEADLINE = 2.0
 LATE = "nothing was found out in time"
 FAILED = "dibs: refused, because it cannot be checked: {}"
 ALLOWED = "dibs: passed, though it cannot be checked: {}"
+#: What the settings of the last call's project want besides an answer.
+wishes = {"daemon": False}
 
 
 def program() -> NoReturn:
@@ -44,14 +54,17 @@ def program() -> NoReturn:
     os._exit(status)
 
 
-def attend(words: Sequence[str]) -> int:
-    """Read what the agent says, answer it, and return the exit status: 0 or 2, never another."""
+def attend(words: Sequence[str], given: bytes | None = None) -> int:
+    """Read what the agent says, answer it, and return the exit status: 0 or 2, never another.
+
+    ``given`` is what the agent said, where it is read already.
+    """
     from dibs.guard.deadline import Deadline, Late
 
     try:
         with Deadline(DEADLINE) as deadline:
-            given = read(0)
-            said, confirm = answer(words, given, os.environ, _here(), os.getppid(), deadline)
+            given = read(0) if given is None else given
+            said, confirm = answer(words, given, os.environ, _here(), os.getpid(), deadline)
     except Late:
         said, confirm = _unheard(words, os.environ, _here(), LATE), None
     if write(said) and confirm is not None:
@@ -91,11 +104,13 @@ def answer(
     cwd: str,
     process: int,
     deadline: Deadline | None = None,
+    lender: Lender | None = None,
 ) -> Answer:
     """Answer one call of a hook; never raises.
 
     ``words`` are the agent's name and maybe the event's. The second value confirms what was told: whoever
-    wrote the answer out calls it then, so that a message which was never seen is told again.
+    wrote the answer out calls it then, so that a message which was never seen is told again. A ``lender`` has
+    engines that stay open; without one they are opened for this call.
     """
     from dibs.guard.deadline import Late
 
@@ -104,7 +119,7 @@ def answer(
         event = words[1] if len(words) > 1 else ""
         dialect, heard = _hear(words[0] if words else "", _payload(given), event, environ)
         heard = heard._replace(cwd=heard.cwd or cwd)
-        verdict, confirm = _judged(heard, environ, cwd, process, deadline)
+        verdict, confirm = _judged(heard, environ, cwd, process, deadline, lender)
         return dialect.answer(verdict, heard), confirm
     except Late:
         if deadline is not None:
@@ -144,7 +159,12 @@ def _hear(
 
 
 def _judged(
-    heard: Heard, environ: Mapping[str, str], cwd: str, process: int, deadline: Deadline | None
+    heard: Heard,
+    environ: Mapping[str, str],
+    cwd: str,
+    process: int,
+    deadline: Deadline | None,
+    lender: Lender | None,
 ) -> tuple[Verdict, Callable[[], None] | None]:
     """Ask each project that the call is about; outside of any there is nothing to say."""
     from dibs.guard.places import home, shares
@@ -152,12 +172,13 @@ def _judged(
     base = home({heard.cwd: None, cwd: None}, environ)
     if deadline is not None and base is not None:
         deadline.set(base.loaded.config.guard_deadline)
+    wishes["daemon"] = base is not None and base.loaded.config.guard_daemon
     verdict, confirm = PASSED, None
     for place, share in reversed(shares(heard, base, environ)):
         refused = verdict.word == Word.DENY
         # A refusal has no room for news, which would count as told then.
         part = share._replace(listens=False) if refused else share
-        said, confirm = _asked(place, part, environ, process, deadline)
+        said, confirm = _asked(place, part, environ, process, deadline, lender)
         verdict = _both(verdict, said) if refused else said
     return verdict, confirm
 
@@ -175,13 +196,19 @@ def _asked(
     environ: Mapping[str, str],
     process: int,
     deadline: Deadline | None,
+    lender: Lender | None,
 ) -> tuple[Verdict, Callable[[], None] | None]:
     from dibs.guard.places import hurried
-    from dibs.opening import open_engine
     from dibs.project import Project
 
     place = hurried(place)
-    project = Project(place, open_engine(place, anew=False))
+    if lender is None:
+        from dibs.opening import open_engine
+
+        engine, close = open_engine(place, anew=False), True
+    else:
+        engine, close = lender.engine(place), False
+    project = Project(place, engine)
     confirm = None
     try:
         guarding: Any = getattr(project, "guarding", None)
@@ -189,15 +216,15 @@ def _asked(
             return PASSED, None
         if deadline is not None:
             guarding.waits = deadline.more
-        verdict = _sound(guarding.hear(heard, process))
-        confirm = _confirmation(project, verdict)
+        verdict = _sound(guarding.hear(heard, process, environ, tells=heard.listens))
+        confirm = _confirmation(project, verdict, close=close)
     finally:
-        if confirm is None:
+        if confirm is None and close:
             project.close()
     return verdict, confirm
 
 
-def _confirmation(project: Project, verdict: Verdict) -> Callable[[], None] | None:
+def _confirmation(project: Project, verdict: Verdict, *, close: bool) -> Callable[[], None] | None:
     if not verdict.delivery:
         return None
 
@@ -209,7 +236,8 @@ def _confirmation(project: Project, verdict: Verdict) -> Callable[[], None] | No
         except DibsError:
             return  # it is told again then
         finally:
-            project.close()
+            if close:
+                project.close()
 
     return confirm
 

@@ -1,25 +1,24 @@
 """The modules of a hook in one file, so that a process of some milliseconds need not look for sixty.
 
-The file lies with the other compiled files of this package, and is only as good as they are: each module in it
-counts as long as its source is the one that it was compiled from, and is looked for as always otherwise.
-It is written by a hook that had to look for modules, after its answer, and replaced as a whole.
+The file lies with the other compiled files of this package, and is as good as they are: each module in it
+counts as long as its source is the one that it was compiled from, and is looked for as always otherwise. It is written by a hook that had to look for modules, after its answer, and replaced as a whole.
 
 It begins with the code of this very module, which ``run.py`` starts: nothing of ours may be imported here
 before the finder is in place. Behind it are the entries, the order in which a plain call needs
 the modules, and their code.
 """
 
+import posix
 import sys
 from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import MAGIC_NUMBER, ExtensionFileLoader, SourceFileLoader
 from marshal import dumps, loads
 
-import posix
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import CodeType, ModuleType
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     #: Where the source lies, when it was changed, its size; whether it is a package; where its code is.
     Entry = tuple[str, int, int, bool, int, int]
@@ -27,7 +26,12 @@ if TYPE_CHECKING:
 NAME = f"hooks.{sys.implementation.cache_tag}.pack"
 #: A module that only a call loads which had something to decide.
 DECIDES = "dibs.services.admission"
+_CLIENT = "dibs.guard.client"
+#: A folder's path becomes a short name by what is left of it after a division by this.
+_PRIME = 2305843009213693951
 _HEAD = 16
+#: The type and the rights of a folder that others can do nothing in.
+_FOLDER = 0o040000
 #: What is in the file stays far below this.
 _MOST = 8 * 1024 * 1024
 
@@ -35,19 +39,60 @@ _MOST = 8 * 1024 * 1024
 def start(package: str, file: int) -> "NoReturn":
     """Be the program of one hook: ``package`` is our folder, ``file`` the open file of modules, or -1."""
     pack = Pack(f"{package}/guard/__pycache__/{NAME}", file)
-    sys.meta_path.insert(0, pack)  # type: ignore[arg-type]
-    sys.meta_path.append(_Site())  # type: ignore[arg-type]
+    given = _asked(pack, package)
+    sys.meta_path.insert(0, pack)
+    sys.meta_path.append(_Site())
     sys.path += _packages(package)
     pack.load_ahead()
-    from dibs.guard.hook import attend
+    from dibs.guard.hook import attend, wishes
 
-    status = attend(sys.argv[1:])
+    status = attend(sys.argv[1:], given)
+    if wishes["daemon"] and given is None:  # nobody was there to ask
+        from dibs.guard.waking import wake
+
+        wake(package)
     pack.mend(f"{package}/guard/packed.py")
-    posix._exit(status)
+    posix._exit(status)  # noqa: SLF001
+
+
+def socket_of(package: str) -> str:
+    """Return where the process listens that answers hooks of this user and this very package."""
+    base = posix.environ.get(b"XDG_RUNTIME_DIR", b"").decode("utf-8", "surrogateescape")
+    folder = f"{base}/dibs" if base.startswith("/") else f"/tmp/dibs-{posix.geteuid()}"  # noqa: S108
+    number = int.from_bytes(f"{package} {sys.executable}".encode("utf-8", "surrogateescape"))
+    return f"{folder}/{number % _PRIME:x}.sock"
+
+
+def is_private(folder: str) -> bool:
+    """Tell whether a folder is ours alone, so that whoever listens in it is us."""
+    try:
+        found = posix.lstat(folder)
+    except OSError:
+        return False
+    return found.st_mode & 0o170077 == _FOLDER and found.st_uid == posix.geteuid()
+
+
+def _asked(pack: "Pack", package: str) -> "bytes | None":
+    """Ask the process that stays, if there is one, and be done; else return what was read of the call."""
+    path = socket_of(package)
+    if not is_private(path.rpartition("/")[0]):
+        return None
+    entry = pack.entries.get(_CLIENT)
+    if entry is None or not _is_current(entry):
+        sys.path.append(package.rpartition("/")[0])
+        from dibs.guard.client import ask
+    else:
+        space: dict[str, Any] = {"__name__": _CLIENT}
+        exec(pack.get_code(_CLIENT), space)  # noqa: S102 - as an importer would, without all above it
+        ask = space["ask"]
+    status, given = ask(path, sys.argv[1:], package)
+    if status >= 0:
+        posix._exit(status)  # noqa: SLF001
+    return given
 
 
 def _packages(package: str) -> list[str]:
-    """Return where packages lie: ours and those beside it; where ours is a source tree, those of this Python."""
+    """Return where packages lie: ours, and those beside it; of a source tree, those of this Python."""
     beside = package.rpartition("/")[0]
     if beside.endswith("-packages"):
         return [beside]
@@ -69,13 +114,16 @@ class Pack:
             return
         try:
             size = int(posix.read(file, _HEAD))
-            self.entries, self.order = loads(posix.read(file, size))
+            self.entries, self.order = loads(posix.read(file, size))  # noqa: S302 - ours, as compiled files are
             self._base = posix.lseek(file, 0, 1)
         except (OSError, ValueError, EOFError, TypeError):
             self.entries, self.order = {}, ()
 
     def find_spec(
-        self, name: str, path: object = None, target: object = None
+        self,
+        name: str,
+        _path: "Sequence[str] | None" = None,
+        _target: "ModuleType | None" = None,
     ) -> ModuleSpec | None:
         """Return where a module is, if it is in the file and its source has not changed."""
         entry = self.entries.get(name)
@@ -85,7 +133,7 @@ class Pack:
 
     def _spec(self, name: str, entry: "Entry") -> ModuleSpec:
         origin, _, _, package, _, size = entry
-        loader = self if size else _Extension(name, origin)
+        loader: Any = self if size else _Extension(name, origin)
         spec = ModuleSpec(name, loader, origin=origin, is_package=package)
         spec.has_location = True
         if package:
@@ -102,7 +150,7 @@ class Pack:
     def get_code(self, name: str) -> "CodeType":
         """Return the code of a module that is in the file."""
         *_, offset, size = self.entries[name]
-        code: CodeType = loads(posix.pread(self._file, size, self._base + offset))
+        code: CodeType = loads(posix.pread(self._file, size, self._base + offset))  # noqa: S302
         return code
 
     def load_ahead(self) -> None:
@@ -115,7 +163,7 @@ class Pack:
             entry = self.entries[name]
             if name in sys.modules or not _is_current(entry):
                 continue
-            module = make(name)
+            module: Any = make(name)
             module.__spec__ = spec = self._spec(name, entry)
             module.__loader__, module.__file__ = self, entry[0]
             module.__package__ = spec.parent
@@ -159,10 +207,13 @@ class _Site:
     """The last finder: what nobody knows may lie where Python's ``site`` would have looked."""
 
     def find_spec(
-        self, name: str, path: object = None, target: object = None
+        self,
+        name: str,
+        path: "Sequence[str] | None" = None,
+        _target: "ModuleType | None" = None,
     ) -> ModuleSpec | None:
         """Do what ``-S`` left out, once, and look again."""
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path.remove(self)
         import site
 
         site.main()
@@ -237,10 +288,7 @@ def _content(pack: Pack, new: dict[str, ModuleSpec], source: str) -> bytes:
     for name in dict.fromkeys((*kept, *new)):
         spec = new.get(name)
         entry = pack.entries[name] if spec is None else _entry(spec)
-        if spec is None:
-            code = dumps(pack.get_code(name)) if entry[5] else b""
-        else:
-            code = _code(spec)
+        code = _code(spec) if spec is not None else dumps(pack.get_code(name)) if entry[5] else b""
         entries[name] = (*entry[:4], place, len(code))
         codes.append(code)
         place += len(code)

@@ -7,7 +7,8 @@ from dibs.core.gates import Made, pattern_of, stands_against
 from dibs.core.ledger import Kind
 from dibs.core.names import printable
 from dibs.core.overlap import overlap
-from dibs.core.scope import guarded, guarded_path, held_path, unclaimed
+from dibs.core.scope import guarded_path, held_path, unclaimed
+from dibs.core.steering import guarded
 from dibs.services.book import claim_of, decode
 
 TYPE_CHECKING = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dibs.core import scope
 from dibs.core.claims import live
 from dibs.core.index import Range
 from dibs.core.merges import (
@@ -18,6 +17,7 @@ from dibs.core.merges import (
     undone,
 )
 from dibs.core.patterns import matches, parse
+from dibs.core.steering import guarded as guarded_file
 from dibs.core.trailers import read_signed
 from dibs.errors import BadInput
 from dibs.git.history import changes_of, is_same, renamed
@@ -87,7 +87,7 @@ class Scope:
 
 def guarded_in(owner: str, paths: Iterable[str]) -> list[Outside]:
     """Return those of ``paths`` that steer tools."""
-    return [guarded(path, owner) for path in paths if scope.guarded(path)]
+    return [guarded(path, owner) for path in paths if guarded_file(path)]
 
 
 def held_by_others(book: Book, paths: Iterable[str], allowed: dict[str, set[str]]) -> list[Outside]:

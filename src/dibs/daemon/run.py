@@ -1,0 +1,10 @@
+"""The program that answers hooks: ``python -I …/daemon/run.py``, started by a hook or by ``dibs daemon``."""
+
+import sys
+
+if __name__ == "__main__":
+    package = __file__.rpartition("/daemon/")[0]
+    sys.path.insert(0, package.rpartition("/")[0])
+    from dibs.daemon.server import main
+
+    sys.exit(main(package))

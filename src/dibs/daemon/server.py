@@ -1,0 +1,160 @@
+"""The process that stays: one for each user and each installed Dibs, behind one socket.
+
+Its lock says that it lives; the socket says nothing, because a process that was killed leaves it behind. It
+ends when nobody has asked for a while, and when a module that it runs has changed on the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+
+from dibs.daemon.place import Lock, private_folder
+from dibs.daemon.serving import Desk
+from dibs.guard.packed import socket_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+#: Seconds without a question after which it ends.
+IDLE = 600.0
+#: Seconds between looks at whether it is still what lies on the disk.
+LOOK_EVERY = 1.0
+#: How long answers that are under way have at the end.
+LEAVE_IN = 3.0
+#: So many questions at once; more find nobody, and the hooks answer by themselves.
+AT_ONCE = 64
+
+
+class Server:
+    """Listens, and gives each question a thread of its own."""
+
+    def __init__(self, package: str, *, idle: float = IDLE) -> None:
+        self._path = socket_of(package)
+        self._idle = idle
+        self._desk = Desk(package)
+        self._stamp = modules_stamp()
+        self._over = threading.Event()
+        self._busy = threading.BoundedSemaphore(AT_ONCE)
+
+    def run(self) -> bool:
+        """Serve until it is time to go; False if another one serves already."""
+        private_folder(os.path.dirname(self._path))
+        lock = Lock(f"{self._path}.lock")
+        if not lock.take():
+            return False
+        try:
+            listener = self._listen()
+            try:
+                self._serve(listener)
+            finally:
+                self._leave(listener)
+        finally:
+            lock.free()
+        return True
+
+    def end(self, _number: int = 0, _frame: FrameType | None = None) -> None:
+        """Let it end soon."""
+        self._over.set()
+
+    def _listen(self) -> socket.socket:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        draft = f"{self._path}.{os.getpid()}"
+        try:
+            listener.bind(draft)
+            os.chmod(draft, 0o600)
+            listener.listen(AT_ONCE)
+            os.replace(draft, self._path)  # whoever finds it, finds it listening
+        except OSError:
+            listener.close()
+            raise
+        listener.settimeout(LOOK_EVERY)
+        return listener
+
+    def _serve(self, listener: socket.socket) -> None:
+        last = looked = time.monotonic()
+        while not self._over.is_set():
+            try:
+                link, _ = listener.accept()
+            except TimeoutError:
+                link = None
+            now = time.monotonic()
+            if now - looked >= LOOK_EVERY:
+                looked = now
+                if modules_stamp(self._stamp) != self._stamp:
+                    self._over.set()  # the hook that asks now answers by itself
+            if link is not None:
+                last = now
+                self._answer(link)
+            elif now - last > self._idle:
+                return
+
+    def _answer(self, link: socket.socket) -> None:
+        if self._over.is_set() or not self._busy.acquire(blocking=False):
+            link.close()
+            return
+
+        def answer() -> None:
+            try:
+                self._desk.answer(link)
+            finally:
+                link.close()
+                self._busy.release()
+
+        threading.Thread(target=answer, daemon=True).start()
+
+    def _leave(self, listener: socket.socket) -> None:
+        """Take the socket away, let answers under way be given, and close the engines."""
+        with suppress(OSError):
+            os.unlink(self._path)
+        listener.close()
+        until = time.monotonic() + LEAVE_IN
+        for _ in range(AT_ONCE):
+            self._busy.acquire(timeout=max(0.0, until - time.monotonic()))
+        self._desk.close()
+
+
+def modules_stamp(like: dict[str, tuple[int, int]] | None = None) -> dict[str, tuple[int, int]]:
+    """Return when each source of ours was changed, and its size: of all, or of those that are given."""
+    files = like if like is not None else _files()
+    stamp = {}
+    for path in files:
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue
+        stamp[path] = (found.st_mtime_ns, found.st_size)
+    return stamp
+
+
+def _files() -> list[str]:
+    """Return the sources of the whole package: a module that is loaded later must fit to those that are."""
+    import dibs
+
+    package = os.path.dirname(str(dibs.__file__))
+    return [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(package)
+        for name in names
+        if name.endswith(".py")
+    ]
+
+
+def main(package: str) -> int:
+    """Be the process; leave at once if there is one."""
+    os.umask(0o077)
+    os.chdir("/")
+    server = Server(package)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, server.end)
+    try:
+        return 0 if server.run() else 1
+    except OSError as error:
+        sys.stderr.write(f"dibs daemon: {error.strerror}\n")
+        return 74
