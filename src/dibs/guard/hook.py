@@ -211,9 +211,7 @@ def _asked(
     project = Project(place, engine)
     confirm = None
     try:
-        guarding: Any = getattr(project, "guarding", None)
-        if guarding is None:
-            return PASSED, None
+        guarding = project.guarding
         if deadline is not None:
             guarding.waits = deadline.more
         verdict = _sound(guarding.hear(heard, process, environ, tells=heard.listens))
