@@ -12,7 +12,8 @@ from dibs.core.unguarded import SCRATCH_AGENT, SCRATCH_SESSION, is_scratch
 from dibs.errors import Unavailable
 from dibs.services.agents import Agents
 from dibs.services.claims import Claims
-from dibs.services.sessions import GUARDED, drop_seat, forget_process, seat_of, seats
+from dibs.services.guarded_rows import GUARDED
+from dibs.services.sessions import drop_seat, forget_process, seat_of, seats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Scratch:
         self.path = f"{PREFIX}{mark}"
         self.holder = f"{SCRATCH_AGENT}{mark}"
         #: What agents that are tried here are called: all are forgotten with it.
-        self.session = f"{SCRATCH_SESSION}{mark}"
+        self.session = f"{SCRATCH_SESSION}{mark[:3]}"  # whole in the name of its agent
 
     def __enter__(self) -> Scratch:
         host = os.uname().nodename if hasattr(os, "uname") else ""
