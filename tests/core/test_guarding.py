@@ -30,7 +30,7 @@ def draw():
     ("dialect", "session", "named", "id_"),
     [
         ("claude", "1a2b3c4d-5e6f-7a8b", "", "claude-1a2b3c4d"),
-        ("codex", "019a-2b3c-9999", "", "codex-019a2b3c"),
+        ("codex", "019a2b3c-1111-22223333", "", "codex-22223333"),
         ("claude", "", "", "claude-p42"),
         ("claude", "1a2b3c4d", "tester", "tester"),
         ("claude", "1a2b3c4d", " my agent! ", "my-agent"),
@@ -49,7 +49,11 @@ def test_whatever_an_agent_says_the_names_are_ids_of_agents(dialect, session, na
     name = distinct(
         session_name(dialect, session, named, 1), {session_name(dialect, session, named, 1)}
     )
-    for id_ in (name, subagent_name(name, subagent), f"{subagent_name(name, subagent)}-999"):
+    for id_ in (
+        name,
+        subagent_name(dialect, name, subagent),
+        f"{subagent_name(dialect, name, subagent)}-999",
+    ):
         check_own_id(check_agent_id(id_), human=False)
     assert role_of(subagent).casefold() != "human"
 

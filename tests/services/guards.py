@@ -1,4 +1,4 @@
-"""A guarded repository: real git, an engine in memory with a clock of the test's own, agents that call hooks."""
+"""A guarded repository: real git, an engine with a clock of the test's own, agents that call hooks."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from tests.services.crew import caller
 from dibs.ancestry import running
 from dibs.config import Config
 from dibs.core.patterns import parse
-from dibs.core.toolcalls import How, Heard, Moment, Touch
+from dibs.core.toolcalls import Heard, How, Moment, Touch
 from dibs.engines.memory import MemoryEngine
 from dibs.repository import find
 from dibs.services.agents import Agents

@@ -226,7 +226,7 @@ def test_links_deleted_files_and_programs_are_kept_as_they_were(guarded):
 
     os.symlink("README.md", f"{guarded.root}/link")
     guarded.write("run.sh", "#!/bin/sh\n")
-    os.chmod(f"{guarded.root}/run.sh", 0o755)  # noqa: S103
+    os.chmod(f"{guarded.root}/run.sh", 0o755)
     os.unlink(f"{guarded.root}/README.md")
     with open(os.fsencode(f"{guarded.root}/crlf.txt"), "wb") as file:
         file.write(b"a\r\n")

@@ -1,4 +1,4 @@
-"""Who a hook speaks for: sessions of one name, subagents, processes that are gone, and those that come back."""
+"""Who a hook speaks for: sessions of one name, subagents, processes that are gone, and that come back."""
 
 import os
 import subprocess

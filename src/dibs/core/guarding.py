@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: How much of a session's or a subagent's own id is in the name that it gets.
 SHORT = 8
+#: Dialects whose ids begin with the time, so that two sessions of one minute begin alike.
+_LATE = frozenset({"codex", "opencode"})
 #: So many agents may have one name, with a number behind it.
 _MOST_ALIKE = 1_000
 #: Room for the number, and for the name of a subagent behind that of its parent.
@@ -140,16 +142,22 @@ def session_name(dialect: str, session: str, named: str = "", pid: int = 0) -> s
     """Return the id that a session wishes for: what its human named it, else its agent and its number."""
     wished = _plain(named, _NAME_MAX)
     if not wished:
-        number = "".join(c for c in session if c.isascii() and c.isalnum())[:SHORT] or f"p{pid}"
+        number = _number(dialect, session) or f"p{pid}"
         wished = _plain(f"{dialect}-{number}", _NAME_MAX) or "agent"
     first = wished.replace(".", "-").replace("_", "-").partition("-")[0].casefold()
     return f"agent-{wished}" if first == HUMAN or wished == "all" else wished
 
 
-def subagent_name(parent: str, subagent: str) -> str:
+def subagent_name(dialect: str, parent: str, subagent: str) -> str:
     """Return the id that a subagent wishes for."""
-    number = "".join(c for c in subagent if c.isascii() and c.isalnum())[:SHORT] or "sub"
+    number = _number(dialect, subagent) or "sub"
     return f"{parent[: AGENT_ID_MAX - 2 * SHORT]}.{number}"
+
+
+def _number(dialect: str, text: str) -> str:
+    """Return the part of a session's or a subagent's own id that tells it apart best."""
+    plain = "".join(c for c in text if c.isascii() and c.isalnum())
+    return plain[-SHORT:] if dialect in _LATE else plain[:SHORT]
 
 
 def distinct(wished: str, taken: Container[str]) -> str:

@@ -1,4 +1,4 @@
-"""One decision on one tool call, inside one transaction: who calls, what it may touch, what it claims by that.
+"""One decision on one tool call, inside one transaction: who calls, what it may touch, what it claims.
 
 All paths of a call are granted, or none.
 """

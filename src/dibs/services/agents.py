@@ -19,8 +19,8 @@ from dibs.core.names import check_agent_id
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
 from dibs.services.filed import claims_of
-from dibs.services.holdings import give_back
 from dibs.services.guarded_rows import guarded_since
+from dibs.services.holdings import give_back
 from dibs.services.presence import admit, arrive, expire, lose, offer_work, role_of, withdraw
 
 TYPE_CHECKING = False

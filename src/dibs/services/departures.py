@@ -1,7 +1,7 @@
 """How turns and sessions end: by their own word, or because their process is gone.
 
-What is committed or unchanged is given back. What is not committed is half-done: at the end of a turn it stays
-with its agent; at the end of a session a copy is kept, and whoever claims it next is told; see
+What is committed or unchanged is given back. What is not committed is half-done: at the end of a turn it
+stays with its agent; at the end of a session a copy is kept, and whoever claims it next is told; see
 services/halfdone.py. A subagent hands it to its parent.
 """
 
@@ -144,7 +144,7 @@ class Departures:
         return seat.id
 
     def _stays(self, book: Book, row: str, seat: Seat, dirt: Dirt) -> bool:
-        """Keep what is not committed with its agent, or a subagent's with its parent; tell whether it stays."""
+        """Keep what is not committed with its agent, or a subagent's with its parent; tell which."""
         _give_back_clean(book, seat, dirt)
         if not seat.parent:
             put_seat(book, row, seat._replace(over=True))

@@ -1,4 +1,4 @@
-"""Who is guarded: ``guarded/<agent>`` says since when its tool calls come by our hooks, and in which dialect."""
+"""Who is guarded: ``guarded/<agent>`` says since when its tool calls come by our hooks, in which dialect."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def seated(book: Book, heard: Heard, who: Speaker) -> tuple[str, Seat, bool]:
     parent = ""
     if heard.subagent:
         parent = seated(book, heard._replace(subagent="", subagent_type=""), who)[1].id
-        wished = subagent_name(parent, heard.subagent)
+        wished = subagent_name(heard.agent, parent, heard.subagent)
     else:
         wished = session_name(heard.agent, heard.session, who.named, pid)
     seat = Seat("", heard.agent, pid, born, who.realm, who.root, parent)

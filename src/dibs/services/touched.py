@@ -1,4 +1,4 @@
-"""Which files of the repository a tool call names: each spelling becomes the pattern that claims know it by."""
+"""Which files of the repository a tool call names: each spelling becomes the pattern that claims have."""
 
 from __future__ import annotations
 
