@@ -40,11 +40,13 @@ class MailKind(metaclass=Words):
     DECISION = "decision"
     ACKNOWLEDGED = "acknowledged"
     OVERDUE = "overdue"
+    FOREIGN_WRITE = "foreign_write"
 
 
 #: What no budget of a briefing leaves out: an agent that misses it breaks somebody's work.
 VITAL = frozenset({
     MailKind.RELEASE_REQUEST, MailKind.EXPIRED, MailKind.REVOKED, MailKind.HANDED_OVER,
+    MailKind.FOREIGN_WRITE,
 })  # fmt: skip
 
 
@@ -117,6 +119,13 @@ _ANSWERS = {
     "no": "{sender} says no to {what}{why}",
     "broken": "{sender} promised {what} by now, and still holds it: ask again, or dibs escalate",
 }
+#: How the holder of a file, and whoever wrote it, hear of that: surely, or maybe.
+_FOREIGN = {
+    ("holder", True): "a command of {sender} changed {what}, which you hold{why}",
+    ("writer", True): "your command changed {what}, which {sender} holds{why}",
+    ("holder", False): "{what}, which you hold, changed during a command of {sender}{why}",
+    ("writer", False): "{what}, which {sender} holds, changed during your command{why}",
+}
 #: How a holder hears of what it promised, and did not give back.
 _PROMISED = "{sender} still waits for {what}, which you promised by now{why}"
 _ENDED = "the {claims} of {sender} on {what}, which you asked for, ended: {how}"
@@ -139,6 +148,8 @@ def wording(kind: str, sender: str, patterns: Sequence[str], data: dict[str, Any
         words = _PROMISED
     elif kind == MailKind.ANSWER:
         words = _ANSWERS[data["answer"]]
+    elif kind == MailKind.FOREIGN_WRITE:
+        words = _FOREIGN[data["told"], data["sure"]]
     return words.format(
         sender=sender,
         what=few(patterns),

@@ -59,9 +59,10 @@ def checkout(to: Running, args: list[Arg]) -> None:
             _switch(to, start[0])
     elif len(start) == 1 and paths is None:
         # A branch or a path: what it is, is known where the repository is.
-        to.touch(start[0], deep=True)
-        if start[0].text != ".":
-            _switch(to, start[0])
+        if start[0].text == "." or start[0].glob or not start[0].sure:
+            to.touch(start[0], deep=True)
+        else:
+            to.tree("switch" if start[0].text == "-" else "checkout", _revision(start[0]))
     elif start:
         _paths(to, start) if paths is None else _switch(to, start[0])
     elif given.has("f", "force"):
@@ -77,8 +78,27 @@ def switch(to: Running, args: list[Arg]) -> None:
         to.tree("reset")
 
 
+def _revision(arg: Arg) -> str:
+    return "@{-1}" if arg.text == "-" else arg.text
+
+
 def _switch(to: Running, arg: Arg) -> None:
-    to.tree("switch", "@{-1}" if arg.text == "-" else arg.text if arg.sure else "")
+    if arg.sure:
+        to.tree("switch", _revision(arg))
+    else:
+        to.doubt(f"git switch {arg.text}")
+
+
+def commit(to: Running, args: list[Arg]) -> None:
+    """Commit what is staged, or all, or the paths that are named."""
+    given = options(
+        args, "mFCctS message file reuse-message reedit-message template author date fixup squash"
+    )
+    if given.has("dry-run"):
+        return
+    _paths(to, given.operands)
+    if not given.operands or given.has("i", "include"):
+        to.tree("commit", "all" if given.has("a", "all") else "")
 
 
 def restore(to: Running, args: list[Arg]) -> None:
@@ -207,6 +227,6 @@ _SUBS: dict[str, Sub] = {
     "merge": joining("merge"), "rebase": joining("merge"), "pull": joining("pull"),
     "cherry-pick": joining("pick"), "revert": joining("pick"), "worktree": worktree,
     "checkout-index": raw, "read-tree": raw, "bisect": unknown, "submodule": unknown,
-    "ls-files": listed, "filter-branch": unknown,
+    "commit": commit, "ls-files": listed, "filter-branch": unknown,
 }  # fmt: skip
 ACTS: dict[str, Act] = {"git": git}

@@ -49,10 +49,12 @@ class Target(Record):
 class Whole(Record):
     """A git command that may change any file of the working tree."""
 
-    #: switch, reset, stash, unstash, clean, merge, pick
+    #: checkout, switch, reset, stash, unstash, clean, merge, pick, commit
     verb: str
     #: What it goes to, takes or applies; empty for the last commit.
     revision: str = ""
+    #: Where it runs: relative to where the agent stands, or absolute.
+    place: str = ""
 
 
 class Found(Record):
@@ -229,7 +231,10 @@ class _Walk(Running):
 
     def tree(self, verb: str, revision: str = "") -> None:
         """Note that git may change any file."""
-        self.whole[Whole(verb, revision)] = None
+        if self.place is None:
+            self.doubt(f"git {verb} {revision}")
+        else:
+            self.whole[Whole(verb, revision, self.place)] = None
 
     def go(self, arg: Arg) -> None:
         """Stand somewhere else from now on."""

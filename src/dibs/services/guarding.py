@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls import Heard
     from dibs.repository import Repository
     from dibs.services.admission import Decided
+    from dibs.services.attribution import Attribution
     from dibs.services.book import Book
     from dibs.services.departures import Departures
     from dibs.services.desk import Desk
@@ -109,6 +110,8 @@ class Guarding:
     def _news(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
         """Tell what is new: at a prompt all that changed, between tools only what somebody has to say."""
         seat, mail = self._arrive(heard, who)
+        if heard.moment == Moment.AFTER:
+            mail = self._looked(heard, seat) or mail
         if not tells or heard.moment == Moment.OTHER:
             return PASSED
         if seat.forgot:
@@ -137,6 +140,8 @@ class Guarding:
             note_process(self._repository.state, decided.seat)
         if decided.refused:
             return self._refusal(decided)
+        if heard.command:
+            self._attribution.mark(decided.seat.id, heard.call)
         if decided.left:
             return self._half_done(decided, tells=tells)
         return PASSED
@@ -152,11 +157,13 @@ class Guarding:
         fold = self._desk.fold_case
         paths = touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
         if heard.command:
-            from dibs.core.shellwrites import writes
+            from dibs.services.shelltargets import aimed
 
-            cwd = heard.cwd or self._repository.root
-            found = writes(heard.command, cwd, os.path.expanduser("~"))
-            paths += touched(self._repository, found.touches, cwd, fold_case=fold, literal=False)
+            shell = heard.tool.casefold()
+            paths += aimed(
+                self._repository, heard.command, heard.cwd, fold_case=fold,
+                powershell=shell in {"powershell", "pwsh"}, reads=self._desk.config.guard_reads,
+            ).paths  # fmt: skip
         return paths
 
     def _decide(self, heard: Heard, who: Speaker, paths: Sequence[Touched]) -> Decided:
@@ -210,6 +217,29 @@ class Guarding:
 
         text = half_done([(one.path, one.agent, one.salvage) for one in left], _draw)
         return Verdict(Word.TELL, text, reader=decided.seat.id)
+
+    def _looked(self, heard: Heard, seat: Seat) -> bool:
+        """Find out what a call has written; tell whether that was another's."""
+        if heard.command:
+            return bool(self._attribution.found(seat.id, heard.call))
+        if heard.touches:
+            from dibs.services.marks import Marks
+
+            marks = Marks(self._repository)
+            if marks.any_open(seat.id):
+                from dibs.services.touched import touched
+
+                fold = self._desk.fold_case
+                paths = touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
+                now = self._desk.look(lambda book: book.now)
+                marks.note_own(seat.id, [one.path for one in paths], now)
+        return False
+
+    @property
+    def _attribution(self) -> Attribution:
+        from dibs.services.attribution import Attribution
+
+        return Attribution(self._desk, self._repository, self._policy)
 
     @property
     def _departures(self) -> Departures:

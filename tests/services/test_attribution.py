@@ -1,0 +1,208 @@
+"""What a shell command changed is found out, and told to whom it belongs."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from tests.services.guards import Guarded
+
+from dibs.core.agents import Caller
+from dibs.core.toolcalls import Moment, Word
+from dibs.services.briefing import Briefings
+from dibs.services.ledger import Ledger, Query
+
+ONE, TWO = "claude-11111111", "claude-22222222"
+A, B = "11111111-a", "22222222-b"
+
+
+@pytest.fixture
+def guarded(tmp_path, own_git):
+    found = Guarded(tmp_path / "repo")
+    found.write("src/a.py", "first\n")
+    found.write("src/b.py", "second\n")
+    found.commit()
+    found.start(A)
+    found.start(B)
+    return found
+
+
+def command(guarded, session, text, hidden="true", call="c1", **fields):
+    """Let a session run ``text``, of which its hook only sees ``hidden``; return what it hears after."""
+    before = guarded.shell(session, hidden, call=call, **fields)
+    assert before.word == Word.PASS, before.text
+    subprocess.run(text, shell=True, cwd=guarded.root, check=True)
+    guarded.clock.now += 1
+    return after(guarded, session, hidden, call)
+
+
+def after(guarded, session, hidden="true", call="c1"):
+    return guarded.hear(session, Moment.AFTER, command=hidden, tool="Bash", call=call)
+
+
+def foreign(guarded):
+    return [e for e in Ledger(guarded.desk).newest(Query(), 10_000) if e.kind == "foreign_write"]
+
+
+def held_and_dirty(guarded, path="src/a.py"):
+    guarded.edit(A, path)
+    guarded.write(path, "half done\n")
+    guarded.hear(A, Moment.AFTER, path, tool="Write")
+    guarded.clock.now += 5
+
+
+def told(guarded, agent):
+    delivery = Briefings(guarded.desk).prepare(Caller(agent, "agent"), full=True)
+    return "" if delivery is None else delivery.text + delivery.whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "python3 -c \"open('src/a.py', 'w').write('gone')\"",
+        "git checkout -q -- src/a.py",
+        "git stash -q",
+        "git reset -q --hard",
+        "rm src/a.py",
+        "rm -rf src",
+        "echo x > tmp; mv tmp src/a.py",
+        "ln src/a.py hard; echo y >> hard; rm hard",
+    ],
+)
+def test_a_foreign_write_is_told_to_both_with_the_lost_content_kept(guarded, text):
+    held_and_dirty(guarded)
+
+    heard = command(guarded, B, text)
+
+    (entry,) = foreign(guarded)
+    assert entry.agent == TWO
+    assert entry.details["holder"] == ONE
+    assert entry.details["sure"] is True
+    ref = entry.details["salvage"]
+    assert guarded.git("show", f"{ref}:src/a.py") == "half done"
+    assert heard.word == Word.TELL
+    assert f"which {ONE} holds" in heard.text
+    assert ref in heard.text
+    assert f"a command of {TWO} changed src/a.py" in told(guarded, ONE)
+
+
+def test_a_clean_file_of_another_needs_no_copy_for_the_last_commit_has_it(guarded):
+    guarded.edit(A, "src/a.py")
+    guarded.clock.now += 5
+
+    command(guarded, B, "echo x >> src/a.py")
+
+    assert foreign(guarded)[0].details["salvage"] == ""
+
+
+def test_what_changes_beneath_a_folder_of_another_is_found(guarded):
+    guarded.claim(ONE, "src/")
+    guarded.clock.now += 5
+
+    command(guarded, B, "echo x >> src/b.py")
+
+    assert foreign(guarded)[0].details["paths"] == ["src/b.py"]
+
+
+def test_an_ignored_file_that_another_claimed_is_found_too(guarded):
+    guarded.write(".gitignore", "*.secret\n")
+    guarded.write("x.secret", "1")
+    guarded.edit(A, "x.secret")
+    guarded.clock.now += 5
+
+    command(guarded, B, "echo 2 > x.secret")
+
+    assert foreign(guarded)[0].details["paths"] == ["x.secret"]
+
+
+def test_a_file_that_nobody_held_becomes_the_writers(guarded):
+    command(guarded, B, "echo x > new.py; echo y >> src/b.py")
+
+    assert guarded.held() == {(TWO, "new.py"), (TWO, "src/b.py")}
+    assert "file_edit" in guarded.kinds()
+
+
+def test_with_automatic_claims_off_nothing_is_taken(tmp_path, own_git):
+    guarded = Guarded(tmp_path / "repo", guard_auto_claim="off")
+
+    command(guarded, B, "echo x > new.py")
+
+    assert guarded.held() == set()
+
+
+def test_a_holder_that_edits_meanwhile_is_not_taken_for_a_victim(guarded):
+    guarded.edit(A, "src/a.py")
+    guarded.shell(B, "pytest", call="c1")
+
+    guarded.clock.now += 1
+    guarded.edit(A, "src/a.py")
+    guarded.write("src/a.py", "my own\n")
+    guarded.hear(A, Moment.AFTER, "src/a.py", tool="Write")
+    guarded.clock.now += 1
+
+    assert after(guarded, B, "pytest").word == Word.PASS
+    assert foreign(guarded) == []
+
+
+def test_while_the_holder_is_in_the_middle_of_a_call_nobody_is_blamed(guarded):
+    guarded.edit(A, "src/a.py")
+    guarded.shell(B, "pytest", call="c1")
+    guarded.clock.now += 1
+    guarded.edit(A, "src/a.py")
+    guarded.write("src/a.py", "whose?\n")
+    guarded.clock.now += 1
+
+    heard = after(guarded, B, "pytest")
+
+    assert foreign(guarded)[0].details["sure"] is False
+    assert "changed during your command" in heard.text
+
+
+def test_what_two_commands_at_once_write_goes_to_neither_by_mistake(guarded):
+    guarded.shell(A, "make one", call="a")
+    guarded.shell(B, "make two", call="b")
+    guarded.write("one.txt", "1")
+
+    after(guarded, A, "make one", "a")
+    after(guarded, B, "make two", "b")
+
+    assert guarded.held() == set()
+
+
+def test_a_touch_without_a_change_is_nothing(guarded):
+    held_and_dirty(guarded)
+
+    command(guarded, B, "cp -p src/a.py t; rm src/a.py; mv t src/a.py; touch src/a.py")
+
+    assert foreign(guarded) == []
+
+
+def test_a_commit_of_the_holder_during_a_call_is_no_foreign_write(guarded):
+    held_and_dirty(guarded)
+    guarded.shell(B, "pytest", call="c1")
+
+    guarded.git("commit", "-qam", "done")
+
+    after(guarded, B, "pytest")
+    assert foreign(guarded) == []
+
+
+def test_without_a_mark_nothing_is_found(guarded):
+    held_and_dirty(guarded)
+    guarded.shell(B, "true", call="c1")
+    shutil.rmtree(os.path.join(guarded.repository.state, "marks"))
+    guarded.write("src/a.py", "x")
+
+    assert after(guarded, B).word == Word.PASS
+    assert foreign(guarded) == []
+
+
+def test_a_damaged_mark_is_no_mark(guarded):
+    held_and_dirty(guarded)
+    guarded.shell(B, "true", call="c1")
+    for folder, _, names in os.walk(os.path.join(guarded.repository.state, "marks")):
+        for name in names:
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(b"\xff{")
+
+    assert after(guarded, B).word == Word.PASS
