@@ -1,9 +1,9 @@
 """Make a project of this repository, and let the coding agents that are used here respect claims.
 
 Makes the place where claims are kept: in the git directory, shared by all working trees; elsewhere in a
-folder .dibs. For each agent it puts hooks, the MCP server, a short block of instructions and a skill into the
-agent's own files of this repository; and the gates of git, and dibs.toml. What is there already is kept byte for
-byte. On a terminal the plan is shown first. Safe to repeat.
+folder .dibs. For each agent it puts hooks, the MCP server, a short block of instructions and a skill into
+the agent's own files of this repository; and the gates of git, and dibs.toml. What is there already is kept
+byte for byte. On a terminal the plan is shown first. Safe to repeat.
 
 Examples:
   dibs init                         for the agents that are found here
@@ -207,7 +207,8 @@ def _uninstall(args: Namespace, repository: Repository) -> int:
             "only a human may take the guards away", code="HUMANS_ONLY", hint="ask a human"
         )
     known = manifest.load(repository)
-    changes, left = undoing(repository), ()
+    changes = undoing(repository)
+    left: tuple[str, ...] = ()
     if not args.dry_run:
         if _asks(args) and changes and not init_text.agreed_to_undo(changes):
             print("nothing was done")

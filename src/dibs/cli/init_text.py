@@ -119,7 +119,9 @@ def _change_line(change: Change) -> None:
 def _trust_lines(report: Report) -> None:
     from dibs.wiring.agents import AGENTS
 
-    told = [(AGENTS[name].title, line) for name in report.plan.agents for line in AGENTS[name].trust]
+    told = [
+        (AGENTS[name].title, line) for name in report.plan.agents for line in AGENTS[name].trust
+    ]
     if told:
         print("yours to do, once:")
     for title, line in told:
@@ -158,9 +160,7 @@ def _row(change: Change) -> dict[str, Any]:
     }
 
 
-def show_undone(
-    changes: Sequence[Change], left: Sequence[str], *, gates: bool, dry: bool
-) -> None:
+def show_undone(changes: Sequence[Change], left: Sequence[str], *, gates: bool, dry: bool) -> None:
     """Print what was taken back, or would be."""
     if not changes and not gates:
         print("there was nothing to take back")

@@ -5,6 +5,7 @@ Only files that git ignores are taken, none through a symbolic link, and nothing
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -30,11 +31,14 @@ class Supply:
         self._path = path
         self.notes: list[str] = []
 
-    def copy(self, names: Sequence[str]) -> None:
-        """Copy files and folders."""
+    def copy(self, names: Sequence[str], *, aloud: bool = True) -> None:
+        """Copy files and folders; ``aloud`` notes what cannot be."""
+        said = len(self.notes)
         for name in names:
             if self._may_bring(name):
                 self._copy(name)
+        if not aloud:
+            del self.notes[said:]
 
     def link(self, names: Sequence[str]) -> list[str]:
         """Link files and folders; return those that were linked."""
@@ -97,6 +101,17 @@ class Supply:
             self._skip(name, "is a symbolic link that leads out")
         else:
             os.symlink(leads, target)
+
+
+def wired(state: str) -> list[str]:
+    """Return the files with hooks of agents that ``dibs init`` made in the main tree, and hid from git."""
+    try:
+        with open(os.path.join(state, "wiring", "manifest.json"), "rb") as file:
+            found = json.loads(file.read())["hidden"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    plain = [os.path.normpath(name) for name in found if isinstance(name, str) and name]
+    return [name for name in plain if not os.path.isabs(name) and name.split(os.sep)[0] != ".."]
 
 
 def hide_links(git: GitCalls, common: str, names: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ from dibs.git.worktrees import entries
 from dibs.services import worktree_steps as steps
 from dibs.services.guarded import refuse_filters
 from dibs.services.presence import arrive, role_of
-from dibs.services.worktree_files import Supply, hide_links
+from dibs.services.worktree_files import Supply, hide_links, wired
 from dibs.services.worktree_place import choose
 from dibs.services.worktree_ports import ports_in_use
 from dibs.services.worktree_remove import Remover
@@ -173,6 +173,7 @@ class Maker:
         config = self._ground.desk.config
         supply = Supply(self._ground.git(), row.path)
         supply.copy(config.worktree_copy)
+        supply.copy(wired(self._ground.state), aloud=False)
         links = supply.link(config.worktree_link)
         if links:
             with steps.of_repository(self._ground.state):

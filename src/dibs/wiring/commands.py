@@ -1,6 +1,6 @@
 """The commands that are written into files of agents, and how they are known again.
 
-They name the interpreter and the file of this very installation, for a name that is looked up on a PATH may be
+They name the interpreter and the file of this very installation, for a name that a PATH has to find may be
 missing where an agent was started. They are the same in each release: agents ask again when one changes.
 """
 

@@ -1,4 +1,4 @@
-"""Find out which coding agents are used here: by programs, by folders in the home, by files in the repository."""
+"""Find out which coding agents are used here: by programs, and by files in the home and the repository."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from dibs.wiring.agents.base import Agent
 
 
-def found(
-    root: str, environ: Mapping[str, str], made: Collection[str] = ()
-) -> dict[str, str]:
+def found(root: str, environ: Mapping[str, str], made: Collection[str] = ()) -> dict[str, str]:
     """Return the agents that are used here, each with what shows it.
 
     Files and folders that Dibs made show nothing.
@@ -34,9 +32,7 @@ def program(agent: Agent, environ: Mapping[str, str]) -> str:
     return ""
 
 
-def _shown(
-    agent: Agent, root: str, environ: Mapping[str, str], made: Collection[str]
-) -> str:
+def _shown(agent: Agent, root: str, environ: Mapping[str, str], made: Collection[str]) -> str:
     place = program(agent, environ)
     if place:
         return f"program {place}"

@@ -33,7 +33,9 @@ def show(repository: Repository, paths: Iterable[str]) -> None:
     text = _read(repository)
     gone = {_line(path) for path in paths}
     rest = [line for line in _lines(text) if line not in gone]
-    new = blocks.put(text, "\n".join(rest), MARKS, _NAME) if rest else blocks.take(text, MARKS, _NAME)
+    new = (
+        blocks.put(text, "\n".join(rest), MARKS, _NAME) if rest else blocks.take(text, MARKS, _NAME)
+    )
     if new != text:
         _write(repository, new)
 
@@ -56,7 +58,9 @@ def _place(repository: Repository) -> str:
 
 def _read(repository: Repository) -> str:
     try:
-        with open(_place(repository), encoding="utf-8", errors="surrogateescape", newline="") as file:
+        with open(
+            _place(repository), encoding="utf-8", errors="surrogateescape", newline=""
+        ) as file:
             return file.read()
     except OSError:
         return ""

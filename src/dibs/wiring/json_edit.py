@@ -88,7 +88,9 @@ class Document:
         if inline:
             added = name + json.dumps(value, ensure_ascii=False)
         else:
-            shown = json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + inner)
+            shown = json.dumps(value, ensure_ascii=False, indent=unit).replace(
+                "\n", newline + inner
+            )
             added = f"{newline}{inner}{name}{shown}"
         if node.children:
             self._behind(node.children[-1], f" {added}" if inline else added)
@@ -146,11 +148,14 @@ class Document:
     def cut(self, node: Node, index: int) -> None:
         """Take one entry out of an object or array, and the comma that goes with it."""
         text, child = self.text, node.children[index]
-        start = len(text[: child.start].rstrip(" \t\r\n"))
+        before = node.children[index - 1].end if index else node.start + 1
+        start, is_open = _before(text, before, child.start)
         behind = skip_all(text, child.end)
         end = behind + 1 if text[behind] == "," else child.end
         kept = text[child.end : behind] if end > child.end else ""
         kept = kept if kept.strip() else ""
+        if is_open and not (kept + text[end:]).lstrip(" \t\r").startswith("\n"):
+            start = text.index("\n", start) + 1
         if index + 1 == len(node.children) and index and end == child.end:
             previous = node.children[index - 1]
             comma = skip_all(text, previous.end)
@@ -182,6 +187,19 @@ def _line_end(text: str, at: int) -> int:
         if end == blank or "\n" in text[blank:end]:
             return at
         at = end
+
+
+def _before(text: str, at: int, end: int) -> tuple[int, bool]:
+    """Return where the blanks before ``end`` begin, and whether only the end of a line closes what is there."""
+    last = at
+    is_open = False
+    while (blank := skip_blank(text, at)) < end:
+        at = comment_end(text, blank)
+        is_open = text.startswith("//", blank)
+        if at == blank:  # the comma
+            at += 1
+        last = at
+    return last, is_open
 
 
 def _wrong(document: Document, at: int, why: str) -> BadInput:

@@ -131,7 +131,9 @@ class _Reader:
         while self.text[at : at + 1] != "}":
             key = _STRING.match(self.text, at)
             if key is None:
-                self.fail(at, "a name in double quotes is missing" if at < len(self.text) else _EARLY)
+                self.fail(
+                    at, "a name in double quotes is missing" if at < len(self.text) else _EARLY
+                )
             colon = self.skip(key.end())
             if self.text[colon : colon + 1] != ":":
                 self.fail(colon, "a colon is missing")

@@ -64,8 +64,9 @@ def load(repository: Repository) -> Manifest:
         with open(os.path.join(folder_of(repository), _NAME), "rb") as file:
             found = json.loads(file.read())
         files = {path: Kept(*kept) for path, kept in found.pop("files").items()}
-        lists = {name: tuple(found.pop(name)) for name in ("agents", "folders", "hidden")}
-        return Manifest(files=files, **lists, **found)
+        for name in ("agents", "folders", "hidden"):
+            found[name] = tuple(found[name])
+        return Manifest(files=files, **found)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return Manifest()
 

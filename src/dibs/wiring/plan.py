@@ -88,9 +88,8 @@ def plan(
     files, notes = _files(ground, wishes)
     changes = [_change(ground, file, known) for file in files]
     wished = {file.path for file in files}
-    for path in known.files:
-        if path not in wished:
-            changes.append(restored(repository, path, known))
+    gone = [path for path in known.files if path not in wished]
+    changes += [restored(repository, path, known) for path in gone]
     return Plan(tuple(changes), names, choice, tuple(notes))
 
 
@@ -106,7 +105,11 @@ def _files(ground: Ground, wishes: list[tuple[str, Wish]]) -> tuple[list[_File],
         old = found.get(place, _File(place, (), (), (), local=False))
         pieces = old.pieces if wish.piece in old.pieces else (*old.pieces, wish.piece)
         found[place] = _File(
-            place, pieces, _with(old.what, wish.what), _with(old.agents, name), old.local or wish.local
+            place,
+            pieces,
+            _with(old.what, wish.what),
+            _with(old.agents, name),
+            old.local or wish.local,
         )
     return list(found.values()), list(notes)
 
@@ -135,9 +138,7 @@ def _change(ground: Ground, file: _File, known: Manifest) -> Change:
     )  # fmt: skip
 
 
-def _base(
-    repository: Repository, file: _File, old: bytes | None, known: Manifest
-) -> bytes | None:
+def _base(repository: Repository, file: _File, old: bytes | None, known: Manifest) -> bytes | None:
     """Return how the file would be without Dibs."""
     if old is None:
         return None

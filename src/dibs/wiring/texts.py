@@ -11,10 +11,11 @@ SKILL_MARK = "\nname: dibs\n"
 BLOCK = """\
 ## Shared repository: claims
 
-Several agents work here at once. [Dibs](https://pypi.org/project/dibs/) keeps who holds which files: a hook claims a file at
-your first edit of it, and refuses an edit of what another agent holds, with its name, its reason and the time left. After a
-refusal do other work, wait with `dibs claim PATH --wait 5m`, or `dibs ask PATH`; do not write the file in another way.
-`dibs status` shows who has what, `dibs brief` what is new for you, `dibs commit` commits what you hold and nothing else.
+Several agents work here at once. Dibs keeps who holds which files: a hook claims a file at your first edit
+of it, and refuses an edit of what another agent holds, with its name, its reason and the time left. After a
+refusal do other work, wait with `dibs claim PATH --wait 5m`, or ask with `dibs ask PATH`; do not write the
+file in another way. `dibs status` shows who has what, `dibs brief` what is new for you; `dibs commit` commits
+what you hold, and nothing else.
 """
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-MARKS = blocks.Marks("# dibs:begin (by dibs init; dibs init --uninstall takes it out)", "# dibs:end")
+MARKS = blocks.Marks(
+    "# dibs:begin (by dibs init; dibs init --uninstall takes it out)", "# dibs:end"
+)
 
 
 def put(text: str, path: Sequence[str], values: Mapping[str, Any], name: str) -> str:

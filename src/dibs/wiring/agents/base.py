@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dibs.wiring.commands import Commands
     from dibs.wiring.pieces import Piece
 
-#: How long, in seconds, an agent waits for a hook. Ours answers far earlier, and many agents let pass what is late.
+#: For how many seconds an agent waits for a hook. Ours answers far earlier; many let pass what is late.
 PATIENCE, SHORT_PATIENCE = 60, 10
 
 
@@ -35,6 +35,14 @@ class Choice(Record):
     def has(self, path: str) -> bool:
         """Tell whether the repository has this file or folder."""
         return os.path.lexists(os.path.join(self.root, path))
+
+    def lines(self, path: str) -> list[str]:
+        """Return the lines of a file of the repository; none if it cannot be read."""
+        try:
+            with open(os.path.join(self.root, path), encoding="utf-8", errors="replace") as file:
+                return [line.strip() for line in file]
+        except OSError:
+            return []
 
 
 class Wish(Record):

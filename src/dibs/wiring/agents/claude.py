@@ -60,8 +60,9 @@ def server_file(choice: Choice) -> list[Wish]:
 
 
 def _claude(choice: Choice) -> list[Wish]:
-    # Claude Code reads AGENTS.md only where there is no CLAUDE.md, so none is made here.
-    page = "CLAUDE.md" if choice.has("CLAUDE.md") else "AGENTS.md"
+    # Claude Code reads AGENTS.md by itself only where there is no CLAUDE.md, so none is made here.
+    taken_in = "@AGENTS.md" in choice.lines("CLAUDE.md") and choice.has("AGENTS.md")
+    page = "CLAUDE.md" if choice.has("CLAUDE.md") and not taken_in else "AGENTS.md"
     return [
         _settings(choice),
         *server_file(choice),
@@ -96,8 +97,5 @@ VSCODE = Agent(
     (),  # its folders are in every second home and repository, and say nothing of its agent
     (),
     _vscode,
-    (
-        "runs hooks of a trusted workspace only, and with the setting chat.useHooks on;"
-        " start the MCP server `dibs` from .vscode/mcp.json",
-    ),
+    ("runs hooks in a trusted workspace only; start its MCP server `dibs` from .vscode/mcp.json",),
 )

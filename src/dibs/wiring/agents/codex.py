@@ -58,7 +58,6 @@ CODEX = Agent(
     (".codex",),
     _codex,
     (
-        "skips hooks silently until you trust them: start codex here, trust the folder, then open /hooks and"
-        " trust those of dibs",
+        "skips hooks silently until you trust them: start it here, trust the folder, and then its /hooks",
     ),
 )

@@ -49,7 +49,6 @@ COPILOT = Agent(
     (".github/hooks", ".github/copilot-instructions.md"),
     _copilot,
     (
-        "skips hooks silently in a folder that is not trusted: start copilot here and trust it, or give"
-        " --trust-folder with -p",
+        "skips hooks silently until you trust the folder: start it here and say so; -p needs --trust-folder",
     ),
 )

@@ -51,5 +51,7 @@ CURSOR = Agent(
     (".cursor",),
     (".cursor", ".cursorrules"),
     _cursor,
-    ("runs project hooks in a trusted workspace only; switch the MCP server `dibs` on in its settings",),
+    (
+        "runs project hooks in a trusted workspace only; switch the MCP server `dibs` on in its settings",
+    ),
 )

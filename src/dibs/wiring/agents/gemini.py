@@ -57,6 +57,6 @@ GEMINI = Agent(
     (".gemini", "GEMINI.md"),
     _gemini,
     (
-        "runs hooks of a trusted folder only: start gemini here and trust the folder; it warns of new hooks once",
+        "runs in a trusted folder only: start it here and trust the folder; it warns of new hooks once",
     ),
 )
