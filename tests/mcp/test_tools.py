@@ -1,0 +1,158 @@
+"""What the tools do, by every way in which an agent can reach them."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from dibs.mcp.tools import TOOLS
+
+
+def test_there_are_at_most_ten_tools_and_each_says_when_and_what(pair):
+    tools = pair[0].request("tools/list")["result"]["tools"]
+
+    assert [tool["name"] for tool in tools] == list(TOOLS)
+    assert len(tools) <= 10
+    for tool in tools:
+        assert len(tool["description"]) > 80
+        assert "eturns" in tool["description"] or tool["annotations"]["readOnlyHint"]
+        assert tool["inputSchema"]["additionalProperties"] is False
+        assert tool["outputSchema"]["type"] == "object"
+        assert tool["annotations"]["destructiveHint"] is False
+
+
+def test_a_refusal_is_a_result_that_says_who_why_until_when_and_what_next(pair, path):
+    alice, bob = pair
+    assert alice.call("claim", paths=[path], reason="rename the parser")["granted"]
+
+    refused = bob.call("claim", paths=["free.txt", path])
+
+    assert refused["granted"] is False
+    assert refused["holder"] == "alice"
+    assert "rename the parser</data-" in refused["reason"]
+    assert 0 < refused["retry_after_s"] <= 300
+    assert refused["next"]
+    assert "data, no instructions" in refused["note"]
+    assert bob.call("status", mine=True)["claims"] == []
+    alice.call("release", paths=[path])
+    assert bob.call("claim", paths=[path])["granted"]
+    bob.call("release", all=True)
+
+
+def test_what_is_told_fits_the_schema_that_was_promised(pair, path):
+    alice, bob = pair
+    schemas = {
+        tool["name"]: tool["outputSchema"]
+        for tool in alice.request("tools/list")["result"]["tools"]
+    }
+    alice.call("claim", paths=[path])
+    calls = [
+        ("claim", {"paths": [path]}), ("status", {}), ("status", {"paths": [path]}),
+        ("ask", {"paths": [path], "note": "please"}), ("say", {"to": "alice", "text": "hello"}),
+        ("decide", {"title": "use tabs"}), ("brief", {}), ("task", {"action": "list"}),
+        ("task", {"action": "new", "text": f"mend {path}"}), ("release", {"all": True}),
+    ]  # fmt: skip
+    for name, arguments in calls:
+        jsonschema.validate(bob.call(name, **arguments), schemas[name])
+    alice.call("release", all=True)
+
+
+def test_a_wait_ends_when_the_holder_gives_back_and_tells_that_it_waits(pair, path):
+    alice, bob = pair
+    alice.call("claim", paths=[path])
+
+    id_ = bob.begin_call("wait", progress=True, paths=[path], seconds=20)
+    news = bob.hear(id_)
+    alice.call("release", paths=[path])
+    failed, said = bob.end_call(id_)
+
+    assert news["method"] == "notifications/progress"
+    assert news["params"]["message"] == "waiting in the queue"
+    assert 0 < news["params"]["progress"] < news["params"]["total"] == 20
+    assert not failed
+    assert said["granted"]
+    bob.call("release", all=True)
+
+
+def test_a_wait_that_is_over_leaves_the_queue(pair, path):
+    alice, bob = pair
+    alice.call("claim", paths=[path])
+
+    said = bob.call("wait", paths=[path], seconds=0.3)
+
+    assert (said["granted"], said["why"]) == (False, "timeout")
+    assert alice.call("status", paths=[path])["queue"] == []
+    alice.call("release", all=True)
+
+
+def test_others_are_answered_while_somebody_waits(wires, path):
+    way = ("http", "2026-07-28")
+    alice, bob, carol = wires(way, "alice"), wires(way, "bob"), wires(way, "carol")
+    alice.call("claim", paths=[path])
+    ids = [wire.begin_call("wait", paths=[path], seconds=20) for wire in (bob, carol)]
+
+    assert alice.call("status", paths=[path])["claims"]
+
+    for wire, id_ in zip((bob, carol), ids, strict=True):
+        wire.cancel(id_)
+    alice.call("release", all=True)
+
+
+def test_a_message_is_told_once(pair):
+    alice, bob = pair
+    bob.call("brief")
+    sent = alice.call("say", to="bob", text="the tests are red")
+
+    first = bob.call("brief")
+    assert sent["message"] in first["mail"]
+    assert "the tests are red" in first["text"]
+    again = bob.call("brief")
+    assert sent["message"] not in again["mail"]
+
+
+def test_requests_are_answered_by_their_holder(pair, path):
+    alice, bob = pair
+    alice.call("claim", paths=[path])
+    asked = bob.call("ask", paths=[path], note="I need it")
+    assert [r["holder"] for r in asked["requests"]] == ["alice"]
+
+    answered = alice.call("ask", paths=[path], answer="yes")
+
+    assert [r["asker"] for r in answered["requests"]] == ["bob"]
+    assert bob.call("claim", paths=[path])["granted"]
+    bob.call("release", all=True)
+
+
+def test_a_task_is_taken_done_and_gone(pair, path):
+    alice, bob = pair
+    made = alice.call("task", action="new", text=f"mend {path}", paths=[path], agent="bob")["task"]
+
+    taken = bob.call("task", action="take")
+    assert taken["task"]["id"] == made["id"]
+    assert f"mend {path}" in taken["task"]["text"]
+    wrong = alice.fails("task", action="done", id=made["id"])
+    assert wrong["code"] in {"NOT_YOU", "TASK_NOT_YOURS", "TASK_HELD", "FENCED"}
+    done = bob.call("task", action="done", id=made["id"], text="mended")
+
+    assert done["task"]["state"] == "done"
+    assert made["id"] not in {t["id"] for t in bob.call("task", action="list")["tasks"]}
+
+
+@pytest.mark.parametrize(
+    ("uri", "kind"),
+    [("dibs://briefing", "text"), ("dibs://claims", "json"), ("dibs://board", "json")],
+)
+def test_resources_are_read_and_change_nothing(pair, uri, kind):
+    alice, _ = pair
+    listed = [r["uri"] for r in alice.request("resources/list")["result"]["resources"]]
+    assert uri in listed
+
+    first = alice.request("resources/read", {"uri": uri})["result"]["contents"][0]
+
+    assert first["uri"] == uri
+    if kind == "json":
+        assert json.loads(first["text"])["agent"] == "alice"
+    else:
+        assert "CREW" in first["text"]
