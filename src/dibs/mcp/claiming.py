@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dibs.core.claims import EXCLUSIVE, SHARED, Granted, Queued
-from dibs.errors import BadInput, Fenced, NotAllowed
+from dibs.core.patterns import overlap
+from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
 from dibs.mcp import told
 from dibs.mcp.words import Quoting, refused_next
 
@@ -112,8 +113,7 @@ def refuse_if_anothers(dibs: Dibs, patterns: Sequence[Pattern], token: int) -> N
     me = dibs.caller.id
     held, _ = dibs.project.claims.all()
     holders = [one.claim.agent for one in held if token and one.claim.token == token]
-    lost = [] if holders else dibs.project.agents.show(me)[1]
-    if not holders and not lost:
+    if not holders and not _lost_any(dibs, patterns):
         for pattern in patterns:
             found, _ = dibs.project.claims.overlapping(pattern)
             holders += [one.claim.agent for one in found]
@@ -123,6 +123,16 @@ def refuse_if_anothers(dibs: Dibs, patterns: Sequence[Pattern], token: int) -> N
             code="NOT_YOU",
             hint="only its holder gives a claim back; call ask",
         )
+
+
+def _lost_any(dibs: Dibs, patterns: Sequence[Pattern]) -> bool:
+    """Tell whether the caller held one of these before, and did not give it back."""
+    try:
+        losses = dibs.project.agents.show(dibs.caller.id)[1]
+    except NotFound:  # its first call
+        return False
+    gone = [dibs.project.pattern(loss.pattern) for loss in losses]
+    return any(overlap(a, b) is not None for a in patterns for b in gone)
 
 
 def status(dibs: Dibs, asked: StatusAsked) -> told.StatusTold:

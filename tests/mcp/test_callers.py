@@ -1,0 +1,227 @@
+"""Who calls is never what an argument says: variables, tokens and headers say it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.mcp.wires import NEW, OLD, PROGRAM, Http, Served, Stdio
+
+from dibs.mcp.tokens import Tokens, load
+
+ALICE, BOB, ANY = "a" * 32, "b" * 32, "c" * 32
+ERAS = pytest.mark.parametrize("era", [OLD, NEW])
+
+
+@pytest.fixture(scope="module")
+def guarded(repo, tmp_path_factory):
+    """A server that wants tokens: one for alice, one for bob, one for anybody."""
+    file = tmp_path_factory.mktemp("tokens") / "tokens"
+    file.write_text(f"# who may call\n{ALICE} alice\n{BOB} bob\n{ANY}\n")
+    file.chmod(0o600)
+    server = Served(repo, "--token-file", str(file))
+    yield server
+    server.close()
+
+
+def bearer(token):
+    return {"Authorization": f"Bearer {token}"}
+
+
+# -- another's claim
+
+
+def test_to_know_a_claim_is_not_to_hold_it(pair, path):
+    alice, bob = pair
+    token = alice.call("claim", paths=[path])["claims"][0]["token"]
+
+    by_path = bob.fails("release", paths=[path])
+    by_token = bob.fails("release", all=True, token=token)
+    by_both = bob.fails("release", paths=[path], token=token)
+
+    assert [e["code"] for e in (by_path, by_token, by_both)] == ["NOT_YOU"] * 3
+    assert alice.call("status", paths=[path])["claims"][0]["holder"] == "alice"
+    alice.call("release", all=True)
+
+
+def test_a_task_is_ended_by_whoever_has_it(pair):
+    alice, bob = pair
+    made = alice.call("task", action="new", text="mine alone", agent="alice")["task"]["id"]
+    alice.call("task", action="start", id=made)
+
+    for action in ("done", "fail", "release"):
+        assert bob.fails("task", action=action, id=made, text="stolen")["code"] == "NOT_YOU"
+
+    assert alice.call("task", action="release", id=made)["ok"]
+    alice.call("task", action="start", id=made)
+    assert alice.call("task", action="done", id=made)["task"]["state"] == "done"
+
+
+def test_no_tool_takes_the_name_of_an_agent_that_acts(pair):
+    for tool in pair[0].request("tools/list")["result"]["tools"]:
+        assert not {"caller", "as_agent", "holder", "from"} & set(tool["inputSchema"]["properties"])
+
+
+# -- standard streams
+
+
+@ERAS
+def test_without_a_name_the_agent_is_called_after_its_client(repo, era):
+    wire = Stdio(repo, "", era)
+    try:
+        assert wire.call("status")["agent"] == f"mcp-wire-{os.getpid()}"
+    finally:
+        wire.close()
+
+
+def test_a_name_that_no_agent_can_have_is_told_with_its_variable(repo):
+    wire = Stdio(repo, "a/b", NEW)
+    try:
+        error = wire.fails("status")
+        assert (error["code"], error["field"]) == ("AGENT_ID", "DIBS_AGENT")
+    finally:
+        wire.close()
+
+
+# -- HTTP
+
+
+@ERAS
+@pytest.mark.parametrize(
+    "headers",
+    [{}, bearer("x" * 32), bearer(""), {"Authorization": f"Basic {ALICE}"}, bearer(ALICE[:-1])],
+)
+def test_without_a_right_token_nobody_is_answered(guarded, era, headers):
+    wire = Http(guarded.url, "alice", NEW)
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+
+    status, said = wire.answer(body, MCP_Protocol_Version=era, **headers)
+
+    assert status == 401
+    assert ALICE not in said
+
+
+@ERAS
+def test_a_token_of_one_agent_serves_no_other(guarded, era):
+    bob = Http(guarded.url, "alice", era, **bearer(BOB))
+
+    assert bob.fails("status")["code"] == "NOT_YOU"
+
+    assert Http(guarded.url, "bob", era, **bearer(BOB)).call("status")["agent"] == "bob"
+    assert Http(guarded.url, "", era, **bearer(BOB)).call("status")["agent"] == "bob"
+    assert Http(guarded.url, "carol", era, **bearer(ANY)).call("status")["agent"] == "carol"
+
+
+def test_without_a_header_a_session_is_an_agent_and_a_single_request_is_none(served):
+    old, other = Http(served.url, "", OLD), Http(served.url, "", OLD)
+
+    name = old.call("status")["agent"]
+
+    assert name.startswith("mcp-wire-")
+    assert other.call("status")["agent"] != name
+    assert Http(served.url, "", NEW).fails("status")["code"] == "NO_CALLER"
+
+
+@pytest.mark.parametrize("name", ["human", "all", "a b", "x" * 65])
+def test_a_header_with_an_impossible_name_is_refused(served, name):
+    error = Http(served.url, name, NEW).fails("claim", paths=["x"])
+
+    assert error["code"] == "AGENT_ID"
+
+
+def test_an_agent_of_another_worktree_commits_there(served, repo, tmp_path):
+    def git(*words, cwd=repo):
+        done = subprocess.run(
+            ["git", *words], cwd=cwd, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    git("commit", "-q", "--allow-empty", "-m", "start")
+    tree = tmp_path / "tree"
+    git("worktree", "add", "-q", "-b", "side", str(tree))
+    (tree / "new.txt").write_text("new\n")
+    wire = Http(served.url, "worker", NEW, Dibs_Worktree=str(tree))
+    wire.call("claim", paths=[str(tree / "new.txt")])
+
+    said = wire.call("commit", message="add new.txt", release=True)
+
+    assert (said["committed"], said["branch"], said["files"]) == (True, "side", ["new.txt"])
+    assert git("log", "-1", "--format=%s", cwd=tree) == "add new.txt"
+    for wrong in ("relative", str(tmp_path), "/"):
+        wire.headers["Dibs-Worktree"] = wrong
+        assert wire.fails("status")["field"] == "Dibs-Worktree"
+
+
+# -- how it starts
+
+
+def start(repo, *words, **environ):
+    done = subprocess.run(
+        [*PROGRAM, "mcp", *words], cwd=repo, env={**os.environ, **environ}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_where_others_can_reach_it_a_token_is_needed(repo):
+    status, out, err = start(repo, "--http", "--host", "0.0.0.0", "--port", "0")
+
+    assert (status, out) == (78, "")
+    assert err.count("\n") == 1
+    assert "token" in err
+
+
+def test_a_port_in_use_is_told_in_one_line(repo, served):
+    port = served.url.rsplit(":", 1)[1].partition("/")[0]
+
+    status, _, err = start(repo, "--http", "--port", port)
+
+    assert (status, err.count("\n")) == (78, 1)
+    assert port in err
+
+
+def test_options_of_http_need_it(repo):
+    assert start(repo, "--port", "1")[0] == 64
+
+
+def test_without_the_extra_one_line_says_what_to_install(repo):
+    without = (
+        "import importlib.util as u; f = u.find_spec\n"
+        "u.find_spec = lambda n, *a: None if n.startswith('mcp') else f(n, *a)\n"
+        "from dibs.cli import program; program()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", without, "mcp"], cwd=repo, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (78, "", 1)
+    assert "pip install 'dibs[mcp]'" in done.stderr
+
+
+# -- tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [("short", 0o600), ("", 0o600), (ALICE, 0o640), (f"{ALICE} a/b", 0o600)],
+)
+def test_a_token_file_that_does_not_protect_is_refused(repo, tmp_path, text, mode):
+    file = tmp_path / "tokens"
+    file.write_text(text)
+    file.chmod(mode)
+
+    status, _, err = start(repo, "--http", "--port", "0", "--token-file", str(file))
+
+    assert status in {65, 78}
+    assert err.count("\n") == 1
+    assert ALICE not in err
+
+
+def test_the_variable_has_one_token_for_anybody():
+    tokens = load("", {"DIBS_MCP_TOKEN": ANY})
+
+    assert tokens.agent_of(f"bearer {ANY}") == ""
+    assert tokens.agent_of("Bearer ä") is None
+    assert Tokens({}).agent_of("") == ""

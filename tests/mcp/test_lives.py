@@ -1,0 +1,211 @@
+"""What happens when a client goes away: nobody waits in its place, and nothing of its work is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import sys
+import time
+
+import pytest
+from tests.mcp.wires import NEW, OLD, Served, Stdio
+
+ERAS = pytest.mark.parametrize("era", [OLD, NEW])
+NOISY = (
+    "import os, sys\n"
+    "from dibs.mcp import claiming, tools\n"
+    "real = claiming.status\n"
+    "def status(*given):\n"
+    "    print('a stray word')\n"
+    "    os.write(1, b'another\\n')\n"
+    "    os.system('echo a third')\n"
+    "    return real(*given)\n"
+    "tools.TOOLS['status'] = tools.TOOLS['status']._replace(act=status)\n"
+    "from dibs.cli import program; program()"
+)
+
+
+def queue_of(wire, path):
+    return [one["agent"] for one in wire.call("status", paths=[path])["queue"]]
+
+
+def until(look):
+    """Look again until it is so; a wait that never ends is the test's own time-out."""
+    end = time.monotonic() + 30
+    while not look():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_cancelled_wait_leaves_the_queue_and_is_granted_nothing(pair, path):
+    alice, bob = pair
+    alice.call("claim", paths=[path])
+    id_ = bob.begin_call("wait", paths=[path], seconds=60)
+    until(lambda: queue_of(alice, path) == ["bob"])
+
+    bob.cancel(id_)
+
+    until(lambda: queue_of(alice, path) == [])
+    alice.call("release", paths=[path])
+    assert alice.call("status", paths=[path])["claims"] == []
+
+
+def test_whoever_cancels_can_go_on(pair, path):
+    alice, bob = pair
+    alice.call("claim", paths=[path])
+    id_ = bob.begin_call("wait", paths=[path], seconds=60)
+    until(lambda: queue_of(alice, path) == ["bob"])
+    bob.cancel(id_)
+
+    alice.call("release", paths=[path])
+
+    assert bob.call("claim", paths=[path])["granted"]
+    bob.call("release", all=True)
+
+
+def test_a_grant_that_meets_a_cancellation_is_given_back(monkeypatch, tmp_path):
+    """Force the race: the request is cancelled after the thread was granted, before it came back."""
+    import subprocess
+
+    import anyio
+
+    from dibs import Dibs
+    from dibs.mcp import waiting
+    from dibs.mcp.asked import WaitAsked
+
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    scopes = []
+
+    class Session:
+        async def report_progress(self, *_):
+            return None
+
+    class Context:
+        session = Session()
+
+    with Dibs.open(tmp_path, agent="bob") as dibs:
+        real = waiting._work
+
+        def work(*given):
+            answer = real(*given)
+            anyio.from_thread.run_sync(scopes[0].cancel)
+            return answer
+
+        monkeypatch.setattr(waiting, "_work", work)
+
+        async def main():
+            with anyio.CancelScope() as scope:
+                scopes.append(scope)
+                await waiting.Waiting().wait(
+                    Context(), dibs, WaitAsked(paths=["kept.py", "new.py"], seconds=5.0)
+                )
+            return scope.cancelled_caught
+
+        dibs.claim("kept.py")
+        assert anyio.run(main)
+        assert [one.claim.pattern for one in dibs.held("bob")] == ["kept.py"]
+
+
+@ERAS
+def test_the_end_of_the_input_ends_the_server_within_two_seconds_and_keeps_claims(repo, path, era):
+    alice, bob = Stdio(repo, f"holder-{path[8:-3]}", era), Stdio(repo, "leaver", era)
+    try:
+        alice.call("claim", paths=[path])
+        bob.call("claim", paths=[path + ".own"])
+        bob.begin_call("wait", paths=[path], seconds=60)
+        until(lambda: queue_of(alice, path) == ["leaver"])
+
+        started = time.monotonic()
+        bob.process.stdin.close()
+        assert bob.process.wait(2) == 0
+        assert time.monotonic() - started < 2
+
+        assert queue_of(alice, path) == []
+        held = alice.call("status", paths=[path + ".own"])["claims"]
+        assert [one["holder"] for one in held] == ["leaver"]
+    finally:
+        alice.close()
+        bob.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_server_and_its_waiters(repo, path, number):
+    alice, bob = Stdio(repo, f"holder-{path[8:-3]}", NEW), Stdio(repo, "signalled", NEW)
+    try:
+        alice.call("claim", paths=[path])
+        bob.begin_call("wait", paths=[path], seconds=60)
+        until(lambda: queue_of(alice, path) == ["signalled"])
+
+        bob.process.send_signal(number)
+
+        bob.process.wait(2)
+        assert queue_of(alice, path) == []
+    finally:
+        alice.close()
+        bob.close()
+
+
+def test_a_signal_ends_the_http_server_and_its_waiters(repo, path, wires):
+    from tests.mcp.wires import Http
+
+    alice = wires(("stdio", NEW), "alice")
+    server = Served(repo)
+    bob = Http(server.url, "remote", OLD)
+    try:
+        alice.call("claim", paths=[path])
+        bob.begin_call("wait", paths=[path], seconds=60)
+        until(lambda: queue_of(alice, path) == ["remote"])
+
+        server.process.terminate()
+
+        assert server.process.wait(4) == 128 + signal.SIGTERM
+        assert queue_of(alice, path) == []
+        assert server.process.stderr.read() == b""
+    finally:
+        alice.call("release", all=True)
+        bob.close()
+        server.close()
+
+
+@ERAS
+def test_nothing_but_messages_is_written_to_standard_output(repo, era):
+    wire = Stdio(repo, "noisy", era, program=(sys.executable, "-c", NOISY))
+    try:
+        wire.call("status")
+        wire.fails("claim", paths=["../x"])
+        wire.send(b"garbage\n")
+        wire.next()
+        wire.process.stdin.close()
+        wire.process.wait(5)
+        wire._reader.join(5)
+        assert all(json.loads(line)["jsonrpc"] == "2.0" for line in wire.lines)
+        said = wire.process.stderr.read()
+        assert [word in said for word in (b"stray", b"another", b"third")] == [True] * 3
+    finally:
+        with contextlib.suppress(ValueError):
+            wire.close()
+
+
+def test_a_briefing_counts_as_told_once_it_has_left_and_not_before(pair, repo):
+    from dibs import Dibs
+    from dibs.mcp import working
+    from dibs.mcp.asked import BriefAsked
+
+    alice, bob = pair
+    with Dibs.open(repo, agent="bob") as dibs:
+
+        def briefed(number):
+            letters = dibs.project.mail.inbox(dibs.caller, everything=True)
+            return [one.briefed for one in letters if one.message.id == number]
+
+        sent = alice.call("say", to="bob", text="told by hand")["message"]
+        told, confirm = working.brief(dibs, BriefAsked())
+        assert sent in told.mail
+        assert briefed(sent) == [0]
+        confirm()
+        assert briefed(sent) != [0]
+
+        sent = alice.call("say", to="bob", text="told by the server")["message"]
+        assert sent in bob.call("brief")["mail"]
+        until(lambda: briefed(sent) != [0])
