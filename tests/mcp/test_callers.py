@@ -133,9 +133,7 @@ def test_a_header_with_an_impossible_name_is_refused(served, name):
 
 def test_an_agent_of_another_worktree_commits_there(served, repo, tmp_path):
     def git(*words, cwd=repo):
-        done = subprocess.run(
-            ["git", *words], cwd=cwd, check=True, capture_output=True, text=True
-        )
+        done = subprocess.run(["git", *words], cwd=cwd, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
     git("commit", "-q", "--allow-empty", "-m", "start")
@@ -193,7 +191,11 @@ def test_without_the_extra_one_line_says_what_to_install(repo):
         "from dibs.cli import program; program()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", without, "mcp"], cwd=repo, capture_output=True, text=True, check=False
+        [sys.executable, "-c", without, "mcp"],
+        cwd=repo,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (78, "", 1)

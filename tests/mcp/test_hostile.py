@@ -48,7 +48,9 @@ def check(answer):
         assert MARK not in outside(text, named), text[:300]
         for character in text:
             kind = unicodedata.category(character)
-            assert character in "\n\u2026" or kind not in {"Cc", "Cf", "Cs", "Zl", "Zp"}, repr(text[:99])
+            assert character in "\n\u2026" or kind not in {"Cc", "Cf", "Cs", "Zl", "Zp"}, repr(
+                text[:99]
+            )
 
 
 def hostile(payload, room):
@@ -66,29 +68,36 @@ def crew(tmp_path):
 
 def test_no_payload_leaves_its_fence_in_any_answer(crew):
     vic, mallory = crew
-    failures = set()
     for number, payload in enumerate(PAYLOADS):
         text = hostile(payload.encode("utf-8", "replace").decode(), 700)
-        room = text[:40]
-        attempts = (
-            lambda: mallory.project.agents.join(Agent("mallory", role=room, task=room, model=room)),
-            lambda: mallory.claim(f"src/{number}.py", reason=text, task=text[:100]),
-            lambda: mallory.claim(f"names/{text[:60]}"),
-            lambda: mallory.say("vic", text),
-            lambda: mallory.decide(text[:100].replace("\n", " "), rationale=text),
-            lambda: mallory.new_task(text[:100].replace("\n", " "), notes=[text[:200]]),
-            lambda: mallory.ask("mine.py", note=text),
-        )
         vic.claim("mine.py")
-        for attempt in attempts:
-            try:
-                attempt()
-            except DibsError as error:
-                failures.add(error.code)
+        written = sum(_written(attempt) for attempt in _attempts(mallory, text, number))
+        assert written >= 3, payload[:80]  # a path or a title may not hold all of them
         for answer in _answers(vic, number):
             check(answer)
         mallory.project.holdings.release(mallory.caller)
-    assert "UNKNOWN" not in failures
+
+
+def _attempts(mallory, text, number):
+    """Return the ways in which an agent can write a text that others read."""
+    line, short = " ".join(text[:100].split()), text[:40]
+    return (
+        lambda: mallory.project.agents.join(Agent("mallory", role=short, task=short, model=short)),
+        lambda: mallory.claim(f"src/{number}.py", reason=text, task=line),
+        lambda: mallory.claim(f"names/{text[:60]}"),
+        lambda: mallory.say("vic", text),
+        lambda: mallory.decide(line, rationale=text),
+        lambda: mallory.new_task(line, notes=[text[:200]]),
+        lambda: mallory.ask("mine.py", note=text),
+    )
+
+
+def _written(attempt):
+    try:
+        attempt()
+    except DibsError:
+        return False
+    return True
 
 
 def _answers(vic, number):

@@ -1,4 +1,4 @@
-"""Clients of the real server that send what they are told to, byte by byte: two transports, two generations."""
+"""Clients of the real server that send what they are told to: two transports, two generations."""
 
 from __future__ import annotations
 

@@ -53,9 +53,9 @@ class WaitAsked(ClaimAsked):
 class ReleaseAsked(Asked):
     """What ``release`` takes."""
 
-    paths: Annotated[Paths, Field(description=_PATHS + " Leave it out together with all=true.")] = (
-        []
-    )
+    paths: Annotated[
+        Paths, Field(description=_PATHS + " Leave it out together with all=true.")
+    ] = []
     all: Annotated[bool, Field(description="True to give back everything that you hold.")] = False
     token: Annotated[
         int, Field(ge=0, description="The token of your grant: refuse to release any other.")
@@ -139,9 +139,9 @@ class DecideAsked(Asked):
         Field(description="What is decided, on one line; empty to look at the decision id."),
     ] = ""
     rationale: Annotated[Text, Field(description="Why.")] = ""
-    category: Literal["style", "architecture", "tool_access", "dependency", "testing", "general"] = (
-        "general"
-    )
+    category: Literal[
+        "style", "architecture", "tool_access", "dependency", "testing", "general"
+    ] = "general"
     confirm: Annotated[
         bool, Field(description="True if somebody has to say yes first; then do not act on it yet.")
     ] = False

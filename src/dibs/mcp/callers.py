@@ -90,7 +90,9 @@ def _checked(name: str) -> str:
 def client_of(ctx: ServerRequestContext[Any, Any]) -> str:
     """Return the client's own name, as far as it can be part of an id."""
     params = ctx.session.client_params
-    return clean_name(params.client_info.name if params is not None else "")[:_CLIENT_MAX] or "client"
+    return (
+        clean_name(params.client_info.name if params is not None else "")[:_CLIENT_MAX] or "client"
+    )
 
 
 def clean_name(text: str) -> str:

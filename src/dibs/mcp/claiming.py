@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.api import Dibs
-    from dibs.core.claims import Conflict, Outcome
+    from dibs.core.claims import Conflict, Outcome, Waiter
     from dibs.core.claims import Held as HeldClaim
     from dibs.core.patterns import Pattern
     from dibs.mcp.asked import AskAsked, ClaimAsked, ReleaseAsked, StatusAsked, WaitAsked
@@ -67,8 +67,8 @@ def outcome(dibs: Dibs, answer: Outcome) -> told.ClaimTold:
         agent=dibs.caller.id,
         granted=False,
         conflicts=obstacles,
-        holder=first and first.holder,
-        reason=first and first.reason,
+        holder=first.holder if first else None,
+        reason=first.reason if first else None,
         retry_after_s=min((one.retry_after_s for one in obstacles), default=None),
         why="held" if isinstance(answer, Queued) else answer.why,
         next=refused_next(answer),
@@ -172,7 +172,8 @@ def status(dibs: Dibs, asked: StatusAsked) -> told.StatusTold:
 
 def _concerning(dibs: Dibs, seen: Overview, paths: Sequence[str]) -> Overview:
     """Return only the claims and waiters that overlap the paths, and whose they are."""
-    claims, queue = {}, {}
+    claims: dict[str, HeldClaim] = {}
+    queue: dict[int, Waiter] = {}
     for pattern in patterns_of(dibs, paths):
         held, waiting = dibs.project.claims.overlapping(pattern)
         claims |= {one.claim.id: one for one in held}

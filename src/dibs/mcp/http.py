@@ -224,5 +224,3 @@ async def _serve(
             left = ended
     if left is not None:
         raise left
-
-

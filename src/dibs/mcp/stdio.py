@@ -125,7 +125,9 @@ def _read(
 
     async def answer(fault: Fault) -> None:
         shape = types.JSONRPCError(
-            jsonrpc="2.0", id=fault.id, error=types.ErrorData(code=fault.code, message=fault.message)
+            jsonrpc="2.0",
+            id=fault.id,
+            error=types.ErrorData(code=fault.code, message=fault.message),
         )
         await errors.send(SessionMessage(shape))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dibs.core.claims import Denied
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
 from dibs.mcp import told
 from dibs.mcp.claiming import ROWS, patterns_of
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.api import Dibs
-    from dibs.core.claims import Denied
     from dibs.mcp.asked import TaskAsked
     from dibs.services.taskvalues import NothingFree, Shown, Stored
 
@@ -66,9 +66,11 @@ def _attempt(
         stored = answer.stored._replace(
             holder=answer.granted.claims[0].agent, token=answer.granted.token
         )
-        steps = ["Its text says what is wanted; when it is done, call task with action=done and its id."]
+        steps = [
+            "Its text says what is wanted; when it is done, call task with action=done and its id."
+        ]
         return _one(dibs, asked, stored, next=steps, text=True)
-    if hasattr(answer, "conflicts"):
+    if isinstance(answer, Denied):
         return told.TaskTold(
             agent=dibs.caller.id, ok=False, action=asked.action, next=refused_next(answer)
         )
@@ -80,9 +82,7 @@ def _done(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
     return _move(
         dibs,
         asked,
-        lambda: dibs.project.tasks.done(
-            dibs.caller, asked.id, summary=asked.text, artefacts=made
-        ),
+        lambda: dibs.project.tasks.done(dibs.caller, asked.id, summary=asked.text, artefacts=made),
     )
 
 
@@ -133,9 +133,7 @@ def _one(
     )  # fmt: skip
 
 
-def _listed(
-    dibs: Dibs, asked: TaskAsked, found: Sequence[Shown], *, ok: bool
-) -> told.TaskTold:
+def _listed(dibs: Dibs, asked: TaskAsked, found: Sequence[Shown], *, ok: bool) -> told.TaskTold:
     quoted = Quoting(str(one.stored.task) for one in found)
     jobs = [_job(one.stored, one.holder, one.state, quoted) for one in found[:ROWS]]
     steps = [] if ok else ["Nothing is free for you now: work on something else, and ask again."]

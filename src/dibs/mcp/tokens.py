@@ -59,7 +59,9 @@ def load(path: str, environ: Mapping[str, str]) -> Tokens:
         if not words or words[0].startswith("#"):
             continue
         token, agent = words[0], words[1] if words[1:] else ""
-        known[_long_enough(token, f"{path}, line {number}")] = check_agent_id(agent) if agent else ""
+        known[_long_enough(token, f"{path}, line {number}")] = (
+            check_agent_id(agent) if agent else ""
+        )
     if not known:
         raise _wrong(f"{path} has no token", "write one into it: openssl rand -hex 32")
     return Tokens(known)

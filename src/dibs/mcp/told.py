@@ -5,7 +5,7 @@ Text that another agent wrote stands between the tags of a fence; ``note`` says 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -177,7 +177,7 @@ class DecideTold(Told):
     """What ``decide`` gives back."""
 
     id: str
-    outcome: Literal["recorded", "pending", "confirmed", "rejected", "settled"]
+    outcome: Annotated[str, Field(description="recorded, pending, confirmed, rejected or settled")]
     title: str
     rationale: str
     decided_by: str

@@ -47,7 +47,9 @@ class Trees:
             raise _no_tree(tree)
         if len(self._others) >= MOST_TREES:
             raise BadInput(
-                f"this server has {MOST_TREES} working trees open", code="LIMIT", field="Dibs-Worktree"
+                f"this server has {MOST_TREES} working trees open",
+                code="LIMIT",
+                field="Dibs-Worktree",
             )
         return open_project(place.repository.root)
 

@@ -142,4 +142,3 @@ def brief(dibs: Dibs, asked: BriefAsked) -> tuple[told.BriefTold, Confirm | None
         left_out=delivery.left,
     )
     return answer, (lambda: briefings.delivered(caller, number)) if number else None
-
