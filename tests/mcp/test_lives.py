@@ -193,6 +193,7 @@ def test_a_briefing_counts_as_told_once_it_has_left_and_not_before(pair, repo):
     from dibs.mcp.asked import BriefAsked
 
     alice, bob = pair
+    bob.call("brief")
     with Dibs.open(repo, agent="bob") as dibs:
 
         def briefed(number):

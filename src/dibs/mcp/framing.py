@@ -46,17 +46,19 @@ def _fault(message: Any) -> Fault | None:
     id_ = message.get("id")
     if "id" in message and (isinstance(id_, bool) or not isinstance(id_, str | int)):
         return Fault(INVALID_REQUEST, "an id is text or a whole number")
-    method = message.get("method")
-    if method is None:
-        return None
+    wrong = _wrong_request(message) if "method" in message else ""
+    return Fault(INVALID_REQUEST, wrong, id_) if wrong else None
+
+
+def _wrong_request(message: dict[str, Any]) -> str:
+    method, params = message["method"], message.get("params")
     if not isinstance(method, str):
-        return Fault(INVALID_REQUEST, "a method is text", id_)
+        return "a method is text"
     if "id" not in message and not method.startswith(_NOTIFICATIONS):
-        return Fault(INVALID_REQUEST, f"{method[:80]} is a request, and a request has an id")
-    params = message.get("params")
+        return f"{method[:80]} is a request, and a request has an id"
     if params is not None and not isinstance(params, dict):
-        return Fault(INVALID_REQUEST, "params are an object", id_)
-    return None
+        return "params are an object"
+    return ""
 
 
 class Flight:

@@ -1,7 +1,7 @@
 """Serving many agents over streamable HTTP: who may call is decided before anything is read of a message.
 
-In this order: Host and Origin (a web page must not reach us through somebody's browser), the bearer token, the
-size and the form of the message. Then the protocol's own server has it.
+In this order: Host and Origin (a web page must not reach us through somebody's browser), the bearer token,
+the size and the form of the message. Then the protocol's own server has it.
 """
 
 from __future__ import annotations
@@ -49,6 +49,12 @@ class _Remote:
         """Return the working tree that the request names, as its agent sees it."""
         named = of_request(ctx)
         return Dibs(self.trees.project(named.tree), named.caller)
+
+    def begin(self) -> None:
+        """Nothing: a server that is ended by a signal lets its calls end."""
+
+    def end(self) -> None:
+        """Nothing, as above."""
 
     def after(self, ctx: Context, confirm: Callable[[], object]) -> None:
         """Confirm once the response to this very request was sent."""

@@ -1,4 +1,4 @@
-"""What a client may read without calling a tool: the briefing, the claims and the board. Reading notes nothing."""
+"""What a client may read without calling a tool: briefing, claims and board. Reading notes nothing."""
 
 from __future__ import annotations
 

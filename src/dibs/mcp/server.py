@@ -40,6 +40,14 @@ class Surface(Protocol):
         """Return the project as the caller of this request sees it; runs in a thread."""
         ...
 
+    def begin(self) -> None:
+        """Note that a thread begins to work on a call."""
+        ...
+
+    def end(self) -> None:
+        """Note that it has ended."""
+        ...
+
     def after(self, ctx: Context, confirm: Callable[[], object]) -> None:
         """Have ``confirm`` called once the answer to this request was written out."""
         ...
@@ -53,7 +61,7 @@ def build(surface: Surface) -> Server[Any]:
         version=__version__,
         title="Dibs",
         instructions=INSTRUCTIONS,
-        get_tool_input_schema=lambda name: calls.schemas.get(name),
+        get_tool_input_schema=calls.schemas.get,
         on_list_tools=calls.list_tools,
         on_call_tool=calls.call_tool,
         on_list_resources=calls.list_resources,
@@ -100,7 +108,11 @@ class _Calls:
             return await self._waiting.wait(ctx, dibs, asked)
 
         def act() -> Any:
-            return entry.act(self._surface.dibs(ctx), asked)
+            self._surface.begin()
+            try:
+                return entry.act(self._surface.dibs(ctx), asked)
+            finally:
+                self._surface.end()
 
         # What is done is done, whoever still listens: a thread that is left alone ends by itself.
         answer = await to_thread.run_sync(act, abandon_on_cancel=True)

@@ -45,10 +45,29 @@ class _Local:
     def __init__(self, repo: str) -> None:
         self.project = open_project(repo)
         self.confirms: dict[str, Callable[[], object]] = {}
+        self._at_work = 0
+        self._still = threading.Condition()
+
+    def begin(self) -> None:
+        """Note that a thread works on a call."""
+        with self._still:
+            self._at_work += 1
+
+    def end(self) -> None:
+        """Note that it is done."""
+        with self._still:
+            self._at_work -= 1
+            self._still.notify_all()
+
+    def calm(self) -> None:
+        """Give those who still work a moment to come to an end; nobody reads their answers."""
+        with self._still:
+            self._still.wait_for(lambda: self._at_work == 0, _GRACE)
 
     def dibs(self, ctx: Context) -> Dibs:
         """Return the project as this process's agent sees it."""
-        return Dibs(self.project, of_process(ctx, os.environ).caller)
+        state = self.project.place.repository.state
+        return Dibs(self.project, of_process(ctx, os.environ, state).caller)
 
     def after(self, ctx: Context, confirm: Callable[[], object]) -> None:
         """Confirm once the answer with this id is written."""
@@ -91,9 +110,7 @@ async def _serve(surface: _Local, wire_in: BinaryIO, wire_out: int) -> None:
         tasks.start_soon(_leave_on_signal, tasks.cancel_scope)
         reader.start()
         await server.run(incoming, outgoing, server.create_initialization_options())
-        with anyio.move_on_after(_GRACE):
-            while any(t.name.startswith("AnyIO") and not t.daemon for t in _busy()):
-                await anyio.sleep(0.05)
+        await to_thread.run_sync(surface.calm, abandon_on_cancel=True)
         tasks.cancel_scope.cancel()
 
 
@@ -103,11 +120,6 @@ async def _leave_on_signal(scope: anyio.CancelScope) -> None:
         async for _ in signals:
             scope.cancel()
             return
-
-
-def _busy() -> Iterator[threading.Thread]:
-    """Yield the threads that still do something; idle ones are only kept for the next call."""
-    return (t for t in threading.enumerate() if getattr(t, "idle_since", 1) is None)
 
 
 def _read(

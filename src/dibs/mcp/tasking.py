@@ -69,7 +69,7 @@ def _attempt(
         steps = [
             "Its text says what is wanted; when it is done, call task with action=done and its id."
         ]
-        return _one(dibs, asked, stored, next=steps, text=True)
+        return _one(dibs, asked, stored, steps=steps, text=True)
     if isinstance(answer, Denied):
         return told.TaskTold(
             agent=dibs.caller.id, ok=False, action=asked.action, next=refused_next(answer)
@@ -121,14 +121,14 @@ def _move(dibs: Dibs, asked: TaskAsked, act: Callable[[], Stored]) -> told.TaskT
 
 
 def _one(
-    dibs: Dibs, asked: TaskAsked, stored: Stored, next: Sequence[str] = (), *, text: bool = False
+    dibs: Dibs, asked: TaskAsked, stored: Stored, steps: Sequence[str] = (), *, text: bool = False
 ) -> told.TaskTold:
     quoted = Quoting(map(str, stored))
     job = _job(stored, stored.holder, stored.task.status, quoted)
     if text:
         job.text = quoted.page(stored.text, stored.task.created_by or "board")
     return told.TaskTold(
-        agent=dibs.caller.id, ok=True, action=asked.action, task=job, next=list(next),
+        agent=dibs.caller.id, ok=True, action=asked.action, task=job, next=list(steps),
         note=quoted.note,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from mcp_types import Tool, ToolAnnotations
 from dibs.mcp import asked, claiming, tasking, told, working
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from pydantic import BaseModel
 
@@ -60,21 +60,22 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
     return schema
 
 
-def _plain(value: Any, *, top: bool = False, names: bool = False) -> Any:
+def _plain(value: Any, *, top: bool = False) -> Any:
+    """Return a part of a schema; ``top`` is a model, whose docstring is for us."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if not isinstance(value, dict):
         return value
-    drop = set() if names else {"title"} | ({"description"} if top else set())
+    kept = {key: item for key, item in value.items() if key != "title"}
+    if top:
+        kept.pop("description", None)
+    for names, model in (("properties", False), ("$defs", True)):
+        if names in kept:  # here a key is a name, and may well be "title"
+            named = value[names].items()
+            kept[names] = {key: _plain(item, top=model) for key, item in named}
     return {
-        key: _plain(item, names=key in {"properties", "$defs"} and not names, top=names and "properties" in _keys(item))
-        for key, item in value.items()
-        if key not in drop
-    }  # fmt: skip
-
-
-def _keys(value: Any) -> Iterator[str]:
-    return iter(value) if isinstance(value, dict) else iter(())
+        key: item if key in {"properties", "$defs"} else _plain(item) for key, item in kept.items()
+    }
 
 
 TOOLS = {

@@ -37,7 +37,7 @@ FIRST_NEWS, NEWS = 1.0, 5.0
 MOST_WAITING = 256
 
 
-class BrokenOff(Exception):  # noqa: N818 - it names what happened
+class BrokenOff(Exception):
     """Nobody waits for the answer any more."""
 
 

@@ -91,10 +91,8 @@ def failure(error: DibsError) -> dict[str, Any]:
 
     quoted = Quoting([error.message, error.hint])
     own = isinstance(error, BadInput) and not error.code.startswith(("TASK", "DECIDED"))
-    if own or error.code in _OWN_WORDS:
-        message = clean(error.message, MOST)
-    else:
-        message = quoted(error.message, "dibs")
+    ours = own or error.code in _OWN_WORDS
+    message = clean(error.message, MOST) if ours else quoted(error.message, "dibs")
     envelope = shapes.error(error)["error"]
     hint = clean(error.hint, MOST) if error.hint else None
     answer: dict[str, Any] = {"error": {**envelope, "message": message, "hint": hint}}
