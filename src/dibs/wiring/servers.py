@@ -18,7 +18,7 @@ _PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "claude": ((".mcp.json",), (), "mcpServers"),
     "codex": ((".codex/config.toml",), (".codex/config.toml",), "mcp_servers"),
     "gemini": ((".gemini/settings.json",), (".gemini/settings.json",), "mcpServers"),
-    "copilot": ((".github/mcp.json", ".mcp.json"), (".copilot/mcp-config.json",), "mcpServers"),
+    "copilot": ((), (".copilot/mcp-config.json",), "mcpServers"),
     "cursor": ((".cursor/mcp.json",), (".cursor/mcp.json",), "mcpServers"),
     "windsurf": ((), (".codeium/windsurf/mcp_config.json",), "mcpServers"),
     "opencode": (
