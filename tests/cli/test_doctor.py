@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 import dibs as dibs_package
+from dibs.core.index import Range
 from dibs.project import open_project
 from dibs.services.scratch import Scratch
 
@@ -54,6 +55,15 @@ def traces(repo):
     return [*listed, sorted(sessions.iterdir()) if sessions.exists() else []]
 
 
+def rows(*prefixes):
+    """Return the keys of the store that begin so."""
+    project = open_project()
+    try:
+        return project.engine.view(lambda t: [k for p in prefixes for k, _ in t.scan(Range(p))])
+    finally:
+        project.close()
+
+
 def test_a_hook_that_refuses_is_proved_and_nothing_is_left_of_the_proof(dibs, repo):
     hook(repo, REAL)
     dibs("status")
@@ -67,6 +77,7 @@ def test_a_hook_that_refuses_is_proved_and_nothing_is_left_of_the_proof(dibs, re
     assert traces(repo) == before
     assert dibs("agent", "ls", "--json").json["agents"] == []
     assert dibs("status", "--json").json["claims"] == []
+    assert rows("session/", "seat/", "guarded/", "agent/", "beat/") == []
 
 
 @pytest.mark.parametrize(
@@ -158,6 +169,24 @@ def test_each_gate_of_git_is_proved_by_a_real_commit_or_push(dibs, repo, born, c
     assert answer.status == 0
     assert traces(repo) == before
     assert (repo / "mine.txt").read_text() == "staged"
+
+
+def test_gates_that_git_passes_over_in_a_linked_worktree_are_no_guard(
+    dibs, repo, tmp_path, monkeypatch
+):
+    off = tmp_path / "off"
+    off.write_text("[core]\n\thooksPath = /nowhere\n")
+    config = tmp_path / "gitconfig"
+    config.write_text(f'[includeIf "gitdir:**/worktrees/**"]\n\tpath = {off}\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    dibs("git", "install")
+    before = traces(repo)
+
+    answer = dibs("doctor", "--prove", "--json")
+
+    assert [p["said"] for p in answer.json["proofs"]] == ["git let it pass"] * 3
+    assert answer.status == 65
+    assert traces(repo) == before
 
 
 def test_a_refusal_of_somebody_elses_hook_proves_nothing(dibs, repo):

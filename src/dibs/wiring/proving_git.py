@@ -140,7 +140,8 @@ def _claimed(folder: str) -> Iterator[Scratch]:
 
 
 def _staged(folder: str, scratch: Scratch) -> None:
-    with open(os.path.join(folder, scratch.path), "w", encoding="utf-8") as file:
+    """Stage the scratch file with a content of its own: a gate before may have let the last one pass."""
+    with open(os.path.join(folder, scratch.path), "a", encoding="utf-8") as file:
         file.write("proof\n")
     GitCalls(folder).must("add", "--force", "--", scratch.path)
 
