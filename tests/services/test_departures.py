@@ -181,6 +181,20 @@ def test_who_does_not_listen_is_told_by_mail(guarded):
     assert copies(guarded)[0].ref in told
 
 
+def test_who_claims_it_by_a_command_is_told_by_mail(guarded):
+    guarded.edit(A, "src/new.py")
+    guarded.write("src/new.py", "half")
+    guarded.end(A)
+    guarded.clock.advance(301)
+    guarded.claim("codex-7", "src/")
+
+    told = Briefings(guarded.desk).prepare(Caller("codex-7")).text
+    assert "half-done" in told
+    assert copies(guarded)[0].ref in told
+    guarded.claim("codex-7", "src/new.py")
+    assert guarded.kinds().count("progress_update") == 1
+
+
 @linux
 @pytest.mark.parametrize("silence", [0, 400], ids=["at once", "after its ttl"])
 def test_the_work_of_a_killed_agent_is_half_done(guarded, silence):

@@ -135,8 +135,24 @@ def test_a_subagent_writes_inside_of_what_its_parent_holds(guarded):
     guarded.edit(A, "x")
     guarded.claim(ONE, "src/")
 
-    assert guarded.edit(A, "src/a.py", subagent="s1").word == Word.PASS
+    for _ in range(2):
+        assert guarded.edit(A, "src/a.py", subagent="s1").word == Word.PASS
     assert guarded.edit(B, "src/a.py").word == Word.DENY
+    assert guarded.edit(A, "src/a.py", subagent="s2").word == Word.DENY
+    assert guarded.edit(A, "src/b.py", subagent="s2").word == Word.PASS
+    guarded.hear(A, Moment.SUBAGENT_STOPPED, subagent="s1")
+    assert guarded.edit(A, "src/a.py", subagent="s2").word == Word.PASS
+
+
+def test_a_subagent_that_stops_leaves_its_changes_under_the_claim_of_its_parent(guarded):
+    guarded.edit(A, "x")
+    guarded.claim(ONE, "src/")
+    guarded.edit(A, "src/a.py", "y.py", subagent="s1")
+    guarded.write("src/a.py")
+    guarded.write("y.py")
+    guarded.hear(A, Moment.SUBAGENT_STOPPED, subagent="s1")
+
+    assert guarded.held() == {(ONE, "x"), (ONE, "src/"), (ONE, "y.py")}
 
 
 def test_a_subagent_that_stops_gives_clean_files_back_and_changed_ones_to_its_parent(guarded):

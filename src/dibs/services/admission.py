@@ -14,6 +14,8 @@ from dibs.core.patterns import is_everything, parse
 from dibs.core.values import Record
 from dibs.services.acquire import SHOWN, Waiting, attempt, survey
 from dibs.services.book import claim_of
+from dibs.services.filed import own_at
+from dibs.services.lending import hand_down, under_parent
 from dibs.services.presence import arrive
 from dibs.services.sessions import put_seat, seat_of, seated
 
@@ -161,27 +163,39 @@ class Admission:
     def _look(
         self, book: Book, seat: Seat, wishes: Wishes
     ) -> tuple[Wishes, list[Conflict], list[str]]:
-        """Return what stands against all but hot files, without what the caller's parent lets it have."""
+        """Return what stands against all but hot files, after a subagent got what its parent has."""
         against: list[Conflict] = []
         silent: list[str] = []
-        lent: set[str] = set()
         for some, mode in (
-            (wishes.plain, EXCLUSIVE),
-            (wishes.deep, EXCLUSIVE),
-            (wishes.shared, SHARED),
-        ):
+            (wishes.plain, EXCLUSIVE), (wishes.deep, EXCLUSIVE), (wishes.shared, SHARED)
+        ):  # fmt: skip
             if some:
                 around = survey(book, self._request(seat, some, self._ttl, mode))
                 silent += [c.agent for c in around.dead.values() if c.agent != seat.id]
-                for conflict in around.conflicts:
-                    if seat.parent and conflict.holder == seat.parent:
-                        lent.add(_lend(book, seat, conflict))
-                    elif self._counts(book, seat, conflict):
-                        against.append(conflict)
-        if lent:
-            kept = tuple(one for one in wishes.plain if one.pattern.text not in lent)
-            wishes = wishes._replace(plain=kept)
+                against += [c for c in around.conflicts if self._counts(book, seat, c)]
+        if seat.parent and (lent := {c.pattern for c in against if c.holder == seat.parent}):
+            for conflict in against:
+                if conflict.holder == seat.parent:
+                    hand_down(book, seat, conflict)
+            against = [c for c in against if c.holder != seat.parent]
+            wishes, more = self._under(book, seat, wishes, lent)
+            against += more
         return wishes, against, silent
+
+    def _under(
+        self, book: Book, seat: Seat, wishes: Wishes, lent: set[str]
+    ) -> tuple[Wishes, list[Conflict]]:
+        """Let a subagent write under a larger claim of its parent, which keeps its siblings out."""
+        kept = [one for one in wishes.plain if one.pattern.text not in lent]
+        under = [
+            one._replace(pattern=under_parent(one.path, fold_case=self._desk.fold_case))
+            for one in wishes.plain
+            if one.pattern.text in lent and not own_at(book, seat.id, one.pattern)
+        ]
+        conflicts = survey(book, self._request(seat, under, self._ttl)).conflicts if under else []
+        deep = tuple(one for one in wishes.deep if one.pattern.text not in lent)
+        shared = tuple(one for one in wishes.shared if one.pattern.text not in lent)
+        return wishes._replace(plain=(*kept, *under), deep=deep, shared=shared), conflicts
 
     def _counts(self, book: Book, seat: Seat, conflict: Conflict) -> bool:
         """Tell whether somebody's claim stands against a call.
@@ -257,27 +271,8 @@ def _left(book: Book, seat: Seat, claimed: Sequence[Pattern]) -> list[tuple[str,
 
 
 def _folder(one: Touched, desk: Desk) -> Pattern:
-    above = one.pattern.text.rpartition("/")[0]
+    above = "" if one.pattern.scheme else one.pattern.text.rpartition("/")[0]
     return parse(f"{above}/", fold_case=desk.fold_case) if above not in {"", "."} else one.pattern
-
-
-def _lend(book: Book, seat: Seat, conflict: Conflict) -> str:
-    """Give a subagent the claim of its parent on just this path; return the pattern that it need not ask for.
-
-    What is inside of a larger claim of the parent it writes under that: the parent sent it there.
-    """
-    from dibs.errors import DibsError
-    from dibs.services.filed import own_at
-    from dibs.services.handover import hand_over
-
-    pattern = book.pattern(conflict.pattern)
-    filed = [f for f in own_at(book, seat.parent, pattern) if f[1].pattern == conflict.held]
-    if pattern.literal and filed and filed[0][1].mode == EXCLUSIVE:
-        try:
-            hand_over(book, seat.parent, "agent", filed, seat.id)
-        except DibsError:
-            return conflict.pattern  # the parent keeps a larger claim around it
-    return conflict.pattern
 
 
 def _held(

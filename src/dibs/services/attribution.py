@@ -92,13 +92,18 @@ class Attribution:
         foreign = [
             Foreign(path, holder, sure=not self._may_have(holder, mark, now))
             for path, holder in owners.items()
-            if holder not in {agent, ""} and path not in theirs
+            if holder not in {agent, "", self._parent(agent)} and path not in theirs
         ]
         foreign = self._told(agent, mark, foreign)
         if not self._marks.any_open(agent):
             free = [path for path, holder in owners.items() if not holder and path not in theirs]
             self._take(agent, free)
         return foreign
+
+    def _parent(self, agent: str) -> str:
+        """Return whose claims an agent may write under: those of the session that it is a subagent of."""
+        known = self._desk.look(lambda book: book.agent(agent))
+        return "" if known is None else known.parent
 
     # -- what changed
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     Step = Callable[[Book], Outcome]
 
+#: Rows of files that were left half-done; see services/halfdone.py.
+LEFT = "left/"
 #: A waiter rests at least so long, in seconds, however near the deadline of a holder is.
 SHORTEST_PAUSE = 0.005
 
@@ -123,6 +125,8 @@ class Claims:
         elif patience:
             waiting = Waiting(book.now + patience, self._desk.waiter_ttl, standing=False)
         outcome = attempt(book, request, beat, max_hold=config.max_hold, waiting=waiting)
+        if isinstance(outcome, Granted) and not caller.human and any(outcome.fresh):
+            _tell_half_done(book, request)
         if queue and isinstance(outcome, Queued):
             from dibs.services.ladder import expect
 
@@ -280,6 +284,15 @@ def _leave_queue(book: Book, request: Request) -> None:
         tickets.append(around.own_ticket)
     for ticket in tickets:
         withdraw(book, ticket, "it gave up")
+
+
+def _tell_half_done(book: Book, request: Request) -> None:
+    """Let a new holder know of files that their last one left half-done; hardly ever are there any."""
+    for _ in book.txn.scan((LEFT, "")):
+        from dibs.services.halfdone import hand_on
+
+        hand_on(book, request.agent, request.patterns)
+        return
 
 
 def _fingerprint(request: Request) -> str:

@@ -20,6 +20,7 @@ from dibs.services.filed import claims_of
 from dibs.services.halfdone import Left, dirty_in, keep, put_left
 from dibs.services.handover import hand_over
 from dibs.services.holdings import give_back
+from dibs.services.lending import UNDER
 from dibs.services.presence import arrive
 from dibs.services.sessions import (
     drop_seat,
@@ -150,6 +151,9 @@ class Departures:
             put_seat(book, row, seat._replace(over=True))
             return True
         filed = claims_of(book, seat.id)
+        lent = [f for f in filed if book.pattern(f[1].pattern).scheme == UNDER]
+        give_back(book, seat.id, arrive(book, Caller(seat.id, "agent")), lent)
+        filed = [f for f in filed if f not in lent]
         try:
             if filed:
                 hand_over(book, seat.id, "agent", filed, seat.parent)
@@ -207,7 +211,7 @@ def _clean(book: Book, filed: Sequence[Filed], dirt: Dirt) -> list[Filed]:
     found = []
     for key, claim in filed:
         pattern = book.pattern(claim.pattern)
-        if pattern.scheme or claim.task:
+        if claim.task or pattern.scheme not in {"", UNDER}:
             continue
         dirty = any(matches(pattern, f"./{path}") for path in dirt.paths)
         if claim.mode != EXCLUSIVE or not dirty:

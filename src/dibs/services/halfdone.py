@@ -147,6 +147,13 @@ def drop_left(book: Book, rows: Iterable[str]) -> None:
         book.txn.delete(row)
 
 
+def hand_on(book: Book, agent: str, patterns: Iterable[Pattern]) -> None:
+    """Tell an agent by mail what of its new claims another left half-done."""
+    found = left_at(book, patterns)
+    drop_left(book, [row for row, _ in found])
+    mail_left(book, agent, [left for _, left in found if left.agent != agent])
+
+
 def mail_left(book: Book, agent: str, left: Sequence[Left]) -> None:
     """Tell an agent by mail what it has of others' half-done work."""
     if not left:
