@@ -22,8 +22,9 @@ def guarded(tmp_path, own_git):
     found.write("src/a.py", "first\n")
     found.write("src/b.py", "second\n")
     found.commit()
-    found.start(A)
-    found.start(B)
+    for session in (A, B):
+        said = found.start(session)
+        Briefings(found.desk).delivered(Caller(said.reader, "agent"), said.delivery)
     return found
 
 
