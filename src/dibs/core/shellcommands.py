@@ -138,11 +138,12 @@ def within(folder: Arg, name: Arg) -> Arg:
 
 def each(how: str = How.WRITE, valued: str = "", *, deep: bool = False, skip: int = 0) -> Act:
     """Return an act that does the same to each operand."""
+    recurses = how == How.DELETE or skip > 0
 
     def act(to: Running, args: list[Arg]) -> None:
         given = options(args, valued)
         for arg in given.operands[skip:]:
-            to.touch(arg, how, deep=deep or given.has("r", "R", "recursive"))
+            to.touch(arg, how, deep=deep or (recurses and given.has("r", "R", "recursive")))
 
     return act
 

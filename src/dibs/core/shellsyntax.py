@@ -258,7 +258,7 @@ class _Scanner:
         """File a command that has ended."""
         words = step.words
         if words and words[0] == "function":
-            del words[:2]
+            del words[: 3 if words[2:3] == ["{"] else 2]
         elif len(words) > 1 and words[0] in {"for", "select"}:
             step.kind = Kind.LOOP
             step.words = [words[1], *words[3:]]

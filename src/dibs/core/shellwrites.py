@@ -271,9 +271,11 @@ def joined(place: str, path: str) -> str:
     """Return a path as seen from where ``place`` is relative to; ``./`` in front is dropped."""
     while path.startswith("./") and len(path) > 2:  # noqa: PLR2004 - more than the two signs
         path = path[2:].lstrip("/")
-    if not place or path.startswith(("/", TOP)):
+    if path.startswith(TOP):
+        return TOP + path[len(TOP) :].lstrip("/")
+    if not place or path.startswith("/"):
         return path
-    if path == ".":
+    if path in {"", "."}:
         return place
     return place + path if place == TOP else f"{place.rstrip('/')}/{path}"
 

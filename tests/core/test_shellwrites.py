@@ -1,0 +1,349 @@
+"""Which files a shell command would write: every way of writing that the table knows."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dibs.core.shellwrites import Whole, writes
+from dibs.core.toolcalls import How, Touch
+
+HOME = "/home/u"
+
+
+def seen(command, **options):
+    """Return targets as words: ``-`` before what is deleted, ``/`` behind what is deep, ``?`` before a glob."""
+    found = writes(command, "/r", HOME, **options)
+    signs = {How.WRITE: "", How.DELETE: "-", How.READ: "<"}
+    return [
+        f"{signs[t.how]}{'?' if t.glob else ''}{t.path}{'/' if t.deep else ''}"
+        + (f">{t.into}" if t.into else "")
+        for t in found.targets
+    ]
+
+
+PLAIN = """
+echo x > a                                      | a
+echo x >> a                                     | a
+echo x >| a                                     | a
+echo x &> a                                     | a
+echo x &>> a                                    | a
+echo x 1> a 2>b                                 | a b
+echo x >& a                                     | a
+cat <> a                                        | a
+echo x 2>&1 >&2 2>/dev/null                     |
+: > "my file"                                   | my file
+> a                                             | a
+cat a | tee b c | tee -a d                      | b c d
+echo a\\>b                                      |
+echo 'x > y' "> z"                              |
+# echo x > a                                    |
+echo x # > a                                    |
+echo a#b > c                                    | c
+sed -i 's/a/b/' x y                             | x y
+sed -i.bak -e s/a/b/ x                          | x
+sed -i '' 's/a/b/' x                            | x
+sed --in-place=.b s/a/b/ x                      | x
+sed -n -i -E -e p x                             | x
+sed s/a/b/ x                                    |
+perl -pi -e 's/a/b/' x                          | x
+perl -i.bak -pe 's/a/b/' x                      | x
+ruby -i -pe 'x' a                               | a
+gawk -i inplace '{print}' x                     | x
+awk '{print > "out"}' x                         | out
+cp a b                                          | b>a
+cp a b c/                                       | c/a c/b
+cp -r a b                                       | b/>a
+cp -t d a b                                     | d/a d/b
+mv a b                                          | -a/ b/>a
+mv a b d                                        | -a/ -b/ d/a/ d/b/
+rm a b                                          | -a -b
+rm -rf d                                        | -d/
+rm -- -f                                        | --f
+rmdir d; unlink x                               | -d -x
+install -m 755 a bin/a                          | bin/a>a
+ln -sf a b                                      | b>a
+dd if=a of=b bs=1                               | b
+truncate -s 0 a                                 | a
+touch -r ref a                                  | a
+sort -o out in                                  | out
+sort --output=out in                            | out
+chmod +x a                                      | a
+rsync -a src/ dst/                              | dst//
+rsync a host:b                                  |
+tar xzf a.tgz -C vendor                         | vendor/
+tar -xf a.tar one two                           | one/ two/
+tar czf out.tgz src                             | out.tgz
+unzip -d v a.zip                                | v/
+gzip a                                          | -a a.gz
+curl -sSLo f http://h/x                         | f
+curl -O http://h/x.tgz                          | x.tgz
+wget -qO f http://h/x                           | f
+wget http://h/d/x.tgz?q=1                       | x.tgz
+npm install left-pad                            | package.json package-lock.json
+npm install                                     | package-lock.json
+pnpm add x                                      | package.json pnpm-lock.yaml
+yarn                                            |
+cargo add x                                     | Cargo.toml Cargo.lock
+cargo build                                     |
+uv lock                                         | uv.lock
+go mod tidy                                     | go.mod go.sum
+black src                                       | src/
+black --check src                               |
+ruff format a.py                                | a.py/
+ruff check --fix .                              | ./
+ruff check .                                    |
+prettier --write a.ts                           | a.ts/
+gofmt -w a.go                                   | a.go/
+gofmt -l a.go                                   |
+npx prettier -w a.ts                            | a.ts/
+uv run black x                                  | x/
+python -m black x                               | x/
+yq -i '.a=1' f.yml                              | f.yml
+gcc -o out a.c                                  | out
+ls -la; cat x; grep a b; pytest -q              |
+"""
+SYNTAX = """
+cd src && rm a                                  | -src/a
+cd src; cd ..; rm a                             | -src/../a
+cd /abs && rm a                                 | -/abs/a
+(cd src && rm a); rm b                          | -src/a -b
+D=lib; rm $D/a "$D/b" ${D}/c                    | -lib/a -lib/b -lib/c
+F="a b"; rm $F                                  | -a -b
+F="a b"; rm "$F"                                | -a b
+f=a.py; rm "${f%.py}.js"                        | -a.js
+rm ${X:-y}                                      | -y
+A=1 B=2 rm x                                    | -x
+export D=lib; rm $D/a                           | -lib/a
+for f in a b; do rm $f.x; done                  | -a.x -b.x
+for f in *.py; do sed -i s/a/b/ "$f"; done      | ?*.py
+if true; then rm a; else rm b; fi               | -a -b
+if [[ a > b ]]; then rm c; fi                   | -c
+if [ 1 -gt 2 ]; then rm c; fi                   | -c
+while read x; do rm a; done < list              | -a
+{ rm a; rm b; } > log                           | -a -b log
+f() { rm a; }; f                                | -a
+function g { rm a; }                            | -a
+case $x in a) rm a;; b|c) rm b;; esac           | -a -b
+a=(x y); rm "${a[@]}"                           | -x -y
+((i > 3)); echo $((1 > 2)) > x                  | x
+rm {a,b}.py                                     | -a.py -b.py
+rm {a,{b,c}}                                    | -a -b -c
+rm '{a,b}'                                      | -{a,b}
+rm *.py "*.py"                                  | -?*.py -*.py
+rm ~/a $HOME/b '~/c'                            | -/home/u/a -/home/u/b -~/c
+rm a\\ b                                        | -a b
+rm $'a'                                         | -a
+echo $(rm a) `rm b` "$(rm c)"                   | -a -b -c
+echo '$(rm a)'                                  |
+diff <(rm a) >(tee b)                           | -a b
+rm a || rm b && rm c & rm d                     | -a -b -c -d
+! rm a; time rm b                               | -a -b
+rm $(pwd)/a                                     | -/r/a
+rm $(git rev-parse --show-toplevel)/a           | -:/a
+T=$(mktemp); echo > $T                          | /tmp/mktemp
+sudo -u x rm a                                  | -a
+env -i A=b rm a                                 | -a
+nice -n 5 timeout -k 1 5 nohup rm a             | -a
+/bin/rm a; command rm b; \\rm c                 | -a -b -c
+bash -c 'rm a'; sh -ec "rm b"                   | -a -b
+eval "rm a"                                     | -a
+bash -c "bash -c 'rm a'"                        | -a
+find . -name '*.pyc' -delete                    | -?**/*.pyc
+find src -delete                                | -src/
+find src -name a.py -exec rm {} \\;             | -?src/**/a.py
+find . -name '*.c' | xargs sed -i s/a/b/        | ?**/*.c
+echo a b | xargs rm                             | -a -b
+echo a | xargs -I{} mv {} {}                    | -a/ a/>a
+"""
+
+
+def rows(table):
+    for line in table.strip().splitlines():
+        command, _, wanted = line.rpartition("|")
+        yield pytest.param(command.strip(), wanted.split(), id=command.strip())
+
+
+@pytest.mark.parametrize(("command", "wanted"), [*rows(PLAIN), *rows(SYNTAX)])
+def test_a_command_writes(command, wanted):
+    assert " ".join(seen(command)).split() == wanted
+
+
+HEREDOCS = [
+    ("cat <<'E' > a\n$(rm b)\nE\nrm c", ["a", "-c"]),
+    ("cat <<E > a\n$(rm b)\nE", ["a", "-b"]),
+    ("cat <<-E > a\n\tx\n\tE\nrm c", ["a", "-c"]),
+    ("cat <<A <<B > c\n1\nA\n2\nB\nrm d", ["c", "-d"]),
+    ("bash <<'E'\nrm a\nE", ["-a"]),
+    ("tee a <<< text", ["a"]),
+    ("python - <<'E'\nopen('a', 'w')\nE", ["a"]),
+    (
+        "apply_patch <<'E'\n*** Begin Patch\n*** Update File: a\n*** Delete File: b\n*** End Patch\nE",
+        ["a", "-b"],
+    ),
+    ("git apply <<'E'\n--- a/x\n+++ b/x\nE", ["x"]),
+    ("patch -p1 <<'E'\n--- a/x\n+++ b/y\nE", ["x", "y"]),
+    ("cat > a <<'E'\nit's \"odd\nE\nrm b", ["a", "-b"]),
+    ("rm a \\\n b", ["-a", "-b"]),
+]
+
+
+@pytest.mark.parametrize(("command", "wanted"), HEREDOCS)
+def test_here_documents_are_data_or_programs(command, wanted):
+    assert sorted(seen(command)) == sorted(wanted)
+
+
+CODE = [
+    ("open('a','w')", ["a"]),
+    ("open('a')", []),
+    ("open('a', mode='r+')", ["a"]),
+    ("p = 'a'\nopen(p, 'a')", ["a"]),
+    ("Path('a').write_text('x')", ["a"]),
+    ("p = Path('a'); p.write_text(p.read_text().replace('x', 'y'))", ["a"]),
+    ("os.remove('a'); os.rename('b', 'c')", ["-a/", "-b/", "c"]),
+    ("shutil.copy('a', 'b'); shutil.rmtree('d')", ["-d/", "b"]),
+    ("os.system('rm a')", ["-a"]),
+    ("subprocess.run(['sed', '-i', 's/a/b/', 'x'])", ["x"]),
+]
+
+
+@pytest.mark.parametrize(("code", "wanted"), CODE)
+def test_a_program_of_python_writes(code, wanted):
+    assert sorted(seen(f'python3 -c "{code}"')) == sorted(wanted)
+    assert sorted(seen(f"python3 <<'E'\n{code}\nE")) == sorted(wanted)
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("""node -e "require('fs').writeFileSync('a', 'x')" """, ["a"]),
+        ("""node -e "fs.unlinkSync('a'); fs.renameSync('b', 'c')" """, ["-a/", "-b/", "c"]),
+        ("""ruby -e 'File.write("a", "x"); File.open("b", "w")' """, ["a", "b"]),
+        ("""perl -e 'open(my $f, ">", "a"); unlink("b")' """, ["a", "-b/"]),
+        ("""perl -e 'open(F, ">a")' """, ["a"]),
+        ("""php -r 'file_put_contents("a", 1);' """, ["a"]),
+        ("""deno eval "Deno.writeTextFileSync('a', '')" """, ["a"]),
+    ],
+)
+def test_a_program_of_another_language_writes(command, wanted):
+    assert sorted(seen(command)) == sorted(wanted)
+
+
+GIT = [
+    ("git checkout -- a b", ["a/", "b/"], []),
+    ("git checkout HEAD~1 -- a", ["a/"], []),
+    ("git checkout .", ["./"], []),
+    ("git checkout main", [], [("checkout", "main")]),
+    ("git checkout -b new", [], []),
+    ("git checkout -b new main", [], [("switch", "main")]),
+    ("git switch -", [], [("switch", "@{-1}")]),
+    ("git restore a", ["a/"], []),
+    ("git restore --staged a", [], []),
+    ("git reset --hard HEAD~1", [], [("reset", "HEAD~1")]),
+    ("git reset a", [], []),
+    ("git stash", [], [("stash", "")]),
+    ("git stash push -u", [], [("stash", "all")]),
+    ("git stash push -m x -- a", ["a/"], []),
+    ("git stash pop", [], [("unstash", "stash@{0}")]),
+    ("git stash list", [], []),
+    ("git clean -fd", [], [("clean", "")]),
+    ("git clean -nd", [], []),
+    ("git rm -r a", ["-a/"], []),
+    ("git rm --cached a", [], []),
+    ("git mv a b", ["-a/", "b/>a"], []),
+    ("git merge topic", [], [("merge", "topic")]),
+    ("git rebase main", [], [("merge", "main")]),
+    ("git merge --abort", [], [("reset", "")]),
+    ("git cherry-pick abc", [], [("pick", "abc")]),
+    ("git commit -m x", [], [("commit", "")]),
+    ("git commit -am x", [], [("commit", "all")]),
+    ("git commit -m x a", ["a/"], []),
+    ("git -c core.hooksPath= commit --no-verify -m x", [], [("commit", "")]),
+    ("git status; git diff; git log; git add a; git push", [], []),
+]
+
+
+@pytest.mark.parametrize(("command", "paths", "whole"), GIT)
+def test_git_writes(command, paths, whole):
+    found = writes(command, "/r", HOME)
+
+    assert seen(command) == paths
+    assert [(w.verb, w.revision) for w in found.whole] == whole
+
+
+def test_git_with_a_folder_works_there():
+    assert seen("git -C sub checkout -- a; rm b") == ["sub/a/", "-b"]
+    assert writes("cd sub; git stash").whole == (Whole("stash", "", "sub"),)
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        (r"Set-Content -Path src\a.py -Value 'x > y'", ["src/a.py"]),
+        ("'x' | Out-File a.txt -Append", ["a.txt"]),
+        ("Remove-Item -Recurse -Force d", ["-d/"]),
+        ("Move-Item a b; Copy-Item -Path c -Destination d", ["-a/", "b>a", "d>c"]),
+        ("New-Item -ItemType File a", ["a"]),
+        ("New-Item -ItemType Directory d", []),
+        ("Get-Content a > b; ls 2>$null", ["b"]),
+        ("cd sub; ni a", ["sub/a"]),
+        ("sc a 'text'", ["a"]),
+        ("Get-ChildItem | Where-Object { $_.Name -eq 'x' }", []),
+    ],
+)
+def test_powershell_writes(command, wanted):
+    assert seen(command, powershell=True) == wanted
+
+
+def test_powershell_in_a_shell_is_understood():
+    assert seen("pwsh -c 'Set-Content a x'") == ["a"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'rm "$UNKNOWN/a"', "cd $X && rm a", "rm $(ls)", "patch -p1 < x.diff", "git apply x.diff",
+        "cat list | xargs rm", "tar xf a.tar", "git am < x", "echo 'x", '"$CMD" a',
+    ],
+)  # fmt: skip
+def test_what_cannot_be_told_is_said(command):
+    found = writes(command)
+
+    assert found.unsure
+    assert not found.targets
+
+
+def test_reads_are_told_only_when_asked_for():
+    assert seen("cat a < b; cp c d") == ["d>c"]
+    assert seen("cat a < b; cp c d", reads=True) == ["<b", "<a", "<c", "d>c"]
+
+
+def test_touches_take_a_pattern_for_its_folder_and_git_for_the_tree():
+    assert writes("rm src/*.py; git stash").touches == (
+        Touch("src", How.DELETE, True),
+        Touch(":/", How.WRITE, True),
+    )
+
+
+PIECES = st.sampled_from([
+    "$(", "`", "'", '"', "{", "}", "(", ")", "<<A\n", "A\n", "\n", ";;", "case x in ", "esac", "for i in ",
+    "do ", "done", "> ", "&>", "$x", "${x", "\\", "{a,b}", "*", "[[", "]]", "((", "rm ", "git checkout ",
+    "sed -i ", "bash -c ", "find . -exec ", "eval ", "python -c ", "cd ", "=", "=(", "xargs ", "|", "\0",
+    "Set-Content ", " -", "~",
+])  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(PIECES, st.text(max_size=5)), max_size=40).map("".join))
+def test_no_text_raises(command):
+    writes(command, "/r", HOME, reads=True)
+    writes(command, powershell=True)
+    assert len(writes(command).touches) <= 2001
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["$(", "(", "`", "{a,", "{a,b}", '"', "<<A\n", "a ", "rm a;", ">a ", "eval ", "bash -c '", "sudo ",
+     "find . -exec ", "x=$x$x;", "a=(", "$((", "case x in ", "Set-Content "],
+)  # fmt: skip
+def test_a_long_text_ends(piece):
+    writes(piece * (1024 * 1024 // len(piece)))
