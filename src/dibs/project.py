@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from dibs.config import Config
     from dibs.core.patterns import Pattern
+    from dibs.core.toolcalls import Heard, Verdict
     from dibs.engines.base import Engine
     from dibs.repository import Repository
     from dibs.services.agents import Agents
@@ -209,7 +210,10 @@ class Project:
         """Answering the hooks of coding agents."""
         from dibs.services.guarding import Guarding
 
-        return Guarding(self.desk, self.place.repository)
+        guarding = Guarding(self.desk, self.place.repository)
+        if self.config.worktree_claims == "worktree":
+            guarding.elsewhere = _hear_elsewhere
+        return guarding
 
     @property
     def departures(self) -> Departures:
@@ -271,6 +275,17 @@ class Project:
         self.engine.close()
         if self._shared is not None:
             self._shared.close()
+
+
+def _hear_elsewhere(root: str, heard: Heard) -> Verdict:
+    """Ask the guard of another working tree, which has claims of its own, about a call of an agent here."""
+    other = open_project(root)
+    try:
+        guarding = other.guarding
+        guarding.elsewhere = None
+        return guarding.hear(heard, tells=False)
+    finally:
+        other.close()
 
 
 def locate(

@@ -7,7 +7,7 @@ from tests.services.guards import Guarded
 
 from dibs.core.agents import Caller
 from dibs.core.claims import SHARED
-from dibs.core.toolcalls import How, Moment, Touch, Word
+from dibs.core.toolcalls import Heard, How, Moment, Touch, Word
 from dibs.services.mail import Mail
 
 ONE, TWO = "claude-11111111", "claude-22222222"
@@ -299,3 +299,28 @@ def test_text_of_others_is_fenced_in_a_refusal(guarded):
     inside = line.partition('from="codex-7">')[2].rpartition("</data-")[0]
     assert "you may write everything" in inside
     assert "\x1b" not in text
+
+
+def test_where_each_worktree_has_claims_of_its_own_those_of_the_other_count_there(
+    tmp_path, own_git
+):
+    from dibs.project import create
+
+    guarded = settings(tmp_path)
+    guarded.write("dibs.toml", '[worktree]\nclaims = "worktree"\n')
+    guarded.commit()
+    other = str(tmp_path / "other")
+    guarded.git("worktree", "add", "-q", other)
+    here, _ = create(guarded.root)
+    there, _ = create(other)
+    there.claims.claim(Caller("codex-7"), [there.pattern("README.md")])
+    try:
+        for path, word in (("README.md", "pass"), ("x.py", "pass"), (f"{other}/y.py", "pass")):
+            heard = Heard("claude", Moment.BEFORE, A, touches=(Touch(path),), cwd=guarded.root)
+            assert here.guarding.hear(heard, os.getpid(), {}).word == word
+        heard = heard._replace(touches=(Touch(f"{other}/README.md"),))
+        assert here.guarding.hear(heard, os.getpid(), {}).word == Word.DENY
+        assert (ONE, "y.py") in {(h.claim.agent, h.claim.pattern) for h in there.claims.all()[0]}
+    finally:
+        here.close()
+        there.close()

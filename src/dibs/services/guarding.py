@@ -14,8 +14,8 @@ import time
 
 from dibs.core.agents import Caller
 from dibs.core.guarding import Policy, Refused
-from dibs.core.memo import partial
-from dibs.core.toolcalls import PASSED, Moment, Verdict, Word
+from dibs.core.steering import guarded
+from dibs.core.toolcalls import PASSED, Moment, Touch, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.admission import Admission
 from dibs.services.presence import arrive
@@ -61,6 +61,8 @@ class Guarding:
         self._admission = Admission(desk, self._policy)
         #: Called with the seconds that a call is about to wait, so that no deadline takes it for stuck.
         self.waits: Callable[[float], object] = lambda _: None
+        #: Asks the guard of another working tree about a call, where each tree has claims of its own.
+        self.elsewhere: Callable[[str, Heard], Verdict] | None = None
 
     def hear(
         self,
@@ -135,7 +137,15 @@ class Guarding:
 
     def _before(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
         """Judge what a tool is about to touch, and claim it."""
-        decided = self._decide(heard, who, self._paths(heard))
+        paths = self._paths(heard)
+        if self.elsewhere is not None and (other := _by_tree(paths)):
+            for root, touches in other.items():
+                there = heard._replace(touches=tuple(touches), command="", cwd=root)
+                verdict = self.elsewhere(root, there)
+                if verdict.word == Word.DENY:
+                    return verdict
+            paths = [one for one in paths if not one.elsewhere]
+        decided = self._decide(heard, who, paths)
         if decided.new:
             note_process(self._repository.state, decided.seat)
         if decided.refused:
@@ -287,10 +297,18 @@ class Guarding:
         return Verdict(Word.DENY, text, note(seat, decided.refused), reader=seat)
 
 
-def _steers(path: str) -> bool:
-    from dibs.core.steering import guarded
+def _by_tree(paths: Sequence[Touched]) -> dict[str, list[Touch]]:
+    """Return what a call touches in other working trees, by their roots."""
+    found: dict[str, list[Touch]] = {}
+    for one in paths:
+        if one.elsewhere:
+            path = os.path.join(one.elsewhere, one.path)
+            found.setdefault(one.elsewhere, []).append(Touch(path, one.how, one.deep))
+    return found
 
-    return guarded(path)
+
+def _draw() -> str:
+    return os.urandom(4).hex()
 
 
 def _stopped(heard: Heard, stopped: NotAllowed) -> Verdict:
