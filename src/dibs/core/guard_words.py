@@ -119,8 +119,9 @@ def kept(agent_files: Sequence[str], draw: Callable[[], str]) -> str:
     """Return what an agent still holds at the end of its turn."""
     fence = _Fence(agent_files, draw)
     named = few([fence.path(path) for path in agent_files], NAMED)
+    files = "1 file" if len(agent_files) == 1 else f"{len(agent_files)} files"
     return "\n".join([
-        f"Dibs: you still hold {len(agent_files)} with changes that are not committed: {named}.",
+        f"Dibs: you still hold {files} with changes that are not committed: {named}.",
         *fence.legend(),
         "They stay yours. If your work on them is done, commit them: dibs commit -m MESSAGE.",
         "If you want to drop a change, undo it, then dibs release. Otherwise just end your turn again.",
