@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import dibs as dibs_package
+from dibs.core.agents import Caller
 from dibs.guard.hook import INPUT_MAX, answer
-from dibs.project import create
+from dibs.project import create, open_project
+from dibs.services.briefing_rows import get_offer, reader_of
 
 RUN = str(Path(dibs_package.__file__).parent / "guard" / "run.py")
 
@@ -432,14 +434,21 @@ def test_a_briefing_counts_as_told_once_it_was_written_out(project):
     assert said(prompt) == PASSED
 
 
-def test_a_reader_that_is_gone_is_not_taken_for_one_that_was_told(project):
+@pytest.mark.parametrize("there", [True, False])
+def test_a_reader_that_is_gone_is_not_taken_for_one_that_was_told(project, there):
     read, write = os.pipe()
-    os.close(read)
+    if not there:
+        os.close(read)
     start = call("", event="SessionStart", source="startup")
     command = [sys.executable, "-I", "-S", RUN, "claude"]
     done = subprocess.run(command, input=start, stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
+    if there:
+        os.close(read)
 
+    with_offers = open_project()
+    reader = reader_of(Caller("claude-alice", "agent"))
+    offered = with_offers.desk.look(lambda book: get_offer(book, reader))
+    with_offers.close()
     assert done.returncode == 0
-    out, _, _ = said(call("", event="SessionStart", source="resume"))
-    assert "claude-bob" in json.loads(out)["hookSpecificOutput"]["additionalContext"]
+    assert (offered is None) == there
