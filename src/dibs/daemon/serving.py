@@ -1,7 +1,7 @@
 """One question of a hook, answered as the hook would have answered it.
 
-What depends on the hook's surroundings is told by the hook. What code far below reads from our own must be the
-same in both: a question from others is declined, and the hook answers by itself.
+What depends on the hook's surroundings is told by the hook. What code far below reads from our own must be
+the same in both: a question from others is declined, and the hook answers by itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The modules of a hook in one file, so that a process of some milliseconds need not look for sixty.
 
 The file lies with the other compiled files of this package, and is as good as they are: each module in it
-counts as long as its source is the one that it was compiled from, and is looked for as always otherwise. It is written by a hook that had to look for modules, after its answer, and replaced as a whole.
+counts as long as its source is the one that it was compiled from, and is looked for as always otherwise. It is
+written by a hook that had to look for modules, after its answer, and replaced as a whole.
 
 It begins with the code of this very module, which ``run.py`` starts: nothing of ours may be imported here
 before the finder is in place. Behind it are the entries, the order in which a plain call needs
@@ -114,10 +115,12 @@ class Pack:
             return
         try:
             size = int(posix.read(file, _HEAD))
-            self.entries, self.order = loads(posix.read(file, size))  # noqa: S302 - ours, as compiled files are
+            entries, order, length = loads(posix.read(file, size))  # noqa: S302 - ours, as compiled files are
             self._base = posix.lseek(file, 0, 1)
+            if posix.fstat(file).st_size == self._base + length:
+                self.entries, self.order = entries, order
         except (OSError, ValueError, EOFError, TypeError):
-            self.entries, self.order = {}, ()
+            return
 
     def find_spec(
         self,
@@ -294,7 +297,7 @@ def _content(pack: Pack, new: dict[str, ModuleSpec], source: str) -> bytes:
         place += len(code)
     own = posix.stat(source)
     starter = dumps((own.st_mtime_ns, own.st_size, SourceFileLoader("", source).get_code("")))
-    head = dumps((entries, tuple(name for name in pack.order if name in entries)))
+    head = dumps((entries, tuple(name for name in pack.order if name in entries), place))
     sizes = (b"%12d" % len(starter), b"%16d" % len(head))
     return b"".join((MAGIC_NUMBER, sizes[0], starter, sizes[1], head, *codes))
 

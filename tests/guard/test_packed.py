@@ -1,0 +1,120 @@
+"""A hook's modules in one file: found quickly, and never others than those on the disk."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.guard.hooking import PACKAGE, call, command, environment, hook, project, refused
+
+#: Each of these takes longer to load than a claim takes.
+HEAVY = {
+    "json", "re", "enum", "functools", "collections", "signal", "typing", "shlex", "bisect", "random", "hashlib",
+    "subprocess", "tomllib", "pathlib", "site", "threading", "socket", "contextlib", "dataclasses", "argparse",
+}  # fmt: skip
+
+
+@pytest.fixture
+def package(tmp_path):
+    """An installed Dibs of the test's own."""
+    place = tmp_path / "lib" / "site-packages" / "dibs"
+    shutil.copytree(PACKAGE, place, ignore=shutil.ignore_patterns("hooks.*.pack*"))
+    return place
+
+
+@pytest.fixture
+def repo(tmp_path):
+    return project(tmp_path / "repo")
+
+
+def pack_of(package):
+    (found,) = (package / "guard" / "__pycache__").glob("hooks.*.pack")
+    return found
+
+
+def test_a_plain_call_loads_nothing_heavy_and_looks_for_nothing_of_ours(repo, package):
+    for _ in range(3):
+        assert not refused(hook(repo, call(repo, "free.py", "s1"), package))
+
+    words = command(package)
+    told = subprocess.run(
+        [*words[:1], "-X", "importtime", *words[1:]],
+        input=call(repo, "free.py", "s1"), cwd=repo, env=environment(), capture_output=True, check=True,
+    )  # fmt: skip
+
+    loaded = {line.rpartition("|")[2].strip() for line in told.stderr.decode().splitlines()}
+    assert "apsw" in loaded
+    assert loaded & HEAVY == set()
+    assert {name for name in loaded if name.startswith("dibs")} == set()
+
+
+def test_a_module_that_has_changed_is_not_taken_from_the_file(repo, package):
+    for _ in range(2):
+        assert refused(hook(repo, call(repo, "held.py", "s1"), package))
+    source = package / "core" / "guard_words.py"
+    text = source.read_text()
+    assert "This call was not done" in text
+    source.write_text(text.replace("This call was not done", "That will not be"))
+
+    said = [hook(repo, call(repo, "held.py", "s1"), package).stdout for _ in range(2)]
+
+    assert all(b"That will not be" in one for one in said)
+
+
+def test_the_beginning_of_the_file_is_not_trusted_when_its_own_source_has_changed(repo, package):
+    for _ in range(2):
+        hook(repo, call(repo, "free.py", "s1"), package)
+    source = package / "guard" / "packed.py"
+    source.write_text(source.read_text().replace("status = attend(", "status = 2 or attend("))
+
+    assert hook(repo, call(repo, "free.py", "s1"), package).returncode == 2
+
+
+@pytest.mark.parametrize("harm", ["empty", "short", "other python", "rubbish", "no folder"])
+def test_a_harmed_file_only_costs_time(repo, package, harm):
+    hook(repo, call(repo, "free.py", "s1"), package)
+    pack = pack_of(package)
+    content = pack.read_bytes()
+    if harm == "no folder":
+        shutil.rmtree(pack.parent)
+        pack.parent.write_bytes(b"")  # nobody can write there, not even the administrator
+    else:
+        new = {
+            "empty": b"",
+            "short": content[: len(content) // 2],
+            "other python": b"\0\0\r\n" + content[4:],
+            "rubbish": content[:16] + b"x" * 5000,
+        }
+        pack.write_bytes(new[harm])
+
+    for _ in range(2):
+        assert refused(hook(repo, call(repo, "held.py", "s1"), package))
+        assert not refused(hook(repo, call(repo, "free.py", "s1"), package))
+    if harm != "no folder":
+        assert len(pack_of(package).read_bytes()) > 100_000
+
+
+def test_hooks_that_write_the_file_at_once_all_answer(repo, package):
+    running = [
+        subprocess.Popen(
+            command(package), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=repo, env=environment()
+        )
+        for _ in range(8)
+    ]  # fmt: skip
+    said = [process.communicate(call(repo, "held.py", f"s{n}"))[0] for n, process in enumerate(running)]
+
+    assert all(b'"deny"' in one for one in said)
+    assert [process.returncode for process in running] == [0] * 8
+    left = [path.name for path in pack_of(package).parent.glob("hooks.*")]
+    assert len(left) == 1
+
+
+def test_an_installed_package_finds_what_lies_elsewhere(repo, package):
+    """``apsw`` is not beside this copy: Python's own search for packages is made up for."""
+    said = hook(repo, call(repo, "held.py", "s1"), package)
+
+    assert refused(said)
+    assert sys.prefix not in str(package)
