@@ -30,6 +30,8 @@ DECIDES = "dibs.services.admission"
 _CLIENT = "dibs.guard.client"
 #: A folder's path becomes a short name by what is left of it after a division by this.
 _PRIME = 2305843009213693951
+#: A socket's whole path has 107 bytes at the most, on some systems 103.
+_LONG = 64
 _HEAD = 16
 #: The type and the rights of a folder that others can do nothing in.
 _FOLDER = 0o040000
@@ -59,7 +61,8 @@ def start(package: str, file: int) -> "NoReturn":
 def socket_of(package: str) -> str:
     """Return where the process listens that answers hooks of this user and this very package."""
     base = posix.environ.get(b"XDG_RUNTIME_DIR", b"").decode("utf-8", "surrogateescape")
-    folder = f"{base}/dibs" if base.startswith("/") else f"/tmp/dibs-{posix.geteuid()}"  # noqa: S108
+    usable = base.startswith("/") and len(base) < _LONG
+    folder = f"{base}/dibs" if usable else f"/tmp/dibs-{posix.geteuid()}"  # noqa: S108
     number = int.from_bytes(f"{package} {sys.executable}".encode("utf-8", "surrogateescape"))
     return f"{folder}/{number % _PRIME:x}.sock"
 

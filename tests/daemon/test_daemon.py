@@ -1,0 +1,269 @@
+"""The process that stays: it answers as hooks do, and nothing hangs on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.guard.hooking import PACKAGE, call, command, environment, hook, project, refused
+
+ON = "[guard]\ndaemon = true\n"
+
+
+@pytest.fixture
+def runtime():
+    """A folder for the socket, whose path may not be long."""
+    folder = tempfile.mkdtemp(prefix="dibs", dir="/tmp")
+    yield Path(folder)
+    daemon("stop", Path(folder))
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def repo(tmp_path):
+    return project(tmp_path / "repo", ON)
+
+
+def daemon(verb, runtime):
+    """Run ``dibs daemon``; return its process's number, 0 if it does not run."""
+    words = [sys.executable, "-m", "dibs", "daemon", verb, "--json"]
+    surroundings = environment(XDG_RUNTIME_DIR=str(runtime))
+    done = subprocess.run(words, env=surroundings, capture_output=True, check=False)
+    return json.loads(done.stdout)["pid"]
+
+
+def asked(repo, runtime, path, session="s1", **more):
+    return hook(repo, call(repo, path, session), XDG_RUNTIME_DIR=str(runtime), **more)
+
+
+def socket_in(runtime):
+    found = list((runtime / "dibs").glob("*.sock"))
+    return found[0] if found else None
+
+
+def until(condition):
+    """Wait for what comes soon; a test that waits in vain fails by its time limit."""
+    while not condition():
+        time.sleep(0.02)
+
+
+def test_it_answers_what_a_hook_alone_answers(repo, runtime):
+    paths = ("held.py", "free.py")
+    without = [asked(repo, runtime, path, DIBS_GUARD_DAEMON="false").stdout for path in paths]
+    assert not daemon("status", runtime)
+    assert daemon("start", runtime)
+    calls = counted(runtime)
+
+    with_it = [asked(repo, runtime, path).stdout for path in paths]
+
+    assert b"held by bob" in with_it[0]
+    assert [one.partition(b"free in")[0] for one in with_it] == [
+        one.partition(b"free in")[0] for one in without
+    ]
+    assert counted(runtime) > calls
+
+
+def counted(runtime):
+    """Return what the process has used of the processor: more, once it has answered."""
+    pid = daemon("status", runtime)
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    switches = [int(line.split()[1]) for line in lines if "ctxt_switches" in line]
+    return int(fields[11]) + int(fields[12]) + sum(switches)
+
+
+def test_a_hook_starts_it_where_the_settings_say_so_and_answers_by_itself_meanwhile(repo, runtime):
+    assert refused(asked(repo, runtime, "held.py"))
+    assert refused(asked(repo, runtime, "held.py"))
+
+    until(lambda: daemon("status", runtime))
+    assert refused(asked(repo, runtime, "held.py"))
+
+
+def test_a_project_that_does_not_want_it_never_starts_it_and_is_not_served(runtime, tmp_path):
+    other = project(tmp_path / "other")
+    assert refused(asked(other, runtime, "held.py"))
+    assert not (runtime / "dibs").exists()
+
+    assert daemon("start", runtime)
+    assert refused(asked(other, runtime, "held.py"))
+    assert not refused(asked(other, runtime, "free.py"))
+
+
+def test_one_that_was_killed_is_missed_by_nobody_and_replaced(repo, runtime):
+    first = daemon("start", runtime)
+    assert refused(asked(repo, runtime, "held.py"))
+    os.kill(first, signal.SIGKILL)
+    until(lambda: not daemon("status", runtime))
+    assert socket_in(runtime) is not None
+
+    assert refused(asked(repo, runtime, "held.py"))
+    word = next((runtime / "dibs").glob("*.woken"))
+    os.utime(word, (0, 0))  # as if it had been tried long ago
+    assert not refused(asked(repo, runtime, "free.py"))
+
+    until(lambda: daemon("status", runtime) not in {0, first})
+    assert refused(asked(repo, runtime, "held.py"))
+
+
+def test_of_several_that_start_at_once_one_stays(repo, runtime):
+    words = [sys.executable, "-I", str(PACKAGE / "daemon" / "run.py")]
+    surroundings = environment(XDG_RUNTIME_DIR=str(runtime))
+    started = [subprocess.Popen(words, env=surroundings) for _ in range(3)]
+    until(lambda: [process.poll() for process in started].count(1) == 2)
+
+    (left,) = (process for process in started if process.poll() is None)
+    assert daemon("status", runtime) == left.pid
+    assert refused(asked(repo, runtime, "held.py"))
+    daemon("stop", runtime)
+    assert left.wait() == 0
+    assert socket_in(runtime) is None
+
+
+def test_other_surroundings_are_served_by_the_hook_itself(repo, runtime):
+    daemon("start", runtime)
+
+    said = asked(repo, runtime, "held.py", DIBS_ENGINE="sqlite:///nowhere/at/all.db")
+
+    assert said.returncode == 2
+    assert b"cannot be checked" in said.stderr
+    assert refused(asked(repo, runtime, "held.py"))
+
+
+@pytest.mark.parametrize("behaviour", ["silent", "closes", "rubbish", "half an answer"])
+def test_whoever_listens_in_its_place_and_does_not_answer_is_not_waited_for(
+    repo, runtime, behaviour
+):
+    daemon("start", runtime)
+    path = socket_in(runtime)
+    os.kill(daemon("status", runtime), signal.SIGKILL)
+    until(lambda: not daemon("status", runtime))
+    path.unlink()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        links = []
+
+        def serve():
+            while True:
+                try:
+                    link, _ = listener.accept()
+                except OSError:
+                    return
+                links.append(link)
+                if behaviour == "closes":
+                    link.close()
+                if behaviour == "rubbish":
+                    link.sendall(b"\xff" * 40)
+                if behaviour == "half an answer":
+                    link.sendall(b"A       500\0")
+                    link.close()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        assert refused(asked(repo, runtime, "held.py"))
+        assert not refused(asked(repo, runtime, "free.py"))
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join()
+    for link in links:
+        link.close()
+
+
+@pytest.mark.parametrize("sent", [b"", b"Q", b"x" * 21, b"Q%10d%10d" % (10**9, 5), b"Q        -1         1"])
+def test_whoever_sends_it_rubbish_harms_nobody(repo, runtime, sent):
+    pid = daemon("start", runtime)
+    with socket.socket(socket.AF_UNIX) as link:
+        link.connect(str(socket_in(runtime)))
+        link.sendall(sent)
+
+    assert refused(asked(repo, runtime, "held.py"))
+    assert daemon("status", runtime) == pid
+
+
+def test_it_ends_when_what_lies_on_the_disk_is_not_what_it_runs(tmp_path, repo, runtime):
+    package = tmp_path / "site-packages" / "dibs"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("hooks.*.pack*"))
+    words = [sys.executable, "-I", str(package / "daemon" / "run.py")]
+    process = subprocess.Popen(words, env=environment(XDG_RUNTIME_DIR=str(runtime)))
+    until(lambda: socket_in(runtime) is not None)
+    source = package / "core" / "guard_words.py"
+    source.write_text(source.read_text().replace("This call was not done", "That will not be"))
+
+    assert process.wait() == 0
+
+    said = hook(repo, call(repo, "held.py", "s1"), package, XDG_RUNTIME_DIR=str(runtime))
+    assert b"That will not be" in said.stdout
+    until(lambda: socket_in(runtime) is not None)
+    subprocess.run([sys.executable, "-c", STOP, str(package.parent)], check=True,
+                   env=environment(XDG_RUNTIME_DIR=str(runtime)))  # fmt: skip
+
+
+STOP = """
+import sys; sys.path.insert(0, sys.argv[1])
+from dibs.cli import main
+sys.exit(main(["daemon", "stop"]))
+"""
+
+
+def test_its_socket_is_for_its_user_alone(runtime):
+    daemon("start", runtime)
+
+    assert stat.S_IMODE((runtime / "dibs").stat().st_mode) == 0o700
+    assert stat.S_IMODE(socket_in(runtime).stat().st_mode) == 0o600
+
+
+def test_a_folder_that_others_can_use_is_neither_asked_nor_filled(repo, runtime):
+    folder = runtime / "dibs"
+    folder.mkdir()
+    folder.chmod(0o777)
+
+    assert refused(asked(repo, runtime, "held.py"))
+    assert list(folder.iterdir()) == []
+    words = [sys.executable, "-m", "dibs", "daemon", "start"]
+    done = subprocess.run(
+        words, env=environment(XDG_RUNTIME_DIR=str(runtime)), capture_output=True, text=True, check=False
+    )  # fmt: skip
+    assert done.returncode == 78
+    assert "is not a folder of yours alone" in done.stderr
+
+
+def test_killing_it_again_and_again_lets_no_call_through_and_stops_no_work(repo, runtime):
+    """Three sessions work while it is killed; each held file stays refused, each own file passes."""
+    wrong = []
+    over = threading.Event()
+
+    def work(number):
+        for turn in range(8):
+            if not refused(asked(repo, runtime, "held.py", f"session{number}")):
+                wrong.append(("passed", number, turn))
+            if refused(asked(repo, runtime, f"own{number}.py", f"session{number}")):
+                wrong.append(("refused", number, turn))
+
+    def kill():
+        while not over.is_set():
+            pid = daemon("start", runtime)
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    killer = threading.Thread(target=kill)
+    for thread in (*workers, killer):
+        thread.start()
+    for thread in workers:
+        thread.join()
+    over.set()
+    killer.join()
+
+    assert wrong == []

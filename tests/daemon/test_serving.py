@@ -1,0 +1,98 @@
+"""One question of a hook, over a pair of sockets: who is answered, and when a message counts as told."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+
+import pytest
+
+from dibs.core.toolcalls import Said
+from dibs.daemon import serving
+from dibs.guard import client
+
+
+@pytest.fixture
+def confirmed(monkeypatch):
+    """Answer everything with one line; return how often that was confirmed."""
+    times = []
+
+    def answer(words, given, environ, cwd, process, deadline, lender):
+        deadline.more(1.0)
+        return Said(f"{words} {given.decode()} {cwd}", "note", 2), lambda: times.append(process)
+
+    monkeypatch.setattr(serving, "answer", answer)
+    return times
+
+
+def served(package="/p"):
+    """Return our end of a connection, and the thread that serves the other."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    desk = serving.Desk("/p")
+
+    def serve():
+        with theirs:
+            desk.answer(theirs)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    ours.sendall(client.question(["claude", "event"], b"given", package))
+    return ours, thread
+
+
+def frames(link):
+    """Read all frames up to the end or to the answer."""
+    while True:
+        head = link.recv(client.FRAME, socket.MSG_WAITALL)
+        if not head:
+            return
+        yield head[:1], link.recv(int(head[1:]), socket.MSG_WAITALL)
+        if head[:1] == client.ANSWER:
+            return
+
+
+def test_the_hook_hears_how_long_it_may_take_and_then_the_answer(confirmed):
+    ours, thread = served()
+    with ours:
+        *waits, (kind, body) = frames(ours)
+        ours.sendall(client.WRITTEN)
+        thread.join()
+
+    assert [kind for kind, _ in waits] == [client.WAIT, client.WAIT]
+    assert kind == client.ANSWER
+    assert body == b"\x02         5note\n('claude', 'event') given " + os.getcwdb() + b"\n"
+    assert confirmed == [os.getpid()]
+
+
+def test_an_answer_that_nobody_wrote_out_is_not_told(confirmed):
+    ours, thread = served()
+    with ours:
+        list(frames(ours))
+    thread.join()
+
+    assert confirmed == []
+
+
+def test_a_hook_of_another_package_is_declined(confirmed):
+    ours, thread = served("/other")
+    with ours:
+        assert [kind for kind, _ in frames(ours)] == [client.DECLINED]
+    thread.join()
+
+
+@pytest.mark.parametrize("name", ["DIBS_TTL", "GIT_DIR", "XDG_STATE_HOME", "HOME"])
+def test_a_hook_in_other_surroundings_is_declined(confirmed, monkeypatch, name):
+    monkeypatch.setitem(client.posix.environ, name.encode(), b"/elsewhere")
+    ours, thread = served()
+    with ours:
+        assert [kind for kind, _ in frames(ours)] == [client.DECLINED]
+    thread.join()
+
+
+def test_the_agents_own_name_is_the_hooks_and_not_ours(confirmed, monkeypatch):
+    monkeypatch.setitem(client.posix.environ, b"DIBS_AGENT", b"somebody")
+    ours, thread = served()
+    with ours:
+        assert [kind for kind, _ in frames(ours)][-1] == client.ANSWER
+    thread.join()
