@@ -140,7 +140,7 @@ def telling(heard):
         return {"tell": TELL.text}
     if ends:
         return {**specific(heard, **block), **block} if heard.agent == "vscode" else block
-    if heard.agent == "copilot" and heard.event[0].islower():
+    if heard.agent == "copilot" and heard.moment != Moment.BEFORE:
         return {"additionalContext": TELL.text}
     return specific(heard, additionalContext=TELL.text)
 
@@ -203,6 +203,25 @@ def _told(name):
     """Tell whether a payload has anything that gives its event away."""
     unsure = ("preCompact", "errorOccurred", "notification", "postToolUseFailure", "subagentStop")
     return not any(word in name for word in unsure)
+
+
+@pytest.mark.parametrize("tool", ["run_shell_command", "bash"])
+def test_a_shell_call_that_nobody_numbers_is_known_by_its_command(tool):
+    def number(agent, event, command):
+        if agent == "gemini":
+            sent = {"hook_event_name": event, "tool_name": tool, "tool_input": {"command": command}}
+        else:
+            sent = {"sessionId": "s", "toolName": tool, "toolArgs": {"command": command}}
+        return dialect(agent).parse(sent, event).call
+
+    for agent, before, after in (
+        ("gemini", "BeforeTool", "AfterTool"),
+        ("copilot", "preToolUse", "postToolUse"),
+    ):
+        one = number(agent, before, "echo x > a")
+        assert one
+        assert one == number(agent, after, "echo x > a")
+        assert one != number(agent, before, "echo x > b")
 
 
 def test_codex_is_never_sent_a_key_that_it_does_not_know():

@@ -111,6 +111,10 @@ BROKEN = {
         b'{"hook_event_name":"PreToolUse","tool_name":"apply_patch",'
         b'"tool_input":{"command":"*** Begin Patch\\n*** End Patch"}}'
     ),
+    "a batch of batches": (
+        b'{"hook_event_name":"PreToolUse","tool_name":"batch","tool_input":{"tool_calls":[{"tool":"batch"}]}}'
+    ),
+    "a batch of nothing": b'{"hook_event_name":"PreToolUse","tool_name":"batch","tool_input":{}}',
     "nested too deeply": b"[" * 200_000,
     "too long a number": b'{"hook_event_name": ' + b"9" * 10_000 + b"}",
     "larger than any call": b" " * (INPUT_MAX + 1),
@@ -186,6 +190,15 @@ MANY = {
     "delete": ("delete_file", {"path": "held.txt"}),
     "of a server": ("mcp__fs__write_file", {"path": "held.txt", "content": ""}),
     "of a server that nobody knows": ("mcp__fs__frobnicate", {"path": "held.txt"}),
+    "a batch": (
+        "batch",
+        {
+            "tool_calls": [
+                {"tool": "read", "parameters": {"filePath": "a"}},
+                {"tool": "edit", "parameters": {"filePath": "held.txt"}},
+            ]
+        },
+    ),
     "an object in a uri": ("mcp__ide__edit", {"uri": "file://@/held.txt"}),
 }
 

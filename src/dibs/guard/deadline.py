@@ -56,13 +56,14 @@ class Deadline:
             self._armed = False
 
     def set(self, seconds: float) -> None:
-        """Let it last so long, from its start."""
-        self._seconds = seconds
+        """Let it last so long, from now."""
+        self._start, self._seconds = time.monotonic(), seconds
         self._wind()
 
     def more(self, seconds: float) -> None:
         """Let it last longer: the wait that begins now is wanted."""
-        self.set(self._seconds + seconds)
+        self._seconds += seconds
+        self._wind()
 
     def _wind(self) -> None:
         if self._armed:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 #: More than this on standard input is no call of a tool.
 INPUT_MAX = 10 * 1024 * 1024
 _CHUNK = 1 << 16
-#: How long all takes where no settings say it, and what is left of it for settings that do.
-DEADLINE = 2.0
+#: How long it takes to read the call and the settings, which say how long the rest takes.
+DEADLINE = 4.0
 LATE = "nothing was found out in time"
 FAILED = "dibs: refused, because it cannot be checked: {}"
 ALLOWED = "dibs: passed, though it cannot be checked: {}"
@@ -86,12 +86,16 @@ def read(handle: int) -> bytes:
 
 
 def write(said: Said) -> bool:
-    """Write an answer out; tell whether all of it went."""
+    """Write an answer out; tell whether all of it went to whoever reads it."""
+    written = _written(1, said.stdout)
+    return _written(2, said.stderr) and written
+
+
+def _written(handle: int, text: str) -> bool:
+    rest = f"{text}\n".encode("utf-8", "replace") if text else b""
     try:
-        for handle, text in ((2, said.stderr), (1, said.stdout)):
-            rest = f"{text}\n".encode("utf-8", "replace") if text else b""
-            while rest:
-                rest = rest[os.write(handle, rest) :]
+        while rest:
+            rest = rest[os.write(handle, rest) :]
     except OSError:
         return False
     return True

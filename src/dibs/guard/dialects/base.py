@@ -80,11 +80,20 @@ def called(
         found = Target()
     return heard._replace(
         tool=tool[:WORD_MAX],
-        call=call[:WORD_MAX],
+        call=call[:WORD_MAX] or _number(found.command),
         touches=found.touches,
         command=found.command,
         cwd=os.path.join(heard.cwd, found.folder) if found.folder else heard.cwd,
     )
+
+
+def _number(command: str) -> str:
+    """Return what a command is known by before and after it ran, where the agent does not number it."""
+    if not command:
+        return ""
+    from binascii import crc32
+
+    return f"c{crc32(command.encode('utf-8', 'surrogatepass')):08x}"
 
 
 def _server(payload: Mapping[str, Any]) -> str:

@@ -101,7 +101,9 @@ def _own(event: str) -> str:
 def can_tell(heard: Heard) -> bool:
     """Tell whether the model hears what is told at this event."""
     event = _own(heard.event)
-    return not heard.stop_active if event in _STOPPING else event in TELLING
+    if event in _STOPPING:
+        return not heard.stop_active
+    return event in TELLING or heard.event == "PreToolUse"
 
 
 def answer(verdict: Verdict, heard: Heard) -> Said:
@@ -117,10 +119,10 @@ def answer(verdict: Verdict, heard: Heard) -> Said:
         return Said()
     if _own(heard.event) in _STOPPING:
         return spoken({"decision": "block", "reason": verdict.text})
-    if like_claude:
-        told = {"hookEventName": heard.event, "additionalContext": verdict.text}
-        return spoken({"hookSpecificOutput": told})
-    return spoken({"additionalContext": verdict.text})
+    told = {"additionalContext": verdict.text}
+    if heard.moment == Moment.BEFORE:  # the one event at which it looks for it where Claude does
+        return spoken({"hookSpecificOutput": {"hookEventName": heard.event, **told}})
+    return spoken(told)
 
 
 def failed(line: str, heard: Heard | None) -> Said:

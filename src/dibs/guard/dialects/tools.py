@@ -19,7 +19,7 @@ WRITERS = frozenset((
     *("writefile", "replace", "create", "createfile", "editfile", "editfiles", "searchreplace"),
     *("strreplaceeditor", "strreplacebasededittool", "strreplace", "insert", "multireplace"),
     *("replacestringinfile", "multireplacestringinfile", "inserteditintofile"),
-    *("editnotebook", "editnotebookfile", "reapply", "writecode", "createdirectory"),
+    *("editnotebook", "editnotebookfile", "reapply", "writecode"),
 ))  # fmt: skip
 DELETERS = frozenset(("delete", "deletefile", "remove", "removefile", "deletepath"))
 READERS = frozenset((
@@ -31,7 +31,7 @@ LOOKERS = frozenset((
     *("glob", "grep", "ls", "list", "listdirectory", "listdir", "searchfilecontent", "grepsearch"),
     *("filesearch", "codesearch", "semanticsearch", "webfetch", "websearch", "fetch", "lsp", "rg"),
     *("agent", "task", "todowrite", "todoread", "skill", "askuserquestion", "exitplanmode"),
-    *("toolsearch", "updateplan", "reportintent", "think", "geterrors"),
+    *("createdirectory", "mkdir", "toolsearch", "updateplan", "reportintent", "think", "geterrors"),
 ))  # fmt: skip
 SHELLS = frozenset((
     *("bash", "powershell", "shell", "localshell", "runshellcommand", "runinterminal"),
@@ -69,6 +69,8 @@ CONTENT_KEYS = frozenset((
 ))  # fmt: skip
 #: How tools of our own MCP server are called by the agents.
 OWN = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_", "dibs-", "dibs_")
+#: A tool that makes calls of others.
+BATCH = "batch"
 #: What an editor with commands is told when it only shows a file.
 _SHOWING = frozenset(("view", "read", "show"))
 #: More paths than this in one call are no edit that a model makes.
@@ -90,6 +92,8 @@ def target(tool: str, arguments: object, server: str = "") -> Target:
     if tool.startswith(OWN) or name in LOOKERS or server == "dibs":
         return Target()
     given = _object(arguments, tool)
+    if name == BATCH:
+        return _batch(given, tool)
     if name in SHELLS:
         return Target(command=_command(given, tool), folder=_folder(given))
     if name in WRITERS or name in DELETERS:
@@ -97,6 +101,22 @@ def target(tool: str, arguments: object, server: str = "") -> Target:
     if name in READERS:
         return Target(_touches(given, How.READ))
     return _unknown(tool, server, given)
+
+
+def _batch(given: Mapping[str, Any], tool: str) -> Target:
+    """Return what all calls of a batch are about: the agent does not ask for each of them."""
+    calls = given.get("tool_calls")
+    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
+        raise _bad(f"{tool} names no calls")
+    if any(str(call.get("tool", "")).lower() == BATCH for call in calls):
+        raise _bad(f"{tool} is in itself")
+    found = [target(str(call.get("tool", "")), call.get("parameters")) for call in calls]
+    commands = "\n".join(
+        f"(cd {_joined([one.folder])} && {one.command})" if one.folder else one.command
+        for one in found
+        if one.command
+    )
+    return Target(tuple(touch for one in found for touch in one.touches), commands)
 
 
 def _unknown(tool: str, server: str, given: Mapping[str, Any]) -> Target:
