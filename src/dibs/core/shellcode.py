@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from itertools import chain
 
+from dibs.core import patches
 from dibs.core.shellwords import Arg
 from dibs.core.toolcalls import How
 
@@ -135,6 +136,10 @@ def _started(to: Running, code: str) -> None:
 
 def patched(to: Running, text: str) -> None:
     """Note the files that a patch names: of git's kind, of diff's, or of the tool apply_patch."""
+    if patches.is_patch(text):
+        for touch in patches.touched(text):
+            to.touch(Arg(touch.path), touch.how)
+        return
     strip = "\n+++ b/" in f"\n{text}" or "\n--- a/" in f"\n{text}"
     for line in text.splitlines():
         for sign, how in _PATCH_LINES:
@@ -147,6 +152,4 @@ def patched(to: Running, text: str) -> None:
 
 _PATCH_LINES = (
     ("+++ ", How.WRITE), ("--- ", How.WRITE), ("rename from ", How.DELETE), ("rename to ", How.WRITE),
-    ("*** Add File: ", How.WRITE), ("*** Update File: ", How.WRITE), ("*** Delete File: ", How.DELETE),
-    ("*** Move to: ", How.WRITE),
 )  # fmt: skip

@@ -2,19 +2,13 @@
 
 Pure; never raises, and takes a time that grows with the length of the text alone. It is no shell: functions
 are read as if they ran where they are written, and both arms of a condition as if both did.
-
-A word keeps what is quoted apart from what is not: in it ``MASK`` stands before a character that the shell
-takes as it is, and ``VAR``, ``QUOTED`` and ``RUN`` begin what is put in later, which ``END`` ends.
 """
 
 from __future__ import annotations
 
-from dibs.core.values import Words
+from dibs.core.shellsteps import END, HOLE, MASK, QUOTED, RUN, VAR, Kind, Step, masked
 
-MASK, VAR, QUOTED, RUN, END, HOLE = "\x00", "\x01", "\x02", "\x03", "\x04", "\x05"
 _MARKS = str.maketrans(dict.fromkeys(map(ord, (MASK, VAR, QUOTED, RUN, END, HOLE))))
-#: What the shell would take for more than a character where it is not quoted.
-_MASKED = frozenset("*?[]{},~")
 _BREAKS = frozenset(" \t\r\n;&|()<>")
 _PLAIN_ENDS = _BREAKS | frozenset("'\"\\$`")
 #: Deeper than this nobody nests; a text that does is not read on.
@@ -29,40 +23,8 @@ _LEADERS = frozenset({
 })  # fmt: skip
 
 
-class Kind(metaclass=Words):
-    """What a step is."""
-
-    COMMAND = "command"
-    LOOP = "loop"
-    #: A subshell: what it sets and where it goes ends with it.
-    OPEN = "open"
-    CLOSE = "close"
-
-
-class Step:
-    """One step; ``words`` of a loop are its variable and then its values."""
-
-    __slots__ = ("kind", "piped", "redirects", "stdin", "words")
-
-    def __init__(self, kind: str, words: list[str], redirects: list[tuple[str, str]]) -> None:
-        self.kind = kind
-        self.words = words
-        self.redirects = redirects
-        #: What a here-document gives it, as it is written; None where it has none.
-        self.stdin: str | None = None
-        #: Whether it reads what the command before it writes.
-        self.piped = False
-
-
 class _TooMuch(Exception):
     """Nobody writes such a text by hand; it never leaves this module."""
-
-
-def masked(text: str) -> str:
-    """Return ``text`` as a word in which all is quoted."""
-    if _MASKED.isdisjoint(text):
-        return text
-    return "".join(MASK + c if c in _MASKED else c for c in text)
 
 
 def parse(text: str) -> tuple[list[Step], bool]:

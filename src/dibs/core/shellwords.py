@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from dibs.core.shellsyntax import END, HOLE, MASK, QUOTED, RUN, VAR
+from dibs.core.shellsteps import END, HOLE, MASK, QUOTED, RUN, VAR
 from dibs.core.values import Record
 
 TYPE_CHECKING = False

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dibs.core import shellcommands, shellformats, shellgit, shellrun, shelltools
 from dibs.core.shellcommands import Running
-from dibs.core.shellsyntax import Kind, Step, parse
+from dibs.core.shellsteps import Kind, Step
+from dibs.core.shellsyntax import parse
 from dibs.core.shellwords import TOP, Arg, Scene, expand, value
 from dibs.core.toolcalls import How, Touch
 from dibs.core.values import Record

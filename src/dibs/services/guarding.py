@@ -150,7 +150,7 @@ class Guarding:
             note_process(self._repository.state, decided.seat)
         if decided.refused:
             return self._refusal(decided)
-        if heard.command:
+        if heard.command or self._linked(heard):
             self._attribution.mark(decided.seat.id, heard.call)
         if decided.left:
             return self._half_done(decided, tells=tells)
@@ -230,7 +230,7 @@ class Guarding:
 
     def _looked(self, heard: Heard, seat: Seat) -> bool:
         """Find out what a call has written; tell whether that was another's."""
-        if heard.command:
+        if heard.command or self._linked(heard):
             return bool(self._attribution.found(seat.id, heard.call))
         if heard.touches:
             from dibs.services.marks import Marks
@@ -243,6 +243,17 @@ class Guarding:
                 paths = touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
                 now = self._desk.look(lambda book: book.now)
                 marks.note_own(seat.id, [one.path for one in paths], now)
+        return False
+
+    def _linked(self, heard: Heard) -> bool:
+        """Tell whether a call writes a file that has a second name, which may be another's."""
+        for touch in heard.touches:
+            try:
+                about = os.lstat(os.path.join(heard.cwd or self._repository.root, touch.path))
+            except (OSError, ValueError):
+                continue
+            if about.st_nlink > 1 and about.st_mode & 0o170000 == 0o100000:  # noqa: PLR2004
+                return True
         return False
 
     @property

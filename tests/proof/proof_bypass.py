@@ -1,0 +1,102 @@
+"""Every way by which an agent might write what another holds: what happens, and where.
+
+The table in docs/explanation/enforcement.md is made of these rows; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+BEFORE, AFTER, GATE = "before", "after", "gate"
+REFUSED, FOUND = "refused", "found, told to both, old content kept"
+MATRIX = ("<!-- matrix: begin -->", "<!-- matrix: end -->")
+
+
+class Way(NamedTuple):
+    """One way, and calls that go it: ``tool`` with its input, or a command of a shell.
+
+    ``{root}``, ``{other}`` and ``{clone}`` are the working tree, another one, and another clone.
+    """
+
+    says: str
+    happens: str
+    where: str
+    calls: tuple[tuple[str, dict[str, str]], ...] = ()
+    commands: tuple[str, ...] = ()
+    #: Where it happens, and by which dialect.
+    cwd: str = "{root}"
+    dialect: str = "claude"
+
+
+def edit(path: str) -> tuple[str, dict[str, str]]:
+    """Return the commonest edit."""
+    return "Edit", {"file_path": path, "old_string": "a", "new_string": "b"}
+
+
+PATCH = "*** Begin Patch\n*** Update File: free.py\n@@\n-a\n+b\n*** Update File: src/a.py\n@@\n-a\n+b\n*** End Patch\n"
+
+WAYS = (
+    Way("the edit tools on another's file", REFUSED, BEFORE, (
+        edit("{root}/src/a.py"), ("Write", {"file_path": "{root}/src/a.py", "content": "x"}),
+        ("MultiEdit", {"file_path": "{root}/src/a.py"}),
+    )),
+    Way("the same file in another worktree", REFUSED, BEFORE, (edit("{other}/src/a.py"),), cwd="{other}"),
+    Way("the same file in another worktree, from this one", REFUSED, BEFORE,
+        (edit("{other}/src/a.py"),), ("sed -i s/a/b/ {other}/src/a.py", "cd {other} && rm src/a.py")),
+    Way("the same file in another clone, with a shared engine", REFUSED, BEFORE,
+        (edit("{clone}/src/a.py"),), ("echo x > src/a.py",), cwd="{clone}"),
+    Way("`apply_patch` with several files, one of them another's", "refused whole", BEFORE,
+        (("apply_patch", {"command": PATCH}),), dialect="codex"),
+    Way("`apply_patch` in a shell", "refused whole", BEFORE, (), (f"apply_patch <<'E'\n{PATCH}E\n",)),
+    Way("a notebook cell", REFUSED, BEFORE,
+        (("NotebookEdit", {"notebook_path": "{root}/src/n.ipynb", "new_source": "x"}),)),
+    Way("the same path spelled `a/../b`", REFUSED, BEFORE,
+        (edit("{root}/src/../src/a.py"), edit("src//./a.py")), ("echo x > src/../src/a.py",)),
+    Way("the same path in another case", REFUSED, BEFORE, (edit("{root}/SRC/A.py"),), ("rm SRC/A.PY",)),
+    Way("a symbolic link to it", REFUSED, BEFORE, (edit("{root}/link.py"),), ("echo x > link.py",)),
+    Way("a second session with the same name", "refused: it is another agent", BEFORE,
+        (edit("{root}/src/a.py"),)),
+    Way("shell: `>`, `>>`, `tee`, `sed -i`, `perl -pi`, `dd`, `truncate`", REFUSED, BEFORE, (), (
+        "echo x > src/a.py", "echo x >> src/a.py", "echo x | tee -a src/a.py", "sed -i s/a/b/ src/a.py",
+        "perl -pi -e s/a/b/ src/a.py", "dd if=/dev/zero of=src/a.py count=1", "truncate -s0 src/a.py",
+        "cd src && cat <<'E' > a.py\nx\nE\n", "for f in src/*.py; do sed -i s/a/b/ $f; done",
+    )),
+    Way("shell: `cp`, `mv`, `ln` over it, `rm`, `rm -rf` of its folder", REFUSED, BEFORE, (), (
+        "cp free.py src/a.py", "mv free.py src/a.py", "ln -sf /etc/hosts src/a.py", "rm src/a.py",
+        "rm -rf src", "mv src gone", "find . -name a.py -delete", "rm src/*", "bash -c 'rm src/a.py'",
+    )),
+    Way("shell: `python -c`, `node -e`, `perl -e` with the path as a text", REFUSED, BEFORE, (), (
+        "python3 -c \"open('src/a.py', 'w').write('x')\"",
+        "python3 - <<'E'\nfrom pathlib import Path\nPath('src/a.py').write_text('x')\nE\n",
+        "node -e \"require('fs').writeFileSync('src/a.py', '')\"",
+    )),
+    Way("shell: `git checkout --`, `restore`, `stash`, `reset --hard`, `apply`", REFUSED, BEFORE, (), (
+        "git checkout -- src/a.py", "git checkout .", "git checkout src/a.py", "git restore src/a.py",
+        "git stash", "git reset --hard", "git checkout -f", "git rm -f src/a.py", "git mv src/a.py b.py",
+        "git apply <<'E'\n--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-a\n+b\nE\n",
+    )),
+    Way("shell: going to a commit in which it differs", REFUSED, BEFORE, (), (
+        "git switch older", "git checkout older", "git merge side", "git cherry-pick side",
+    )),
+    Way("shell: formatters over a folder that has it", REFUSED, BEFORE, (), (
+        "black src", "ruff format .", "npx prettier --write src/a.py",
+    )),
+    Way("shell: `git commit` of another's file, whatever hooks are left out", REFUSED, "before, and gate", (), (
+        "git commit -am x", "git commit --no-verify -m x src/a.py",
+        "git -c core.hooksPath=/dev/null commit -am x",
+    )),
+    Way("shell: a path that is only known when it runs", FOUND, AFTER, (), (
+        "F=$(echo src/a.py | rev | rev); echo x > \"$F\"", "python3 writer.py", "sh -c \"$(cat script)\"",
+    )),
+    Way("shell: git where the command does not show it", FOUND, AFTER, (), (
+        "G=$(echo git); $G checkout -q -- src/a.py", "sh script2",
+    )),
+    Way("a hard link to it", FOUND, AFTER, (edit("{root}/hard.py"),), ("echo x >> hard.py",)),
+    Way("plain `git commit`, also with `--no-verify`", REFUSED, GATE),
+)  # fmt: skip
+
+
+def table() -> str:
+    """Return the rows as they stand in the docs."""
+    rows = [f"| {way.says} | {way.happens} | {way.where} |" for way in WAYS]
+    return "\n".join(["| way | what happens | where |", "|---|---|---|", *rows])

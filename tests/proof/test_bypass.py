@@ -1,0 +1,170 @@
+"""No way of the matrix leads past a claim without being stopped or caught."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.proof.proof_bypass import AFTER, BEFORE, GATE, MATRIX, WAYS, table
+
+from dibs.cli import main
+from dibs.guard.hook import answer
+from dibs.project import create
+
+DOCS = Path(__file__).parents[2] / "docs" / "explanation" / "enforcement.md"
+WORK = "half done by the holder\n"
+GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false")
+
+
+class World:
+    """A repository with another worktree and another clone; one agent holds ``src/a.py``, half-done."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.other, self.clone = folder / "repo", folder / "other", folder / "clone"
+        self.git("init", "-q", "-b", "main", str(self.root), cwd=folder)
+        self.write("src/a.py", "old\n")
+        self.write("src/n.ipynb", "{}")
+        self.write("free.py", "a\n")
+        self.commit("first")
+        self.git("branch", "older")
+        self.write("src/a.py", "new\n")
+        self.commit("second")
+        self.git("switch", "-q", "-c", "side")
+        self.write("src/a.py", "side\n")
+        self.commit("third")
+        self.git("switch", "-q", "main")
+        self.write("writer.py", "open(''.join(['src/', 'a.py']), 'w').write('x')\n")
+        self.write("script", "echo x > src/a.py\n")
+        self.write("script2", "git checkout -q -- src/a.py\n")
+        os.symlink("src/a.py", self.root / "link.py")
+        self.commit("fourth")
+        self.git("worktree", "add", "-q", str(self.other))
+        self.git("clone", "-q", str(self.root), str(self.clone), cwd=folder)
+        opened, _ = create(str(self.root))
+        opened.close()
+        os.link(self.root / "src/a.py", self.root / "hard.py")
+        self.before("holder", "Edit", {"file_path": str(self.root / "src/a.py")}, passes=True)
+        self.before(
+            "holder", "NotebookEdit", {"notebook_path": str(self.root / "src/n.ipynb")}, passes=True
+        )
+        self.write("src/a.py", WORK)
+
+    def git(self, *words: str, cwd: Path | None = None) -> str:
+        done = subprocess.run([*GIT, *words], cwd=cwd or self.root, check=True, capture_output=True)
+        return done.stdout.decode()
+
+    def write(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def commit(self, message: str) -> None:
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", message)
+
+    def fill(self, text: str) -> str:
+        """Put the folders of this world into a text."""
+        for name in ("root", "other", "clone"):
+            text = text.replace(f"{{{name}}}", str(getattr(self, name)))
+        return text
+
+    def hook(self, event, session, tool, given, cwd="", dialect="claude", **environ):
+        """Let the hook of a session hear an event; return what it says."""
+        payload = {
+            "session_id": session, "cwd": cwd or str(self.root), "hook_event_name": event,
+            "tool_name": tool, "tool_input": given, "tool_use_id": "t1", "tool_response": {},
+        }  # fmt: skip
+        sent = json.dumps(payload).encode()
+        said, confirm = answer(
+            (dialect,), sent, {**os.environ, **environ}, str(self.root), os.getpid()
+        )
+        if confirm is not None:
+            confirm()
+        assert said.status == 0, said.stderr
+        return said.stdout
+
+    def before(self, session, tool, given, *, passes, **more):
+        said = self.hook("PreToolUse", session, tool, given, **more)
+        assert ('"deny"' not in said) == passes, (tool, given, said)
+        return said
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch, own_git):
+    for variable in list(os.environ):
+        if variable.startswith(("DIBS_", "CLAUDE", "COPILOT")):
+            monkeypatch.delenv(variable)
+    monkeypatch.setenv("DIBS_ENGINE", f"sqlite://{tmp_path}/shared.db")
+    return World(tmp_path)
+
+
+STOPPED = [way for way in WAYS if way.where.startswith(BEFORE)]
+CAUGHT = [way for way in WAYS if way.where == AFTER]
+
+
+def calls(way, world):
+    """Yield the calls of a way, as tool and input."""
+    for tool, given in way.calls:
+        yield tool, {key: world.fill(value) for key, value in given.items()}
+    for command in way.commands:
+        yield "Bash", {"command": world.fill(command)}
+
+
+@pytest.mark.parametrize("way", STOPPED, ids=lambda way: way.says)
+def test_it_is_stopped_before_it_happens(world, way):
+    more = {"cwd": world.fill(way.cwd), "dialect": way.dialect}
+    if "same name" in way.says:
+        more["DIBS_AGENT"] = "holder"
+        world.before("first", "Edit", {"file_path": "x"}, passes=True, **more)
+    for tool, given in calls(way, world):
+        said = world.before("rival", tool, given, passes=False, **more)
+        assert "held by" in said
+    assert (world.root / "src/a.py").read_text() == WORK
+
+
+@pytest.mark.parametrize("way", CAUGHT, ids=lambda way: way.says)
+def test_it_is_caught_after_it_happened(world, way):
+    for number, (tool, given) in enumerate(calls(way, world), 1):
+        world.before("rival", tool, given, passes=True)
+        if tool == "Bash":
+            subprocess.run(["bash", "-c", given["command"]], cwd=world.root, check=True)
+        else:
+            Path(given["file_path"]).write_text("x")
+        said = world.hook("PostToolUse", "rival", tool, given)
+
+        assert "which claude-holder holds" in said, (given, said)
+        refs = world.git("for-each-ref", "--format=%(refname)", "refs/salvage/").split()
+        assert len(refs) == number
+        kept = [world.git("show", f"{ref}:src/a.py") for ref in refs]
+        assert kept == [WORK] * number
+        with open(world.root / "src/a.py", "r+") as file:  # the same file: it has other names
+            file.truncate()
+            file.write(WORK)
+
+
+def test_at_the_gate_a_plain_commit_is_stopped(world, capfd, monkeypatch):
+    monkeypatch.chdir(world.root)
+    assert main(["git", "install"]) == 0
+    for words in (["-am", "x"], ["--no-verify", "-am", "x"]):
+        done = subprocess.run(
+            [*GIT, "commit", *words], cwd=world.root, env={**os.environ, "DIBS_AGENT": "rival"},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode != 0
+        assert "claude-holder holds it" in done.stderr
+
+
+def test_every_way_is_tried():
+    gate = [way for way in WAYS if way.where == GATE]
+
+    assert len(STOPPED) + len(CAUGHT) + len(gate) == len(WAYS)
+    assert all(way.calls or way.commands for way in (*STOPPED, *CAUGHT))
+
+
+def test_the_docs_show_the_same_rows():
+    text = DOCS.read_text(encoding="utf-8")
+    begin, end = (text.index(mark) for mark in MATRIX)
+
+    assert text[begin + len(MATRIX[0]) : end].strip() == table()
