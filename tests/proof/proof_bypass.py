@@ -89,7 +89,7 @@ WAYS = (
         "F=$(echo src/a.py | rev | rev); echo x > \"$F\"", "python3 writer.py", "sh -c \"$(cat script)\"",
     )),
     Way("shell: git where the command does not show it", FOUND, AFTER, (), (
-        "G=$(echo git); $G checkout -q -- src/a.py", "sh script2",
+        "G=$(basename /usr/bin/git); $G checkout -q -- src/a.py", "sh script2",
     )),
     Way("a hard link to it", FOUND, AFTER, (edit("{root}/hard.py"),), ("echo x >> hard.py",)),
     Way("plain `git commit`, also with `--no-verify`", REFUSED, GATE),

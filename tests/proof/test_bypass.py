@@ -92,7 +92,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path, monkeypatch, own_git):
+def world(tmp_path, monkeypatch):
     for variable in list(os.environ):
         if variable.startswith(("DIBS_", "CLAUDE", "COPILOT")):
             monkeypatch.delenv(variable)

@@ -9,6 +9,8 @@ noted, and while the holder has a call of its own open, it is only said that the
 
 from __future__ import annotations
 
+import contextlib
+
 from dibs.core.claims import EXCLUSIVE, Request
 from dibs.core.gates import pattern_of
 from dibs.core.ledger import Kind
@@ -73,7 +75,8 @@ class Attribution:
         stats = {path: stat_of(root, path) for path in sorted(paths)}
         at_stake = [p for p in stats if (not known or p in (dirty or ())) and any(cover.of(p))]
         blobs = copies(self._repository, self._marks, {p: stats[p] for p in at_stake if stats[p]})
-        self._marks.put(Mark(agent, call, now, stats, blobs, known))
+        with contextlib.suppress(OSError):  # a disk that is full stops no command
+            self._marks.put(Mark(agent, call, now, stats, blobs, known))
 
     def found(self, agent: str, call: str = "") -> list[Foreign]:
         """Return what of others changed since the mark, after both were told; take what nobody had."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from dibs.repository import Repository
     from dibs.services.marks import Marks, Stat
 
+#: Git gets so many seconds for a copy: a command waits for it.
+_PATIENCE = 1.0
 #: Of larger files, and of more than so many at once, no copy is made.
 _LARGEST, _MOST, _MOST_BYTES = 10 * 1024 * 1024, 500, 64 * 1024 * 1024
 
@@ -38,18 +40,28 @@ def copies(repository: Repository, marks: Marks, stats: Mapping[str, Stat]) -> d
     if not missing:
         return found
     try:
-        git = guarded_calls(repository.root, repository)
-        made = {path: _stored(git, path) for path in missing}
+        git = guarded_calls(repository.root, repository, timeout=_PATIENCE)
+        made = _stored(git, missing)
     except (DibsError, OSError):
         return found
-    made = {path: oid for path, oid in made.items() if oid}
     marks.cache({**known, **{path: [stats[path], oid] for path, oid in made.items()}})
     return {**found, **made}
 
 
-def _stored(git: GitCalls, path: str) -> str:
-    said = git.run("hash-object", "-w", "--no-filters", "--", path)
-    return "" if said.code else said.out.decode().strip()
+def _stored(git: GitCalls, paths: Sequence[str]) -> dict[str, str]:
+    """Store files as they are; return the names of the objects, of those that are still there."""
+    plain = [path for path in paths if "\n" not in path and not path.startswith('"')]
+    given = b"".join(os.fsencode(path) + b"\n" for path in plain)
+    said = git.run("hash-object", "-w", "--no-filters", "--stdin-paths", given=given)
+    names = said.out.decode().split()
+    if not said.code and len(names) == len(plain) == len(paths):
+        return dict(zip(plain, names, strict=True))
+    found: dict[str, str] = {}  # one of them went meanwhile, or has an odd name
+    for path in paths:
+        said = git.run("hash-object", "-w", "--no-filters", "--", path)
+        if not said.code:
+            found[path] = said.out.decode().strip()
+    return found
 
 
 def same_content(repository: Repository, path: str, blobs: Mapping[str, str]) -> bool:
