@@ -16,8 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-from tests.guard.hooking import PACKAGE, call, command, environment, hook, project, refused
+from tests.guard.hooking import PACKAGE, call, environment, hook, project, refused
 
 ON = "[guard]\ndaemon = true\n"
 
@@ -181,7 +180,9 @@ def test_whoever_listens_in_its_place_and_does_not_answer_is_not_waited_for(
         link.close()
 
 
-@pytest.mark.parametrize("sent", [b"", b"Q", b"x" * 21, b"Q%10d%10d" % (10**9, 5), b"Q        -1         1"])
+@pytest.mark.parametrize(
+    "sent", [b"", b"Q", b"x" * 21, b"Q%10d%10d" % (10**9, 5), b"Q        -1         1"]
+)
 def test_whoever_sends_it_rubbish_harms_nobody(repo, runtime, sent):
     pid = daemon("start", runtime)
     with socket.socket(socket.AF_UNIX) as link:

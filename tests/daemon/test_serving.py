@@ -26,10 +26,10 @@ def confirmed(monkeypatch):
     return times
 
 
-def served(package="/p"):
+def served(package="/p", desk=None):
     """Return our end of a connection, and the thread that serves the other."""
     ours, theirs = socket.socketpair(socket.AF_UNIX)
-    desk = serving.Desk("/p")
+    desk = desk or serving.Desk("/p")
 
     def serve():
         with theirs:
@@ -83,16 +83,18 @@ def test_a_hook_of_another_package_is_declined(confirmed):
 
 @pytest.mark.parametrize("name", ["DIBS_TTL", "GIT_DIR", "XDG_STATE_HOME", "HOME"])
 def test_a_hook_in_other_surroundings_is_declined(confirmed, monkeypatch, name):
+    desk = serving.Desk("/p")
     monkeypatch.setitem(client.posix.environ, name.encode(), b"/elsewhere")
-    ours, thread = served()
+    ours, thread = served(desk=desk)
     with ours:
         assert [kind for kind, _ in frames(ours)] == [client.DECLINED]
     thread.join()
 
 
 def test_the_agents_own_name_is_the_hooks_and_not_ours(confirmed, monkeypatch):
+    desk = serving.Desk("/p")
     monkeypatch.setitem(client.posix.environ, b"DIBS_AGENT", b"somebody")
-    ours, thread = served()
+    ours, thread = served(desk=desk)
     with ours:
         assert [kind for kind, _ in frames(ours)][-1] == client.ANSWER
     thread.join()

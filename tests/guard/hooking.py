@@ -41,8 +41,9 @@ def hook(
     folder: Path, given: bytes, package: Path = PACKAGE, **more: str
 ) -> subprocess.CompletedProcess[bytes]:
     """Start a hook, and return what it says."""
+    words, surroundings = command(package), environment(**more)
     return subprocess.run(
-        command(package), input=given, cwd=folder, env=environment(**more), capture_output=True
+        words, input=given, cwd=folder, env=surroundings, capture_output=True, check=False
     )
 
 

@@ -7,13 +7,13 @@ import subprocess
 import sys
 
 import pytest
-
 from tests.guard.hooking import PACKAGE, call, command, environment, hook, project, refused
 
 #: Each of these takes longer to load than a claim takes.
 HEAVY = {
-    "json", "re", "enum", "functools", "collections", "signal", "typing", "shlex", "bisect", "random", "hashlib",
-    "subprocess", "tomllib", "pathlib", "site", "threading", "socket", "contextlib", "dataclasses", "argparse",
+    "json", "re", "enum", "functools", "collections", "signal", "typing", "shlex", "bisect", "random",
+    "hashlib", "subprocess", "tomllib", "pathlib", "site", "threading", "socket", "contextlib",
+    "dataclasses", "argparse",
 }  # fmt: skip
 
 
@@ -104,7 +104,9 @@ def test_hooks_that_write_the_file_at_once_all_answer(repo, package):
         )
         for _ in range(8)
     ]  # fmt: skip
-    said = [process.communicate(call(repo, "held.py", f"s{n}"))[0] for n, process in enumerate(running)]
+    said = [
+        process.communicate(call(repo, "held.py", f"s{n}"))[0] for n, process in enumerate(running)
+    ]
 
     # On a machine that is too busy a hook says that it found nothing out in time, which also refuses.
     codes = [process.returncode for process in running]

@@ -1,8 +1,8 @@
 """The modules of a hook in one file, so that a process of some milliseconds need not look for sixty.
 
 The file lies with the other compiled files of this package, and is as good as they are: each module in it
-counts as long as its source is the one that it was compiled from, and is looked for as always otherwise. It is
-written by a hook that had to look for modules, after its answer, and replaced as a whole.
+counts as long as its source is the one that it was compiled from, and is looked for as always otherwise.
+It is written by a hook that had to look for modules, after its answer, and replaced as a whole.
 
 It begins with the code of this very module, which ``run.py`` starts: nothing of ours may be imported here
 before the finder is in place. Behind it are the entries, the order in which a plain call needs
