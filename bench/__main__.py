@@ -17,7 +17,7 @@ from bench import (
     forecast,
     gates,
     git_store,
-    hook,
+    mcp,
     patterns,
     peers,
     process,
@@ -51,6 +51,7 @@ SECTIONS = (
     forecast.forecasts,
     briefing.commands,
     briefing.day,
+    mcp.claims,
 )
 MARK = {True: "yes", False: "**no**", None: ""}
 

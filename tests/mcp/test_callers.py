@@ -85,6 +85,59 @@ def test_a_name_that_no_agent_can_have_is_told_with_its_variable(repo):
         wire.close()
 
 
+@ERAS
+@pytest.mark.parametrize("named", ["", "crew"])
+def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, era, named):
+    """The server's parent is the agent's process; a second session of one name has a number."""
+    from dibs.core.toolcalls import Heard, Moment
+    from dibs.project import create
+
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    environ = {"DIBS_AGENT": named} if named else {}
+    project, _ = create(str(tmp_path))
+    start = Heard("claude", Moment.STARTED, session="0c0ffee0-1", cwd=str(tmp_path))
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        from dibs.ancestry import running
+
+        if named:
+            project.guarding.hear(start._replace(session="other-1"), running(other.pid), environ)
+        told = project.guarding.hear(start, running(os.getpid()), environ)
+        wire = Stdio(tmp_path, named, era)
+        try:
+            assert wire.call("status")["agent"] == told.reader
+            assert told.reader == ("crew-2" if named else told.reader)
+        finally:
+            wire.close()
+    finally:
+        project.guarding.hear(start._replace(moment=Moment.ENDED), running(os.getpid()), environ)
+        project.close()
+        other.communicate(b"\n")
+
+
+def test_a_holder_whose_process_is_gone_stands_in_nobodys_way(tmp_path):
+    from dibs import Dibs
+    from dibs.ancestry import running
+    from dibs.core.toolcalls import Heard, How, Moment, Touch
+
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with Dibs.open(tmp_path, agent="bob") as dibs:
+        path = str(tmp_path / "a.py")
+        heard = Heard(
+            "claude", Moment.BEFORE, session="11112222", tool="Write", cwd=str(tmp_path),
+            touches=(Touch(path, How.WRITE),),
+        )  # fmt: skip
+        dibs.project.guarding.hear(heard, running(other.pid), {})
+        from dibs.mcp import asked, claiming
+
+        wish = asked.ClaimAsked(paths=[path])
+        assert not claiming.claim(dibs, wish).granted
+        other.kill()
+        other.communicate()
+        assert claiming.claim(dibs, wish).granted
+
+
 # -- HTTP
 
 

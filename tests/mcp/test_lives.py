@@ -51,6 +51,20 @@ def test_a_cancelled_wait_leaves_the_queue_and_is_granted_nothing(pair, path):
     assert alice.call("status", paths=[path])["claims"] == []
 
 
+@ERAS
+def test_a_client_over_http_that_hangs_up_does_not_wait_any_more(wires, path, era):
+    alice, bob = wires(("http", era), "alice"), wires(("http", era), "bob")
+    alice.call("claim", paths=[path])
+    id_ = bob.begin_call("wait", progress=True, paths=[path], seconds=60)
+    bob.hear(id_)
+
+    bob._streams.pop(id_).close()
+    bob._open.pop(id_).close()
+
+    until(lambda: queue_of(alice, path) == [])
+    alice.call("release", all=True)
+
+
 def test_whoever_cancels_can_go_on(pair, path):
     alice, bob = pair
     alice.call("claim", paths=[path])
@@ -83,6 +97,7 @@ def test_a_grant_that_meets_a_cancellation_is_given_back(monkeypatch, tmp_path):
 
     class Context:
         session = Session()
+        request = None
 
     with Dibs.open(tmp_path, agent="bob") as dibs:
         real = waiting._work

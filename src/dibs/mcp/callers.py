@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 AGENT_HEADER, TREE_HEADER = "dibs-agent", "dibs-worktree"
 #: Where the front of the HTTP server puts the agent that a token is good for.
 BOUND = "dibs.bound"
+#: Where it notes that the client has hung up, so that nobody reads the answer.
+GONE = "dibs.gone"
 _CLIENT_MAX, _SESSION_MAX = 30, 8
 
 
@@ -93,6 +95,11 @@ def _checked(name: str) -> str:
         raise BadInput(
             error.message, code=error.code, field="Dibs-Agent", hint=error.hint
         ) from None
+
+
+def has_hung_up(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Tell whether nobody can read the answer to a request over HTTP any more."""
+    return ctx.request is not None and bool(ctx.request.scope.get(GONE))
 
 
 def client_of(ctx: ServerRequestContext[Any, Any]) -> str:

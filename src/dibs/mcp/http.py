@@ -21,7 +21,7 @@ from starlette.responses import Response
 
 from dibs.api import Dibs
 from dibs.errors import Misconfigured
-from dibs.mcp.callers import BOUND, of_request
+from dibs.mcp.callers import BOUND, GONE, of_request
 from dibs.mcp.framing import MOST_BYTES, TOO_LONG, Fault, Flight, parse
 from dibs.mcp.server import build
 from dibs.mcp.trees import Trees
@@ -112,7 +112,7 @@ class Front:
             await _faulty(found)(request.scope, request.receive, send)
             return
         try:
-            await self._app(request.scope, _replayed(body or b"", request.receive), send)
+            await self._app(request.scope, _replayed(body or b"", request), send)
         finally:
             if "method" in found and "id" in found:
                 self._flight.end(found["id"], session)
@@ -129,14 +129,18 @@ async def _body(request: Request) -> bytes | None:
     return b"".join(parts)
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replayed(body: bytes, request: Request) -> Receive:
+    """Return how the app receives a body that was read before; that the client hung up is noted."""
     waits = [True]
 
     async def replay() -> Message:
         if waits:
             waits.pop()
             return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            request.scope[GONE] = True
+        return message
 
     return replay
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
-from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
 
 from dibs.errors import DibsError, Unavailable
+from dibs.mcp.callers import has_hung_up
 from dibs.mcp.claiming import acquire
 from dibs.mcp.told import ClaimTold
 from dibs.services.claims import Claims
@@ -89,18 +89,19 @@ class Waiting:
         stop = threading.Event()
         before = await to_thread.run_sync(_held, dibs)
         answer: ClaimTold | DibsError | None = None
+        read = False
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_tell, ctx, asked, stop)
                 # Not abandoned: when this comes back, the waiter is out of the queue.
                 answer = await to_thread.run_sync(_work, dibs, asked, stop, limiter=self._room)
                 await anyio.lowlevel.checkpoint()
+                read = not has_hung_up(ctx)
                 tasks.cancel_scope.cancel()
-        except anyio.get_cancelled_exc_class():
-            if isinstance(answer, ClaimTold) and answer.granted:
+        finally:
+            if isinstance(answer, ClaimTold) and not read:
                 with anyio.CancelScope(shield=True):
-                    await to_thread.run_sync(partial(_give_back, dibs, answer, before))
-            raise
+                    await to_thread.run_sync(_give_back, dibs, answer, before)
         if isinstance(answer, DibsError):
             raise answer
         assert answer is not None
@@ -110,15 +111,17 @@ class Waiting:
 async def _tell(
     ctx: ServerRequestContext[Any, Any], asked: WaitAsked, stop: threading.Event
 ) -> None:
-    """Tell the client how long it has waited; when it is cancelled, the wait is broken off."""
+    """Tell the client how long it has waited; when it is cancelled or hangs up, the wait is broken off."""
     started = time.monotonic()
-    pause = FIRST_NEWS
+    due = started + FIRST_NEWS
     try:
-        while True:
-            await anyio.sleep(pause)
-            waited = round(time.monotonic() - started, 1)
-            await ctx.session.report_progress(waited, asked.seconds, "waiting in the queue")
-            pause = NEWS
+        while not has_hung_up(ctx):
+            await anyio.sleep(SLICE)
+            now = time.monotonic()
+            if now >= due:
+                waited = round(now - started, 1)
+                await ctx.session.report_progress(waited, asked.seconds, "waiting in the queue")
+                due = now + NEWS
     finally:
         stop.set()
 
@@ -128,7 +131,7 @@ def _held(dibs: Dibs) -> frozenset[str]:
 
 
 def _give_back(dibs: Dibs, answer: ClaimTold, before: frozenset[str]) -> None:
-    """Release what was granted while the request was being cancelled."""
+    """Release what was granted while the request was being cancelled, or its client hung up."""
     fresh = [one.path for one in answer.claims if one.path not in before]
     if fresh:
         patterns = [dibs.project.pattern(path) for path in fresh]

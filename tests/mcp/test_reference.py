@@ -1,0 +1,25 @@
+"""The page about the tools names what the tools take and tell."""
+
+import re
+from pathlib import Path
+
+from dibs.mcp.tools import TOOLS
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "mcp.md"
+COMMON = {"agent", "next", "note"}
+
+
+def test_the_table_of_tools_is_complete():
+    part = (
+        PAGE.read_text("utf-8")
+        .partition("<!-- tools: begin -->")[2]
+        .partition("<!-- tools: end")[0]
+    )
+    rows = [row.strip("|").split("|") for row in part.splitlines() if row.startswith("| `")]
+    told = {re.findall("`(.*?)`", name)[0]: (takes, tells) for name, takes, tells in rows}
+
+    assert list(told) == list(TOOLS)
+    for name, (takes, tells) in told.items():
+        assert re.findall("`(.*?)`", takes) == list(TOOLS[name].takes.model_fields)
+        if "as `" not in tells:
+            assert set(re.findall("`(.*?)`", tells)) == set(TOOLS[name].tells.model_fields) - COMMON
