@@ -74,8 +74,9 @@ def _served(command: list[str], folder: str) -> Iterator[str]:
 
 async def _calls(base: str, url: str) -> dict[str, list[float]]:
     import httpx2
-    from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
+
+    from mcp import Client
 
     samples: dict[str, list[float]] = {"nothing": [], "claim": [], "again": [], "refused": []}
     headers = {"Dibs-Agent": "alice"}

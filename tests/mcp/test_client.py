@@ -8,8 +8,9 @@ import sys
 
 import httpx2
 import pytest
-from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+
+from mcp import Client, StdioServerParameters
 
 
 async def _used(client):
