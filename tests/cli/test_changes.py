@@ -128,7 +128,7 @@ def test_a_tree_without_changes_has_a_friendly_line(repo, dibs):
 def test_outside_of_git_there_is_one_clear_line(dibs, tmp_path, monkeypatch):
     (tmp_path / "plain").mkdir()
     monkeypatch.chdir(tmp_path / "plain")
-    dibs("init")
+    dibs("init", "--agents", "none")
 
     answer = dibs("changes")
 

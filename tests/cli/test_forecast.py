@@ -113,7 +113,7 @@ def test_a_base_that_is_an_option_of_git_is_only_a_name(dibs, trees):
 
 def test_outside_of_git_there_is_nothing_to_merge(dibs, repo, tmp_path):
     (tmp_path / "plain").mkdir()
-    dibs("init", "--repo", str(tmp_path / "plain"))
+    dibs("init", "--agents", "none", "--repo", str(tmp_path / "plain"))
 
     answer = dibs("forecast", "--repo", str(tmp_path / "plain"))
 

@@ -7,14 +7,21 @@ import json
 from hypothesis import strategies as st
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=8)
-PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | NAMES
+PLAIN = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | NAMES
+)
 VALUES = st.recursive(
     PLAIN,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
     max_leaves=6,
 )
 GROUP = st.fixed_dictionaries(
-    {"hooks": st.lists(st.fixed_dictionaries({"command": NAMES}), max_size=2)}, optional={"matcher": NAMES}
+    {"hooks": st.lists(st.fixed_dictionaries({"command": NAMES}), max_size=2)},
+    optional={"matcher": NAMES},
 )
 EVENTS = st.sampled_from(["PreToolUse", "PostToolUse", "Stop", "Notification"])
 HOOKS = st.dictionaries(EVENTS, st.lists(GROUP, max_size=2), max_size=3)
@@ -22,7 +29,9 @@ SERVERS = st.dictionaries(NAMES.filter(lambda name: name != "dibs"), VALUES, max
 #: What a settings file of somebody else says.
 SETTINGS = st.builds(
     lambda rest, more: {**rest, **more},
-    st.dictionaries(NAMES.filter(lambda name: name not in {"hooks", "mcpServers"}), VALUES, max_size=3),
+    st.dictionaries(
+        NAMES.filter(lambda name: name not in {"hooks", "mcpServers"}), VALUES, max_size=3
+    ),
     st.fixed_dictionaries({}, optional={"hooks": HOOKS, "mcpServers": SERVERS}),
 )
 
@@ -33,7 +42,11 @@ def written(draw, value, *, comments=False, trailing=False):
     newline = draw(st.sampled_from(["\n", "\r\n"]))
     blanks = ["", "", " ", newline, newline + "  ", newline + "\t"]
     if comments:
-        blanks += [f" // why{newline}", "/* a */", f"{newline}  // one more, with }} and \" {newline}"]
+        blanks += [
+            f" // why{newline}",
+            "/* a */",
+            f'{newline}  // one more, with }} and " {newline}',
+        ]
     gap = st.sampled_from(blanks)
 
     def text(part):

@@ -98,7 +98,9 @@ def test_opencode_gets_a_plugin_with_the_command_in_it():
 
 
 def test_reads_are_hooked_only_if_they_are_asked_about():
-    plain, reading = (files("claude", reads=reads)[".claude/settings.local.json"] for reads in (False, True))
+    plain, reading = (
+        files("claude", reads=reads)[".claude/settings.local.json"] for reads in (False, True)
+    )
 
     assert "|Read|" not in plain
     assert "|Read|" in reading
@@ -112,7 +114,9 @@ def test_shared_files_name_no_machine():
 
 
 def test_what_is_not_wanted_is_left_out():
-    assert list(files("claude", servers=False, instructions=False)) == [".claude/settings.local.json"]
+    assert list(files("claude", servers=False, instructions=False)) == [
+        ".claude/settings.local.json"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,9 @@ def test_claude_gets_its_instructions_where_it_reads_them(tmp_path, pages, page)
     for name, text in pages.items():
         (tmp_path / name).write_text(text)
 
-    assert [path for path in files("claude", tmp_path) if path.endswith("S.md") or path == "CLAUDE.md"] == [page]
+    assert [
+        path for path in files("claude", tmp_path) if path.endswith("S.md") or path == "CLAUDE.md"
+    ] == [page]
 
 
 def test_agents_are_found_by_programs_homes_and_files(tmp_path):
@@ -150,12 +156,18 @@ def test_the_settings_that_are_shown_are_all_known(tmp_path):
     from dibs import config
 
     lines = [line.removeprefix("# ") for line in texts.settings().splitlines()]
-    (tmp_path / "dibs.toml").write_text("\n".join(line for line in lines if " = " in line or line[:1] == "["))
+    (tmp_path / "dibs.toml").write_text(
+        "\n".join(line for line in lines if " = " in line or line[:1] == "[")
+    )
 
     loaded = config.load(str(tmp_path), str(tmp_path), {}, {})
 
     assert loaded.config == config.Config()
-    assert config.load(str(tmp_path), str(tmp_path), {}, {}).origins["guard_reads"].startswith("dibs.toml")
+    assert (
+        config.load(str(tmp_path), str(tmp_path), {}, {})
+        .origins["guard_reads"]
+        .startswith("dibs.toml")
+    )
 
 
 def test_a_skill_has_the_name_of_its_folder_and_a_short_description():

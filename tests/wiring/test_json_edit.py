@@ -7,15 +7,18 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.wiring.documents import NAMES, SETTINGS, VALUES, is_within, written
 
 from dibs.errors import BadInput
 from dibs.wiring.json_edit import Document
 from dibs.wiring.json_scan import Style, scan
-from tests.wiring.documents import NAMES, SETTINGS, VALUES, is_within, written
 
 ALL = Style(comments=True, trailing=True)
+#: A text is drawn blank by blank, which takes its time.
+FEW = settings(max_examples=40, deadline=None)
 
 
+@FEW
 @given(SETTINGS.flatmap(lambda value: st.tuples(st.just(value), written(value))))
 def test_reading_agrees_with_the_standard_library(pair):
     value, text = pair
@@ -23,6 +26,7 @@ def test_reading_agrees_with_the_standard_library(pair):
     assert scan(text, "x", Style()).value == value == json.loads(text)
 
 
+@FEW
 @given(SETTINGS.flatmap(lambda v: st.tuples(st.just(v), written(v, comments=True, trailing=True))))
 def test_comments_and_late_commas_say_nothing(pair):
     value, text = pair
@@ -30,9 +34,11 @@ def test_comments_and_late_commas_say_nothing(pair):
     assert scan(text, "x", ALL).value == value
 
 
-@settings(max_examples=30)
+@FEW
 @given(
-    SETTINGS.flatmap(lambda v: st.tuples(st.just(v), written(v, comments=True, trailing=True))), NAMES, VALUES
+    SETTINGS.flatmap(lambda v: st.tuples(st.just(v), written(v, comments=True, trailing=True))),
+    NAMES,
+    VALUES,
 )
 def test_what_is_put_in_is_there_and_the_rest_is_untouched(pair, key, value):
     old, text = pair
@@ -46,8 +52,11 @@ def test_what_is_put_in_is_there_and_the_rest_is_untouched(pair, key, value):
     assert is_within(text, document.text)
 
 
-@settings(max_examples=30)
-@given(SETTINGS.flatmap(lambda v: st.tuples(st.just(v), written(v, comments=True, trailing=True))), st.data())
+@FEW
+@given(
+    SETTINGS.flatmap(lambda v: st.tuples(st.just(v), written(v, comments=True, trailing=True))),
+    st.data(),
+)
 def test_what_is_taken_out_is_gone_and_the_rest_is_untouched(pair, data):
     old, text = pair
     if not old:
@@ -61,7 +70,7 @@ def test_what_is_taken_out_is_gone_and_the_rest_is_untouched(pair, data):
     assert is_within(document.text, text)
 
 
-@settings(max_examples=30)
+@FEW
 @given(SETTINGS.flatmap(lambda v: written(v, comments=True)), NAMES, VALUES)
 def test_putting_in_and_taking_out_leaves_the_bytes(text, key, value):
     document = Document(text, "x", ALL)
@@ -74,6 +83,7 @@ def test_putting_in_and_taking_out_leaves_the_bytes(text, key, value):
     assert document.text == text
 
 
+@FEW
 @given(st.lists(VALUES, max_size=3), st.data())
 def test_an_item_goes_to_the_end_of_its_array_and_out_of_it(items, data):
     text = data.draw(written({"a": {"b": items}}, comments=True, trailing=True))
@@ -158,6 +168,7 @@ def test_an_entry_of_the_wrong_kind_is_refused(text):
     assert caught.value.code == "SETTINGS_INVALID"
 
 
+@FEW
 @given(st.text(max_size=60))
 def test_no_text_breaks_the_reader(text):
     try:

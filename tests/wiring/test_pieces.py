@@ -7,16 +7,20 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.wiring.documents import SETTINGS, is_within, written
 
 from dibs.wiring.agents import AGENTS
 from dibs.wiring.agents.base import Choice
 from dibs.wiring.commands import Commands, commands, is_our_hook, is_our_server
 from dibs.wiring.json_scan import Style, scan
 from dibs.wiring.pieces import Hooks, Server, put_all, take_all
-from tests.wiring.documents import SETTINGS, is_within, written
 
-OURS = Commands(("/v/bin/python", "-I", "-S", "/v/dibs/guard/run.py"), ("/v/bin/python", "-P", "-m", "dibs"))
-OTHER = Commands(("/old/python", "-I", "-S", "/old/dibs/guard/run.py"), ("/old/python", "-P", "-m", "dibs"))
+OURS = Commands(
+    ("/v/bin/python", "-I", "-S", "/v/dibs/guard/run.py"), ("/v/bin/python", "-P", "-m", "dibs")
+)
+OTHER = Commands(
+    ("/old/python", "-I", "-S", "/old/dibs/guard/run.py"), ("/old/python", "-P", "-m", "dibs")
+)
 ALL = Style(comments=True, trailing=True)
 
 
@@ -30,7 +34,10 @@ def gemini(made=OURS):
 
 
 def claude_like():
-    hooks, server = pieces_of("claude", ".claude/settings.local.json"), pieces_of("claude", ".mcp.json")
+    hooks, server = (
+        pieces_of("claude", ".claude/settings.local.json"),
+        pieces_of("claude", ".mcp.json"),
+    )
     return tuple(piece._replace(style=ALL) for piece in (*hooks, *server))
 
 
@@ -82,19 +89,22 @@ def test_taking_out_leaves_what_others_wrote(pair):
 @given(TEXTS, st.data())
 def test_entries_that_were_added_since_survive_taking_out(pair, data):
     value, text = pair
-    more = data.draw(SETTINGS)
+    hooks = data.draw(SETTINGS).get("hooks", {})
+    more = {event: groups for event, groups in hooks.items() if groups}
     new = put_all(claude_like(), text.encode(), "x").decode()
     document = scan(new, "x", ALL).value
-    for event, groups in more.get("hooks", {}).items():
+    for event, groups in more.items():
         document["hooks"].setdefault(event, [])[:0] = groups
     later = json.dumps(document, indent=data.draw(st.sampled_from([None, 2])))
 
     left = take_all(claude_like(), later.encode(), "x", text.encode()).decode()
 
     wanted = json.loads(json.dumps(value))
-    for event, groups in more.get("hooks", {}).items():
+    for event, groups in more.items():
         wanted.setdefault("hooks", {}).setdefault(event, [])[:0] = groups
-    assert without_empty(scan(left or "{}", "x", ALL).value, wanted) == without_empty(wanted, wanted)
+    assert without_empty(scan(left or "{}", "x", ALL).value, wanted) == without_empty(
+        wanted, wanted
+    )
 
 
 def test_row_104_a_second_installation_takes_the_place_of_the_first():
@@ -138,12 +148,16 @@ def test_our_commands_are_known_again(command):
     assert is_our_hook({"type": "command", "command": command})
 
 
-@pytest.mark.parametrize("command", ["echo dibs", "dibs status", "mydibs hook claude", "run.py claude"])
+@pytest.mark.parametrize(
+    "command", ["echo dibs", "dibs status", "mydibs hook claude", "run.py claude"]
+)
 def test_commands_of_others_are_not_ours(command):
     assert not is_our_hook({"type": "command", "command": command})
 
 
-@pytest.mark.parametrize("value", [None, [], {}, {"command": "npx", "args": ["mcp"]}, {"command": ["dibs"]}])
+@pytest.mark.parametrize(
+    "value", [None, [], {}, {"command": "npx", "args": ["mcp"]}, {"command": ["dibs"]}]
+)
 def test_servers_of_others_are_not_ours(value):
     assert not is_our_server(value)
 
@@ -155,5 +169,14 @@ def test_a_command_survives_a_path_with_blanks_and_quotes():
 
     words = shlex.split(made.hook("claude"))
 
-    assert words == ["/a b/it's/python", "-I", "-S", "/x y/dibs/guard/run.py", "claude", "||", "exit", "2"]
+    assert words == [
+        "/a b/it's/python",
+        "-I",
+        "-S",
+        "/x y/dibs/guard/run.py",
+        "claude",
+        "||",
+        "exit",
+        "2",
+    ]
     assert is_our_hook(made.hook("claude"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dibs.errors import BadInput
@@ -22,11 +22,18 @@ def toml(draw):
     """Return a TOML file of somebody else, some with servers of their own."""
     rows = [draw(st.sampled_from(["# top", "", 'model = "m"']))]
     for name in draw(st.lists(KEYS, unique=True, max_size=3)):
-        rows += [f"[{draw(st.sampled_from(['', 'mcp_servers.']))}t{name}]", "a = 1 # why", "b = '''", "x", "'''"]
+        rows += [
+            f"[{draw(st.sampled_from(['', 'mcp_servers.']))}t{name}]",
+            "a = 1 # why",
+            "b = '''",
+            "x",
+            "'''",
+        ]
     newline = draw(st.sampled_from(["\n", "\r\n"]))
     return newline.join(rows) + draw(st.sampled_from(["", newline, newline * 2]))
 
 
+@settings(max_examples=50, deadline=None)
 @given(toml())
 def test_a_table_is_added_and_all_else_stays(text):
     new = toml_edit.put(text, PATH, VALUES, "config.toml")
@@ -39,6 +46,7 @@ def test_a_table_is_added_and_all_else_stays(text):
     assert toml_edit.put(new, PATH, VALUES, "config.toml") == new
 
 
+@settings(max_examples=50, deadline=None)
 @given(toml())
 def test_the_table_comes_out_again(text):
     new = toml_edit.take(toml_edit.put(text, PATH, VALUES, "config.toml"), "config.toml")
@@ -84,6 +92,7 @@ def test_servers_that_no_table_can_join_are_refused(text):
     assert caught.value.code == "SETTINGS_INVALID"
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.text("ab# <>-\n", max_size=12), max_size=5).map("\n".join))
 def test_a_block_goes_in_once_and_comes_out(text):
     new = blocks.put(text, "ours\ntwo\n", MARKS, "AGENTS.md")

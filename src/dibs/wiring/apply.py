@@ -64,7 +64,7 @@ def _check(repository: Repository, changes: Iterable[Change]) -> None:
         if change.act != "keep" and read(repository, change.path)[0] != change.old:
             raise Unavailable(
                 f"{quote(change.path)} was changed while this was planned; nothing was done",
-                code="BUSY",
+                code="WIRING_BUSY",
                 hint="run it again",
             )
 
@@ -88,7 +88,9 @@ def _write(repository: Repository, change: Change) -> None:
     os.makedirs(os.path.dirname(place), exist_ok=True)
     if Ground(repository).inside(change.path) != change.path:  # a link was put in its way
         raise Unavailable(
-            f"{quote(change.path)} was moved while it was written", code="BUSY", hint="run it again"
+            f"{quote(change.path)} was moved while it was written",
+            code="WIRING_BUSY",
+            hint="run it again",
         )
     keeping.write_file(place, change.new, change.mode)
 

@@ -133,7 +133,9 @@ def alone(repository: Repository) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise Unavailable(
-                "another dibs init is at work here", code="BUSY", hint="run it again in a moment"
+                "another dibs init is at work here",
+                code="WIRING_BUSY",
+                hint="run it again in a moment",
             ) from None
         yield
     finally:

@@ -144,6 +144,8 @@ def _base(repository: Repository, file: _File, old: bytes | None, known: Manifes
         return None
     record = known.files.get(file.path)
     if record is None:
+        if take_all(file.pieces, old, file.path, old) == old:
+            return old  # nothing of ours is in it
         before = b""
     else:
         if record.after == keeping.digest(old):

@@ -1,0 +1,461 @@
+"""init wires agents up: planned first, merged into what is there, taken back byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dibs.wiring import apply, manifest
+from dibs.wiring.agents import AGENTS
+from dibs.wiring.commands import is_our_hook
+
+EVERY = ",".join(AGENTS)
+SETTINGS = ".claude/settings.local.json"
+#: A settings file as somebody keeps it: their order, their indentation, their line ends, their hooks.
+THEIRS = (
+    b'{\r\n    "permissions": {"allow": ["Bash(ls:*)"]},\r\n    "hooks": {\r\n        "PreToolUse": [\r\n'
+    b'            {"matcher": "Write", "hooks": [{"type": "command", "command": "lint"}]}\r\n        ]\r\n'
+    b'    },\r\n    "model": "opus"\r\n}'
+)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """No agent is installed here, whoever runs the tests."""
+    place = tmp_path / "home"
+    place.mkdir()
+    monkeypatch.setenv("HOME", str(place))
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("git", "sh"):
+        (tools / name).symlink_to(shutil.which(name))
+    monkeypatch.setenv("PATH", str(tools))
+    return place
+
+
+def tree(root):
+    """Return every file outside of git's own folder, with its bytes and mode."""
+    found = {}
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if name != ".git"]
+        for name in [*files, *names]:
+            path = Path(folder, name)
+            content = path.read_bytes() if path.is_file() else b""
+            found[str(path.relative_to(root))] = (content, stat.S_IMODE(path.lstat().st_mode))
+    return found
+
+
+def put(root, path, content):
+    place = root / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(content)
+    return place
+
+
+def git(*words):
+    return subprocess.run(["git", *words], check=True, capture_output=True, text=True).stdout
+
+
+def our_handlers(path):
+    hooks = json.loads(path.read_bytes())["hooks"]
+    return [h for groups in hooks.values() for g in groups for h in g["hooks"] if is_our_hook(h)]
+
+
+def test_with_no_agent_here_a_project_is_made_and_no_file_is_touched(dibs, repo):
+    before = tree(repo)
+
+    answer = dibs("init")
+
+    assert answer.status == 0
+    assert tree(repo) == before
+    assert "dibs init --agents" in answer.out
+    assert not (repo / ".git" / "hooks" / "pre-commit").exists()
+
+
+def test_agents_that_are_found_are_wired(dibs, repo, home):
+    (home / ".codex").mkdir()
+    put(repo, "CLAUDE.md", b"# Rules\n")
+
+    answer = dibs("init", "--json").json
+
+    assert answer["agents"] == ["claude", "codex"]
+    assert answer["found"] == {"claude": "CLAUDE.md in the repository", "codex": "folder ~/.codex"}
+    assert our_handlers(repo / SETTINGS)
+    assert our_handlers(repo / ".codex" / "hooks.json")
+    assert answer["git_gates"] is True
+    assert (repo / ".git" / "hooks" / "pre-commit").exists()
+
+
+def test_files_that_dibs_made_do_not_show_an_agent(dibs, repo):
+    dibs("init", "--agents", "vscode")
+
+    assert dibs("init", "--json").json["agents"] == ["vscode"]
+
+
+def test_a_dry_run_shows_the_plan_and_changes_nothing(dibs, repo):
+    before = tree(repo)
+
+    answer = dibs("init", "--agents", EVERY, "--dry-run")
+
+    assert answer.status == 0
+    assert "create  .codex/hooks.json" in answer.out
+    assert tree(repo) == before
+    assert not (repo / ".git" / "dibs").exists()
+
+
+def test_a_second_run_has_nothing_to_do(dibs, repo):
+    dibs("init", "--agents", EVERY)
+    before = tree(repo)
+    times = {path: (repo / path).stat().st_mtime_ns for path in before}
+
+    answer = dibs("init", "--agents", EVERY, "--json").json
+
+    assert {change["act"] for change in answer["changes"]} == {"keep"}
+    assert not answer["git_gates"]
+    assert tree(repo) == before
+    assert {path: (repo / path).stat().st_mtime_ns for path in before} == times
+
+
+@pytest.mark.parametrize("agents", [*AGENTS, EVERY])
+def test_uninstalling_leaves_the_tree_as_it_was(dibs, repo, agents):
+    put(repo, SETTINGS, THEIRS).chmod(0o600)
+    put(repo, "CLAUDE.md", b"# Rules without an end of line")
+    put(repo, ".gemini/settings.json", b'\xef\xbb\xbf{\n\t"theme": "x" // mine\n}\n')
+    put(repo, ".codex/config.toml", b'model = "m"  # mine')
+    put(repo, "opencode.jsonc", b'{\n  // mine\n  "mcp": {},\n}\n')
+    put(repo, ".mcp.json", b'{"mcpServers":{"other":{"command":"x"}}}')
+    exclude = repo / ".git" / "info" / "exclude"
+    before, hidden = tree(repo), exclude.read_bytes()
+    hooks = tree(repo / ".git" / "hooks")
+
+    dibs("init", "--agents", agents)
+    assert tree(repo) != before
+    answer = dibs("init", "--uninstall")
+
+    assert answer.status == 0
+    assert tree(repo) == before
+    assert exclude.read_bytes() == hidden
+    assert tree(repo / ".git" / "hooks") == hooks
+    assert not (repo / ".git" / "dibs" / "wiring").exists()
+
+
+def test_row_104_hooks_of_others_run_beside_ours(dibs, repo):
+    place = put(repo, SETTINGS, THEIRS)
+
+    dibs("init", "--agents", "claude")
+
+    found = json.loads(place.read_bytes())
+    assert found["hooks"]["PreToolUse"][0] == json.loads(THEIRS)["hooks"]["PreToolUse"][0]
+    assert list(found)[:3] == ["permissions", "hooks", "model"]
+    assert b"\r\n" in place.read_bytes().replace(THEIRS[:40], b"")
+    assert b"\n" not in place.read_bytes().replace(b"\r\n", b"")
+
+
+def test_row_104_a_file_that_cannot_be_read_stops_all_of_it(dibs, repo):
+    put(repo, ".codex/hooks.json", b'{\n  "hooks": {\n    "Stop": [}\n  }\n}\n')
+    before = tree(repo)
+
+    answer = dibs("init", "--agents", EVERY, "--json")
+
+    assert answer.status == 65
+    assert answer.json["error"]["code"] == "SETTINGS_INVALID"
+    assert ".codex/hooks.json:3: " in answer.json["error"]["message"]
+    assert tree(repo) == before
+    assert not (repo / ".git" / "dibs").exists()
+
+
+def test_entries_that_others_added_since_stay(dibs, repo):
+    place = put(repo, SETTINGS, THEIRS)
+    page = put(repo, "AGENTS.md", b"# Rules\n")
+    dibs("init", "--agents", "claude")
+    found = json.loads(place.read_bytes())
+    found["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "beep"}]})
+    found["later"] = True
+    place.write_text(json.dumps(found))
+    page.write_bytes(page.read_bytes() + b"\n# Later\n")
+
+    dibs("init", "--uninstall")
+
+    left = json.loads(place.read_bytes())
+    wanted = json.loads(THEIRS)
+    wanted["hooks"]["Stop"] = [{"hooks": [{"type": "command", "command": "beep"}]}]
+    assert left == {**wanted, "later": True}
+    assert page.read_bytes() == b"# Rules\n\n# Later\n"
+
+
+def test_entries_that_others_added_since_survive_a_second_run(dibs, repo):
+    put(repo, SETTINGS, THEIRS)
+    dibs("init", "--agents", "claude")
+    place = repo / SETTINGS
+    changed = place.read_bytes().replace(b'"opus"', b'"haiku"')
+    place.write_bytes(changed)
+
+    dibs("init", "--agents", "claude")
+    assert place.read_bytes() == changed
+    dibs("init", "--uninstall")
+
+    assert json.loads(place.read_bytes()) == {**json.loads(THEIRS), "model": "haiku"}
+
+
+def test_another_installation_takes_over(dibs, repo):
+    dibs("init", "--agents", "claude")
+    place = repo / SETTINGS
+    count = len(our_handlers(place))
+    place.write_text(place.read_text().replace(sys.executable, "/gone/bin/python"))
+
+    dibs("init", "--agents", "claude")
+
+    assert len(our_handlers(place)) == count
+    assert "/gone/" not in place.read_text()
+
+
+def test_agents_add_up(dibs, repo):
+    dibs("init", "--agents", "claude")
+    dibs("init", "--agents", "codex")
+
+    assert manifest.load(_repository(repo)).agents == ("claude", "codex")
+    assert our_handlers(repo / SETTINGS)
+
+
+def test_what_is_not_wanted_any_more_goes(dibs, repo):
+    dibs("init", "--agents", "claude")
+
+    dibs("init", "--agents", "claude", "--no-mcp", "--no-instructions")
+
+    assert set(tree(repo)) == {
+        ".claude",
+        SETTINGS,
+        "dibs.toml",
+        ".claude/skills",
+        ".claude/skills/dibs",
+    }
+    dibs("init", "--uninstall")
+    assert tree(repo) == {}
+
+
+def test_git_does_not_see_what_holds_for_this_machine_alone(dibs, repo):
+    dibs("init", "--agents", EVERY)
+
+    seen = git("status", "--porcelain", "--untracked-files=all").split("\n")
+
+    assert seen[:-1] == ["?? AGENTS.md", "?? GEMINI.md", "?? dibs.toml"]
+
+
+def test_a_file_that_is_committed_already_is_told(dibs, repo):
+    put(repo, ".mcp.json", b"{}\n")
+    git("add", ".mcp.json")
+
+    answer = dibs("init", "--agents", "claude", "--dry-run")
+
+    assert "do not commit it, or use --shared" in answer.out
+
+
+def test_shared_files_are_seen_by_git_and_name_no_machine(dibs, repo):
+    dibs("init", "--agents", "claude,codex", "--shared")
+
+    seen = git("status", "--porcelain", "--untracked-files=all")
+    assert "?? .claude/settings.json" in seen
+    assert sys.executable not in (repo / ".claude" / "settings.json").read_text()
+    assert "dibs hook claude || exit 2" in (repo / ".claude" / "settings.json").read_text()
+
+
+def test_settings_that_are_there_are_never_touched(dibs, repo):
+    mine = put(repo, "dibs.toml", b'[claims]\nttl = "2m"\n')
+
+    dibs("init", "--agents", "claude")
+    dibs("init", "--uninstall")
+
+    assert mine.read_bytes() == b'[claims]\nttl = "2m"\n'
+
+
+def test_settings_that_were_edited_since_stay(dibs, repo):
+    dibs("init", "--agents", "claude")
+    mine = repo / "dibs.toml"
+    mine.write_text(mine.read_text().replace('# ttl = "5m"', 'ttl = "2m"'))
+    edited = mine.read_bytes()
+
+    dibs("init", "--agents", "claude")
+    dibs("init", "--uninstall")
+
+    assert mine.read_bytes() == edited
+
+
+def test_no_file_is_written_through_a_link_that_leads_out(dibs, repo, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (repo / ".claude").symlink_to(outside)
+    (repo / ".mcp.json").symlink_to(tmp_path / "no.json")
+
+    answer = dibs("init", "--agents", "claude")
+
+    assert answer.status == 0
+    assert "leads out of the repository" in answer.out
+    assert list(outside.iterdir()) == []
+    assert not (tmp_path / "no.json").exists()
+
+
+def test_a_link_inside_of_the_repository_is_kept_and_its_target_gets_one_block(dibs, repo):
+    page = put(repo, "AGENTS.md", b"# Rules\n")
+    (repo / "CLAUDE.md").symlink_to("AGENTS.md")
+
+    dibs("init", "--agents", "claude,codex")
+
+    assert (repo / "CLAUDE.md").is_symlink()
+    assert page.read_text().count("dibs:begin") == 1
+    dibs("init", "--uninstall")
+    assert page.read_bytes() == b"# Rules\n"
+
+
+def test_only_a_human_takes_the_guards_away(dibs, repo):
+    dibs("init", "--agents", "claude")
+    before = tree(repo)
+
+    answer = dibs("init", "--uninstall", agent="bob")
+
+    assert answer.status == 77
+    assert tree(repo) == before
+
+
+def test_uninstalling_what_was_never_there_is_no_error(dibs, repo):
+    answer = dibs("init", "--uninstall")
+
+    assert (answer.status, answer.out) == (0, "there was nothing to take back\n")
+
+
+def test_an_unknown_agent_is_refused_with_what_was_meant(dibs, repo):
+    answer = dibs("init", "--agents", "claud")
+
+    assert answer.status == 64
+    assert "did you mean claude?" in answer.err
+    assert not (repo / ".git" / "dibs").exists()
+
+
+def test_gates_that_were_there_before_stay_when_the_rest_goes(dibs, repo):
+    dibs("git", "install")
+
+    dibs("init", "--agents", "claude")
+    dibs("init", "--uninstall")
+
+    assert (repo / ".git" / "hooks" / "pre-commit").exists()
+
+
+def test_gates_can_be_left_out(dibs, repo):
+    dibs("init", "--agents", "claude", "--no-git-gates")
+
+    assert not (repo / ".git" / "hooks" / "pre-commit").exists()
+
+
+def test_the_board_is_made_if_it_is_wanted(dibs, repo):
+    dibs("init", "--agents", "none", "--board")
+
+    assert (repo / "work" / "inbox").is_dir()
+
+
+def test_a_kill_at_any_file_leaves_what_can_be_taken_back(dibs, repo, monkeypatch):
+    put(repo, SETTINGS, THEIRS)
+    put(repo, ".mcp.json", b"{}")
+    before = tree(repo)
+    write = apply._write
+    for most in range(6):
+        left = [most]
+
+        def write_some(repository, change, left=left):
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            write(repository, change)
+
+        monkeypatch.setattr(apply, "_write", write_some)
+        dibs("init", "--agents", "claude")
+        monkeypatch.setattr(apply, "_write", write)
+        dibs("init", "--uninstall")
+        assert tree(repo) == before, most
+        dibs("git", "uninstall")
+
+
+def test_a_file_that_changes_while_it_is_planned_is_not_overwritten(dibs, repo, monkeypatch):
+    place = put(repo, SETTINGS, THEIRS)
+    carry_out = apply.carry_out
+
+    def late(repository, plan):
+        place.write_bytes(b'{"mine": 1}')
+        return carry_out(repository, plan)
+
+    monkeypatch.setattr(apply, "carry_out", late)
+    answer = dibs("init", "--agents", "claude")
+
+    assert answer.status == 69
+    assert place.read_bytes() == b'{"mine": 1}'
+
+
+def test_outside_of_git_agents_are_wired_too(dibs, tmp_path, monkeypatch):
+    place = tmp_path / "plain"
+    place.mkdir()
+    monkeypatch.chdir(place)
+
+    answer = dibs("init", "--agents", "claude")
+
+    assert answer.status == 0
+    assert our_handlers(place / SETTINGS)
+    dibs("init", "--uninstall")
+    assert set(tree(place)) - {".dibs"} == {
+        name for name in tree(place) if name.startswith(".dibs/")
+    }
+
+
+def test_a_new_worktree_is_guarded_like_the_main_tree(dibs, repo):
+    put(repo, "a.txt", b"a\n")
+    git("add", "a.txt")
+    git("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "first")
+    dibs("init", "--agents", "claude,codex")
+
+    made = dibs("worktree", "new", "bob", "--json").json["worktree"]
+
+    place = Path(made["path"])
+    assert (place / SETTINGS).read_bytes() == (repo / SETTINGS).read_bytes()
+    assert our_handlers(place / ".codex" / "hooks.json")
+    assert subprocess.run(
+        ["git", "-C", str(place), "status", "--porcelain"], check=True, capture_output=True
+    ).stdout == b""  # fmt: skip
+
+
+def test_a_linked_worktree_can_be_wired_by_itself(dibs, repo):
+    git("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "first", "--allow-empty")
+    git("worktree", "add", "-q", "../side")
+    side = repo.parent / "side"
+    before = tree(side)
+
+    dibs("init", "--agents", "claude", "--repo", str(side))
+    assert our_handlers(side / SETTINGS)
+    assert not (repo / ".claude").exists()
+    dibs("init", "--uninstall", "--repo", str(side))
+
+    assert tree(side) == before
+
+
+def test_a_human_at_a_terminal_is_asked(repo):
+    import pexpect
+
+    environ = {**os.environ, "TERM": "dumb"}
+    words = ["-c", "from dibs.cli import program; program()", "init", "--agents", "claude"]
+    for said, status in (("n", 3), ("y", 0)):
+        child = pexpect.spawn(sys.executable, words, env=environ, encoding="utf-8", timeout=30)
+        child.expect_exact("do this? [Y/n]")
+        child.sendline(said)
+        child.expect(pexpect.EOF)
+        child.close()
+        assert child.exitstatus == status
+        assert (repo / SETTINGS).exists() == (status == 0)
+
+
+def _repository(root):
+    from dibs.repository import find
+
+    return find(str(root))
