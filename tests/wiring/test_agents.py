@@ -39,7 +39,7 @@ def files(agent, root="/nowhere", **choice):
 
 def handlers(groups):
     for group in groups:
-        yield from group["hooks"] if "hooks" in group else [group]
+        yield from group.get("hooks", [group])
 
 
 @pytest.mark.parametrize("agent", HOOK_FILES)

@@ -79,8 +79,11 @@ def _repository(args: Namespace) -> Repository:
 
     try:
         return locate(args.repo).repository
-    except NotFound:
-        root = os.path.realpath(os.path.join(os.getcwd(), args.repo))
+    except NotFound as missing:
+        try:
+            root = os.path.realpath(os.path.join(os.getcwd(), args.repo))
+        except FileNotFoundError:  # the current folder is gone
+            raise missing from None
         if not os.path.isdir(root) or args.uninstall or _in_git_directory(root):
             raise
         return Repository(root, "", os.path.join(root, STATE_OUTSIDE_GIT), "")

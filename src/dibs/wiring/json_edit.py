@@ -190,7 +190,7 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _before(text: str, at: int, end: int) -> tuple[int, bool]:
-    """Return where the blanks before ``end`` begin, and whether only the end of a line closes what is there."""
+    """Return where the blanks before ``end`` begin, and whether a comment there needs the end of its line."""
     last = at
     is_open = False
     while (blank := skip_blank(text, at)) < end:

@@ -15,7 +15,7 @@ Several agents work here at once. Dibs keeps who holds which files: a hook claim
 of it, and refuses an edit of what another agent holds, with its name, its reason and the time left. After a
 refusal do other work, wait with `dibs claim PATH --wait 5m`, or ask with `dibs ask PATH`; do not write the
 file in another way. `dibs status` shows who has what, `dibs brief` what is new for you; `dibs commit` commits
-what you hold, and nothing else.
+what you hold, and nothing else. The same are tools of the MCP server `dibs`.
 """
 
 
