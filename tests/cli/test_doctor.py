@@ -368,3 +368,20 @@ def test_a_worktree_without_the_hooks_of_the_main_one_is_told(dibs, repo, tmp_pa
     found = dibs("doctor", "--json").json["findings"]
 
     assert f"{other} has no hooks for claude: run `dibs init` there" in [f["text"] for f in found]
+
+
+def test_where_agents_cannot_run_dibs_themselves_that_is_told(dibs, repo, tmp_path, monkeypatch):
+    hook(repo, REAL)
+    git = shutil.which("git")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "git").symlink_to(git)
+    monkeypatch.setenv("PATH", str(folder))
+
+    without = dibs("doctor", "--json").json["findings"]
+    (folder / "dibs").write_text("#!/bin/sh\n")
+    (folder / "dibs").chmod(0o755)
+    with_it = dibs("doctor", "--json").json["findings"]
+
+    assert [f["level"] for f in without if f["what"] == "path"] == ["warn"]
+    assert [f for f in with_it if f["what"] == "path"] == []

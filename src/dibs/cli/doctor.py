@@ -89,7 +89,8 @@ def _repair(session: Session) -> list[str]:
 
 
 def _findings(session: Session, agents: Sequence[Seen]) -> dict[str, list[Finding]]:
-    from dibs.wiring.looking import findings, unwired
+    from dibs import __version__
+    from dibs.wiring.looking import findings, unreachable, unwired
 
     project = session.project
     root = project.place.repository.root
@@ -102,6 +103,7 @@ def _findings(session: Session, agents: Sequence[Seen]) -> dict[str, list[Findin
         "crew": project.doctoring.inspect(wired=wired),
         "agents": [
             *findings(agents, root),
+            *unreachable(agents, os.environ),
             *unwired(root, trees, os.path.expanduser("~"), os.environ),
         ],
     }

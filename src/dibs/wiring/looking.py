@@ -80,6 +80,17 @@ def findings(seen: Sequence[Seen], root: str) -> list[Finding]:
     return found
 
 
+def unreachable(seen: Sequence[Seen], environ: Mapping[str, str]) -> list[Finding]:
+    """Return a warning where agents cannot run the commands that a refusal names."""
+    if not any(one.wired for one in seen) or shutil.which("dibs", path=environ.get("PATH", "")):
+        return []
+    text = (
+        "dibs is not on the PATH: hooks and MCP work, but an agent that is told to run `dibs ask` cannot;"
+        " put it on the PATH of login shells too, which Codex uses"
+    )
+    return [Finding(Level.WARN, "path", text)]
+
+
 def unwired(
     root: str, trees: Sequence[str], home: str, environ: Mapping[str, str]
 ) -> list[Finding]:
