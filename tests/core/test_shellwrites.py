@@ -312,6 +312,21 @@ def test_what_cannot_be_told_is_said(command):
     assert not found.targets
 
 
+@pytest.mark.parametrize(
+    "command", ["ls -la", "cd src && cat a | grep b", "git status; git diff", "sudo ls"]
+)
+def test_a_command_that_only_looks_is_quiet(command):
+    assert writes(command).quiet
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["pytest", "ls > a", "cat $(./run)", "git commit", "ls; make", "sudo make", "git alias", "$X"],
+)
+def test_a_command_that_may_write_is_not_quiet(command):
+    assert not writes(command).quiet
+
+
 def test_reads_are_told_only_when_asked_for():
     assert seen("cat a < b; cp c d") == ["d>c"]
     assert seen("cat a < b; cp c d", reads=True) == ["<b", "<a", "<c", "d>c"]

@@ -28,7 +28,7 @@ def guarded(tmp_path, own_git):
     return found
 
 
-def command(guarded, session, text, hidden="true", call="c1", **fields):
+def command(guarded, session, text, hidden="make", call="c1", **fields):
     """Let a session run ``text``, of which its hook only sees ``hidden``; return what it hears after."""
     before = guarded.shell(session, hidden, call=call, **fields)
     assert before.word == Word.PASS, before.text
@@ -37,7 +37,7 @@ def command(guarded, session, text, hidden="true", call="c1", **fields):
     return after(guarded, session, hidden, call)
 
 
-def after(guarded, session, hidden="true", call="c1"):
+def after(guarded, session, hidden="make", call="c1"):
     return guarded.hear(session, Moment.AFTER, command=hidden, tool="Bash", call=call)
 
 
@@ -190,7 +190,7 @@ def test_a_commit_of_the_holder_during_a_call_is_no_foreign_write(guarded):
 
 def test_without_a_mark_nothing_is_found(guarded):
     held_and_dirty(guarded)
-    guarded.shell(B, "true", call="c1")
+    guarded.shell(B, "make", call="c1")
     shutil.rmtree(os.path.join(guarded.repository.state, "marks"))
     guarded.write("src/a.py", "x")
 
@@ -200,10 +200,18 @@ def test_without_a_mark_nothing_is_found(guarded):
 
 def test_a_damaged_mark_is_no_mark(guarded):
     held_and_dirty(guarded)
-    guarded.shell(B, "true", call="c1")
+    guarded.shell(B, "make", call="c1")
     for folder, _, names in os.walk(os.path.join(guarded.repository.state, "marks")):
         for name in names:
             with open(os.path.join(folder, name), "wb") as file:
                 file.write(b"\xff{")
 
     assert after(guarded, B).word == Word.PASS
+
+
+def test_a_command_that_only_looks_leaves_no_mark(guarded):
+    held_and_dirty(guarded)
+
+    guarded.shell(B, "ls -la && git status", call="c1")
+
+    assert not os.path.exists(os.path.join(guarded.repository.state, "marks"))

@@ -28,6 +28,17 @@ _NOWHERE = ("/dev/", "/proc/self/")
 COMMANDS = {
     **shellcommands.ACTS, **shellrun.ACTS, **shelltools.ACTS, **shellformats.ACTS, **shellgit.ACTS,
 }  # fmt: skip
+#: Commands that only look, whatever their arguments are, or only start another.
+_LOOKS = frozenset(
+    "ls cat head tail less more nl wc diff cmp grep egrep fgrep rg ag echo printf cd pushd popd pwd true false "
+    "test [ [[ : which type whereis file stat du df date sleep uniq cut tr jq ps whoami id uname hostname tree "
+    "basename dirname realpath readlink seq column comm fold rev tac paste expr exit return break continue set "
+    "shift wait jobs kill sudo env nice timeout command builtin time xargs export local declare unset read".split()
+)
+_GIT_LOOKS = frozenset(
+    "status log diff show blame branch rev-parse ls-files ls-tree cat-file describe shortlog reflog grep "
+    "rev-list merge-base name-rev for-each-ref remote config add fetch push tag".split()
+)
 _OUT = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 
 
@@ -65,6 +76,8 @@ class Found(Record):
     #: What of it could not be told, in its own words.
     unsure: tuple[str, ...] = ()
     whole: tuple[Whole, ...] = ()
+    #: Whether all of it is known to write nothing.
+    quiet: bool = False
 
     @property
     def touches(self) -> tuple[Touch, ...]:
@@ -88,7 +101,8 @@ def writes(
         walk.script(text)
         if "-" in text and _speaks_powershell(text):
             walk.powershell(text)
-    return Found(tuple(walk.targets), tuple(walk.unsure), tuple(walk.whole))
+    quiet = walk.only_looks and not (walk.targets or walk.unsure or walk.whole or powershell)
+    return Found(tuple(walk.targets), tuple(walk.unsure), tuple(walk.whole), quiet)
 
 
 class _Walk(Running):
@@ -98,6 +112,7 @@ class _Walk(Running):
         self.targets: dict[Target, None] = {}
         self.unsure: dict[str, None] = {}
         self.whole: dict[Whole, None] = {}
+        self.only_looks = True
         self.reads = reads
         self.stdin: str | None = None
         self.fed: list[Arg] | None = None
@@ -199,6 +214,8 @@ class _Walk(Running):
             self.doubt(" ".join(arg.text for arg in args))
             return
         name = args[0].text.rpartition("/")[2]
+        if name not in _LOOKS and not (name == "git" and _only_looks(args)):
+            self.only_looks = False
         act = COMMANDS.get(name) or COMMANDS.get(name.rstrip("0123456789."))
         if act is None:
             return
@@ -279,6 +296,10 @@ def joined(place: str, path: str) -> str:
     if path in {"", "."}:
         return place
     return place + path if place == TOP else f"{place.rstrip('/')}/{path}"
+
+
+def _only_looks(args: Sequence[Arg]) -> bool:
+    return len(args) > 1 and args[1].text in _GIT_LOOKS
 
 
 def _touch(target: Target) -> Touch:

@@ -150,7 +150,7 @@ class Guarding:
             note_process(self._repository.state, decided.seat)
         if decided.refused:
             return self._refusal(decided)
-        if heard.command or self._linked(heard):
+        if self._is_watched(heard):
             self._attribution.mark(decided.seat.id, heard.call)
         if decided.left:
             return self._half_done(decided, tells=tells)
@@ -230,7 +230,7 @@ class Guarding:
 
     def _looked(self, heard: Heard, seat: Seat) -> bool:
         """Find out what a call has written; tell whether that was another's."""
-        if heard.command or self._linked(heard):
+        if self._is_watched(heard):
             return bool(self._attribution.found(seat.id, heard.call))
         if heard.touches:
             from dibs.services.marks import Marks
@@ -245,8 +245,15 @@ class Guarding:
                 marks.note_own(seat.id, [one.path for one in paths], now)
         return False
 
-    def _linked(self, heard: Heard) -> bool:
-        """Tell whether a call writes a file that has a second name, which may be another's."""
+    def _is_watched(self, heard: Heard) -> bool:
+        """Tell whether what a call does is looked for after it.
+
+        That is what a shell runs, unless it only looks, and the edit of a file that has a second name.
+        """
+        if heard.command:
+            from dibs.core.shellwrites import writes
+
+            return not writes(heard.command).quiet
         for touch in heard.touches:
             try:
                 about = os.lstat(os.path.join(heard.cwd or self._repository.root, touch.path))

@@ -1,0 +1,91 @@
+"""What a shell command would write, with a look at the disk and at git."""
+
+import os
+
+import pytest
+from tests.services.guards import Guarded
+
+from dibs.services.shelltargets import aimed
+
+
+@pytest.fixture
+def guarded(tmp_path, own_git):
+    found = Guarded(tmp_path / "repo")
+    for name in ("src/a.py", "src/b.py", "docs/c.md", "top.py"):
+        found.write(name, "1\n")
+    found.commit()
+    return found
+
+
+def paths(guarded, command, cwd=""):
+    found = aimed(guarded.repository, command, cwd or guarded.root, fold_case=True)
+    return sorted(f"{one.path}/" if one.deep else one.path for one in found.paths)
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("rm src/*.py", ["src/a.py", "src/b.py"]),
+        ("rm nothing/*.py", []),
+        ("cp top.py src", ["src/top.py"]),
+        ("cp top.py other.py", ["other.py"]),
+        ("mv src docs", ["docs/src", "src/"]),
+        ("rm -rf src top.py", ["src/", "top.py"]),
+        ("mkdir new && touch new/x", ["new/x"]),
+        ("black src top.py", ["src/", "top.py"]),
+        (
+            "cd src && rm a.py && cd $(git rev-parse --show-toplevel) && rm top.py",
+            ["src/a.py", "top.py"],
+        ),
+        ("echo x > /tmp/elsewhere; echo x > ../out", []),
+    ],
+)
+def test_paths_are_those_of_the_disk(guarded, command, wanted):
+    assert paths(guarded, command) == wanted
+
+
+def test_git_is_judged_by_the_files_that_it_would_change(guarded):
+    guarded.git("branch", "old")
+    guarded.write("src/a.py", "2\n")
+    guarded.commit()
+    guarded.write("top.py", "dirty\n")
+    guarded.write("new.py", "new\n")
+
+    assert paths(guarded, "git stash") == ["top.py/"]
+    assert paths(guarded, "git stash -u") == ["new.py/", "top.py/"]
+    assert paths(guarded, "git reset --hard") == ["top.py/"]
+    assert paths(guarded, "git reset --hard old") == ["src/a.py/", "top.py/"]
+    assert paths(guarded, "git switch old") == ["src/a.py/"]
+    assert paths(guarded, "git checkout old") == ["src/a.py/"]
+    assert paths(guarded, "git checkout top.py") == ["top.py/"]
+    assert paths(guarded, "git clean -fd") == ["new.py/"]
+    assert paths(guarded, "git cherry-pick HEAD") == ["src/a.py/"]
+    assert paths(guarded, "git merge old") == []
+    assert paths(guarded, "git commit -am x") == ["top.py/"]
+    assert paths(guarded, "git commit -m x") == []
+    guarded.git("add", "new.py")
+    assert paths(guarded, "git commit -m x") == ["new.py/"]
+
+
+def test_git_in_another_folder_is_judged_there(guarded, tmp_path):
+    guarded.git("worktree", "add", "-q", str(tmp_path / "other"))
+    (tmp_path / "other/top.py").write_text("dirty")
+
+    assert paths(guarded, "git stash") == []
+    assert paths(guarded, f"cd {tmp_path}/other && git stash") == ["top.py/"]
+    assert paths(guarded, f"git -C {tmp_path}/other stash") == ["top.py/"]
+
+
+def test_what_git_cannot_say_is_unsure(guarded):
+    os.rename(f"{guarded.root}/.git/HEAD", f"{guarded.root}/.git/gone")
+
+    found = aimed(guarded.repository, "git stash", guarded.root, fold_case=True)
+
+    assert found.unsure
+    assert found.paths == []
+
+
+def test_a_name_with_brackets_is_a_name_where_it_is_quoted(guarded):
+    guarded.write("app/[id].py")
+
+    assert paths(guarded, "rm 'app/[id].py'") == ["app/[id].py"]
