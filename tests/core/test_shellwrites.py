@@ -11,7 +11,7 @@ HOME = "/home/u"
 
 
 def seen(command, **options):
-    """Return targets as words: ``-`` before what is deleted, ``/`` behind what is deep, ``?`` before a glob."""
+    """Return targets as words: ``-`` before what is deleted, ``?`` before a glob, ``/`` if deep."""
     found = writes(command, "/r", HOME, **options)
     signs = {How.WRITE: "", How.DELETE: "-", How.READ: "<"}
     return [

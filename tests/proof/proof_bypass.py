@@ -33,7 +33,17 @@ def edit(path: str) -> tuple[str, dict[str, str]]:
     return "Edit", {"file_path": path, "old_string": "a", "new_string": "b"}
 
 
-PATCH = "*** Begin Patch\n*** Update File: free.py\n@@\n-a\n+b\n*** Update File: src/a.py\n@@\n-a\n+b\n*** End Patch\n"
+PATCH = """*** Begin Patch
+*** Update File: free.py
+@@
+-a
++b
+*** Update File: src/a.py
+@@
+-a
++b
+*** End Patch
+"""
 
 WAYS = (
     Way("the edit tools on another's file", REFUSED, BEFORE, (
@@ -81,12 +91,12 @@ WAYS = (
     Way("shell: formatters over a folder that has it", REFUSED, BEFORE, (), (
         "black src", "ruff format .", "npx prettier --write src/a.py",
     )),
-    Way("shell: `git commit` of another's file, whatever hooks are left out", REFUSED, "before, and gate", (), (
+    Way("shell: `git commit` of another's file, hooks left out or not", REFUSED, "before, and gate", (), (
         "git commit -am x", "git commit --no-verify -m x src/a.py",
         "git -c core.hooksPath=/dev/null commit -am x",
     )),
     Way("shell: a path that is only known when it runs", FOUND, AFTER, (), (
-        "F=$(echo src/a.py | rev | rev); echo x > \"$F\"", "python3 writer.py", "sh -c \"$(cat script)\"",
+        'F=$(echo src/a.py | rev | rev); echo x > "$F"', "python3 writer.py", 'sh -c "$(cat script)"',
     )),
     Way("shell: git where the command does not show it", FOUND, AFTER, (), (
         "G=$(basename /usr/bin/git); $G checkout -q -- src/a.py", "sh script2",

@@ -23,6 +23,7 @@ class World:
     """A repository with another worktree and another clone; one agent holds ``src/a.py``, half-done."""
 
     def __init__(self, folder: Path) -> None:
+        self.hub = folder / "hub.git"
         self.root, self.other, self.clone = folder / "repo", folder / "other", folder / "clone"
         self.git("init", "-q", "-b", "main", str(self.root), cwd=folder)
         self.write("src/a.py", "old\n")
@@ -42,7 +43,9 @@ class World:
         os.symlink("src/a.py", self.root / "link.py")
         self.commit("fourth")
         self.git("worktree", "add", "-q", str(self.other))
-        self.git("clone", "-q", str(self.root), str(self.clone), cwd=folder)
+        self.git("clone", "-q", "--bare", str(self.root), str(self.hub), cwd=folder)
+        self.git("remote", "add", "origin", str(self.hub))
+        self.git("clone", "-q", str(self.hub), str(self.clone), cwd=folder)
         opened, _ = create(str(self.root))
         opened.close()
         os.link(self.root / "src/a.py", self.root / "hard.py")
@@ -154,6 +157,22 @@ def test_at_the_gate_a_plain_commit_is_stopped(world, capfd, monkeypatch):
         )  # fmt: skip
         assert done.returncode != 0
         assert "claude-holder holds it" in done.stderr
+
+
+def test_another_clone_is_guarded_through_git_as_well(tmp_path, monkeypatch):
+    for variable in list(os.environ):
+        if variable.startswith(("DIBS_", "CLAUDE", "COPILOT")):
+            monkeypatch.delenv(variable)
+    monkeypatch.setenv("DIBS_ENGINE", "git:origin")
+    world = World(tmp_path)
+
+    for tool, given in (
+        ("Edit", {"file_path": str(world.clone / "src/a.py")}),
+        ("Bash", {"command": "rm src/a.py"}),
+    ):
+        assert "held by claude-holder" in world.before(
+            "rival", tool, given, passes=False, cwd=str(world.clone)
+        )
 
 
 def test_every_way_is_tried():

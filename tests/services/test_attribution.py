@@ -215,3 +215,25 @@ def test_a_command_that_only_looks_leaves_no_mark(guarded):
     guarded.shell(B, "ls -la && git status", call="c1")
 
     assert not os.path.exists(os.path.join(guarded.repository.state, "marks"))
+
+
+def test_git_brings_a_file_into_a_tree_where_its_holder_does_not_work(guarded, tmp_path):
+    other = tmp_path / "other"
+    guarded.git("worktree", "add", "-q", str(other))
+    held_and_dirty(guarded)
+    guarded.git("commit", "-qam", "done")
+    there = Guarded(other, guarded.engine)
+
+    assert there.shell(B, "git merge main").word == Word.PASS
+    there.git("merge", "-q", "main")
+    there.hear(B, Moment.AFTER, command="git merge main", tool="Bash")
+
+    assert foreign(guarded) == []
+    assert there.shell(B, "sed -i s/a/b/ src/a.py").word == Word.DENY
+
+
+def test_git_changes_no_file_of_whoever_works_in_the_same_tree(guarded):
+    guarded.git("branch", "old", "HEAD~1")
+    guarded.edit(A, "src/a.py")
+
+    assert guarded.shell(B, "git switch old").word == Word.DENY

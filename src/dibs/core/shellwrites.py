@@ -29,16 +29,21 @@ COMMANDS = {
     **shellcommands.ACTS, **shellrun.ACTS, **shelltools.ACTS, **shellformats.ACTS, **shellgit.ACTS,
 }  # fmt: skip
 #: Commands that only look, whatever their arguments are, or only start another.
-_LOOKS = frozenset(
-    "ls cat head tail less more nl wc diff cmp grep egrep fgrep rg ag echo printf cd pushd popd pwd true false "
-    "test [ [[ : which type whereis file stat du df date sleep uniq cut tr jq ps whoami id uname hostname tree "
-    "basename dirname realpath readlink seq column comm fold rev tac paste expr exit return break continue set "
-    "shift wait jobs kill sudo env nice timeout command builtin time xargs export local declare unset read".split()
-)
-_GIT_LOOKS = frozenset(
-    "status log diff show blame branch rev-parse ls-files ls-tree cat-file describe shortlog reflog grep "
-    "rev-list merge-base name-rev for-each-ref remote config add fetch push tag".split()
-)
+_LOOKS = frozenset({
+    "ls", "cat", "head", "tail", "less", "more", "nl", "wc", "diff", "cmp", "grep", "egrep",
+    "fgrep", "rg", "ag", "echo", "printf", "cd", "pushd", "popd", "pwd", "true", "false",
+    "test", "[", "[[", ":", "which", "type", "whereis", "file", "stat", "du", "df", "date",
+    "sleep", "uniq", "cut", "tr", "jq", "ps", "whoami", "id", "uname", "hostname", "tree",
+    "basename", "dirname", "realpath", "readlink", "seq", "column", "comm", "fold", "rev",
+    "tac", "paste", "expr", "exit", "return", "break", "continue", "set", "shift", "wait",
+    "jobs", "kill", "sudo", "env", "nice", "timeout", "command", "builtin", "time", "xargs",
+    "export", "local", "declare", "unset", "read",
+})  # fmt: skip
+_GIT_LOOKS = frozenset({
+    "status", "log", "diff", "show", "blame", "branch", "rev-parse", "ls-files", "ls-tree",
+    "cat-file", "describe", "shortlog", "reflog", "grep", "rev-list", "merge-base",
+    "name-rev", "for-each-ref", "remote", "config", "add", "fetch", "push", "tag",
+})  # fmt: skip
 _OUT = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 
 

@@ -21,7 +21,7 @@ from dibs.services.sessions import put_seat, seat_of, seated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dibs.core.agents import Beat
     from dibs.core.claims import Conflict
@@ -172,7 +172,8 @@ class Admission:
             if some:
                 around = survey(book, self._request(seat, some, self._ttl, mode))
                 silent += [c.agent for c in around.dead.values() if c.agent != seat.id]
-                against += [c for c in around.conflicts if self._counts(book, seat, c)]
+                trees = {one.pattern.text: one.elsewhere or seat.root for one in some if one.local}
+                against += [c for c in around.conflicts if self._counts(book, seat, c, trees)]
         if seat.parent and (lent := {c.pattern for c in against if c.holder == seat.parent}):
             for conflict in against:
                 if conflict.holder == seat.parent:
@@ -197,15 +198,20 @@ class Admission:
         shared = tuple(one for one in wishes.shared if one.pattern.text not in lent)
         return wishes._replace(plain=(*kept, *under), deep=deep, shared=shared), conflicts
 
-    def _counts(self, book: Book, seat: Seat, conflict: Conflict) -> bool:
+    def _counts(self, book: Book, seat: Seat, conflict: Conflict, trees: Mapping[str, str]) -> bool:
         """Tell whether somebody's claim stands against a call.
 
-        What means the whole working tree, such as a checkout, minds only whoever works in the same one.
+        What means the whole working tree, such as a checkout, minds only whoever works in the same one;
+        ``trees`` says so of files, each with its working tree.
         """
-        if not is_everything(book.pattern(conflict.pattern)):
+        tree = trees.get(conflict.pattern, "")
+        if not tree and not is_everything(book.pattern(conflict.pattern)):
             return True
         found = seat_of(book, conflict.holder)
-        return not conflict.ticket and (found is None or found[1].root in {"", seat.root})
+        if conflict.ticket or found is None:
+            return not conflict.ticket
+        own = tree or seat.root
+        return found[1].root in {"", own} or own in found[1].also
 
     def _claim_plain(self, book: Book, seat: Seat, wanted: Sequence[Touched]) -> list[Pattern]:
         """Claim files; where the settings say so, the folders that they are in, if those are free."""

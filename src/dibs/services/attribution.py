@@ -24,6 +24,7 @@ from dibs.services.claims import held_in
 from dibs.services.guarded import guarded_calls
 from dibs.services.marks import Mark, Marks, stat_of
 from dibs.services.oldcontent import copies, keep_old, same_content
+from dibs.services.sessions import seat_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,12 +84,14 @@ class Attribution:
         mark = self._marks.take(agent, call)
         if mark is None:
             return []
-        changes = self._changes(mark)
+        dirty = self._dirty()
+        changes = self._changes(mark, dirty)
         if not changes:
             return []
         now, claims = self._claims()
         cover = Cover(claims)
         owners = {path: _holder(cover, path) for path in changes}
+        owners = {p: h for p, h in owners.items() if not h or not self._brought_in(p, h, dirty)}
         own = [path for path, holder in owners.items() if holder in {agent, ""}]
         self._marks.note_own(agent, own, now)
         theirs = self._marks.owned_by_others(agent, changes)
@@ -119,13 +122,21 @@ class Attribution:
         except (DibsError, OSError):
             return None
 
-    def _changes(self, mark: Mark) -> list[str]:
+    def _brought_in(self, path: str, holder: str, dirty: list[str] | None) -> bool:
+        """Tell whether git brought a commit's file in, where its holder works in another working tree."""
+        if dirty is None or path in dirty:
+            return False
+        root = self._repository.root
+        found = self._desk.look(lambda book: seat_of(book, holder))
+        return found is not None and found[1].root not in {"", root} and root not in found[1].also
+
+    def _changes(self, mark: Mark, dirty: list[str] | None) -> list[str]:
         """Return the files whose content is other than at the mark."""
         root = self._repository.root
         found = [path for path, before in mark.stats.items() if stat_of(root, path) != before]
         if mark.known:
             before = set(mark.stats)
-            found += [path for path in self._dirty() or () if path not in before]
+            found += [path for path in dirty or () if path not in before]
         return [path for path in found if not same_content(self._repository, path, mark.blobs)]
 
     def _claims(self) -> tuple[float, list[Held]]:

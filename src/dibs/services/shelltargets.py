@@ -46,7 +46,7 @@ def aimed(
     powershell: bool = False,
     reads: bool = False,
 ) -> Aimed:
-    """Return what of the repository ``command`` would write, run in ``cwd``; with ``reads`` all it touches."""
+    """Return what of the repository ``command`` would write in ``cwd``; with ``reads`` all it touches."""
     place = cwd or repository.root
     home = os.path.expanduser("~")
     found = writes(command, place, home, powershell=powershell, reads=reads)
@@ -108,7 +108,8 @@ def _by_git(
     elsewhere = "" if there.root == repository.root else there.root
     for path in _changed_by(there, whole, folder):
         pattern = pattern_of(path, fold_case=fold_case)
-        yield Touched(path, pattern, How.WRITE, deep=True, elsewhere=elsewhere)
+        local = whole.verb != "commit"
+        yield Touched(path, pattern, How.WRITE, deep=True, elsewhere=elsewhere, local=local)
 
 
 def _changed_by(there: Repository, whole: Whole, folder: str) -> Iterable[str]:

@@ -36,6 +36,8 @@ class Touched(Record):
     steering: bool = False
     #: The working tree that it lies in, where that is not the caller's own.
     elsewhere: str = ""
+    #: Whether only those mind who work in the same working tree: it is brought in, or thrown away, by git.
+    local: bool = False
 
 
 def touched(
@@ -76,7 +78,7 @@ def _resolved(tree: Tree, touch: Touch, path: str, *, literal: bool) -> Touched 
         relative = pattern.text.removeprefix("./").rstrip("/")
         return Touched(relative, pattern, touch.how, deep=True)
     relative = pattern.path.removeprefix("./")
-    if touch.deep:
+    if touch.deep and not os.path.isfile(path):
         pattern = pattern_of(f"{relative}/", fold_case=tree.fold_case)
     return Touched(relative, pattern, touch.how, touch.deep)
 
