@@ -116,6 +116,7 @@ def _answers(pid: int) -> bool:
 #: The folder of these files in the state.
 FOLDER = "sessions"  # as identity.SESSIONS
 _MOST = 200
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 def note(state: str, pid: int, born: int, agent: str) -> None:
@@ -125,7 +126,7 @@ def note(state: str, pid: int, born: int, agent: str) -> None:
     scratch = f"{path}.{os.getpid()}"
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NOFOLLOW, 0o600)
         try:
             os.write(handle, f"{born} {agent}\n".encode("ascii"))
         finally:

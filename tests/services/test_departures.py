@@ -1,5 +1,6 @@
 """How turns and sessions end, and what becomes of files that are not committed."""
 
+import os
 import subprocess
 import sys
 
@@ -157,6 +158,29 @@ def test_who_comes_back_to_its_own_work_is_told_nothing(guarded):
     assert guarded.edit(A, "new.py").word == Word.PASS
 
 
+@pytest.mark.parametrize("name", ["", "tester"])
+def test_a_session_whose_context_was_cleared_goes_on_with_its_files(guarded, name):
+    guarded.named = {A: name, B: name}
+    guarded.edit(A, "new.py")
+    guarded.write("new.py", "half")
+    guarded.end(A, source="clear")
+    guarded.start(B, source="clear")
+
+    assert guarded.edit(B, "new.py").word == Word.PASS
+    assert guarded.held() == {(name or TWO, "new.py")}
+    assert guarded.ids() == (["tester"] if name else [TWO, ONE])
+
+
+def test_another_process_does_not_inherit(guarded):
+    guarded.edit(A, "new.py")
+    guarded.write("new.py", "half")
+    guarded.end(A)
+    guarded.processes[B] = running(os.getppid())
+    guarded.start(B)
+
+    assert guarded.edit(B, "new.py").word == Word.DENY
+
+
 def test_what_was_committed_meanwhile_is_not_half_done(guarded):
     guarded.edit(A, "new.py")
     guarded.write("new.py", "half")
@@ -236,8 +260,6 @@ def test_files_of_others_are_not_in_the_copy(guarded):
 def test_links_deleted_files_and_programs_are_kept_as_they_were(guarded):
     guarded.processes[A] = killed()
     guarded.edit(A, "link", "run.sh", "README.md", "odd\udcff.py", "crlf.txt")
-    import os
-
     os.symlink("README.md", f"{guarded.root}/link")
     guarded.write("run.sh", "#!/bin/sh\n")
     os.chmod(f"{guarded.root}/run.sh", 0o755)

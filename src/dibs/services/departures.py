@@ -27,6 +27,7 @@ from dibs.services.sessions import (
     forget_process,
     get_seat,
     is_gone,
+    is_heir,
     key_of,
     put_seat,
     seat_of,
@@ -122,6 +123,30 @@ class Departures:
         for row, seat in reversed(self._desk.look(look)):
             left.append(self._end_one(row, seat, "its process is gone", gone=True))
         return [agent for agent in left if agent]
+
+    def inherit(self, heard: Heard, heir: Seat) -> None:
+        """Let a session have what an earlier one of the same process left: its context was only cleared."""
+        key = key_of(heard)
+
+        def step(book: Book) -> None:
+            for row, seat in seats(book):
+                if row == key or not is_heir(heir, seat):
+                    continue
+                if seat.id == heir.id:
+                    book.txn.delete(row)
+                    continue
+                if book.beat(seat.id) is not None:
+                    arrive(book, Caller(seat.id, "agent"))  # what ran out is not handed on
+                filed = claims_of(book, seat.id)
+                try:
+                    if filed:
+                        hand_over(book, seat.id, "agent", filed, heir.id)
+                except DibsError:
+                    continue  # it stays protected until its ttl is over
+                _leave(book, row, seat, f"{heir.id} goes on in its place")
+
+        if self._desk.look(lambda book: any(is_heir(heir, seat) for _, seat in seats(book))):
+            self._desk.apply(step)
 
     def _end_one(self, row: str, seat: Seat, why: str, *, gone: bool) -> str:
         """End one agent. The copy is made first: whoever dies after that leaves one copy too many."""

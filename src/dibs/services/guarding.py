@@ -106,6 +106,8 @@ class Guarding:
         if heard.moment == Moment.STARTED:
             self._departures.gone()
         seat, _ = self._arrive(heard, who, forgot=not tells)
+        if heard.moment == Moment.STARTED:
+            self._departures.inherit(heard, seat)
         note_process(self._repository.state, seat)
         return self._brief(seat, full=True) if tells else PASSED
 

@@ -173,7 +173,7 @@ def seated(book: Book, heard: Heard, who: Speaker) -> tuple[str, Seat, bool]:
     else:
         wished = session_name(heard.agent, heard.session, who.named, pid)
     seat = Seat("", heard.agent, pid, born, who.realm, who.root, parent)
-    seat = seat._replace(id=distinct(wished, _Taken(book, key, who.realm)))
+    seat = seat._replace(id=distinct(wished, _Taken(book, key, seat)))
     put_seat(book, key, seat)
     _join(book, seat, heard)
     tell_guarded(book, seat.id, seat.dialect)
@@ -188,8 +188,8 @@ def _sits(seat: Seat, who: Speaker) -> bool:
 class _Taken:
     """The names that are another's: of a session that goes on, or of a human."""
 
-    def __init__(self, book: Book, key: str, here: str) -> None:
-        self._book, self._key, self._here = book, key, here
+    def __init__(self, book: Book, key: str, own: Seat) -> None:
+        self._book, self._key, self._own = book, key, own
 
     def __contains__(self, name: object) -> bool:
         beat = self._book.beat(str(name))
@@ -198,7 +198,13 @@ class _Taken:
         found = seat_of(self._book, str(name))
         if found is None or found[0] == self._key:
             return False
-        return not is_gone(found[1], self._here)
+        return not is_gone(found[1], self._own.realm) and not is_heir(self._own, found[1])
+
+
+def is_heir(seat: Seat, before: Seat) -> bool:
+    """Tell whether a session follows on one that is over, in the same process: its context was cleared."""
+    same = (before.pid, before.born, before.realm) == (seat.pid, seat.born, seat.realm)
+    return bool(seat.pid) and same and before.over and not (seat.parent or before.parent)
 
 
 def _join(book: Book, seat: Seat, heard: Heard) -> None:
