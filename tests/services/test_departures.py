@@ -244,6 +244,16 @@ def test_the_work_of_a_killed_agent_is_half_done(guarded, silence):
 
 
 @linux
+def test_who_has_no_time_ends_one_of_many_that_are_gone(guarded):
+    for number in range(3):
+        guarded.processes[f"{number}"] = killed()
+        guarded.edit(f"{number}", f"f{number}")
+
+    assert len(guarded.departures.gone(within=0.0)) == 1
+    assert len(guarded.departures.gone()) == 2
+
+
+@linux
 def test_files_of_others_are_not_in_the_copy(guarded):
     guarded.edit(B, "theirs.py")
     guarded.write("theirs.py")

@@ -7,6 +7,8 @@ services/halfdone.py. A subagent hands it to its parent.
 
 from __future__ import annotations
 
+import time
+
 from dibs.ancestry import realm
 from dibs.core.agents import Caller, Status
 from dibs.core.claims import EXCLUSIVE
@@ -106,8 +108,12 @@ class Departures:
             left.append(self._end_one(row, seat, "its session ended", gone=False))
         return [agent for agent in left if agent]
 
-    def gone(self, names: Iterable[str] | None = None) -> list[str]:
-        """End the agents of this machine whose process is gone; of these ``names``, or of all."""
+    def gone(self, names: Iterable[str] | None = None, *, within: float = 3_600.0) -> list[str]:
+        """End the agents of this machine whose process is gone; of these ``names``, or of all.
+
+        After ``within`` seconds no other is begun: a copy of much work takes its time.
+        """
+        until = time.monotonic() + within
         here, wanted = realm(), None if names is None else set(names)
 
         def look(book: Book) -> list[tuple[str, Seat]]:
@@ -122,6 +128,8 @@ class Departures:
         left = []
         for row, seat in reversed(self._desk.look(look)):
             left.append(self._end_one(row, seat, "its process is gone", gone=True))
+            if time.monotonic() >= until:
+                break
         return [agent for agent in left if agent]
 
     def inherit(self, heard: Heard, heir: Seat) -> None:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Whoever waits for a hot file looks again after so long, in seconds, at the soonest.
 SHORTEST_PAUSE = 0.02
+#: So long a start looks after agents that are gone, in seconds.
+ROOM_AT_START = 0.5
 _STARTS = frozenset({Moment.STARTED, Moment.COMPACTED, Moment.SUBAGENT_STARTED})
 _ENDS = frozenset({Moment.ENDED, Moment.SUBAGENT_STOPPED})
 
@@ -104,7 +106,7 @@ class Guarding:
     def _started(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
         """Join, and tell all; who cannot be told now is told when it next listens."""
         if heard.moment == Moment.STARTED:
-            self._departures.gone()
+            self._departures.gone(within=ROOM_AT_START)
         seat, _ = self._arrive(heard, who, forgot=not tells)
         if heard.moment == Moment.STARTED:
             self._departures.inherit(heard, seat)
