@@ -108,6 +108,15 @@ def test_whatever_a_session_is_called_it_has_a_row_of_its_own(guarded, odd):
     assert guarded.edit(A, "a.py").word == Word.DENY
 
 
+@linux
+def test_agents_that_name_no_session_are_told_apart_by_their_processes(guarded):
+    guarded.edit("", "a.py")
+    guarded.processes[""] = running(os.getppid())
+
+    assert guarded.edit("", "a.py").word == Word.DENY
+    assert len(guarded.ids()) == 2
+
+
 def test_a_subagent_is_an_agent_with_its_parents_name(guarded):
     guarded.start(A)
     guarded.edit(A, "x.py", subagent="sub-1234567", subagent_type="explorer")

@@ -80,6 +80,9 @@ class Guarding:
         where it does not, nothing is prepared, so that no mail is lost.
         """
         who = speaker(process, environ or {}, heard.agent, self._repository.root)
+        if not heard.session and (agent := who.process()) is not None:
+            # An agent that does not tell its sessions apart has one in each process.
+            heard = heard._replace(session=f"p{agent.pid}-{agent.born}")
         try:
             return self._answer(heard, who, tells=tells and heard.listens)
         except NotAllowed as stopped:
