@@ -14,8 +14,6 @@ from dibs.core.patterns import is_everything, parse
 from dibs.core.values import Record
 from dibs.services.acquire import SHOWN, Waiting, attempt, survey
 from dibs.services.book import claim_of
-from dibs.services.filed import own_at
-from dibs.services.lending import hand_down, under_parent
 from dibs.services.presence import arrive
 from dibs.services.sessions import put_seat, seat_of, seated
 
@@ -175,6 +173,8 @@ class Admission:
                 trees = {one.pattern.text: one.elsewhere or seat.root for one in some if one.local}
                 against += [c for c in around.conflicts if self._counts(book, seat, c, trees)]
         if seat.parent and (lent := {c.pattern for c in against if c.holder == seat.parent}):
+            from dibs.services.lending import hand_down
+
             for conflict in against:
                 if conflict.holder == seat.parent:
                     hand_down(book, seat, conflict)
@@ -187,6 +187,9 @@ class Admission:
         self, book: Book, seat: Seat, wishes: Wishes, lent: set[str]
     ) -> tuple[Wishes, list[Conflict]]:
         """Let a subagent write under a larger claim of its parent, which keeps its siblings out."""
+        from dibs.services.filed import own_at
+        from dibs.services.lending import under_parent
+
         kept = [one for one in wishes.plain if one.pattern.text not in lent]
         under = [
             one._replace(pattern=under_parent(one.path, fold_case=self._desk.fold_case))
