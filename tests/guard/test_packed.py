@@ -64,6 +64,18 @@ def test_a_module_that_has_changed_is_not_taken_from_the_file(repo, package):
     assert all(b"That will not be" in one for one in said)
 
 
+@pytest.mark.parametrize("folder", [".", "guard", "core", "services", "engines", "guard/dialects"])
+def test_a_package_that_has_changed_does_not_hinder_the_modules_in_it(repo, package, folder):
+    for _ in range(2):
+        assert not refused(hook(repo, call(repo, "free.py", "s1"), package))
+    source = package / folder / "__init__.py"
+    source.write_text(f"{source.read_text()}\nCHANGED = True\n")
+
+    said = [hook(repo, call(repo, "free.py", "s1"), package) for _ in range(2)]
+
+    assert [(one.returncode, one.stdout, one.stderr) for one in said] == [(0, b"", b"")] * 2
+
+
 def test_the_beginning_of_the_file_is_not_trusted_when_its_own_source_has_changed(repo, package):
     for _ in range(2):
         hook(repo, call(repo, "free.py", "s1"), package)

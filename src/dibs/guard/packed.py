@@ -167,8 +167,9 @@ class Pack:
         make = type(sys)
         for name in self.order:
             entry = self.entries[name]
-            if name in sys.modules or not _is_current(entry):
-                continue
+            above, _, leaf = name.rpartition(".")
+            if name in sys.modules or not _is_current(entry) or (above and above not in sys.modules):
+                continue  # Python's own way finds it, after the package that it is in
             module: Any = make(name)
             module.__spec__ = spec = self._spec(name, entry)
             module.__loader__, module.__file__ = self, entry[0]
@@ -181,7 +182,6 @@ class Pack:
             except BaseException:
                 del sys.modules[name]
                 raise
-            above, _, leaf = name.rpartition(".")
             if above:
                 setattr(sys.modules[above], leaf, module)
 
