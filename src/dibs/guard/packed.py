@@ -79,6 +79,10 @@ def is_private(folder: str) -> bool:
 def _asked(pack: "Pack", package: str) -> "bytes | None":
     """Ask the process that stays, if there is one, and be done; else return what was read of the call."""
     path = socket_of(package)
+    try:
+        posix.stat(path)
+    except OSError:
+        return None
     if not is_private(path.rpartition("/")[0]):
         return None
     entry = pack.entries.get(_CLIENT)
@@ -114,14 +118,16 @@ class Pack:
         self.order: tuple[str, ...] = ()
         self._file = file
         self._base = 0
+        #: Where the code of all modules of a plain call is once more, as one value.
+        self._plain = (0, 0)
         if file < 0:
             return
         try:
             size = int(posix.read(file, _HEAD))
-            entries, order, length = loads(posix.read(file, size))  # noqa: S302 - ours, as compiled files are
+            entries, order, plain, length = loads(posix.read(file, size))  # noqa: S302 - ours, as .pyc are
             self._base = posix.lseek(file, 0, 1)
             if posix.fstat(file).st_size == self._base + length:
-                self.entries, self.order = entries, order
+                self.entries, self.order, self._plain = entries, order, plain
         except (OSError, ValueError, EOFError, TypeError):
             return
 
@@ -162,10 +168,15 @@ class Pack:
     def load_ahead(self) -> None:
         """Make the modules that a plain call needs, in the order in which they need each other.
 
-        Python's own way to a module takes as long as the module itself: locks, finders, specifications.
+        Python's own way to a module takes as long as the module itself: locks, finders, specifications. Names
+        that many of them use are read once, because all of their code is one value.
         """
+        if not self.order:
+            return
         make = type(sys)
-        for name in self.order:
+        place, size = self._plain
+        codes = loads(posix.pread(self._file, size, self._base + place))  # noqa: S302
+        for name, code in zip(self.order, codes):  # noqa: B905 - of one length, as written
             entry = self.entries[name]
             above, _, leaf = name.rpartition(".")
             if name in sys.modules or not _is_current(entry) or (above and above not in sys.modules):
@@ -178,7 +189,7 @@ class Pack:
                 module.__path__ = spec.submodule_search_locations
             sys.modules[name] = module
             try:
-                exec(self.get_code(name), module.__dict__)  # noqa: S102 - this is an importer
+                exec(code, module.__dict__)  # noqa: S102 - this is an importer
             except BaseException:
                 del sys.modules[name]
                 raise
@@ -300,7 +311,11 @@ def _content(pack: Pack, new: dict[str, ModuleSpec], source: str) -> bytes:
         place += len(code)
     own = posix.stat(source)
     starter = dumps((own.st_mtime_ns, own.st_size, SourceFileLoader("", source).get_code("")))
-    head = dumps((entries, tuple(name for name in pack.order if name in entries), place))
+    order = tuple(name for name in pack.order if name in entries)
+    found = dict(zip(entries, codes, strict=True))
+    codes.append(dumps(tuple(loads(found[name]) for name in order)))  # noqa: S302 - what was just written
+    size = len(codes[-1])
+    head = dumps((entries, order, (place, size), place + size))
     sizes = (b"%12d" % len(starter), b"%16d" % len(head))
     return b"".join((MAGIC_NUMBER, sizes[0], starter, sizes[1], head, *codes))
 
