@@ -327,13 +327,9 @@ def _entry(spec: ModuleSpec) -> "Entry":
 
 
 def _code(spec: ModuleSpec) -> bytes:
-    loader = spec.loader
-    code = loader.get_code(spec.name) if isinstance(loader, SourceFileLoader) else None
-    return b"" if code is None else dumps(_bare(code))
+    """Return the code of a module, as lean as it gets; nothing for one that is compiled by others."""
+    if not isinstance(spec.loader, SourceFileLoader):
+        return b""
+    from dibs.guard.lean import lean
 
-
-def _bare(code: "CodeType") -> "CodeType":
-    """Return code without the tables of its lines, a third of it, which only a traceback would show."""
-    kind = type(code)
-    consts = tuple(_bare(one) if isinstance(one, kind) else one for one in code.co_consts)
-    return code.replace(co_consts=consts, co_linetable=b"")
+    return dumps(lean(spec.loader.get_data(str(spec.origin)), str(spec.origin)))
