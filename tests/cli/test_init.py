@@ -313,6 +313,17 @@ def test_a_link_inside_of_the_repository_is_kept_and_its_target_gets_one_block(d
     assert page.read_bytes() == b"# Rules\n"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the administrator gives files away")
+def test_an_administrator_leaves_files_to_their_owner(dibs, repo):
+    place = put(repo, SETTINGS, THEIRS)
+    os.chown(place, 1234, 1234)
+    os.chown(place.parent, 1234, 1234)
+
+    dibs("init", "--agents", "claude")
+
+    assert (place.stat().st_uid, place.stat().st_gid) == (1234, 1234)
+
+
 def test_only_a_human_takes_the_guards_away(dibs, repo):
     dibs("init", "--agents", "claude")
     before = tree(repo)
@@ -424,6 +435,60 @@ def test_a_new_worktree_is_guarded_like_the_main_tree(dibs, repo):
     assert subprocess.run(
         ["git", "-C", str(place), "status", "--porcelain"], check=True, capture_output=True
     ).stdout == b""  # fmt: skip
+
+
+def test_uninstalling_takes_the_copies_of_worktrees_too(dibs, repo):
+    git("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "first", "--allow-empty")
+    dibs("init", "--agents", "claude,codex")
+    place = Path(dibs("worktree", "new", "bob", "--json").json["worktree"]["path"])
+    edited = place / ".codex" / "hooks.json"
+    edited.write_text(edited.read_text() + "\n")
+
+    dibs("init", "--uninstall")
+
+    assert set(tree(place)) - {".git"} == {".codex", ".codex/hooks.json"}
+
+
+def test_a_file_that_git_ignores_anyway_goes_to_new_worktrees(dibs, repo):
+    put(repo, ".gitignore", b".claude/settings.local.json\n")
+    git("add", ".gitignore")
+    git("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "first")
+    dibs("init", "--agents", "claude")
+
+    place = Path(dibs("worktree", "new", "bob", "--json").json["worktree"]["path"])
+
+    assert our_handlers(place / SETTINGS)
+
+
+def test_shared_files_are_taken_back_in_a_clone_that_nobody_wrote_down(dibs, repo):
+    put(repo, ".claude/settings.json", THEIRS)
+    put(repo, "CLAUDE.md", b"# Rules\n")
+    dibs("init", "--agents", "claude,codex", "--shared", "--no-git-gates")
+    shutil.rmtree(repo / ".git" / "dibs")
+    put(repo, ".cursor/mcp.json", b"{}")
+    put(repo, ".gemini/settings.json", b"not json")
+
+    answer = dibs("init", "--uninstall")
+
+    assert answer.status == 0
+    assert json.loads((repo / ".claude" / "settings.json").read_bytes()) == json.loads(THEIRS)
+    assert (repo / "CLAUDE.md").read_bytes() == b"# Rules\n"
+    assert (repo / ".cursor" / "mcp.json").read_bytes() == b"{}"
+    assert (repo / ".gemini" / "settings.json").read_bytes() == b"not json"
+    assert not (repo / ".mcp.json").exists()
+
+
+def test_row_104_a_hook_that_is_there_twice_is_there_once_afterwards(dibs, repo):
+    dibs("init", "--agents", "claude")
+    place = repo / SETTINGS
+    found = json.loads(place.read_bytes())
+    for groups in found["hooks"].values():
+        groups.extend(list(groups))
+    place.write_text(json.dumps(found))
+
+    dibs("init", "--agents", "claude")
+
+    assert {len(groups) for groups in json.loads(place.read_bytes())["hooks"].values()} == {1}
 
 
 def test_a_linked_worktree_can_be_wired_by_itself(dibs, repo):

@@ -104,10 +104,10 @@ class Supply:
 
 
 def wired(state: str) -> list[str]:
-    """Return the files with hooks of agents that ``dibs init`` made in the main tree, and hid from git."""
+    """Return the files of agents that ``dibs init`` wrote in the main tree for this machine alone."""
     try:
         with open(os.path.join(state, "wiring", "manifest.json"), "rb") as file:
-            found = json.loads(file.read())["hidden"]
+            found = json.loads(file.read())["local"]
     except (OSError, ValueError, KeyError, TypeError):
         return []
     plain = [os.path.normpath(name) for name in found if isinstance(name, str) and name]

@@ -10,9 +10,9 @@ from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.wiring import hiding
 from dibs.wiring import manifest as keeping
-from dibs.wiring.ground import Ground
+from dibs.wiring.ground import Ground, is_main, linked
 from dibs.wiring.manifest import Kept, Manifest
-from dibs.wiring.plan import read, restored
+from dibs.wiring.plan import guessed, read, restored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def carry_out(repository: Repository, plan: Plan) -> Manifest:
             files=files,
             folders=(*known.folders, *(f for f in folders if f not in known.folders)),
             hidden=hidden,
+            local=tuple(change.path for change in plan.changes if change.local and change.what),
         )
         if done != known:
             keeping.save(repository, done)  # first: a kill in between leaves what to go back to
@@ -106,7 +107,11 @@ class Undone(Record):
 def undoing(repository: Repository) -> tuple[Change, ...]:
     """Return what taking back would do; change nothing."""
     known = keeping.load(repository)
-    return tuple(restored(repository, path, known) for path in known.files)
+    if known.files:
+        return tuple(restored(repository, path, known) for path in known.files)
+    known = guessed(repository)
+    changes = (restored(repository, path, known) for path in known.files)
+    return tuple(change for change in changes if change.act != "keep")
 
 
 def take_back(repository: Repository) -> Undone:
@@ -118,13 +123,37 @@ def take_back(repository: Repository) -> Undone:
         for change in changes:
             if change.act != "keep":
                 _write(repository, change)
-        left = []
-        for folder in reversed(known.folders):
-            with contextlib.suppress(FileNotFoundError):
-                try:
-                    os.rmdir(os.path.join(repository.root, folder))
-                except OSError:
-                    left.append(folder)
+        left = _empty(repository.root, known)
+        if is_main(repository):
+            for tree in linked(repository):
+                _take_copies(tree, known)
         hiding.show(repository, known.hidden)
         keeping.forget(repository)
     return Undone(changes, tuple(left))
+
+
+def _empty(root: str, known: Manifest) -> list[str]:
+    """Remove folders that were made and are empty now; return those that are not."""
+    left = []
+    for folder in reversed(known.folders):
+        with contextlib.suppress(FileNotFoundError):
+            try:
+                os.rmdir(os.path.join(root, folder))
+            except OSError:
+                left.append(folder)
+    return left
+
+
+def _take_copies(tree: str, known: Manifest) -> None:
+    """Take away the copies that a worktree got when it was made; one that was changed since stays."""
+    for path in known.local:
+        place = os.path.join(tree, path)
+        record = known.files.get(path)
+        if record is None or record.before or os.path.realpath(place) != place:
+            continue
+        with contextlib.suppress(OSError):
+            with open(place, "rb") as file:
+                same = keeping.digest(file.read()) == record.after
+            if same:
+                os.unlink(place)
+    _empty(tree, known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.git.calls import GitCalls
+from dibs.git.worktrees import present
 from dibs.services.worktree_place import is_ignored
 
 TYPE_CHECKING = False
@@ -41,3 +42,14 @@ class Ground:
     def is_ignored(self, path: str) -> bool:
         """Tell whether git overlooks the file; where there is no git, nobody sees it."""
         return self._git is None or is_ignored(self._git, path)
+
+
+def is_main(repository: Repository) -> bool:
+    """Tell whether this is the main working tree of a git repository."""
+    return bool(repository.common) and not os.path.isfile(os.path.join(repository.root, ".git"))
+
+
+def linked(repository: Repository) -> list[str]:
+    """Return the other working trees of the repository whose folders are there."""
+    trees = present(GitCalls(repository.root))
+    return [os.path.realpath(tree.path) for tree in trees[1:]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.wiring import blocks
+from dibs.wiring.ground import is_main
 from dibs.wiring.manifest import write_file
 
 TYPE_CHECKING = False
@@ -28,7 +29,7 @@ def hide(repository: Repository, paths: Iterable[str]) -> None:
 
 def show(repository: Repository, paths: Iterable[str]) -> None:
     """Take files off the list, in the main working tree; a linked one leaves it to that."""
-    if not repository.common or os.path.isfile(os.path.join(repository.root, ".git")):
+    if not is_main(repository):
         return
     text = _read(repository)
     gone = {_line(path) for path in paths}

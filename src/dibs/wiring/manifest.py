@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 
 from dibs.core.values import Record
@@ -44,6 +44,8 @@ class Manifest(Record):
     folders: tuple[str, ...] = ()
     #: Files that git was told to overlook.
     hidden: tuple[str, ...] = ()
+    #: Files that hold for this machine alone; a new worktree gets them, too.
+    local: tuple[str, ...] = ()
 
     def made(self) -> set[str]:
         """Return the files and folders that are there by Dibs alone."""
@@ -64,7 +66,7 @@ def load(repository: Repository) -> Manifest:
         with open(os.path.join(folder_of(repository), _NAME), "rb") as file:
             found = json.loads(file.read())
         files = {path: Kept(*kept) for path, kept in found.pop("files").items()}
-        for name in ("agents", "folders", "hidden"):
+        for name in ("agents", "folders", "hidden", "local"):
             found[name] = tuple(found[name])
         return Manifest(files=files, **found)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -143,16 +145,27 @@ def alone(repository: Repository) -> Iterator[None]:
 
 
 def write_file(place: str, content: bytes, mode: int) -> None:
-    """Put a file in its place in one step, so that no reader ever sees half of it."""
+    """Put a file in its place in one step, so that no reader ever sees half of it; its owner stays."""
     draft = os.path.join(os.path.dirname(place), f".dibs-{os.getpid()}.tmp")
+    with suppress(FileNotFoundError):
+        os.unlink(draft)  # of a process of that number that was killed
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         with open(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+            _give(file.fileno(), place)
         os.chmod(draft, mode)
         os.replace(draft, place)
-    except BaseException:
-        os.unlink(draft)
-        raise
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(draft)
+
+
+def _give(handle: int, place: str) -> None:
+    """Give a new file to the owner of what it replaces, or else of its folder, where we may."""
+    if os.geteuid() != 0:
+        return
+    status = os.stat(place if os.path.exists(place) else os.path.dirname(place))
+    os.fchown(handle, status.st_uid, status.st_gid)

@@ -85,8 +85,8 @@ def _drop_event(document: Document, path: tuple[str, ...], keep: tuple[Any, ...]
     changed = False
     for index in range(len(groups) - 1, -1, -1):
         group = groups[index]
-        if group in keep:
-            continue
+        if group in keep and group not in groups[:index]:
+            continue  # the first of its kind
         inner = group.get("hooks") if isinstance(group, dict) else None
         if isinstance(inner, list):
             ours = [at for at, handler in enumerate(inner) if is_our_hook(handler)]

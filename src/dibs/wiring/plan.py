@@ -11,7 +11,7 @@ from dibs.errors import BadInput
 from dibs.wiring import manifest as keeping
 from dibs.wiring.agents import AGENTS
 from dibs.wiring.ground import Ground
-from dibs.wiring.pieces import put_all, take_all
+from dibs.wiring.pieces import Block, put_all, take_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Change(Record):
     #: What of ours is in it, and which agents it is for.
     what: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
+    #: Whether it holds for this machine alone.
+    local: bool = False
     #: Whether git must not see it, and what the user should know about it.
     hide: bool = False
     note: str = ""
@@ -132,7 +134,7 @@ def _change(ground: Ground, file: _File, known: Manifest) -> Change:
         hide = made and not ground.is_tracked(file.path)
         note = not hide and not ground.is_ignored(file.path)
     return Change(
-        file.path, old, new, base, mode, file.what, file.agents,
+        file.path, old, new, base, mode, file.what, file.agents, file.local,
         hide=hide and (file.path in known.hidden or not ground.is_ignored(file.path)),
         note="names paths of this machine: do not commit it, or use --shared" if note else "",
     )  # fmt: skip
@@ -164,10 +166,34 @@ def restored(repository: Repository, path: str, known: Manifest) -> Change:
     if keeping.digest(old) == record.after:
         return Change(path, old, before, before, record.mode if before is not None else mode)
     pieces = every_piece(repository, path, known)
+    if not record.after and not _has_ours(pieces, old, path):
+        return Change(path, old, old, old, mode)
     new = take_all(pieces, old, path, before or b"")
     gone = not new and before is None
     note = "" if gone else "it was changed since, so only what Dibs wrote goes"
     return Change(path, old, None if gone else new, None if gone else new, mode, note=note)
+
+
+def _has_ours(pieces: tuple[Piece, ...], content: bytes, path: str) -> bool:
+    """Tell whether a file that nobody wrote down holds anything of ours."""
+    try:
+        return take_all(pieces, content, path, content) != content
+    except BadInput:  # nobody can put an entry into it, either
+        return False
+
+
+def guessed(repository: Repository) -> Manifest:
+    """Return what may have been done where nothing is written down, as in a clone of shared files."""
+    from dibs.wiring.agents.base import Choice
+    from dibs.wiring.commands import commands
+    from dibs.wiring.common import SETTINGS
+
+    ground, paths = Ground(repository), [SETTINGS.path]
+    for shared in (True, False):
+        choice = Choice(repository.root, commands(shared=shared), shared)
+        paths += [wish.path for agent in AGENTS.values() for wish in agent.wishes(choice)]
+    places = filter(None, map(ground.inside, (*paths, "CLAUDE.md")))
+    return keeping.Manifest(files={path: keeping.Kept("", "") for path in places})
 
 
 def every_piece(repository: Repository, path: str, known: Manifest) -> tuple[Piece, ...]:
@@ -184,6 +210,8 @@ def every_piece(repository: Repository, path: str, known: Manifest) -> tuple[Pie
             for wish in agent.wishes(choice):
                 if ground.inside(wish.path) == path and wish.piece not in found:
                     found.append(wish.piece)
+    if path.endswith(".md") and not found:
+        found.append(Block(""))  # a page that got its block when other pages were there
     return tuple(found)
 
 
