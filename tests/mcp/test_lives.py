@@ -225,3 +225,38 @@ def test_a_briefing_counts_as_told_once_it_has_left_and_not_before(pair, repo):
         sent = alice.call("say", to="bob", text="told by the server")["message"]
         assert sent in bob.call("brief")["mail"]
         until(lambda: briefed(sent) != [0])
+
+
+def test_settings_that_change_count_from_the_next_call_on(tmp_path):
+    import subprocess
+
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    wire = Stdio(tmp_path, "long-lived", NEW)
+    try:
+        assert wire.call("claim", paths=["a"])["claims"][0]["expires_in_s"] == 300
+        (tmp_path / "dibs.toml").write_text('[claims]\nttl = "10m"\n')
+        assert wire.call("claim", paths=["b"])["claims"][0]["expires_in_s"] == 600
+        (tmp_path / "dibs.toml").write_text("[claims]\nttl = 7x\n")
+        assert wire.fails("claim", paths=["c"])["code"] == "CONFIG"
+        (tmp_path / "dibs.toml").unlink()
+        assert wire.call("claim", paths=["c"])["claims"][0]["expires_in_s"] == 300
+    finally:
+        wire.close()
+
+
+def test_a_store_that_was_made_anew_is_found_by_the_next_call(tmp_path):
+    import shutil
+    import subprocess
+
+    from dibs.project import create
+
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    wire = Stdio(tmp_path, "long-lived", NEW)
+    try:
+        wire.call("claim", paths=["a"])
+        shutil.rmtree(tmp_path / ".git" / "dibs")
+        create(str(tmp_path))[0].close()
+        assert wire.fails("claim", paths=["b"])["code"] == "STORE_REPLACED"
+        assert wire.call("claim", paths=["b"])["granted"]
+    finally:
+        wire.close()

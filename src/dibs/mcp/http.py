@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from dibs.errors import DibsError
     from dibs.mcp.server import Context
     from dibs.mcp.tokens import Tokens
 
@@ -48,7 +49,11 @@ class _Remote:
     def dibs(self, ctx: Context) -> Dibs:
         """Return the working tree that the request names, as its agent sees it."""
         named = of_request(ctx)
-        return Dibs(self.trees.project(named.tree), named.caller)
+        return Dibs(self.trees.tree(named.tree).project(), named.caller)
+
+    def failed(self, error: DibsError) -> None:
+        """Hear of an error of a call."""
+        self.trees.failed(error)
 
     def begin(self) -> None:
         """Nothing: a server that is ended by a signal lets its calls end."""

@@ -40,6 +40,10 @@ class Surface(Protocol):
         """Return the project as the caller of this request sees it; runs in a thread."""
         ...
 
+    def failed(self, error: DibsError) -> None:
+        """Hear of an error, which may mean that the project has to be opened anew."""
+        ...
+
     def begin(self) -> None:
         """Note that a thread begins to work on a call."""
         ...
@@ -96,6 +100,7 @@ class _Calls:
         except ValidationError as error:
             return _result(_wrong(entry, error), error=True)
         except DibsError as error:
+            self._surface.failed(error)
             return _result(failure(error), error=True)
         except OSError as error:
             what = f"the system refuses: {error.strerror or error}"
@@ -131,8 +136,9 @@ class _Calls:
         try:
             text = await to_thread.run_sync(lambda: page.read(self._surface.dibs(ctx)))
         except DibsError as error:
+            self._surface.failed(error)
             raise MCPError(
-                types.INTERNAL_ERROR, error.message, data=failure(error)["error"]
+                types.INTERNAL_ERROR, f"{error.code}: see data", data=failure(error)["error"]
             ) from None
         contents = types.TextResourceContents(uri=params.uri, text=text, mime_type=page.kind)
         return types.ReadResourceResult(contents=[contents])

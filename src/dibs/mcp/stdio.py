@@ -22,13 +22,14 @@ from dibs.api import Dibs
 from dibs.mcp.callers import of_process
 from dibs.mcp.framing import MOST_BYTES, TOO_LONG, Fault, Flight, parse
 from dibs.mcp.server import build
-from dibs.project import open_project
+from dibs.mcp.trees import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+    from dibs.errors import DibsError
     from dibs.mcp.server import Context
 
     Sent = MemoryObjectSendStream[SessionMessage | Exception]
@@ -43,7 +44,7 @@ class _Local:
     """The surface of a process that serves one agent."""
 
     def __init__(self, repo: str) -> None:
-        self.project = open_project(repo)
+        self.tree = Tree(repo)
         self.confirms: dict[str, Callable[[], object]] = {}
         self._at_work = 0
         self._still = threading.Condition()
@@ -66,8 +67,13 @@ class _Local:
 
     def dibs(self, ctx: Context) -> Dibs:
         """Return the project as this process's agent sees it."""
-        state = self.project.place.repository.state
-        return Dibs(self.project, of_process(ctx, os.environ, state).caller)
+        project = self.tree.project()
+        state = project.place.repository.state
+        return Dibs(project, of_process(ctx, os.environ, state).caller)
+
+    def failed(self, error: DibsError) -> None:
+        """Hear of an error of a call."""
+        self.tree.failed(error)
 
     def after(self, ctx: Context, confirm: Callable[[], object]) -> None:
         """Confirm once the answer with this id is written."""
@@ -81,7 +87,7 @@ def run(repo: str) -> None:
     try:
         anyio.run(_serve, surface, wire_in, wire_out)
     finally:
-        surface.project.close()
+        surface.tree.close()
 
 
 def _take_streams() -> tuple[BinaryIO, int]:

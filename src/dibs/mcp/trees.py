@@ -1,4 +1,8 @@
-"""The working trees that one HTTP server serves: its own, and others of the same repository."""
+"""The working trees that a server serves: its own and, over HTTP, others of the same repository.
+
+A server lives for a day; settings change meanwhile, or the store is moved. So a project is opened anew when
+its ``dibs.toml`` is another one, or after a call was told that the store is not there any more.
+"""
 
 from __future__ import annotations
 
@@ -11,57 +15,106 @@ from dibs.errors import BadInput, NotFound
 from dibs.project import locate, open_project
 
 if TYPE_CHECKING:
+    from dibs.errors import DibsError
     from dibs.project import Project
+
+    Stamp = tuple[int, int, int] | None
 
 #: As many working trees as are kept open.
 MOST_TREES = 64
+#: Errors after which only another project can answer.
+_LOST = frozenset({"STORE_REPLACED", "STORE_MOVED", "STORE_MISSING", "STORE_FORKED"})
 
 
-class Trees:
-    """Open projects, one for each working tree; all of them have the same state."""
+class Tree:
+    """The project of one working tree, seen from one folder in it."""
 
-    def __init__(self, repo: str) -> None:
-        root = locate(repo).repository.root
-        self._main = open_project(root)
-        self._others: dict[str, Project] = {}
+    def __init__(self, start: str) -> None:
+        self._start = start
         self._lock = Lock()
+        self._stale = False
+        self._past: list[Project] = []
+        self._open()
 
-    def project(self, tree: str) -> Project:
-        """Return the project of a working tree, by default the server's own."""
-        if not tree:
-            return self._main
+    def _open(self) -> None:
+        project = open_project(self._start)
+        self._file = os.path.join(project.place.repository.root, "dibs.toml")
+        self._stamp = _stamp(self._file)
+        self._project = project
+
+    def project(self) -> Project:
+        """Return the open project, made anew where that is needed."""
         with self._lock:
-            found = self._others.get(tree)
-            if found is None:
-                found = self._others[tree] = self._opened(tree)
-            return found
+            if self._stale or _stamp(self._file) != self._stamp:
+                self._past.append(self._project)  # other threads may still be at it
+                self._open()
+                self._stale = False
+            return self._project
 
-    def _opened(self, tree: str) -> Project:
-        if not os.path.isabs(tree):
-            raise _no_tree(tree)
-        try:
-            place = locate(tree)
-        except NotFound:
-            raise _no_tree(tree) from None
-        if place.repository.state != self._main.place.repository.state:
-            raise _no_tree(tree)
-        if len(self._others) >= MOST_TREES:
-            raise BadInput(
-                f"this server has {MOST_TREES} working trees open",
-                code="LIMIT",
-                field="Dibs-Worktree",
-            )
-        return open_project(place.repository.root)
+    def failed(self, error: DibsError) -> None:
+        """Hear of an error; the next call may need another project."""
+        self._stale = self._stale or error.code in _LOST
 
     def close(self) -> None:
-        """Close all of them."""
-        for project in (*self._others.values(), self._main):
+        """Close what is open."""
+        for project in (*self._past, self._project):
             project.close()
 
 
-def _no_tree(tree: str) -> BadInput:
+class Trees:
+    """Working trees of one repository; all of them have the same state."""
+
+    def __init__(self, repo: str) -> None:
+        self.main = Tree(locate(repo).repository.root)
+        self._others: dict[str, Tree] = {}
+        self._lock = Lock()
+
+    def tree(self, name: str) -> Tree:
+        """Return a working tree by its folder, by default the server's own."""
+        if not name:
+            return self.main
+        with self._lock:
+            found = self._others.get(name)
+            if found is None:
+                found = self._others[name] = self._opened(name)
+            return found
+
+    def _opened(self, name: str) -> Tree:
+        if not os.path.isabs(name):
+            raise _no_tree(name)
+        try:
+            place = locate(name)
+        except NotFound:
+            raise _no_tree(name) from None
+        if place.repository.state != self.main.project().place.repository.state:
+            raise _no_tree(name)
+        if len(self._others) >= MOST_TREES:
+            message = f"this server has {MOST_TREES} working trees open"
+            raise BadInput(message, code="LIMIT", field="Dibs-Worktree")
+        return Tree(place.repository.root)
+
+    def failed(self, error: DibsError) -> None:
+        """Hear of an error of a call; they all have the same store."""
+        for tree in (self.main, *self._others.values()):
+            tree.failed(error)
+
+    def close(self) -> None:
+        """Close all of them."""
+        for tree in (*self._others.values(), self.main):
+            tree.close()
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _no_tree(name: str) -> BadInput:
     return BadInput(
-        f"{printable(tree[:200])} is no working tree of this repository",
+        f"{printable(name[:200])} is no working tree of this repository",
         code="NO_WORKTREE",
         field="Dibs-Worktree",
         hint="name its folder by an absolute path, or leave the header out",
