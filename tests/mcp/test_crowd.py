@@ -1,0 +1,71 @@
+"""Many agents at one server, and servers of other engines: one holder at a time, everybody in turn."""
+
+from __future__ import annotations
+
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.mcp.test_lives import queue_of, until
+from tests.mcp.wires import NEW, OLD, Http, Stdio
+
+CREW = 8
+
+
+def test_of_all_who_ask_at_once_one_is_granted(served, path):
+    crew = [Http(served.url, f"racer-{n}", (OLD, NEW)[n % 2]) for n in range(CREW)]
+
+    with ThreadPoolExecutor(CREW) as pool:
+        answers = list(pool.map(lambda wire: wire.call("claim", paths=[path]), crew))
+
+    winners = [answer["agent"] for answer in answers if answer["granted"]]
+    assert len(winners) == 1
+    assert {answer["holder"] for answer in answers if not answer["granted"]} == set(winners)
+
+
+def test_all_who_wait_are_served_in_turn(served, path):
+    crew = [Http(served.url, f"waiter-{n}", NEW) for n in range(CREW)]
+    first, *rest = crew
+    first.call("claim", paths=[path])
+    ids = []
+    for place, wire in enumerate(rest, 1):
+        ids.append(wire.begin_call("wait", paths=[path], seconds=60))
+        until(lambda place=place: len(queue_of(first, path)) == place)
+
+    holder = first
+    for wire, id_ in zip(rest, ids, strict=True):
+        holder.call("release", paths=[path])
+        assert wire.end_call(id_)[1]["granted"]
+        held = wire.call("status", paths=[path])["claims"]
+        assert [one["holder"] for one in held] == [wire.name]
+        holder = wire
+    holder.call("release", paths=[path])
+
+
+@pytest.mark.parametrize("engine", ["redis", "git"])
+def test_waits_and_cancellations_work_with_every_engine(tmp_path, request, engine):
+    root = tmp_path / "repo"
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    if engine == "redis":
+        address = request.getfixturevalue("redis_url")
+    else:
+        subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "hub")], check=True)
+        subprocess.run(
+            ["git", "-C", str(root), "remote", "add", "origin", str(tmp_path / "hub")], check=True
+        )
+        address = "git:origin"
+    (root / "dibs.toml").write_text(f'project = "crowd"\nengine = "{address}"\n')
+    alice, bob = Stdio(root, "alice", NEW), Stdio(root, "bob", NEW)
+    try:
+        alice.call("claim", paths=["a.py"])
+        id_ = bob.begin_call("wait", paths=["a.py"], seconds=60)
+        until(lambda: queue_of(alice, "a.py") == ["bob"])
+        bob.cancel(id_)
+        until(lambda: queue_of(alice, "a.py") == [])
+        id_ = bob.begin_call("wait", paths=["a.py"], seconds=60)
+        until(lambda: queue_of(alice, "a.py") == ["bob"])
+        alice.call("release", all=True)
+        assert bob.end_call(id_)[1]["granted"]
+    finally:
+        alice.close()
+        bob.close()
