@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import dibs as dibs_package
 from dibs.core.agents import Caller
@@ -115,6 +117,9 @@ BROKEN = {
         b'{"hook_event_name":"PreToolUse","tool_name":"batch","tool_input":{"tool_calls":[{"tool":"batch"}]}}'
     ),
     "a batch of nothing": b'{"hook_event_name":"PreToolUse","tool_name":"batch","tool_input":{}}',
+    "an editor's command is a list": (
+        b'{"hook_event_name":"PreToolUse","tool_name":"str_replace_editor","tool_input":{"command":[]}}'
+    ),
     "nested too deeply": b"[" * 200_000,
     "too long a number": b'{"hook_event_name": ' + b"9" * 10_000 + b"}",
     "larger than any call": b" " * (INPUT_MAX + 1),
@@ -465,3 +470,39 @@ def test_a_reader_that_is_gone_is_not_taken_for_one_that_was_told(project, there
     with_offers.close()
     assert done.returncode == 0
     assert (offered is None) == there
+
+
+RECORDED = sorted((Path(__file__).parent / "payloads").rglob("*.json"))
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@given(st.data())
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_whatever_an_agent_changes_in_its_payloads_is_answered(project, data):
+    file = data.draw(st.sampled_from(RECORDED))
+    sent = json.loads(file.read_text())
+    sent["cwd"] = str(project)
+    for _ in range(data.draw(st.integers(0, 3))):
+        place = sent
+        key = data.draw(st.sampled_from(sorted(place)))
+        if isinstance(place[key], dict) and place[key] and data.draw(st.booleans()):
+            place = place[key]
+            key = data.draw(st.sampled_from(sorted(place)))
+        place[key] = data.draw(ODD)
+    words = [file.parent.name, *data.draw(st.lists(st.text(max_size=8), max_size=1))]
+
+    found, confirm = answer(words, json.dumps(sent).encode(), os.environ, os.getcwd(), os.getpid())
+
+    if confirm is not None:
+        confirm()
+    assert found.status in {0, 2}
+    assert not found.stdout or isinstance(json.loads(found.stdout), dict)
+    assert "Error:" not in found.stderr

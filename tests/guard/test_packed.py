@@ -76,6 +76,16 @@ def test_a_package_that_has_changed_does_not_hinder_the_modules_in_it(repo, pack
     assert [(one.returncode, one.stdout, one.stderr) for one in said] == [(0, b"", b"")] * 2
 
 
+@pytest.mark.parametrize("module", ["guard/hook.py", "project.py", "core/toolcalls.py"])
+def test_a_hook_that_is_broken_refuses(repo, package, module):
+    (package / module).write_text("this is no Python")
+
+    said = hook(repo, call(repo, "free.py", "s1"), package)
+
+    assert (said.returncode, said.stdout) == (2, b"")
+    assert said.stderr.startswith(b"dibs: refused, because ")
+
+
 def test_the_beginning_of_the_file_is_not_trusted_when_its_own_source_has_changed(repo, package):
     for _ in range(2):
         hook(repo, call(repo, "free.py", "s1"), package)

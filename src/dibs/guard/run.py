@@ -39,4 +39,8 @@ if __name__ == "__main__":
         from dibs.guard.packed import start
 
         handle = -1
-    start(package, handle)
+    try:
+        start(package, handle)
+    except Exception as error:  # noqa: BLE001 - any status but 2 would let the tool run
+        sys.stderr.write(f"dibs: refused, because the hook is broken: {type(error).__name__}: {error}\n")
+        sys.exit(2)

@@ -29,9 +29,10 @@ def speaker(named: str, payload: Mapping[str, Any], environ: Mapping[str, str]) 
     for name, marks in _MARKS:
         if any(mark <= payload.keys() for mark in marks):
             return name
-    if "hook_event_name" not in payload:
+    event = payload.get("hook_event_name")
+    if not isinstance(event, str):
         return named
-    if payload["hook_event_name"] in _GEMINI:
+    if event in _GEMINI:
         return "gemini"
     if _is_copilot(payload, environ):
         return "copilot"

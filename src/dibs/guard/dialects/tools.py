@@ -196,7 +196,7 @@ def _joined(words: list[str]) -> str:
 
 
 def _written(name: str, given: Mapping[str, Any], tool: str) -> tuple[Touch, ...]:
-    if name.startswith("strreplace") and given.get("command") in _SHOWING:
+    if name.startswith("strreplace") and str(given.get("command")) in _SHOWING:
         return _touches(given, How.READ)
     how = How.DELETE if name in DELETERS else How.WRITE
     touches = _touches(given, how)
