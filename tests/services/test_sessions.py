@@ -202,6 +202,20 @@ def test_the_claims_of_a_killed_agent_go_at_once(guarded, sleeper):
 
 
 @linux
+def test_a_hook_that_outlives_its_agent_does_not_bring_it_back(guarded, sleeper):
+    process = sleeper()
+    guarded.processes[A] = running(process.pid)
+    guarded.edit(A, "a.py")
+    process.kill()
+    process.wait()
+    guarded.processes[A] = 1  # nothing but the first process is above such a hook
+    guarded.edit(A, "b.py")
+
+    assert guarded.edit(B, "a.py").word == Word.PASS
+    assert guarded.edit(B, "b.py").word == Word.PASS
+
+
+@linux
 def test_a_zombie_is_gone(guarded, sleeper):
     process = sleeper()
     guarded.processes[A] = running(process.pid)

@@ -161,6 +161,8 @@ def seated(book: Book, heard: Heard, who: Speaker) -> tuple[str, Seat, bool]:
         return key, seat, False
     process = who.process()
     pid, born = (process.pid, process.born) if process is not None else (0, 0)
+    if seat is not None and seat.pid and process is None:
+        return key, seat, False  # a hook that outlives its agent must not bring the agent back
     if seat is not None:
         seat = seat._replace(pid=pid, born=born, realm=who.realm, root=who.root, over=False)
         put_seat(book, key, seat)
