@@ -256,7 +256,7 @@ GIT = [
     ("git cherry-pick abc", [], [("pick", "abc")]),
     ("git commit -m x", [], [("commit", "")]),
     ("git commit -am x", [], [("commit", "all")]),
-    ("git commit -m x a", ["a/"], []),
+    ("git commit -m x a", [], [("commit", "only")]),
     ("git -c core.hooksPath= commit --no-verify -m x", [], [("commit", "")]),
     ("git status; git diff; git log; git add a; git push", [], []),
 ]
@@ -268,6 +268,13 @@ def test_git_writes(command, paths, whole):
 
     assert seen(command) == paths
     assert [(w.verb, w.revision) for w in found.whole] == whole
+
+
+def test_a_commit_holds_what_was_added_before_it():
+    assert writes("cd src; git add a .; git commit -m x b").whole == (
+        Whole("commit", "only", "src", ("src/a", "src", "src/b")),
+    )
+    assert writes("git add -A && git commit -m x").whole == (Whole("commit", "", "", (":/",)),)
 
 
 def test_git_with_a_folder_works_there():

@@ -92,7 +92,7 @@ WAYS = (
         "black src", "ruff format .", "npx prettier --write src/a.py",
     )),
     Way("shell: `git commit` of another's file, hooks left out or not", REFUSED, "before, and gate", (), (
-        "git commit -am x", "git commit --no-verify -m x src/a.py",
+        "git commit -am x", "git add -A && git commit -m x", "git commit --no-verify -m x src/a.py",
         "git -c core.hooksPath=/dev/null commit -am x",
     )),
     Way("shell: a path that is only known when it runs", FOUND, AFTER, (), (

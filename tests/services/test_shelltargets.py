@@ -63,7 +63,14 @@ def test_git_is_judged_by_the_files_that_it_would_change(guarded):
     assert paths(guarded, "git merge old") == []
     assert paths(guarded, "git commit -am x") == ["top.py/"]
     assert paths(guarded, "git commit -m x") == []
+    assert paths(guarded, "git add -A && git commit -m x") == ["new.py/", "top.py/"]
+    assert paths(guarded, "git add . && git commit -m x") == ["new.py/", "top.py/"]
+    assert paths(guarded, "git add '*.py' && git commit -m x") == ["new.py/", "top.py/"]
+    assert paths(guarded, "git add new.py src && git commit -m x") == ["new.py/"]
+    assert paths(guarded, "git commit -m x top.py") == ["top.py/"]
+    assert paths(guarded, "git add -A") == []
     guarded.git("add", "new.py")
+    assert paths(guarded, "git commit -m x top.py") == ["top.py/"]
     assert paths(guarded, "git commit -m x") == ["new.py/"]
 
 

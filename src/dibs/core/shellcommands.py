@@ -36,6 +36,10 @@ class Running:
         """Change any file of the working tree by git."""
         raise NotImplementedError
 
+    def stage(self, args: Sequence[Arg]) -> None:
+        """Have git commit these with the next commit."""
+        raise NotImplementedError
+
     def go(self, arg: Arg) -> None:
         """Stand in another folder from now on."""
         raise NotImplementedError

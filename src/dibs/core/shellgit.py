@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.shellcommands import Options, copy, options
+from dibs.core.shellwords import TOP, Arg
 from dibs.core.toolcalls import How
 
 TYPE_CHECKING = False
@@ -10,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.core.shellcommands import Act, Running
-    from dibs.core.shellwords import Arg
 
     Sub = Callable[[Running, list[Arg]], None]
 
@@ -96,9 +96,18 @@ def commit(to: Running, args: list[Arg]) -> None:
     )
     if given.has("dry-run"):
         return
-    _paths(to, given.operands)
-    if not given.operands or given.has("i", "include"):
-        to.tree("commit", "all" if given.has("a", "all") else "")
+    to.stage(given.operands)
+    only = bool(given.operands) and not given.has("i", "include")
+    to.tree("commit", "only" if only else "all" if given.has("a", "all") else "")
+
+
+def add(to: Running, args: list[Arg]) -> None:
+    """Put files into the index, for the next commit."""
+    given = options(args, " pathspec-from-file chmod")
+    if given.has("n", "dry-run"):
+        return
+    whole = given.has("A", "all", "u", "update") and not given.operands
+    to.stage([Arg(TOP)] if whole else given.operands)
 
 
 def restore(to: Running, args: list[Arg]) -> None:
@@ -227,6 +236,6 @@ _SUBS: dict[str, Sub] = {
     "merge": joining("merge"), "rebase": joining("merge"), "pull": joining("pull"),
     "cherry-pick": joining("pick"), "revert": joining("pick"), "worktree": worktree,
     "checkout-index": raw, "read-tree": raw, "bisect": unknown, "submodule": unknown,
-    "commit": commit, "ls-files": listed, "filter-branch": unknown,
+    "add": add, "stage": add, "commit": commit, "ls-files": listed, "filter-branch": unknown,
 }  # fmt: skip
 ACTS: dict[str, Act] = {"git": git}

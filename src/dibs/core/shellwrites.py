@@ -72,6 +72,8 @@ class Whole(Record):
     revision: str = ""
     #: Where it runs: relative to where the agent stands, or absolute.
     place: str = ""
+    #: Of a commit, what is added to it: as the paths of targets are, or patterns as git knows them.
+    paths: tuple[str, ...] = ()
 
 
 class Found(Record):
@@ -128,6 +130,7 @@ class _Walk(Running):
         self._home = home
         self._variables: dict[str, tuple[str, ...]] = {}
         self._level = 0
+        self._staged: list[str] = []
         #: How many arguments are still read.
         self._left = 50 * _MOST
 
@@ -257,7 +260,16 @@ class _Walk(Running):
         if self.place is None:
             self.doubt(f"git {verb} {revision}")
         else:
-            self.whole[Whole(verb, revision, self.place)] = None
+            paths = tuple(self._staged) if verb == "commit" else ()
+            self.whole[Whole(verb, revision, self.place, paths)] = None
+
+    def stage(self, args: Sequence[Arg]) -> None:
+        """Note what git adds to the next commit."""
+        for arg in args:
+            if not arg.sure or self.place is None:
+                self.doubt(f"git add {arg.text}")
+            elif len(self._staged) < _MOST:
+                self._staged.append(joined(self.place, arg.text))
 
     def go(self, arg: Arg) -> None:
         """Stand somewhere else from now on."""

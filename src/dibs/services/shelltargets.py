@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dibs.core.shellwrites import Target, Whole
+    from dibs.git.status import FileChange
     from dibs.repository import Repository
 
 #: A glob names at most so many files; beyond that it is judged as a pattern.
@@ -60,7 +61,7 @@ def aimed(
     for whole in found.whole:
         folder = os.path.join(place, _from_top(whole.place, repository.root))
         try:
-            more = list(_by_git(repository, whole, folder, fold_case=fold_case))
+            more = list(_by_git(repository, whole, folder, place, fold_case=fold_case))
         except (DibsError, OSError):
             unsure.append(f"git {whole.verb} {whole.revision}".strip())
             more = []
@@ -97,7 +98,7 @@ def _place(
 
 
 def _by_git(
-    repository: Repository, whole: Whole, folder: str, *, fold_case: bool
+    repository: Repository, whole: Whole, folder: str, cwd: str, *, fold_case: bool
 ) -> Iterator[Touched]:
     """Yield the files that a git command would change; they are judged, not claimed."""
     from dibs.repository import find
@@ -106,13 +107,13 @@ def _by_git(
     if there.common != repository.common or not there.common:
         return
     elsewhere = "" if there.root == repository.root else there.root
-    for path in _changed_by(there, whole, folder):
+    for path in _changed_by(there, whole, folder, cwd):
         pattern = pattern_of(path, fold_case=fold_case)
         local = whole.verb != "commit"
         yield Touched(path, pattern, How.WRITE, deep=True, elsewhere=elsewhere, local=local)
 
 
-def _changed_by(there: Repository, whole: Whole, folder: str) -> Iterable[str]:
+def _changed_by(there: Repository, whole: Whole, folder: str, cwd: str) -> Iterable[str]:
     from dibs.git.refs import commit_of
     from dibs.git.status import changed
     from dibs.services.guarded import guarded_calls
@@ -126,13 +127,28 @@ def _changed_by(there: Repository, whole: Whole, folder: str) -> Iterable[str]:
             return [c.path for c in changed(git) if f"{c.path}/".startswith(f"{inside}/")]
         verb = "switch"
     if verb == "commit":
-        state = changed(git)
-        return [c.path for c in state if c.staged or (revision and not c.untracked)]
+        return _committed(changed(git), whole, there.root, cwd)
     dirty = changed(git) if verb in {"reset", "stash", "clean"} else []
     found = [c.path for c in dirty if c.untracked == (verb == "clean") or revision == "all"]
     if revision and verb not in {"stash", "clean"}:
         found += _differing(there, verb, revision)
     return dict.fromkeys(found)
+
+
+def _committed(changes: Iterable[FileChange], whole: Whole, root: str, cwd: str) -> Iterator[str]:
+    """Yield what a commit would hold: what is staged or added before it, or only what it names."""
+    from fnmatch import fnmatchcase
+
+    full = [os.path.normpath(os.path.join(cwd, _from_top(path, root))) for path in whole.paths]
+    named = [os.path.relpath(path, root) for path in full]
+    for change in changes:
+        path = change.path
+        by_name = any(
+            n == "." or f"{path}/".startswith(f"{n}/") or fnmatchcase(path, n) for n in named
+        )
+        by_state = change.staged or (whole.revision == "all" and not change.untracked)
+        if by_name or (by_state and whole.revision != "only"):
+            yield path
 
 
 def _differing(there: Repository, verb: str, revision: str) -> list[str]:
