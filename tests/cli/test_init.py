@@ -146,6 +146,19 @@ def test_uninstalling_leaves_the_tree_as_it_was(dibs, repo, agents):
     assert not (repo / ".git" / "dibs" / "wiring").exists()
 
 
+def test_each_further_run_still_knows_the_first_bytes(dibs, repo):
+    put(repo, SETTINGS, b'{ "hooks": {  } ,\n\n "model":"opus"}')
+    put(repo, "AGENTS.md", b"# Rules without an end of line")
+    put(repo, ".mcp.json", b'{ "mcpServers" : { } }')
+    before = tree(repo)
+
+    for more in (["--no-mcp"], [], ["--shared"], ["--no-instructions"], []):
+        assert dibs("init", "--agents", "claude", *more).status == 0
+    dibs("init", "--uninstall")
+
+    assert tree(repo) == before
+
+
 def test_row_104_hooks_of_others_run_beside_ours(dibs, repo):
     place = put(repo, SETTINGS, THEIRS)
 
