@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import dibs
+from dibs import config
 from dibs.config import FIELDS, Config, load
 from dibs.errors import BadInput, Misconfigured
 
@@ -383,7 +384,7 @@ def test_a_file_of_this_moment_is_not_kept_as_it_may_change_unnoticed(place):
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"{", b"null", b"[]", b'{"stamp": 5}', b"\xff", b'{"stamp": [], "settings": 3}']
+    "damage", [b"", b"{", b"null", b"[]", b'{"stamp": 5}', b"\xff", b'{"stamp": [], "values": 3}']
 )
 def test_a_damaged_cache_is_ignored_and_mended(place, damage):
     write(place, "[claims]\nttl = 60\n")
@@ -391,7 +392,7 @@ def test_a_damaged_cache_is_ignored_and_mended(place, damage):
     cache.write_bytes(damage)
 
     assert read(place).config.ttl == 60.0
-    assert json.loads(cache.read_bytes())["settings"] == {"ttl": [60, 2]}
+    assert json.loads(cache.read_bytes())["values"] == {"ttl": [60, 2]}
 
 
 @pytest.mark.parametrize("settings", [{"ttl": [60]}, {"ttl": 5}, [1], {"ttl": [60, "x"]}])
@@ -400,7 +401,7 @@ def test_a_cache_of_another_shape_is_ignored(place, settings):
     read(place)
     cache = place / "state/config-cache.json"
     kept = json.loads(cache.read_bytes())
-    cache.write_text(json.dumps({**kept, "settings": settings}))
+    cache.write_text(json.dumps({**kept, "values": settings}))
 
     assert read(place).config.ttl == 60.0
 
@@ -414,7 +415,7 @@ def test_another_version_of_dibs_reads_the_file_itself(place, monkeypatch):
     assert kept["stamp"][0] == dibs.__version__
 
     kept["stamp"][0] = "0.0.0"
-    kept["settings"] = {"ttl": [99, 2]}
+    kept["values"] = {"ttl": [99, 2]}
     cache.write_text(json.dumps(kept))
 
     assert read(place).config.ttl == 60.0
@@ -443,3 +444,10 @@ def test_a_wrong_file_is_not_kept(place):
     refusal(place)
 
     assert not any((place / "state").iterdir())
+
+
+def test_a_setting_that_was_kept_is_the_one_that_was_read():
+    for field in FIELDS:
+        kept = json.loads(json.dumps(field.default))
+        assert config._as_was(field.name, kept) == field.default
+        assert type(config._as_was(field.name, kept)) is type(field.default)

@@ -8,7 +8,7 @@ key in ``dibs.toml`` is refused, with its line.
 from __future__ import annotations
 
 from dibs import config_file
-from dibs.config_fields import FIELDS, PRESETS, Config, Field
+from dibs.config_record import Config
 from dibs.core.values import Record
 from dibs.errors import BadInput, Misconfigured
 
@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from dibs.config_fields import FIELDS, Field
 
 __all__ = ["FIELDS", "Config", "Field", "Loaded", "load"]
 
@@ -29,7 +31,13 @@ class Loaded(Record):
     origins: dict[str, str]
 
 
-_BY_NAME = {field.name: field for field in FIELDS}
+def __getattr__(name: str) -> Any:
+    """Load the table when somebody asks for it: what was read before needs no rules any more."""
+    if name not in {"FIELDS", "Field"}:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from dibs import config_fields
+
+    return getattr(config_fields, name)
 
 
 def load(root: str, state: str, environ: Mapping[str, str], flags: Mapping[str, object]) -> Loaded:
@@ -39,22 +47,31 @@ def load(root: str, state: str, environ: Mapping[str, str], flags: Mapping[str, 
     ``Misconfigured`` where file or environment is wrong, with its place; ``BadInput`` for a flag.
     """
     values: dict[str, Any] = {}
-    origins = dict.fromkeys(_BY_NAME, DEFAULT)
+    origins = dict.fromkeys(Config._fields, DEFAULT)
     for name, (value, line) in _from_file(root, state).items():
         values[name], origins[name] = value, f"{config_file.NAME}:{line}"
-    for field in FIELDS:
-        text = environ.get(field.variable, "")
+    for name in Config._fields:
+        variable = f"DIBS_{name.upper()}"
+        text = environ.get(variable, "")
         if text:
-            values[field.name] = _configured(field, text, field.variable)
-            origins[field.name] = field.variable
+            values[name], origins[name] = _configured(_field(name), text, variable), variable
     for name, given in flags.items():
         if given is not None:
-            values[name], origins[name] = _flagged(_BY_NAME[name], given), _BY_NAME[name].flag
+            values[name], origins[name] = _flagged(_field(name), given), _field(name).flag
     preset = values.get("preset", "")
-    for name, value in PRESETS.get(preset, {}).items():
-        if name not in values:
-            values[name], origins[name] = value, f"preset {preset} ({origins['preset']})"
+    if preset:
+        from dibs.config_fields import PRESETS
+
+        for name, value in PRESETS.get(preset, {}).items():
+            if name not in values:
+                values[name], origins[name] = value, f"preset {preset} ({origins['preset']})"
     return Loaded(Config(**values), origins)
+
+
+def _field(name: str) -> Field:
+    from dibs.config_fields import FIELDS
+
+    return next(field for field in FIELDS if field.name == name)
 
 
 def _from_file(root: str, state: str) -> dict[str, tuple[Any, int]]:
@@ -62,17 +79,23 @@ def _from_file(root: str, state: str) -> dict[str, tuple[Any, int]]:
     stamp = config_file.stamp(path)
     if not stamp:
         return {}
-    written = config_file.recall(state, stamp)
-    known = written is not None
-    if written is None:
-        written = config_file.read(path, {(f.section, f.key): f.name for f in FIELDS})
+    known = config_file.recall(state, stamp)
+    if known is not None and known.keys() <= Config._field_defaults.keys():
+        return {name: (_as_was(name, value), line) for name, (value, line) in known.items()}
+    from dibs.config_fields import FIELDS
+
+    written = config_file.read(path, {(f.section, f.key): f.name for f in FIELDS})
     settings = {
-        name: (_configured(_BY_NAME[name], value, f"{config_file.NAME}:{line}"), line)
+        name: (_configured(_field(name), value, f"{config_file.NAME}:{line}"), line)
         for name, (value, line) in written.items()
     }
-    if not known:
-        config_file.remember(state, stamp, written)
+    config_file.remember(state, stamp, settings)
     return settings
+
+
+def _as_was(name: str, value: Any) -> Any:
+    """Return a setting as it was before it was kept as JSON, which has no tuples."""
+    return tuple(value) if isinstance(Config._field_defaults[name], tuple) else value
 
 
 def _configured(field: Field, value: object, place: str) -> Any:

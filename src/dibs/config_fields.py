@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dibs.config_record import Config
 from dibs.config_values import (
     between,
     choice,
@@ -24,84 +25,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-
-#: Files that every change of a kind rewrites, so that nobody can keep one for long.
-HOT = tuple(
-    f"**/{name}"
-    for name in (
-        "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "Cargo.lock", "poetry.lock",
-        "uv.lock", "pdm.lock", "Pipfile.lock", "go.sum", "composer.lock", "Gemfile.lock", "CHANGELOG.md",
-    )
-)  # fmt: skip
-
-
-class Config(Record):
-    """The settings in force. Spans are in seconds."""
-
-    engine: str = ""
-    ttl: float = 300.0
-    waiter_ttl: float = 30.0
-    max_hold: float = 43_200.0
-    wait: float = 0.0
-    broad: str = "deny"
-    preset: str = ""
-    case: str = "insensitive"
-    ledger_limit: int = 10_000
-    synchronous: str = "normal"
-    timeout: float = 5.0
-    project: str = ""
-    redis_replicas: int = 0
-    git_branch: str = "dibs"
-    git_poll: float = 5.0
-    git_lock_age: float = 7_200.0
-    board_folder: str = "work"
-    board_commit: bool = False
-    board_attempts: int = 3
-    board_timeout: float = 7_200.0
-    board_stuck: str = "warn"
-    board_archive_after: float = 2_592_000.0
-    board_claim: bool = False
-    board_logs: bool = True
-    commit_guarded: str = "human"
-    gate_unclaimed: str = "allow"
-    gate_on_error: str = "deny"
-    worktree_folder: str = ""
-    worktree_setup: str = ""
-    worktree_copy: tuple[str, ...] = ()
-    worktree_link: tuple[str, ...] = ()
-    worktree_claims: str = "project"
-    worktree_port: int = 4_100
-    worktree_ports: int = 10
-    merge_into: str = ""
-    merge_test: str = ""
-    merge_test_timeout: float = 1_800.0
-    merge_scope: str = "strict"
-    forecast_every: float = 30.0
-    mail_rate: int = 60
-    mail_keep: float = 604_800.0
-    ladder_ask: float = 120.0
-    ladder_escalate: float = 900.0
-    decide_confirm: tuple[str, ...] = ()
-    decide_allow: tuple[str, ...] = ()
-    decide_deny: tuple[str, ...] = ()
-    decide_deadline: float = 600.0
-    brief_tokens: int = 2_000
-    guard_auto_claim: str = "file"
-    guard_free: tuple[str, ...] = ()
-    guard_human: tuple[str, ...] = ()
-    guard_hot: tuple[str, ...] = HOT
-    guard_hot_ttl: float = 30.0
-    guard_hot_wait: float = 5.0
-    guard_reads: bool = False
-    guard_on_error: str = "deny"
-    guard_deadline: float = 2.0
-    guard_daemon: bool = False
-
-    @property
-    def fold_case(self) -> bool:
-        """Whether names that differ only in case are one."""
-        return self.case != "sensitive"
 
 
 class Field(Record):

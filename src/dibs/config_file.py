@@ -180,7 +180,7 @@ def recall(state: str, now: Stamp) -> Written | None:
             kept = quickjson.loads(file.read(_SIZE_MAX))
         if tuple(kept["stamp"]) != now:
             return None
-        return {str(name): (value, int(line)) for name, (value, line) in kept["settings"].items()}
+        return {str(name): (value, int(line)) for name, (value, line) in kept["values"].items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
@@ -190,7 +190,7 @@ def remember(state: str, now: Stamp, written: Written) -> None:
     _, changed, *_ = now
     if time.time_ns() - int(changed) < _SETTLED_NS:
         return
-    content = quickjson.dumps({"stamp": now, "settings": written}).encode()
+    content = quickjson.dumps({"stamp": now, "values": written}).encode()
     path = f"{state}/{CACHE}"
     draft = f"{path}.{os.getpid()}"
     try:
