@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
 def lean(source: bytes, path: str) -> CodeType:
     """Return the code of a module."""
+    import __future__
+
     tree = _Lean().visit(ast.parse(source, path))
-    code: CodeType = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+    whole = ast.fix_missing_locations(tree)
+    code: CodeType = compile(
+        whole, path, "exec", __future__.annotations.compiler_flag, dont_inherit=True
+    )
     return _bare(code)
 
 
@@ -24,11 +29,21 @@ class _Lean(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
         given = node.args
-        all_of_them = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+        all_of_them = [
+            *given.posonlyargs,
+            *given.args,
+            *given.kwonlyargs,
+            given.vararg,
+            given.kwarg,
+        ]
         for one in all_of_them:
             if one is not None:
                 one.annotation = None
         return self._undocumented(node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
+        """Drop what only tells the compiler something: it is told so."""
+        return None if node.module == "__future__" else node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         return self._undocumented(node)

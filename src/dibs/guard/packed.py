@@ -12,8 +12,8 @@ the modules, and their code.
 import posix
 import sys
 from _frozen_importlib import ModuleSpec
-from _frozen_importlib_external import MAGIC_NUMBER, ExtensionFileLoader, SourceFileLoader
-from marshal import dumps, loads
+from _frozen_importlib_external import ExtensionFileLoader, SourceFileLoader
+from marshal import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,15 +35,13 @@ _LONG = 64
 _HEAD = 16
 #: The type and the rights of a folder that others can do nothing in.
 _FOLDER = 0o040000
-#: What is in the file stays far below this.
-_MOST = 8 * 1024 * 1024
 
 
 def start(package: str, file: int) -> "NoReturn":
     """Be the program of one hook: ``package`` is our folder, ``file`` the open file of modules, or -1."""
     pack = Pack(f"{package}/guard/__pycache__/{NAME}", file)
     given = _asked(pack, package)
-    sys.meta_path.insert(0, pack)
+    sys.meta_path.insert(2, pack)  # behind the finders of what is built into Python
     sys.meta_path.append(_Site())
     sys.path += _packages(package)
     pack.load_ahead()
@@ -86,7 +84,7 @@ def _asked(pack: "Pack", package: str) -> "bytes | None":
     if not is_private(path.rpartition("/")[0]):
         return None
     entry = pack.entries.get(_CLIENT)
-    if entry is None or not _is_current(entry):
+    if entry is None or not is_current(entry):
         sys.path.append(package.rpartition("/")[0])
         from dibs.guard.client import ask
     else:
@@ -120,6 +118,8 @@ class Pack:
         self._base = 0
         #: Where the code of all modules of a plain call is once more, as one value.
         self._plain = (0, 0)
+        #: Whether a module was asked for that is not in the file, or not any more.
+        self._missed = file < 0
         if file < 0:
             return
         try:
@@ -139,7 +139,8 @@ class Pack:
     ) -> ModuleSpec | None:
         """Return where a module is, if it is in the file and its source has not changed."""
         entry = self.entries.get(name)
-        if entry is None or not _is_current(entry):
+        if entry is None or not is_current(entry):
+            self._missed = True
             return None
         return self._spec(name, entry)
 
@@ -178,9 +179,8 @@ class Pack:
         codes = loads(posix.pread(self._file, size, self._base + place))  # noqa: S302
         for name, code in zip(self.order, codes):  # noqa: B905 - of one length, as written
             entry = self.entries[name]
-            above, _, leaf = name.rpartition(".")
-            if name in sys.modules or not _is_current(entry) or (above and above not in sys.modules):
-                continue  # Python's own way finds it, after the package that it is in
+            if name in sys.modules or not is_current(entry):
+                continue  # what has changed is found when somebody asks for it
             module: Any = make(name)
             module.__spec__ = spec = self._spec(name, entry)
             module.__loader__, module.__file__ = self, entry[0]
@@ -198,6 +198,8 @@ class Pack:
 
     def mend(self, source: str) -> bool:
         """Write the file anew if modules had to be looked for elsewhere; tell whether it was."""
+        if self.order and not self._missed:
+            return False
         loaded = {
             name: spec
             for name, module in list(sys.modules.items())
@@ -206,7 +208,7 @@ class Pack:
         new = {
             name: spec
             for name, spec in loaded.items()
-            if _is_outside(spec) and not (name in self.entries and _is_current(self.entries[name]))
+            if _is_outside(spec) and not (name in self.entries and is_current(self.entries[name]))
         }
         ordered = bool(self.order) or DECIDES not in loaded
         if not new and ordered:
@@ -215,9 +217,11 @@ class Pack:
             self.order = tuple(
                 name
                 for name, spec in loaded.items()
-                if name.partition(".")[0] in {"__future__", "dibs"} and name != __name__
+                if name.partition(".")[0] == "dibs" and name != __name__
             )
-        return _write(self, new, source)
+        from dibs.guard.packing import write
+
+        return write(self, new, source)
 
 
 class _Site:
@@ -260,7 +264,7 @@ class _Extension(ExtensionFileLoader):
                 del sys.modules[name]
 
 
-def _is_current(entry: "Entry") -> bool:
+def is_current(entry: "Entry") -> bool:
     try:
         now = posix.stat(entry[0])
     except OSError:
@@ -272,64 +276,3 @@ def _is_outside(spec: ModuleSpec) -> bool:
     """Tell whether a module was found by the long way."""
     known = isinstance(spec.loader, SourceFileLoader | ExtensionFileLoader)
     return known and not isinstance(spec.loader, _Extension) and spec.name != "__main__"
-
-
-def _write(pack: Pack, new: dict[str, ModuleSpec], source: str) -> bool:
-    """Write what is still good and what is new into a file of our own, and put it in place."""
-    draft = f"{pack.path}.{posix.getpid()}"
-    try:
-        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
-        file = posix.open(draft, flags, 0o644)
-    except OSError:
-        return False  # nobody may write here: it goes the long way, as all other programs do
-    try:
-        content = _content(pack, new, source)
-        whole = len(content) < _MOST and posix.write(file, content) == len(content)
-        if whole:
-            posix.replace(draft, pack.path)
-        else:
-            posix.unlink(draft)
-    except (OSError, ImportError, SyntaxError, ValueError):
-        posix.unlink(draft)
-        return False
-    finally:
-        posix.close(file)
-    return whole
-
-
-def _content(pack: Pack, new: dict[str, ModuleSpec], source: str) -> bytes:
-    entries: dict[str, Entry] = {}
-    codes: list[bytes] = []
-    place = 0
-    kept = [name for name, entry in pack.entries.items() if _is_current(entry)]
-    for name in dict.fromkeys((*kept, *new)):
-        spec = new.get(name)
-        entry = pack.entries[name] if spec is None else _entry(spec)
-        code = _code(spec) if spec is not None else dumps(pack.get_code(name)) if entry[5] else b""
-        entries[name] = (*entry[:4], place, len(code))
-        codes.append(code)
-        place += len(code)
-    own = posix.stat(source)
-    starter = dumps((own.st_mtime_ns, own.st_size, SourceFileLoader("", source).get_code("")))
-    order = tuple(name for name in pack.order if name in entries)
-    found = dict(zip(entries, codes, strict=True))
-    codes.append(dumps(tuple(loads(found[name]) for name in order)))  # noqa: S302 - what was just written
-    size = len(codes[-1])
-    head = dumps((entries, order, (place, size), place + size))
-    sizes = (b"%12d" % len(starter), b"%16d" % len(head))
-    return b"".join((MAGIC_NUMBER, sizes[0], starter, sizes[1], head, *codes))
-
-
-def _entry(spec: ModuleSpec) -> "Entry":
-    now = posix.stat(str(spec.origin))
-    package = spec.submodule_search_locations is not None
-    return (str(spec.origin), now.st_mtime_ns, now.st_size, package, 0, 0)
-
-
-def _code(spec: ModuleSpec) -> bytes:
-    """Return the code of a module, as lean as it gets; nothing for one that is compiled by others."""
-    if not isinstance(spec.loader, SourceFileLoader):
-        return b""
-    from dibs.guard.lean import lean
-
-    return dumps(lean(spec.loader.get_data(str(spec.origin)), str(spec.origin)))
