@@ -83,8 +83,9 @@ def _from_file(root: str, state: str) -> dict[str, tuple[Any, int]]:
     if known is not None and known.keys() <= Config._field_defaults.keys():
         return {name: (_as_was(name, value), line) for name, (value, line) in known.items()}
     from dibs.config_fields import FIELDS
+    from dibs.config_toml import read
 
-    written = config_file.read(path, {(f.section, f.key): f.name for f in FIELDS})
+    written = read(path, {(f.section, f.key): f.name for f in FIELDS})
     settings = {
         name: (_configured(_field(name), value, f"{config_file.NAME}:{line}"), line)
         for name, (value, line) in written.items()

@@ -1,8 +1,4 @@
-"""Read ``dibs.toml``: which settings it holds, on which lines.
-
-The parser takes longer to import than a whole claim may last, so what was read is kept beside the
-state, and the file is parsed again only when it has changed.
-"""
+"""What ``dibs.toml`` says: kept beside the state, and parsed again only when the file has changed."""
 
 # pathlib costs more to import than all of this module does.
 
@@ -14,12 +10,10 @@ import sys
 import time
 
 from dibs.core import quickjson
-from dibs.core.names import closest, quote
 from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from typing import Any
 
     #: Settings as they are written: the name of the field, the raw value and its line.
@@ -31,7 +25,7 @@ CACHE = "config-cache.json"
 #: What tells one version of the file from another.
 Stamp = tuple[str | int, ...]
 
-_SIZE_MAX = 262_144
+SIZE_MAX = 262_144
 #: A younger file can change again without a new stamp, as the clocks of file systems are coarse.
 _SETTLED_NS = 2 * 10**9
 
@@ -54,120 +48,12 @@ def stamp(path: str) -> Stamp:
             f"{NAME} can be written by everybody (mode {stat.S_IMODE(status.st_mode):04o}).",
             hint=f"Run chmod o-w {NAME} after a look at what it says.",
         )
-    if status.st_size > _SIZE_MAX:
-        raise Misconfigured(f"{NAME} is larger than {_SIZE_MAX} bytes.")
+    if status.st_size > SIZE_MAX:
+        raise Misconfigured(f"{NAME} is larger than {SIZE_MAX} bytes.")
     # Not imported by name: the package's face imports what is above this module.
     version = sys.modules["dibs"].__version__
     times = (status.st_mtime_ns, status.st_ctime_ns)
     return (version, *times, status.st_size, status.st_ino, status.st_dev)
-
-
-def read(path: str, known: Mapping[tuple[str, str], str]) -> Written:
-    """Parse the file. ``known`` maps section and key to a field's name; others are refused."""
-    text = _text(path)
-    lines = _lines(text)
-    written: Written = {}
-    for section, key, value in _leaves(_parse(text), {section for section, _ in known}, lines):
-        places = ((section, key), (section, ""), ("", section))
-        line = next((lines[place] for place in places if place in lines), 1)
-        name = known.get((section, key))
-        if name is None:
-            raise _unknown_key(section, key, line, known)
-        written[name] = (value, line)
-    return written
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            content = file.read(_SIZE_MAX)
-    except OSError as error:
-        raise Misconfigured(f"{NAME} cannot be read: {error.strerror}.") from error
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise Misconfigured(f"{NAME}:{line}: the text is not UTF-8.") from None
-
-
-def _parse(text: str) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        what, _, where = str(error).partition(" (at ")
-        number = where.removeprefix("line ").partition(",")[0]
-        line = int(number) if number.isdigit() else text.count("\n") + 1
-        raise Misconfigured(f"{NAME}:{line}: this is not TOML: {what}.") from None
-
-
-def _leaves(
-    document: dict[str, Any], sections: set[str], lines: Mapping[tuple[str, str], int]
-) -> Iterator[tuple[str, str, Any]]:
-    for key, value in document.items():
-        line = lines.get((key, "")) or lines.get(("", key)) or 1
-        if key in sections and key:
-            if not isinstance(value, dict):
-                raise Misconfigured(f"{NAME}:{line}: {key} is a section; write [{key}].")
-            for inner, setting in value.items():
-                yield key, inner, setting
-        elif isinstance(value, dict):
-            meant = closest(key, sections - {""})
-            raise Misconfigured(
-                f"{NAME}:{line}: there is no section [{_bare(key)}].",
-                hint=f"Did you mean [{meant}]?" if meant else _one_of("section", sections - {""}),
-            )
-        else:
-            yield "", key, value
-
-
-def _unknown_key(
-    section: str, key: str, line: int, known: Mapping[tuple[str, str], str]
-) -> Misconfigured:
-    where = f"in [{section}]" if section else "at the top"
-    elsewhere = [place for place, name in known if name == key and place != section]
-    siblings = {name for place, name in known if place == section}
-    meant = closest(key, siblings)
-    if elsewhere:
-        hint = f"It belongs {f'in [{elsewhere[0]}]' if elsewhere[0] else 'at the top'}."
-    else:
-        hint = f"Did you mean {meant}?" if meant else _one_of("key", siblings)
-    return Misconfigured(f"{NAME}:{line}: there is no key {_bare(key)} {where}.", hint=hint)
-
-
-def _bare(key: str) -> str:
-    return quote(key)[1:-1]
-
-
-def _one_of(what: str, names: set[str]) -> str:
-    return f"Each {what} is one of: {', '.join(sorted(names))}."
-
-
-def _lines(text: str) -> dict[tuple[str, str], int]:
-    """Find the line of each key and, under an empty key, of each section; a hint for people."""
-    found: dict[tuple[str, str], int] = {}
-    section, inside = "", ""
-    for number, line in enumerate(text.split("\n"), 1):
-        if inside:
-            inside = "" if inside in line else inside
-            continue
-        bare = line.strip()
-        if bare.startswith("["):
-            section = _unquoted(bare.strip("[").partition("]")[0])
-            found.setdefault((section, ""), number)
-            continue
-        key, equals, value = bare.partition("=")
-        if not equals or bare.startswith("#"):
-            continue
-        place, dot, name = _unquoted(key).rpartition(".")
-        found.setdefault((place or section, name) if dot else (section, name), number)
-        inside = next((q for q in ('"""', "'''") if value.count(q) == 1), "")
-    return found
-
-
-def _unquoted(key: str) -> str:
-    return ".".join(part.strip().strip("\"'") for part in key.split("."))
 
 
 def recall(state: str, now: Stamp) -> Written | None:
@@ -177,7 +63,7 @@ def recall(state: str, now: Stamp) -> Written | None:
             status = os.fstat(file.fileno())
             if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
                 return None
-            kept = quickjson.loads(file.read(_SIZE_MAX))
+            kept = quickjson.loads(file.read(SIZE_MAX))
         if tuple(kept["stamp"]) != now:
             return None
         return {str(name): (value, int(line)) for name, (value, line) in kept["values"].items()}
