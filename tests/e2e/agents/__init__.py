@@ -1,0 +1,16 @@
+"""The real agents: how each is started against a model of ours, and what its tools are called."""
+
+from __future__ import annotations
+
+from tests.e2e.agents.base import Kind
+from tests.e2e.agents.claude import Claude
+from tests.e2e.agents.codex import Codex
+from tests.e2e.agents.copilot import Copilot
+from tests.e2e.agents.gemini import Gemini
+from tests.e2e.agents.opencode import Opencode
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (Claude(), Codex(), Gemini(), Copilot(), Opencode())
+}
+
+__all__ = ["KINDS", "Kind"]

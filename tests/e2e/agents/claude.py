@@ -1,0 +1,55 @@
+"""Claude Code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.agents.base import Kind, write_json
+from tests.e2e.model import Call
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Claude(Kind):
+    """Claude Code without a terminal."""
+
+    name = "claude"
+    title = "Claude Code"
+    package = "@anthropic-ai/claude-code"
+
+    def prepare(self, home: Path, repo: Path, url: str) -> None:
+        """Approve the project's MCP servers, as a user does when asked."""
+        write_json(home / ".claude" / "settings.json", {"enableAllProjectMcpServers": True})
+
+    def environ(self, home: Path, url: str) -> dict[str, str]:
+        """Return the address, and leave to run as root in a sandbox."""
+        return {
+            "ANTHROPIC_BASE_URL": url,
+            "ANTHROPIC_API_KEY": "dummy",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "IS_SANDBOX": "1",
+        }
+
+    def command(self, prompt: str) -> list[str]:
+        """Return a run that asks nobody."""
+        loud = ["--output-format", "stream-json", "--verbose"]
+        return [str(self.binary), "-p", prompt, "--permission-mode", "bypassPermissions", *loud]
+
+    def edit(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
+        """Return a Write."""
+        return Call("Write", {"file_path": str(repo / path), "content": text}, **gates)
+
+    def shell(self, command: str, **gates: Any) -> Call:
+        """Return a Bash."""
+        return Call("Bash", {"command": command, "description": "run it"}, **gates)
+
+    def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
+        """Return a call by the name that Claude gives it."""
+        return Call(f"mcp__dibs__{tool}", given, **gates)
+
+    def subagent(self, word: str, **gates: Any) -> Call:
+        """Return an Agent in the foreground."""
+        task = {"description": "help", "prompt": f"{word}: do it", "subagent_type": "general-purpose"}
+        return Call("Agent", task | {"run_in_background": False}, **gates)

@@ -1,0 +1,61 @@
+"""Codex CLI."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.agents.base import Kind
+from tests.e2e.model import Call
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_CONFIG = """\
+model = "gpt-5.5"
+model_provider = "stub"
+
+[model_providers.stub]
+name = "stub"
+base_url = "{url}/v1"
+wire_api = "responses"
+env_key = "STUB_KEY"
+
+[projects."{repo}"]
+trust_level = "trusted"
+"""
+
+
+class Codex(Kind):
+    """Codex without a terminal."""
+
+    name = "codex"
+    title = "Codex CLI"
+    package = "@openai/codex"
+
+    def prepare(self, home: Path, repo: Path, url: str) -> None:
+        """Name the model, and trust the project as a user does when asked."""
+        (home / ".codex").mkdir(parents=True, exist_ok=True)
+        (home / ".codex" / "config.toml").write_text(_CONFIG.format(url=url, repo=repo))
+
+    def environ(self, home: Path, url: str) -> dict[str, str]:
+        """Return the key, and the home."""
+        return {"STUB_KEY": "dummy", "CODEX_HOME": str(home / ".codex")}
+
+    def command(self, prompt: str) -> list[str]:
+        """Return a run that asks nobody; its user has looked at the hooks."""
+        alone = ["--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]
+        return [str(self.binary), "exec", "--json", *alone, prompt]
+
+    def edit(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
+        """Return a patch that adds the file; one that exists is written over."""
+        lines = "".join(f"+{line}\n" for line in text.splitlines())
+        patch = f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"
+        return Call("apply_patch", patch, custom=True, **gates)
+
+    def shell(self, command: str, **gates: Any) -> Call:
+        """Return a command of its shell."""
+        return Call("exec_command", {"cmd": command, "yield_time_ms": 60000}, **gates)
+
+    def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
+        """Return a call in the namespace that Codex gives a server."""
+        return Call(tool, given, namespace="mcp__dibs", **gates)

@@ -1,0 +1,47 @@
+"""Copilot CLI."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.agents.base import Kind
+from tests.e2e.model import Call
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Copilot(Kind):
+    """Copilot without a terminal and without a login."""
+
+    name = "copilot"
+    title = "Copilot CLI"
+    package = "@github/copilot"
+
+    def environ(self, home: Path, url: str) -> dict[str, str]:
+        """Return the address."""
+        return {
+            "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+            "COPILOT_PROVIDER_API_KEY": "dummy",
+            "COPILOT_MODEL": "claude-sonnet-4",
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_HOME": str(home / ".copilot"),
+        }
+
+    def command(self, prompt: str) -> list[str]:
+        """Return a run that asks nobody, in a folder that its user trusts."""
+        alone = ["--allow-all-tools", "--trust-folder", "--output-format", "json"]
+        return [str(self.binary), "-p", prompt, *alone]
+
+    def edit(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
+        """Return a create."""
+        return Call("create", {"path": str(repo / path), "file_text": text}, **gates)
+
+    def shell(self, command: str, **gates: Any) -> Call:
+        """Return a bash."""
+        given = {"command": command, "description": "run it", "mode": "sync", "initial_wait": 90}
+        return Call("bash", given, **gates)
+
+    def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
+        """Return a call by the name that Copilot gives it."""
+        return Call(f"dibs-{tool}", given, **gates)

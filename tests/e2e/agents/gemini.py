@@ -1,0 +1,46 @@
+"""Gemini CLI."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.agents.base import Kind, write_json
+from tests.e2e.model import Call
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Gemini(Kind):
+    """Gemini without a terminal."""
+
+    name = "gemini"
+    title = "Gemini CLI"
+    package = "@google/gemini-cli"
+
+    def prepare(self, home: Path, repo: Path, url: str) -> None:
+        """Choose how to sign in."""
+        auth = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+        write_json(home / ".gemini" / "settings.json", auth)
+
+    def environ(self, home: Path, url: str) -> dict[str, str]:
+        """Return the address, and the trust that a user gives when asked."""
+        address = {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": url}
+        return address | {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
+
+    def command(self, prompt: str) -> list[str]:
+        """Return a run that asks nobody."""
+        alone = ["--yolo", "-o", "stream-json"]
+        return [str(self.binary), "-m", "gemini-2.5-flash", *alone, "-p", prompt]
+
+    def edit(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
+        """Return a write_file."""
+        return Call("write_file", {"file_path": str(repo / path), "content": text}, **gates)
+
+    def shell(self, command: str, **gates: Any) -> Call:
+        """Return a run_shell_command."""
+        return Call("run_shell_command", {"command": command}, **gates)
+
+    def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
+        """Return a call by the name that Gemini gives it."""
+        return Call(f"mcp_dibs_{tool}", given, **gates)

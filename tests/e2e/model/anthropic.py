@@ -1,0 +1,49 @@
+"""The words of Anthropic's messages."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.e2e.model.script import Call, Say
+from tests.e2e.model.sse import plain, stream, text_of
+
+USAGE = {"input_tokens": 10, "output_tokens": 10}
+
+
+def opening(body: dict[str, Any]) -> str:
+    """Return what the conversation was begun with."""
+    return text_of(next((m["content"] for m in body["messages"] if m["role"] == "user"), ""))
+
+
+def results(body: dict[str, Any]) -> list[str]:
+    """Return what the tools answered."""
+    parts = [p for m in body["messages"] if isinstance(m["content"], list) for p in m["content"]]
+    return [text_of(part.get("content")) for part in parts if part.get("type") == "tool_result"]
+
+
+def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
+    """Return ``step`` as an answer."""
+    if isinstance(step, Call):
+        block = {"type": "tool_use", "id": f"toolu_{number:04}", "name": step.tool}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(step.input)}
+        whole, empty, reason = block | {"input": step.input}, block | {"input": {}}, "tool_use"
+    else:
+        whole, empty = {"type": "text", "text": step.text}, {"type": "text", "text": ""}
+        delta, reason = {"type": "text_delta", "text": step.text}, "end_turn"
+    message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "stub", "usage": USAGE}
+    if not streams:
+        return plain(message | {"content": [whole], "stop_reason": reason, "stop_sequence": None})
+    end = {"stop_reason": reason, "stop_sequence": None}
+    start = message | {"content": [], "stop_reason": None, "stop_sequence": None}
+    return stream(
+        [
+            {"type": "message_start", "message": start},
+            {"type": "content_block_start", "index": 0, "content_block": empty},
+            {"type": "content_block_delta", "index": 0, "delta": delta},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": end, "usage": {"output_tokens": 10}},
+            {"type": "message_stop"},
+        ],
+        named=True,
+    )

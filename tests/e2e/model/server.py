@@ -1,0 +1,156 @@
+"""The server: one for each agent that runs, with that agent's script.
+
+It keeps no state. Step *i* is said when the conversation holds *i* results of tools, so an agent that asks
+again, or goes on after its turn, is answered the same. What was asked is kept: it is all that a model sees.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.model import anthropic, chat, gemini, responses
+from tests.e2e.model.script import Late, Say
+
+if TYPE_CHECKING:
+    from types import ModuleType, TracebackType
+
+    from tests.e2e.model.script import Script
+
+#: What an address ends with, and who speaks so.
+WIRES = {
+    "/messages": anthropic,
+    "/responses": responses,
+    "/chat/completions": chat,
+    ":streamGenerateContent": gemini,
+    ":generateContent": gemini,
+}
+
+
+@dataclass
+class Asked:
+    """One question to the model."""
+
+    path: str
+    body: dict[str, Any]
+    wire: ModuleType
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether it is the agent's work; without tools it is a title or a summary that is wanted."""
+        return bool(self.body.get("tools"))
+
+    @property
+    def opening(self) -> str:
+        """What the conversation was begun with."""
+        return self.wire.opening(self.body)
+
+    @property
+    def results(self) -> list[str]:
+        """What the tools have answered so far, each as the model sees it."""
+        return self.wire.results(self.body)
+
+    @property
+    def text(self) -> str:
+        """All that the model sees."""
+        return json.dumps(self.body, ensure_ascii=False)
+
+
+class Model:
+    """A model with a script, on a port of its own."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.asked: list[Asked] = []
+        self.unknown: list[str] = []
+        self.late: list[str] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Model:
+        """Serve until the end of the block."""
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def work(self) -> list[Asked]:
+        """The questions that are the agent's work, in their order."""
+        return [asked for asked in self.asked if asked.has_tools]
+
+    def results(self, word: str = "") -> list[str]:
+        """Return the answers of the tools that the agent saw, or its subagent whose task holds ``word``."""
+        others = self.script.subagents
+        seen: list[str] = []
+        for asked in self.work:
+            whose = next((each for each in others if each in asked.opening), "")
+            if whose == word and len(asked.results) >= len(seen):
+                seen = asked.results
+        return seen
+
+    def answer(self, asked: Asked) -> tuple[str, bytes]:
+        """Return the kind of content, and the content, of the answer to ``asked``."""
+        self.asked.append(asked)
+        step: Any = Say("ok")
+        if asked.has_tools:
+            step = self.script.step(asked.opening, len(asked.results))
+            try:
+                step.come_to()
+            except Late as late:
+                self.late.append(str(late))
+                step = Say("late")
+        streams = bool(asked.body.get("stream")) or "streamGenerate" in asked.path
+        return asked.wire.say(step, len(asked.results), streams=streams)
+
+
+def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *args: Any) -> None:
+            """Be silent."""
+
+        def do_GET(self) -> None:
+            self._unknown()
+
+        def do_HEAD(self) -> None:
+            self._send("text/plain", b"", 200)
+
+        def do_POST(self) -> None:
+            given = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            path = self.path.partition("?")[0]
+            wire = next((WIRES[end] for end in WIRES if path.endswith(end)), None)
+            if wire is None:
+                self._unknown()
+                return
+            self._send(*model.answer(Asked(self.path, json.loads(given), wire)), 200)
+
+        def _unknown(self) -> None:
+            model.unknown.append(f"{self.command} {self.path}")
+            self._send("application/json", b"{}", 404)
+
+        def _send(self, kind: str, content: bytes, status: int) -> None:
+            try:
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(content)
+            except OSError:  # whoever asked is gone
+                self.close_connection = True
+
+    return Handler
