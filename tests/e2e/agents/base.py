@@ -48,8 +48,12 @@ class Kind:
         """Return the command that gives the agent ``prompt`` to do, and ends with its turn."""
         raise NotImplementedError
 
-    def edit(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
-        """Return the call that writes a new file, or all of an existing one."""
+    def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
+        """Return the calls that put ``new`` in the place of ``old``; the last one is the edit."""
+        raise NotImplementedError
+
+    def create(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
+        """Return the call that writes a new file."""
         raise NotImplementedError
 
     def shell(self, command: str, **gates: Any) -> Call:

@@ -37,7 +37,13 @@ class Claude(Kind):
         loud = ["--output-format", "stream-json", "--verbose"]
         return [str(self.binary), "-p", prompt, "--permission-mode", "bypassPermissions", *loud]
 
-    def edit(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
+    def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
+        """Return an edit, after what it needs."""
+        where = {"file_path": str(repo / path)}
+        edit = where | {"old_string": old, "new_string": new}
+        return [Call("Read", where), Call("Edit", edit, **gates)]
+
+    def create(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
         """Return a Write."""
         return Call("Write", {"file_path": str(repo / path), "content": text}, **gates)
 

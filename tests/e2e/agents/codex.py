@@ -46,7 +46,12 @@ class Codex(Kind):
         alone = ["--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"]
         return [str(self.binary), "exec", "--json", *alone, prompt]
 
-    def edit(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
+    def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
+        """Return an edit, after what it needs."""
+        patch = f"*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n"
+        return [Call("apply_patch", patch, custom=True, **gates)]
+
+    def create(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
         """Return a patch that adds the file; one that exists is written over."""
         lines = "".join(f"+{line}\n" for line in text.splitlines())
         patch = f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"
@@ -59,3 +64,7 @@ class Codex(Kind):
     def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
         """Return a call in the namespace that Codex gives a server."""
         return Call(tool, given, namespace="mcp__dibs", **gates)
+
+    def subagent(self, word: str, **gates: Any) -> Call:
+        """Return a spawn_agent."""
+        return Call("spawn_agent", {"message": f"{word}: do it"}, namespace="multi_agent_v1", **gates)

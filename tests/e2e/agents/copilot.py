@@ -33,7 +33,11 @@ class Copilot(Kind):
         alone = ["--allow-all-tools", "--trust-folder", "--output-format", "json"]
         return [str(self.binary), "-p", prompt, *alone]
 
-    def edit(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
+    def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
+        """Return an edit, after what it needs."""
+        return [Call("edit", {"path": str(repo / path), "old_str": old, "new_str": new}, **gates)]
+
+    def create(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
         """Return a create."""
         return Call("create", {"path": str(repo / path), "file_text": text}, **gates)
 
@@ -45,3 +49,8 @@ class Copilot(Kind):
     def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
         """Return a call by the name that Copilot gives it."""
         return Call(f"dibs-{tool}", given, **gates)
+
+    def subagent(self, word: str, **gates: Any) -> Call:
+        """Return a task in the foreground."""
+        task = {"name": "helper", "description": "help", "prompt": f"{word}: do it", "mode": "sync"}
+        return Call("task", task | {"agent_type": "general-purpose"}, **gates)

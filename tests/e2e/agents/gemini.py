@@ -33,7 +33,12 @@ class Gemini(Kind):
         alone = ["--yolo", "-o", "stream-json"]
         return [str(self.binary), "-m", "gemini-2.5-flash", *alone, "-p", prompt]
 
-    def edit(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
+    def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
+        """Return an edit, after what it needs."""
+        edit = {"file_path": str(repo / path), "old_string": old, "new_string": new}
+        return [Call("replace", edit | {"instruction": "do it"}, **gates)]
+
+    def create(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
         """Return a write_file."""
         return Call("write_file", {"file_path": str(repo / path), "content": text}, **gates)
 
@@ -44,3 +49,7 @@ class Gemini(Kind):
     def mcp(self, tool: str, given: dict[str, Any], **gates: Any) -> Call:
         """Return a call by the name that Gemini gives it."""
         return Call(f"mcp_dibs_{tool}", given, **gates)
+
+    def subagent(self, word: str, **gates: Any) -> Call:
+        """Return an invoke_agent of the one that has all tools."""
+        return Call("invoke_agent", {"agent_name": "generalist", "prompt": f"{word}: do it"}, **gates)

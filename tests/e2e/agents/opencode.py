@@ -35,7 +35,13 @@ class Opencode(Kind):
         """Return a run that asks nobody."""
         return [str(self.binary), "run", "--format", "json", prompt]
 
-    def edit(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
+    def change(self, repo: Path, path: str, old: str, new: str, **gates: Any) -> list[Call]:
+        """Return an edit, after what it needs."""
+        where = {"filePath": str(repo / path)}
+        edit = where | {"oldString": old, "newString": new}
+        return [Call("read", where), Call("edit", edit, **gates)]
+
+    def create(self, repo: Path, path: str, text: str, **gates: Any) -> Call:
         """Return a write."""
         return Call("write", {"filePath": str(repo / path), "content": text}, **gates)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.e2e.model.script import Call, Say, Script
+from tests.e2e.model.script import Call, Say, Script, Steps
 from tests.e2e.model.server import Model
 
-__all__ = ["Call", "Model", "Say", "Script"]
+__all__ = ["Call", "Model", "Say", "Script", "Steps"]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import threading
+import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: How long a step waits for another agent; a test that comes here has failed.
-PATIENCE = 120.0
+PATIENCE = 90.0
 
 
 class Late(Exception):
@@ -16,17 +19,23 @@ class Late(Exception):
 
 @dataclass
 class _Step:
-    #: Not said before this is set: so one agent waits for another at a known place.
-    when: threading.Event | None = field(default=None, kw_only=True)
-    #: Set when the step is come to, before it waits.
-    reached: threading.Event | None = field(default=None, kw_only=True)
+    #: Called when the step is come to for the first time: everything before it is done, nothing of it is.
+    look: Callable[[], object] | None = field(default=None, kw_only=True)
+    #: The step is not said before this is true: so one agent waits for another at a known place.
+    when: Callable[[], bool] | None = field(default=None, kw_only=True)
+    #: What the tests call it.
+    label: str = field(default="", kw_only=True)
 
     def come_to(self) -> None:
-        """Let others know, and wait for them."""
-        if self.reached:
-            self.reached.set()
-        if self.when and not self.when.wait(PATIENCE):
-            raise Late(repr(self))
+        """Look, and wait for others."""
+        if self.look:
+            look, self.look = self.look, None
+            look()
+        until = time.monotonic() + PATIENCE
+        while self.when and not self.when():
+            if time.monotonic() > until:
+                raise Late(self.label)
+            time.sleep(0.05)
 
 
 @dataclass
@@ -48,16 +57,26 @@ class Call(_Step):
     namespace: str = ""
 
 
+Steps = list[Call | Say]
+
+
 @dataclass
 class Script:
-    """The steps of the agent, and of each of its subagents by a word that their task begins with."""
+    """The steps of the agent, and of each of its subagents by a word in their task."""
 
-    steps: list[Call | Say]
-    subagents: dict[str, list[Call | Say]] = field(default_factory=dict)
+    steps: Steps
+    subagents: dict[str, Steps] = field(default_factory=dict)
 
-    def step(self, opening: str, number: int) -> Call | Say:
-        """Return step ``number`` of whoever was given ``opening`` to do."""
-        for word, steps in self.subagents.items():
-            if word in opening:
-                return steps[number] if number < len(steps) else Say()
-        return self.steps[number] if number < len(self.steps) else Say()
+    def of(self, opening: str) -> str:
+        """Return the word of the subagent that was given ``opening`` to do; empty for the agent itself."""
+        return next((word for word in self.subagents if word in opening), "")
+
+    def step(self, word: str, number: int) -> Call | Say:
+        """Return step ``number`` of the agent, or of a subagent."""
+        steps = self.subagents[word] if word else self.steps
+        return steps[number] if number < len(steps) else Say()
+
+    def number(self, label: str, word: str = "") -> int:
+        """Return the number of the step that is called ``label``."""
+        steps = self.subagents[word] if word else self.steps
+        return next(number for number, step in enumerate(steps) if step.label == label)

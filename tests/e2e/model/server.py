@@ -93,20 +93,23 @@ class Model:
 
     def results(self, word: str = "") -> list[str]:
         """Return the answers of the tools that the agent saw, or its subagent whose task holds ``word``."""
-        others = self.script.subagents
         seen: list[str] = []
         for asked in self.work:
-            whose = next((each for each in others if each in asked.opening), "")
-            if whose == word and len(asked.results) >= len(seen):
+            if self.script.of(asked.opening) == word and len(asked.results) >= len(seen):
                 seen = asked.results
         return seen
+
+    def result(self, label: str, word: str = "") -> str:
+        """Return what the model saw as the answer to the step ``label``; empty if it saw none."""
+        results, number = self.results(word), self.script.number(label, word)
+        return results[number] if number < len(results) else ""
 
     def answer(self, asked: Asked) -> tuple[str, bytes]:
         """Return the kind of content, and the content, of the answer to ``asked``."""
         self.asked.append(asked)
         step: Any = Say("ok")
         if asked.has_tools:
-            step = self.script.step(asked.opening, len(asked.results))
+            step = self.script.step(self.script.of(asked.opening), len(asked.results))
             try:
                 step.come_to()
             except Late as late:

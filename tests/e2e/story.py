@@ -1,0 +1,87 @@
+"""What two agents do at once on one repository; told once for each kind, looked at by every test.
+
+The holder changes two files and waits. The second wants one of them: by its edit tool, by its shell, by a
+commit, by our MCP server. It takes other work, then stands in the queue. The holder commits and ends; the
+second goes on. Each looks at the files at known places, so nothing here depends on how long a thing takes.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tests.e2e.model import Say, Script
+from tests.e2e.world import World, until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.e2e.agents import Kind
+    from tests.e2e.model import Steps
+    from tests.e2e.world import Run
+
+#: Puts the path together, so that nobody can read it in the command.
+SLY = "python3 -c \"open('src/' + 'c' + '.py', 'a').write('# sly')\""
+WAIT = "dibs claim src/a.py --wait 60s"
+
+
+@dataclass
+class Story:
+    """What happened."""
+
+    world: World
+    holder: Run
+    second: Run
+    #: What was in a file, or in the repository, at each look.
+    looks: dict[str, str] = field(default_factory=dict)
+
+
+def tell(folder: Path, holds: Kind, wants: Kind) -> Story:
+    """Let both work, and return what happened."""
+    world = World(folder, [holds, wants])
+    looks: dict[str, str] = {}
+    held = threading.Event()
+    with world.agent(holds, Script(_holder(world, holds, held))) as holder:
+        assert until(held.is_set), holder.told()
+        with world.agent(wants, Script(_second(world, wants, looks))) as second:
+            second.wait()
+        holder.wait()
+    return Story(world, holder, second, looks)
+
+
+def _holder(world: World, kind: Kind, held: threading.Event) -> Steps:
+    repo = world.repo
+    return [
+        *kind.change(repo, "src/a.py", "a = 0", "a = 'held'", label="hold"),
+        *kind.change(repo, "src/c.py", "c = 0", "c = 'held'", label="hold more"),
+        kind.shell(
+            "git commit -qm held -- src/a.py src/c.py",
+            label="commit",
+            look=held.set,
+            when=world.waiting,
+        ),
+        Say(label="end"),
+    ]
+
+
+def _second(world: World, kind: Kind, looks: dict[str, str]) -> Steps:
+    repo = world.repo
+
+    def look(name: str, path: str) -> None:
+        looks[name] = world.text(path)
+
+    return [
+        *kind.change(repo, "src/a.py", "a = 'held'", "a = 'stolen'", label="edit"),
+        kind.shell(
+            "echo stolen > src/a.py", label="redirect", look=lambda: look("after edit", "src/a.py")
+        ),
+        kind.shell(SLY, label="sly", look=lambda: look("after redirect", "src/a.py")),
+        kind.shell("git commit -qm wrong -- src/a.py", label="wrong commit"),
+        kind.mcp("claim", {"paths": ["src/a.py"]}, label="ask"),
+        *kind.change(repo, "src/b.py", "b = 0", "b = 'second'", label="other work"),
+        kind.shell(WAIT, label="wait", look=lambda: looks.update(head=world.git("log", "--format=%s"))),
+        *kind.change(repo, "src/a.py", "a = 'held'", "a = 'second'", label="edit again"),
+        kind.shell("git commit -qm mine -- src/a.py src/b.py", label="right commit"),
+        Say(label="end"),
+    ]
