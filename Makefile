@@ -4,7 +4,7 @@ BIN := .venv/bin
 SETUP := @scripts/setup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench clean ready-test
+.PHONY: help demo test check format bench e2e clean ready-test
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,8 +31,12 @@ bench: ## measure, and write docs/bench.md
 	$(SETUP) test bench
 	$(BIN)/python -m bench $(ARGS)
 
-clean: ## remove .venv, caches and builds
-	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
+e2e: ## run the real agents (from npm, a large download), and write docs/reference/e2e.md
+	$(SETUP) test
+	$(BIN)/python scripts/e2e.py $(ARGS)
+
+clean: ## remove .venv, .e2e, caches and builds
+	rm -rf .venv .e2e .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 ready-test:

@@ -85,3 +85,32 @@ def _second(world: World, kind: Kind, looks: dict[str, str]) -> Steps:
         kind.shell("git commit -qm mine -- src/a.py src/b.py", label="right commit"),
         Say(label="end"),
     ]
+
+
+@dataclass
+class Family:
+    """What an agent and its subagent did."""
+
+    world: World
+    run: Run
+
+
+def tell_family(folder: Path, kind: Kind) -> Family:
+    """Let an agent change a file, start a subagent that changes another, and commit both."""
+    world = World(folder, [kind])
+    done = threading.Event()
+    start = kind.subagent("ERRAND", label="start")
+    assert start is not None
+    task = [
+        *kind.change(world.repo, "src/d.py", "d = 0", "d = 'sub'", label="sub edit"),
+        *kind.finish(look=done.set),
+    ]
+    steps = [
+        *kind.change(world.repo, "src/a.py", "a = 0", "a = 'main'", label="edit"),
+        start,
+        kind.shell("git commit -qm both -- src/a.py src/d.py", label="commit", when=done.is_set),
+        Say(),
+    ]
+    with world.agent(kind, Script(steps, {"ERRAND": task})) as run:
+        run.wait()
+    return Family(world, run)

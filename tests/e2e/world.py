@@ -10,23 +10,24 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.agents import KINDS
-from tests.e2e.agents.base import BINARIES, ROOT
+from tests.e2e.agents.base import BINARIES
 from tests.e2e.model import Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tests.e2e.agents import Kind
     from tests.e2e.model import Script
 
 FILES = {f"src/{name}.py": f"{name} = 0\n" for name in "abcde"}
+#: Where the ``dibs`` is that is tested.
+HERE = os.path.dirname(sys.executable)
 #: How long one agent may take; the slowest needs a third of it.
 LIMIT = 150
-_DIBS = '#!/bin/sh\nPYTHONPATH="{source}" exec "{python}" -m dibs "$@"\n'
 
 
 @dataclass
@@ -67,7 +68,7 @@ class World:
         self.repo = folder / "repo"
         self.runs: list[Run] = []
         self._homes = 0
-        self._programs()
+        self._identity()
         self._repository()
         init = self.dibs("init", "--agents", ",".join(dict.fromkeys(kind.name for kind in kinds)))
         self.init = init
@@ -88,15 +89,19 @@ class World:
     def claims(self) -> dict[str, str]:
         """Return who holds what."""
         status = json.loads(self.dibs("status", "--json").stdout)
-        return {claim["scope"]: claim["agent"] for claim in status["claims"]}
+        return {claim["pattern"]: claim["agent"] for claim in status["claims"]}
 
     def waiting(self) -> bool:
         """Tell whether somebody stands in a queue."""
-        return bool(json.loads(self.dibs("status", "--json").stdout).get("waiting"))
+        return bool(json.loads(self.dibs("status", "--json").stdout)["queue"])
 
     def ledger(self) -> list[dict[str, Any]]:
         """Return every entry of the ledger."""
-        return [json.loads(line) for line in self.dibs("log", "--json").stdout.splitlines() if line]
+        return json.loads(self.dibs("log", "--json", "-n", "10000").stdout)
+
+    def agents(self) -> dict[str, dict[str, Any]]:
+        """Return the roster, with those who have left."""
+        return {one["id"]: one for one in json.loads(self.dibs("agent", "ls", "--all", "--json").stdout)["agents"]}
 
     @contextlib.contextmanager
     def agent(self, kind: Kind, script: Script) -> Iterator[Run]:
@@ -127,9 +132,11 @@ class World:
 
     def environ(self, home: Path) -> dict[str, str]:
         """Return the variables of a user with ``home``: nothing of whoever runs the tests."""
-        return {
+        proxy = os.environ.get("DIBS_E2E_PROXY", "")
+        away = {"HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "NO_PROXY": "127.0.0.1"} if proxy else {}
+        return away | {
             "HOME": str(home),
-            "PATH": f"{self.folder / 'bin'}:{BINARIES}:{os.environ['PATH']}",
+            "PATH": f"{HERE}:{BINARIES}:{os.environ['PATH']}",
             "LANG": "C.UTF-8",
             "TERM": "dumb",
             "GIT_CONFIG_GLOBAL": str(self.folder / "gitconfig"),
@@ -142,12 +149,8 @@ class World:
             command, check=False, cwd=self.repo, env=env, capture_output=True, text=True, timeout=60
         )
 
-    def _programs(self) -> None:
-        """Make a ``dibs`` that is this tree's, whatever is installed."""
-        program = self.folder / "bin" / "dibs"
-        program.parent.mkdir(parents=True)
-        program.write_text(_DIBS.format(source=ROOT / "src", python=sys.executable))
-        program.chmod(0o755)
+    def _identity(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
         identity = "[user]\n\tname = t\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"
         (self.folder / "gitconfig").write_text(identity)
 

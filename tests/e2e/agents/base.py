@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.e2e.model import Say
+
 if TYPE_CHECKING:
     from tests.e2e.model import Call
 
@@ -67,6 +69,10 @@ class Kind:
     def subagent(self, word: str, **gates: Any) -> Call | None:
         """Return the call that starts a subagent with ``word`` in its task; ``None`` if it has none."""
         return None
+
+    def finish(self, **gates: Any) -> list[Call | Say]:
+        """Return how a subagent ends its task."""
+        return [Say(**gates)]
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.agents.base import Kind, write_json
-from tests.e2e.model import Call
+from tests.e2e.model import Call, Say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,3 +53,7 @@ class Gemini(Kind):
     def subagent(self, word: str, **gates: Any) -> Call:
         """Return an invoke_agent of the one that has all tools."""
         return Call("invoke_agent", {"agent_name": "generalist", "prompt": f"{word}: do it"}, **gates)
+
+    def finish(self, **gates: Any) -> list[Call | Say]:
+        """Return the call that its subagents have to end with."""
+        return [Call("complete_task", {"result": "done"}, **gates)]

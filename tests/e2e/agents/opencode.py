@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.agents.base import Kind, write_json
+from tests.e2e.agents.base import FOLDER, Kind, write_json
 from tests.e2e.model import Call
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def _have_plugins(place: Path) -> None:
+    """Put the package there that opencode would get from npm: without a network it tries for a minute."""
+    place.mkdir(parents=True, exist_ok=True)
+    if not (place / "node_modules").exists():
+        (place / "node_modules").symlink_to(FOLDER / "node_modules")
 
 
 class Opencode(Kind):
@@ -26,6 +33,8 @@ class Opencode(Kind):
         given = {"model": "stub/stub", "small_model": "stub/stub", "provider": {"stub": provider}}
         given |= {"autoupdate": False, "share": "disabled"}
         write_json(home / ".config" / "opencode" / "opencode.json", given)
+        for place in (home / ".config" / "opencode", repo / ".opencode"):
+            _have_plugins(place)
 
     def environ(self, home: Path, url: str) -> dict[str, str]:
         """Return what keeps it from asking the network."""

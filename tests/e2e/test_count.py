@@ -1,0 +1,38 @@
+"""What of the runs with real agents was seen here, and that their table is whole."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.agents import KINDS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "reference" / "e2e.md"
+TESTS = re.findall(r"(?m)^def (test_\w+)\(", (ROOT / "tests" / "e2e" / "test_agents.py").read_text())
+
+
+def test_how_many_runs_with_real_agents_there_were():
+    runs = len(TESTS) * len(KINDS)
+    if not os.environ.get("DIBS_E2E_RESULTS"):
+        pytest.skip(f"0 of {runs} runs with real agents: `make e2e` runs them (a large download)")
+
+
+def test_the_table_has_a_row_for_each_test_and_a_column_for_each_agent():
+    rows = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
+
+    assert len(rows) == 1 + len(TESTS)
+    assert all(kind.title in rows[0] for kind in KINDS.values())
+    assert {row.count("|") for row in rows} == {len(KINDS) + 2}
+
+
+def test_the_packages_are_pinned_to_one_version_each():
+    import json
+
+    wanted = json.loads((ROOT / "tests" / "e2e" / "package.json").read_text())["dependencies"]
+
+    assert {kind.package for kind in KINDS.values()} < set(wanted)
+    assert all(re.fullmatch(r"[0-9.]+", version) for version in wanted.values())
