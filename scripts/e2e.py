@@ -36,9 +36,10 @@ def main(options: list[str]) -> int:
     with tempfile.TemporaryDirectory() as place:
         results = Path(place) / "results"
         results.touch()
+        before = alone()
         environ = os.environ | {"DIBS_E2E_BIN": str(folder), "DIBS_E2E_RESULTS": str(results)}
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", str(TESTS), *options]
-        status = subprocess.run([*alone(), *command], check=False, cwd=ROOT, env=environ).returncode
+        status = subprocess.run([*before, *command], check=False, cwd=ROOT, env=environ).returncode
         cells = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
     os.environ["DIBS_E2E_BIN"] = str(folder)
     table = render(cells)

@@ -68,7 +68,6 @@ class World:
         self.repo = folder / "repo"
         self.runs: list[Run] = []
         self._homes = 0
-        self._identity()
         self._repository()
         init = self.dibs("init", "--agents", ",".join(dict.fromkeys(kind.name for kind in kinds)))
         self.init = init
@@ -139,7 +138,6 @@ class World:
             "PATH": f"{HERE}:{BINARIES}:{os.environ['PATH']}",
             "LANG": "C.UTF-8",
             "TERM": "dumb",
-            "GIT_CONFIG_GLOBAL": str(self.folder / "gitconfig"),
             "GIT_CONFIG_NOSYSTEM": "1",
         }
 
@@ -149,16 +147,13 @@ class World:
             command, check=False, cwd=self.repo, env=env, capture_output=True, text=True, timeout=60
         )
 
-    def _identity(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        identity = "[user]\n\tname = t\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"
-        (self.folder / "gitconfig").write_text(identity)
-
     def _repository(self) -> None:
         for path, text in FILES.items():
             (self.repo / path).parent.mkdir(parents=True, exist_ok=True)
             (self.repo / path).write_text(text)
-        self.git("init", "-q")
+        self.git("init", "-q", "-b", "main")
+        self.git("config", "user.name", "t")
+        self.git("config", "user.email", "t@example.org")
         self.git("add", "-A")
         self.git("commit", "-qm", "files")
 

@@ -56,4 +56,4 @@ class Gemini(Kind):
 
     def finish(self, **gates: Any) -> list[Call | Say]:
         """Return the call that its subagents have to end with."""
-        return [Call("complete_task", {"result": "done"}, **gates)]
+        return [Call("complete_task", {"result": {"response": "done"}}, **gates)]
