@@ -110,6 +110,8 @@ class World:
         home.mkdir()
         output = self.folder / f"{kind.name}{self._homes}.out"
         with Model(script) as model, output.open("wb") as told:
+            path = self.environ(home)["PATH"]
+            (home / ".profile").write_text(f'export PATH="{path}"\n')  # for who starts a login shell
             kind.prepare(home, self.repo, model.url)
             process = subprocess.Popen(
                 kind.command("Do the work that is to be done."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.agents.base import FOLDER, Kind, write_json
@@ -10,12 +11,19 @@ from tests.e2e.model import Call
 if TYPE_CHECKING:
     from pathlib import Path
 
+PLUGIN = "@opencode-ai/plugin"
+
+
+def _version(package: str) -> str:
+    return json.loads((FOLDER / "node_modules" / package / "package.json").read_text())["version"]
+
 
 def _have_plugins(place: Path) -> None:
     """Put the package there that opencode would get from npm: without a network it tries for a minute."""
     place.mkdir(parents=True, exist_ok=True)
     if not (place / "node_modules").exists():
         (place / "node_modules").symlink_to(FOLDER / "node_modules")
+        write_json(place / "package.json", {"dependencies": {PLUGIN: _version(PLUGIN)}})
 
 
 class Opencode(Kind):
