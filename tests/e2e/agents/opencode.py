@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from tests.e2e.agents.base import FOLDER, Kind, write_json
+from tests.e2e.agents.base import Kind, write_json
 from tests.e2e.model import Call
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PLUGIN = "@opencode-ai/plugin"
+#: What opencode gets from npm for those who write plugins; ours needs nothing of it.
+PLUGIN = {"dependencies": {"@opencode-ai/plugin": "*"}}
 
 
-def _version(package: str) -> str:
-    return json.loads((FOLDER / "node_modules" / package / "package.json").read_text())["version"]
-
-
-def _have_plugins(place: Path) -> None:
-    """Put the package there that opencode would get from npm: without a network it tries for a minute."""
-    place.mkdir(parents=True, exist_ok=True)
-    if not (place / "node_modules").exists():
-        (place / "node_modules").symlink_to(FOLDER / "node_modules")
-        write_json(place / "package.json", {"dependencies": {PLUGIN: _version(PLUGIN)}})
+def _have_plugin(place: Path) -> None:
+    """Let it look as if that were there: without a network opencode would try for a minute."""
+    (place / "node_modules").mkdir(parents=True, exist_ok=True)
+    write_json(place / "package.json", PLUGIN)
+    write_json(place / "package-lock.json", {"lockfileVersion": 3, "packages": {"": PLUGIN}})
 
 
 class Opencode(Kind):
@@ -42,7 +37,7 @@ class Opencode(Kind):
         given |= {"autoupdate": False, "share": "disabled"}
         write_json(home / ".config" / "opencode" / "opencode.json", given)
         for place in (home / ".config" / "opencode", repo / ".opencode"):
-            _have_plugins(place)
+            _have_plugin(place)
 
     def environ(self, home: Path, url: str) -> dict[str, str]:
         """Return what keeps it from asking the network."""
