@@ -67,12 +67,17 @@ def alone() -> list[str]:
     """Return the words before a command that keep it from the network."""
     for words in ALONE:
         try:
-            done = subprocess.run([*words, "ip", "link", "set", "lo", "up"], check=False, capture_output=True)
+            done = subprocess.run(
+                [*words, "ip", "link", "set", "lo", "up"], check=False, capture_output=True
+            )
         except FileNotFoundError:
             break
         if done.returncode == 0:
             return [*words, "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
-    print("e2e: no network namespace here; a proxy that is not there keeps the agents in", file=sys.stderr)
+    print(
+        "e2e: no network namespace here; a proxy that is not there keeps the agents in",
+        file=sys.stderr,
+    )
     os.environ["DIBS_E2E_PROXY"] = "http://127.0.0.1:9"
     return []
 
@@ -87,9 +92,10 @@ def render(cells: list[dict[str, str]]) -> str:
     passed = sum(cell["outcome"] == "passed" for cell in cells)
     rows = titles()
     heads = [f"{kind.title} {kind.version or '(not installed)'}" for kind in kinds]
+    whole = len(rows) * len(kinds)
+    counted = f"{passed} of {ran} runs passed; {whole - ran} of {whole} cells did not run."
     lines = [
-        f"{datetime.now(UTC):%d %B %Y}: {passed} of {ran} runs passed; "
-        f"{len(rows) * len(kinds) - ran} of {len(rows) * len(kinds)} cells did not run.",
+        f"{datetime.now(UTC):%d %B %Y}: {counted}",
         "",
         f"| what | {' | '.join(heads)} |",
         f"|---{'|---' * len(kinds)}|",
@@ -114,7 +120,9 @@ def titles() -> dict[str, str]:
     tree = ast.parse((TESTS / "test_agents.py").read_text("utf-8"))
     tests = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     named = [node for node in tests if node.name.startswith("test_")]
-    return {node.name: (ast.get_docstring(node) or "").partition("\n")[0].rstrip(".") for node in named}
+    return {
+        node.name: (ast.get_docstring(node) or "").partition("\n")[0].rstrip(".") for node in named
+    }
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-
 from tests.e2e.agents import KINDS
 
 if TYPE_CHECKING:
@@ -46,7 +45,9 @@ def story(name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPa
 
     names = [each for each in KINDS if KINDS[each].version]
     other = names[names.index(name) - 1]
-    return _once(stories, f"{other}-{name}", lambda at: tell(at, KINDS[other], KINDS[name]), tmp_path_factory)
+    return _once(
+        stories, f"{other}-{name}", lambda at: tell(at, KINDS[other], KINDS[name]), tmp_path_factory
+    )
 
 
 @pytest.fixture
@@ -54,15 +55,21 @@ def twins(name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPa
     """Return what happened when two of one kind were at work."""
     from tests.e2e.story import tell
 
-    return _once(stories, f"{name}-{name}", lambda at: tell(at, KINDS[name], KINDS[name]), tmp_path_factory)
+    return _once(
+        stories, f"{name}-{name}", lambda at: tell(at, KINDS[name], KINDS[name]), tmp_path_factory
+    )
 
 
 @pytest.fixture
-def family(name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPathFactory) -> Family:
+def family(
+    name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPathFactory
+) -> Family:
     """Return what happened when an agent started a subagent."""
     from tests.e2e.story import tell_family
 
-    return _once(stories, f"{name}-family", lambda at: tell_family(at, KINDS[name]), tmp_path_factory)
+    return _once(
+        stories, f"{name}-family", lambda at: tell_family(at, KINDS[name]), tmp_path_factory
+    )
 
 
 def _once(stories, key, told, folders):

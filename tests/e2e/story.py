@@ -80,7 +80,9 @@ def _second(world: World, kind: Kind, looks: dict[str, str]) -> Steps:
         kind.shell("git commit -qm wrong -- src/a.py", label="wrong commit"),
         kind.mcp("claim", {"paths": ["src/a.py"]}, label="ask"),
         *kind.change(repo, "src/b.py", "b = 0", "b = 'second'", label="other work"),
-        kind.shell(WAIT, label="wait", look=lambda: looks.update(head=world.git("log", "--format=%s"))),
+        kind.shell(
+            WAIT, label="wait", look=lambda: looks.update(head=world.git("log", "--format=%s"))
+        ),
         *kind.change(repo, "src/a.py", "a = 'held'", "a = 'second'", label="edit again"),
         kind.shell("git commit -qm mine -- src/a.py src/b.py", label="right commit"),
         Say(label="end"),

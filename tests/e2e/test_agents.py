@@ -1,6 +1,6 @@
 """Two real agents on one repository; the second wants what the first holds.
 
-Each test is a row of the table in ``docs/reference/e2e.md``; the first line of its docstring is the row's name.
+Each test is a row of the table in ``docs/reference/e2e.md``, which its docstring names.
 """
 
 from __future__ import annotations
@@ -13,16 +13,11 @@ CANNOT = {
 }
 
 
-def agent_of(run, world):
-    """Return the id that Dibs gave to a run, by the process that joined."""
-    names = [name for name in world.agents() if name.startswith(run.kind.name)]
-    assert names, world.agents()
-    return names
-
-
 def held_by(story):
     """Return who held src/a.py first."""
-    taken = [e for e in story.world.ledger() if e["kind"] == "lock_acquired" and "src/a.py" in str(e)]
+    taken = [
+        e for e in story.world.ledger() if e["kind"] == "lock_acquired" and "src/a.py" in str(e)
+    ]
     assert taken, story.holder.told()
     return taken[0]["agent"]
 
@@ -126,7 +121,9 @@ def test_a_subagent_is_told_apart(family, name):
     children = [one for one in agents.values() if one["parent"]]
 
     assert [one["parent"] in agents for one in children] == [True], agents
-    taken = [e for e in family.world.ledger() if e["kind"] == "lock_acquired" and "src/d.py" in str(e)]
+    taken = [
+        e for e in family.world.ledger() if e["kind"] == "lock_acquired" and "src/d.py" in str(e)
+    ]
     assert taken[0]["agent"] == children[0]["id"]
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
 
 import pytest
-
 from tests.e2e.agents import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "e2e.md"
-TESTS = re.findall(r"(?m)^def (test_\w+)\(", (ROOT / "tests" / "e2e" / "test_agents.py").read_text())
+TESTS = re.findall(
+    r"(?m)^def (test_\w+)\(", (ROOT / "tests" / "e2e" / "test_agents.py").read_text()
+)
 
 
 def test_how_many_runs_with_real_agents_there_were():
@@ -30,8 +32,6 @@ def test_the_table_has_a_row_for_each_test_and_a_column_for_each_agent():
 
 
 def test_the_packages_are_pinned_to_one_version_each():
-    import json
-
     wanted = json.loads((ROOT / "tests" / "e2e" / "package.json").read_text())["dependencies"]
 
     assert {kind.package for kind in KINDS.values()} < set(wanted)

@@ -100,7 +100,8 @@ class World:
 
     def agents(self) -> dict[str, dict[str, Any]]:
         """Return the roster, with those who have left."""
-        return {one["id"]: one for one in json.loads(self.dibs("agent", "ls", "--all", "--json").stdout)["agents"]}
+        roster = json.loads(self.dibs("agent", "ls", "--all", "--json").stdout)
+        return {one["id"]: one for one in roster["agents"]}
 
     @contextlib.contextmanager
     def agent(self, kind: Kind, script: Script) -> Iterator[Run]:
@@ -110,8 +111,7 @@ class World:
         home.mkdir()
         output = self.folder / f"{kind.name}{self._homes}.out"
         with Model(script) as model, output.open("wb") as told:
-            path = self.environ(home)["PATH"]
-            (home / ".profile").write_text(f'export PATH="{path}"\n')  # for who starts a login shell
+            self._profile(home)
             kind.prepare(home, self.repo, model.url)
             process = subprocess.Popen(
                 kind.command("Do the work that is to be done."),
@@ -148,6 +148,10 @@ class World:
         return subprocess.run(
             command, check=False, cwd=self.repo, env=env, capture_output=True, text=True, timeout=60
         )
+
+    def _profile(self, home: Path) -> None:
+        """Say where programs are to who starts a login shell."""
+        (home / ".profile").write_text(f'export PATH="{self.environ(home)["PATH"]}"\n')
 
     def _repository(self) -> None:
         for path, text in FILES.items():

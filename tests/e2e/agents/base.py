@@ -37,10 +37,14 @@ class Kind:
     def version(self) -> str:
         """The version that is installed; empty if none is."""
         about = FOLDER / "node_modules" / self.package / "package.json"
-        return json.loads(about.read_text())["version"] if about.exists() and self.binary.exists() else ""
+        return (
+            json.loads(about.read_text())["version"]
+            if about.exists() and self.binary.exists()
+            else ""
+        )
 
     def prepare(self, home: Path, repo: Path, url: str) -> None:
-        """Write what the user of this agent has in the home: the address of the model, and what is trusted."""
+        """Write what its user has in the home: the address of the model, and what is trusted."""
 
     def environ(self, home: Path, url: str) -> dict[str, str]:
         """Return the variables that this agent needs beside ``HOME``."""

@@ -57,5 +57,9 @@ class Claude(Kind):
 
     def subagent(self, word: str, **gates: Any) -> Call:
         """Return an Agent in the foreground."""
-        task = {"description": "help", "prompt": f"{word}: do it", "subagent_type": "general-purpose"}
+        task = {
+            "description": "help",
+            "prompt": f"{word}: do it",
+            "subagent_type": "general-purpose",
+        }
         return Call("Agent", task | {"run_in_background": False}, **gates)

@@ -67,4 +67,6 @@ class Codex(Kind):
 
     def subagent(self, word: str, **gates: Any) -> Call:
         """Return a spawn_agent."""
-        return Call("spawn_agent", {"message": f"{word}: do it"}, namespace="multi_agent_v1", **gates)
+        return Call(
+            "spawn_agent", {"message": f"{word}: do it"}, namespace="multi_agent_v1", **gates
+        )

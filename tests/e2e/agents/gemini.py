@@ -52,7 +52,9 @@ class Gemini(Kind):
 
     def subagent(self, word: str, **gates: Any) -> Call:
         """Return an invoke_agent of the one that has all tools."""
-        return Call("invoke_agent", {"agent_name": "generalist", "prompt": f"{word}: do it"}, **gates)
+        return Call(
+            "invoke_agent", {"agent_name": "generalist", "prompt": f"{word}: do it"}, **gates
+        )
 
     def finish(self, **gates: Any) -> list[Call | Say]:
         """Return the call that its subagents have to end with."""

@@ -32,7 +32,11 @@ class Opencode(Kind):
         """Name the model in the user's own configuration."""
         model = {"name": "stub", "tool_call": True, "limit": {"context": 100000, "output": 8000}}
         options = {"baseURL": f"{url}/v1", "apiKey": "dummy"}
-        provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"stub": model}}
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": options,
+            "models": {"stub": model},
+        }
         given = {"model": "stub/stub", "small_model": "stub/stub", "provider": {"stub": provider}}
         given |= {"autoupdate": False, "share": "disabled"}
         write_json(home / ".config" / "opencode" / "opencode.json", given)

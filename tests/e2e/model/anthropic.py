@@ -31,7 +31,13 @@ def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
     else:
         whole, empty = {"type": "text", "text": step.text}, {"type": "text", "text": ""}
         delta, reason = {"type": "text_delta", "text": step.text}, "end_turn"
-    message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "stub", "usage": USAGE}
+    message = {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "model": "stub",
+        "usage": USAGE,
+    }
     if not streams:
         return plain(message | {"content": [whole], "stop_reason": reason, "stop_sequence": None})
     end = {"stop_reason": reason, "stop_sequence": None}

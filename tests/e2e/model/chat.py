@@ -37,4 +37,6 @@ def say(step: Call | Say, number: int, *, streams: bool) -> tuple[str, bytes]:
     head["object"] = "chat.completion.chunk"
     first = {"index": 0, "delta": message, "finish_reason": None}
     last = {"index": 0, "delta": {}, "finish_reason": reason}
-    return stream([head | {"choices": [first]}, head | {"choices": [last], "usage": USAGE}], done=True)
+    return stream(
+        [head | {"choices": [first]}, head | {"choices": [last], "usage": USAGE}], done=True
+    )

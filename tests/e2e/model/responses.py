@@ -9,13 +9,20 @@ from tests.e2e.model.script import Call, Say
 from tests.e2e.model.sse import plain, stream, text_of
 
 _RESULTS = ("function_call_output", "custom_tool_call_output")
-_DETAILS = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+_DETAILS = {
+    "input_tokens_details": {"cached_tokens": 0},
+    "output_tokens_details": {"reasoning_tokens": 0},
+}
 USAGE = {"input_tokens": 10, "output_tokens": 10, "total_tokens": 20, **_DETAILS}
 
 
 def opening(body: dict[str, Any]) -> str:
     """Return what the conversation was begun with."""
-    given = body["input"] if isinstance(body["input"], list) else [{"role": "user", "content": body["input"]}]
+    given = (
+        body["input"]
+        if isinstance(body["input"], list)
+        else [{"role": "user", "content": body["input"]}]
+    )
     return "\n".join(text_of(item.get("content")) for item in given if item.get("role") == "user")
 
 
@@ -47,7 +54,12 @@ def _item(step: Call | Say, number: int) -> dict[str, Any]:
     if isinstance(step, Say):
         content = [{"type": "output_text", "text": step.text, "annotations": []}]
         return {"type": "message", "role": "assistant", "id": f"msg_{number}", "content": content}
-    call = {"id": f"fc_{number}", "call_id": f"call_{number}", "name": step.tool, "status": "completed"}
+    call = {
+        "id": f"fc_{number}",
+        "call_id": f"call_{number}",
+        "name": step.tool,
+        "status": "completed",
+    }
     if step.custom:
         return call | {"type": "custom_tool_call", "input": step.input}
     call |= {"type": "function_call", "arguments": json.dumps(step.input)}

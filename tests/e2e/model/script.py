@@ -35,7 +35,7 @@ class _Step:
         while self.when and not self.when():
             if time.monotonic() > until:
                 raise Late(self.label)
-            time.sleep(0.05)
+            time.sleep(0.2)
 
 
 @dataclass

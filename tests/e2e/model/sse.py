@@ -9,7 +9,9 @@ STREAM = "text/event-stream"
 JSON = "application/json"
 
 
-def stream(events: list[dict[str, Any]], *, named: bool = False, done: bool = False) -> tuple[str, bytes]:
+def stream(
+    events: list[dict[str, Any]], *, named: bool = False, done: bool = False
+) -> tuple[str, bytes]:
     """Return ``events`` as a stream; ``named`` with the type of each, ``done`` with a mark at the end."""
     lines = []
     for event in events:

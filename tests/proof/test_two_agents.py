@@ -1,0 +1,136 @@
+"""Agents that ask their hooks, killed at random: no two write one file and are not stopped or caught."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import psutil
+import pytest
+from proof_crew import SOURCE, Repo, environment, git
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = str(Path(__file__).with_name("proof_hooked.py"))
+RUN = f"{SOURCE}/dibs/guard/run.py"
+FILES = ["src/x.py", "src/y.py", "src/z.py"]
+LONG = os.environ.get("DIBS_PROOF") == "long"
+SECONDS = 300 if LONG else 20
+AGENTS = 3
+
+
+@pytest.fixture
+def committed(repo: Repo) -> Repo:
+    """Return a repository whose files are committed, and which Dibs knows."""
+    for path in FILES:
+        (repo.path / path).write_text("begin\n")
+    git(repo.path, "config", "user.name", "t")
+    git(repo.path, "config", "user.email", "t@example.org")
+    git(repo.path, "add", "-A")
+    git(repo.path, "commit", "-qm", "files")
+    assert repo.dibs("init", "--agents", "none").returncode == 0
+    return repo
+
+
+def start(repo: Repo, diary: Path, seed: str) -> tuple[str, subprocess.Popen[bytes]]:
+    session = str(uuid.uuid4())
+    words = [sys.executable, PROGRAM, RUN, str(repo.path), str(diary), session, seed, *FILES]
+    env = environment()
+    return session, subprocess.Popen(words, cwd=repo.path, env=env, stdin=subprocess.DEVNULL)
+
+
+def kill(process: subprocess.Popen[bytes], *, hook: bool) -> None:
+    """Kill an agent, or the hook that it waits for."""
+    if hook:
+        for child in psutil.Process(process.pid).children():
+            child.kill()
+        return
+    process.kill()
+    process.wait()
+
+
+def play(repo: Repo, diary: Path, seed: int) -> dict[str, float]:
+    """Let agents live and die, and return when each session was dead."""
+    chance = random.Random(seed)
+    alive = dict(start(repo, diary, f"{seed}-{n}") for n in range(AGENTS))
+    dead: dict[str, float] = {}
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        time.sleep(chance.uniform(0.1, 1.5))
+        session = chance.choice(list(alive))
+        hook = chance.random() < 0.4
+        try:
+            kill(alive[session], hook=hook)
+        except psutil.NoSuchProcess:
+            continue
+        if not hook:
+            dead[session] = time.monotonic()
+            del alive[session]
+            alive |= dict([start(repo, diary, f"{seed}-{session}")])
+    for session, process in alive.items():
+        kill(process, hook=False)
+        dead[session] = time.monotonic()
+    return dead
+
+
+def read(diary: Path) -> list[dict]:
+    lines = [json.loads(line) for line in diary.read_text().splitlines()]
+    return sorted(lines, key=lambda line: line["ended"])
+
+
+def stolen(lines: list[dict], dead: dict[str, float]) -> list[tuple[dict, dict]]:
+    """Return each leave to write a file that another had changed, still had, and lived."""
+    found = []
+    held: dict[str, dict] = {}
+    for line in lines:
+        path, who = line["path"], line["who"]
+        before = held.get(path)
+        if line["what"] == "gives back" and before and before["who"] == who:
+            del held[path]
+        if line["what"] != "allowed":
+            continue
+        if before and before["who"] != who and dead[before["who"]] > line["ended"]:
+            found.append((before, line))
+        held[path] = line
+    return found
+
+
+def unseen(repo: Repo, lines: list[dict], dead: dict[str, float]) -> list[tuple[dict, dict]]:
+    """Return each sly write to a file that another held all the while, and that nobody has noted."""
+    noted = {str(e.details) + e.summary for e in repo.ledger() if e.kind == "foreign_write"}
+    found = []
+    held: dict[str, dict] = {}
+    for line in lines:
+        path, who = line["path"], line["who"]
+        before = held.get(path)
+        if line["what"] == "allowed":
+            held[path] = line
+        elif line["what"] == "gives back" and before and before["who"] == who:
+            del held[path]
+        elif line["what"] == "sly" and before and before["who"] != who:
+            sure = before["ended"] < line["began"] and dead[before["who"]] > line["ended"]
+            if sure and not any(path in text for text in noted):
+                found.append((before, line))
+    return found
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_no_two_write_one_file_without_being_stopped_or_caught(committed: Repo, seed: int):
+    diary = committed.path.parent / "diary"
+
+    dead = play(committed, diary, seed)
+
+    lines = read(diary)
+    told = {
+        what: sum(line["what"] == what for line in lines) for what in ("allowed", "refused", "sly")
+    }
+    assert told["allowed"] > 3, told
+    assert told["refused"] > 3, told
+    assert stolen(lines, dead) == []
+    assert unseen(committed, lines, dead) == []
