@@ -61,6 +61,18 @@ def twins(name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture
+def unguarded(
+    name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPathFactory
+) -> Story:
+    """Return what happened where Dibs was not."""
+    from tests.e2e.story import tell_without_dibs
+
+    return _once(
+        stories, f"{name}-alone", lambda at: tell_without_dibs(at, KINDS[name]), tmp_path_factory
+    )
+
+
+@pytest.fixture
 def family(
     name: str, stories: dict[str, object], tmp_path_factory: pytest.TempPathFactory
 ) -> Family:

@@ -50,6 +50,20 @@ def tell(folder: Path, holds: Kind, wants: Kind) -> Story:
     return Story(world, holder, second, looks)
 
 
+def tell_without_dibs(folder: Path, kind: Kind) -> Story:
+    """Let two agents that nobody guards change one file, and return what happened."""
+    world = World(folder, [kind], wired=False)
+    held, done = threading.Event(), threading.Event()
+    first = kind.change(world.repo, "src/a.py", "a = 0", "a = 'held'", label="hold")
+    then = kind.change(world.repo, "src/a.py", "a = 'held'", "a = 'stolen'", label="edit")
+    with world.agent(kind, Script([*first, Say(look=held.set, when=done.is_set)])) as holder:
+        assert until(held.is_set), holder.told()
+        with world.agent(kind, Script([*then, Say(look=done.set)])) as second:
+            second.wait()
+        holder.wait()
+    return Story(world, holder, second)
+
+
 def _holder(world: World, kind: Kind, held: threading.Event) -> Steps:
     repo = world.repo
     return [

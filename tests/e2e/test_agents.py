@@ -22,6 +22,11 @@ def held_by(story):
     return taken[0]["agent"]
 
 
+def test_without_dibs_the_edit_goes_through(unguarded):
+    """The control: without Dibs the second overwrites the file of the first."""
+    assert unguarded.world.text("src/a.py") == "a = 'stolen'\n"
+
+
 def test_its_edit_of_a_held_file_is_refused(story):
     """An edit of another's file is refused, and the file is unchanged."""
     assert story.looks["after edit"] == "a = 'held'\n"
@@ -40,8 +45,8 @@ def test_the_briefing_reaches_its_model(story):
     """The briefing arrives at the start of a session."""
     first = story.second.model.work[0].text
 
-    assert held_by(story) in first
-    assert "src/a.py" in first
+    missing = [word for word in (held_by(story), "src/a.py") if word not in first]
+    assert not missing
 
 
 def test_its_shell_write_is_refused(story):
@@ -55,7 +60,16 @@ def test_a_write_that_nobody_can_foresee_is_found(story):
     found = [e for e in story.world.ledger() if e["kind"] == "foreign_write"]
 
     assert [e for e in found if "src/c.py" in str(e)], story.second.result("sly")
-    assert "src/c.py" in story.second.seen
+    learned = story.second.model.learned("sly")
+    assert any("src/c.py" in text for text in learned), learned
+
+
+def test_the_holder_is_told_of_such_a_write(story):
+    """The holder of such a file is told who wrote it."""
+    (writer,) = {e["agent"] for e in story.world.ledger() if e["kind"] == "foreign_write"}
+    learned = story.holder.model.learned("commit")
+
+    assert any(writer in text and "src/c.py" in text for text in learned), learned
 
 
 def test_what_was_overwritten_is_kept(story):

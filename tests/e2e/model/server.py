@@ -104,6 +104,15 @@ class Model:
         results, number = self.results(word), self.script.number(label, word)
         return results[number] if number < len(results) else ""
 
+    def learned(self, label: str) -> list[str]:
+        """Return each text that the model was shown after the step ``label`` and not before it."""
+        number = self.script.number(label)
+        before, after = (
+            next((texts(a.body) for a in self.work if len(a.results) == n), [])
+            for n in (number, number + 1)
+        )
+        return [text for text in after if text not in before]
+
     def answer(self, asked: Asked) -> tuple[str, bytes]:
         """Return the kind of content, and the content, of the answer to ``asked``."""
         self.asked.append(asked)
@@ -117,6 +126,14 @@ class Model:
                 step = Say("late")
         streams = bool(asked.body.get("stream")) or "streamGenerate" in asked.path
         return asked.wire.say(step, len(asked.results), streams=streams)
+
+
+def texts(value: Any) -> list[str]:
+    """Return every text in ``value``, however deep."""
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for each in inner for text in texts(each)]
 
 
 def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
