@@ -26,6 +26,8 @@ class Hooked:
         self.chance = random.Random(seed)
         self.diary = os.open(diary, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self.mine: list[str] = []
+        #: What the hook said last; for who reads the diary of a proof that failed.
+        self.said = ""
 
     def live(self, files: list[str]) -> None:
         """Work until somebody kills it."""
@@ -104,11 +106,13 @@ class Hooked:
             capture_output=True,
             env=environ,
         )
+        self.said = (done.stdout + done.stderr).decode()[-600:]
         return done.returncode == 0 and b'"deny"' not in done.stdout
 
     def note(self, what: str, path: str, began: float) -> None:
         """Write a line to the diary."""
         line = {"who": self.session, "pid": os.getpid(), "what": what, "path": path, "began": began}
+        line["said"] = self.said
         os.write(self.diary, json.dumps({**line, "ended": time.monotonic()}).encode() + b"\n")
 
 
