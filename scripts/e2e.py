@@ -2,7 +2,8 @@
 
 The agents come from npm, pinned in tests/e2e/package.json, into the folder .e2e (or DIBS_E2E_BIN, where
 somebody has put them already). They run in a network namespace that has only loopback: nothing leaves the
-machine, and no key is needed. Arguments go to pytest; a run of a part prints its table and writes nothing.
+machine, and no key is needed. Arguments go to pytest; a run that is not whole prints its table and writes
+nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def main(options: list[str]) -> int:
     os.environ["DIBS_E2E_BIN"] = str(folder)
     table = render(cells)
     print(table)
-    if not options:
+    if len({(cell["test"], cell["agent"]) for cell in cells}) == len(titles()) * columns():
         PAGE.write_text(PAGE.read_text("utf-8").partition(MARK)[0] + MARK + "\n\n" + table, "utf-8")
     return status
 
@@ -104,6 +105,13 @@ def render(cells: list[dict[str, str]]) -> str:
         words = [word_of(found.get((test, kind.name))) for kind in kinds]
         lines.append(f"| {title} | {' | '.join(words)} |")
     return "\n".join(lines) + "\n"
+
+
+def columns() -> int:
+    """Return how many agents there are."""
+    from tests.e2e.agents import KINDS
+
+    return len(KINDS)
 
 
 def word_of(cell: dict[str, str] | None) -> str:
