@@ -25,7 +25,9 @@ def commands() -> Section:
     environ = {**os.environ, "DIBS_AGENT": "bench"}
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["git", "init", "-q", folder], check=True)
-        subprocess.run([dibs, "init", "--agents", "none"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [dibs, "init", "--agents", "none"], cwd=folder, check=True, stdout=subprocess.DEVNULL
+        )
         cases = {
             "python -c pass": [sys.executable, "-c", "pass"],
             "dibs claim": [dibs, "claim", "src/a.py"],

@@ -1,7 +1,7 @@
 """Of ``functools`` what a hook needs, without what it takes to load the rest.
 
-Pure. ``partial`` is the one of ``functools``. ``remembered`` stands for its ``lru_cache``: where its memory is
-full it begins anew, which is enough for answers that are few and small.
+Pure. ``partial`` is the one of ``functools``. ``remembered`` stands for its ``lru_cache``: a memory that is
+full begins anew, which is enough for answers that are few and small.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def _place() -> Place:
 
 
 def committer(project: Project) -> Caller:
-    """Return who runs git: the agent that is named or whose process this is, else the human at this terminal."""
+    """Return who runs git: the agent named or above this process, else the human at this terminal."""
     from dibs.core.agents import Caller
     from dibs.identity import acting_agent
 

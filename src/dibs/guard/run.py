@@ -42,5 +42,7 @@ if __name__ == "__main__":
     try:
         start(package, handle)
     except Exception as error:  # noqa: BLE001 - any status but 2 would let the tool run
-        sys.stderr.write(f"dibs: refused, because the hook is broken: {type(error).__name__}: {error}\n")
+        sys.stderr.write(
+            f"dibs: refused, because the hook is broken: {type(error).__name__}: {error}\n"
+        )
         sys.exit(2)
