@@ -237,3 +237,25 @@ def test_git_changes_no_file_of_whoever_works_in_the_same_tree(guarded):
     guarded.edit(A, "src/a.py")
 
     assert guarded.shell(B, "git switch old").word == Word.DENY
+
+
+def test_a_program_is_kept_as_a_program(guarded):
+    held_and_dirty(guarded)
+    os.chmod(f"{guarded.root}/src/a.py", 0o755)
+
+    command(guarded, B, "rm src/a.py")
+
+    ref = foreign(guarded)[0].details["salvage"]
+    assert guarded.git("ls-tree", ref, "src/a.py").startswith("100755")
+
+
+def test_a_call_whose_end_was_never_heard_is_forgotten_after_an_hour(guarded):
+    guarded.shell(A, "make one", call="a")
+    marks = os.path.join(guarded.repository.state, "marks")
+    for folder, _, names in os.walk(marks):
+        for name in names:
+            os.utime(os.path.join(folder, name), (1, 1))
+
+    command(guarded, B, "echo x > new.py")
+
+    assert guarded.held() == {(TWO, "new.py")}

@@ -166,8 +166,16 @@ class Attribution:
             theirs = [one for one in foreign if one.holder == holder]
             paths = [one.path for one in theirs]
             about = f"{few(paths)} before a command of {agent}"
-            at = mark.at
-            ref = keep_old(self._repository, holder, paths, mark.blobs, at=at, about=about)
+            programs = [path for path, seen in mark.stats.items() if seen and seen[3] & 0o100]
+            ref = keep_old(
+                self._repository,
+                holder,
+                paths,
+                mark.blobs,
+                programs=programs,
+                at=mark.at,
+                about=about,
+            )
             kept = [one._replace(salvage=ref if one.path in mark.blobs else "") for one in theirs]
             self._desk.apply(lambda book, kept=kept, ref=ref: _tell(book, agent, kept, ref))  # type: ignore[misc]
             found += kept

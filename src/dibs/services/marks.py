@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: A call that began so many seconds ago has ended, and its end was not heard.
 _LONGEST_CALL = 3600.0
+#: What an agent wrote so long ago says nothing of who writes now.
+_FORGOTTEN = 86_400.0
 _MOST_OWN = 1000
 _FOLDER = "marks"
 
@@ -89,14 +91,16 @@ class Marks:
         with contextlib.suppress(OSError):
             for name in os.listdir(self._folder):
                 agent, _, rest = name.rpartition("~")
-                if not agent or rest == "own":
+                if not agent:
                     continue
                 path = os.path.join(self._folder, name)
+                own = rest == "own"
                 with contextlib.suppress(OSError):
-                    if time.time() - os.stat(path).st_mtime < _LONGEST_CALL:
-                        found.add(agent)
-                    else:
+                    age = time.time() - os.stat(path).st_mtime
+                    if age > (_FORGOTTEN if own else _LONGEST_CALL):
                         os.unlink(path)
+                    elif not own:
+                        found.add(agent)
         return found
 
     def note_own(self, agent: str, paths: Iterable[str], now: float) -> None:

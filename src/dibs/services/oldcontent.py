@@ -13,7 +13,7 @@ from dibs.services.salvage import save_commits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from dibs.git.calls import GitCalls
     from dibs.repository import Repository
@@ -82,12 +82,15 @@ def keep_old(
     paths: Sequence[str],
     blobs: Mapping[str, str],
     *,
+    programs: Container[str] = (),
     at: float,
     about: str,
 ) -> str:
     """Give the copies of files a name: a commit on top of the last one; return its ref, empty for none."""
     rows = [
-        f"100644 {blobs[path]}\t".encode() + os.fsencode(path) + b"\0"
+        f"{'100755' if path in programs else '100644'} {blobs[path]}\t".encode()
+        + os.fsencode(path)
+        + b"\0"
         for path in paths
         if path in blobs
     ]
