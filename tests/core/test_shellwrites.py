@@ -309,6 +309,7 @@ def test_powershell_in_a_shell_is_understood():
     "command",
     [
         'rm "$UNKNOWN/a"', "cd $X && rm a", "rm $(ls)", "patch -p1 < x.diff", "git apply x.diff",
+        """python -c "open(f'src/{x}.py', 'w')" """,
         "cat list | xargs rm", "tar xf a.tar", "git am < x", "echo 'x", '"$CMD" a',
     ],
 )  # fmt: skip

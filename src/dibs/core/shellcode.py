@@ -77,11 +77,11 @@ def look(to: Running, text: str) -> None:
     for literal, name, how in chain(_opened(code), _called(code)):
         path = literal[1:-1] if literal else known.get(name or "")
         if path is not None:
-            to.touch(Arg(path), how, deep=how == How.DELETE)
+            to.touch(_named(path), how, deep=how == How.DELETE)
         elif name:
             to.doubt(f"what {name} names in a program")
     for m in _PERL_TWO.finditer(code):
-        to.touch(Arg(m[1].strip()))
+        to.touch(_named(m[1].strip()))
     for m in _METHOD.finditer(code):
         _method(to, m, known)
     _started(to, code)
@@ -121,9 +121,14 @@ def _method(to: Running, m: re.Match[str], known: dict[str, str]) -> None:
         if verb == "replace" and len(texts) != 1:
             return  # the method of a text
         for found in texts[:1]:
-            to.touch(Arg(found[1:-1]))
+            to.touch(_named(found[1:-1]))
     gone = verb in {"unlink", "rmdir", "rename", "replace"}
-    to.touch(Arg(path), How.DELETE if gone else How.WRITE)
+    to.touch(_named(path), How.DELETE if gone else How.WRITE)
+
+
+def _named(path: str) -> Arg:
+    """Return a path of a program; one with braces in it is made up only when the program runs."""
+    return Arg(path, sure="{" not in path and "$" not in path)
 
 
 def _started(to: Running, code: str) -> None:
