@@ -25,6 +25,13 @@ _SHELLS = frozenset({
 })  # fmt: skip
 
 
+#: Programs that take over the processes of those that ended; none of them is an agent.
+_FOSTERS = frozenset({
+    "init", "systemd", "launchd", "tini", "dumb-init", "docker-init", "catatonit", "s6-svscan", "runit",
+    "runsvdir", "procd", "conmon",
+})  # fmt: skip
+
+
 class Running(Record):
     """A process that runs."""
 
@@ -80,7 +87,9 @@ def agent_above(hook: int, told: str = "") -> Running | None:
         if process.pid == number:
             return process
     for process in chain:
-        if process.pid > 1 and process.name not in _SHELLS:
+        if process.pid == 1 or process.name in _FOSTERS:
+            return None  # whoever started the hook is gone
+        if process.name not in _SHELLS:
             return process
     return None
 

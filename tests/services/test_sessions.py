@@ -292,6 +292,24 @@ def test_the_agent_is_the_nearest_process_above_its_hook_that_is_no_shell():
     assert int(ran.stdout) == os.getpid()
 
 
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["sh", "claude", "bash", "systemd"], "claude"),
+        (["sh", "systemd"], ""),
+        (["init"], ""),
+        (["sh", "some-first-process"], ""),
+        (["sh"], ""),
+    ],
+)
+def test_who_takes_over_orphans_is_no_agent(monkeypatch, names, found):
+    chain = [Running(len(names) - place, 1, name) for place, name in enumerate(names)]
+    monkeypatch.setattr("dibs.ancestry.above", lambda _: chain)
+    agent = agent_above(99)
+
+    assert (agent.name if agent else "") == found
+
+
 @linux
 def test_the_number_that_an_agent_gives_counts_if_it_is_above():
     parent = above(os.getpid())[0]
