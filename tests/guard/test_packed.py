@@ -119,6 +119,18 @@ def test_a_harmed_file_only_costs_time(repo, package, harm):
         assert len(pack_of(package).read_bytes()) > 100_000
 
 
+def test_a_package_that_is_broken_refuses(repo, package):
+    (package / "guard" / "hook.py").write_text("raise RuntimeError('half installed')")
+
+    said = hook(repo, call(repo, "free.py", "s1"), package)
+
+    assert said.returncode == 2
+    assert (
+        said.stderr
+        == b"dibs: refused, because it cannot be checked: RuntimeError: half installed\n"
+    )
+
+
 def test_hooks_that_write_the_file_at_once_all_answer(repo, package):
     running = [
         subprocess.Popen(

@@ -45,9 +45,14 @@ def start(package: str, file: int) -> "NoReturn":
     sys.meta_path.append(_Site())
     sys.path += _packages(package)
     pack.load_ahead()
-    from dibs.guard.hook import attend, wishes
+    try:
+        from dibs.guard.hook import attend, wishes
 
-    status = attend(sys.argv[1:], given)
+        status = attend(sys.argv[1:], given)
+    except Exception as error:  # noqa: BLE001 - the top of a surface: any status but 2 would let the tool run
+        why = f"dibs: refused, because it cannot be checked: {error.__class__.__name__}: {error}\n"
+        posix.write(2, why.encode("utf-8", "replace"))
+        posix._exit(2)  # noqa: SLF001
     if wishes["daemon"] and given is None:  # nobody was there to ask
         from dibs.guard.waking import wake
 
@@ -181,18 +186,19 @@ class Pack:
             entry = self.entries[name]
             if name in sys.modules or not is_current(entry):
                 continue  # what has changed is found when somebody asks for it
-            module: Any = make(name)
-            module.__spec__ = spec = self._spec(name, entry)
-            module.__loader__, module.__file__ = self, entry[0]
-            module.__package__ = spec.parent
+            module: Any = make(name)  # without a specification, which nobody asks for again
+            above, _, leaf = name.rpartition(".")
+            module.__file__, module.__package__ = entry[0], above
             if entry[3]:
-                module.__path__ = spec.submodule_search_locations
+                module.__package__ = name
+                module.__path__ = [entry[0].rpartition("/")[0]]
             sys.modules[name] = module
             try:
                 exec(code, module.__dict__)  # noqa: S102 - this is an importer
-            except BaseException:
+            except Exception:  # noqa: BLE001 - whatever it is, the long way finds out, or says what is wrong
                 del sys.modules[name]
-                raise
+                self.entries, self.order, self._missed = {}, (), True
+                return
             if above:
                 setattr(sys.modules[above], leaf, module)
 
@@ -210,13 +216,13 @@ class Pack:
             for name, spec in loaded.items()
             if _is_outside(spec) and not (name in self.entries and is_current(self.entries[name]))
         }
-        ordered = bool(self.order) or DECIDES not in loaded
+        ordered = bool(self.order) or DECIDES not in sys.modules
         if not new and ordered:
             return False
         if not ordered or any(name in self.order for name in new):
             self.order = tuple(
                 name
-                for name, spec in loaded.items()
+                for name in sys.modules
                 if name.partition(".")[0] == "dibs" and name != __name__
             )
         from dibs.guard.packing import write
