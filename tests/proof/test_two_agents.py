@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from proof_crew import SOURCE, Repo, environment, git
+from proof_crew import SOURCE, Repo, environment, eventually, git
 from proof_hooked import Hooked
 
 pytestmark = pytest.mark.slow
@@ -121,12 +121,14 @@ def unseen(repo: Repo, lines: list[dict], dead: dict[str, float]) -> list[tuple[
     return found
 
 
-def inherited(repo: Repo, diary: Path) -> list[str]:
-    """Return the files that one who comes after all are dead may write: nobody has to wait for a ttl."""
+def inherit(repo: Repo, diary: Path) -> None:
+    """Write every file as one who comes after all are dead: nobody has to wait for a ttl.
+
+    A hook that outlives its agent may claim once more; so an edit is tried again.
+    """
     heir = Hooked(RUN, str(repo.path), str(diary), str(uuid.uuid4()), "")
     for path in FILES:
-        heir.edit(path)
-    return heir.mine
+        eventually(f"{path} is free", lambda path=path: heir.edit(path) or path in heir.mine, 20)
 
 
 @pytest.mark.parametrize("seed", [1])
@@ -143,4 +145,4 @@ def test_no_two_write_one_file_without_being_stopped_or_caught(committed: Repo, 
     assert told["refused"] > 3, told
     assert stolen(lines, dead) == []
     assert unseen(committed, lines, dead) == []
-    assert inherited(committed, diary) == FILES
+    inherit(committed, diary)
