@@ -146,3 +146,25 @@ def test_no_two_write_one_file_without_being_stopped_or_caught(committed: Repo, 
     assert stolen(lines, dead) == []
     assert unseen(committed, lines, dead) == []
     inherit(committed, diary)
+
+
+def line(who: str, what: str, began: float) -> dict:
+    return {"who": who, "what": what, "path": "src/x.py", "began": began, "ended": began + 1}
+
+
+def test_the_judge_sees_a_theft_and_no_other_case():
+    dead = {"a": 100.0, "b": 100.0}
+    first, then = line("a", "allowed", 1), line("b", "allowed", 5)
+
+    assert stolen([first, then], dead) == [(first, then)]
+    assert stolen([first, line("a", "gives back", 3), then], dead) == []
+    assert stolen([first, then], dead | {"a": 5.5}) == []
+    assert stolen([first, line("b", "refused", 5)], dead) == []
+
+
+def test_the_judge_sees_what_nobody_noted(committed: Repo):
+    dead = {"a": 100.0, "b": 100.0}
+    first, sly = line("a", "allowed", 1), line("b", "sly", 5)
+
+    assert unseen(committed, [first, sly], dead) == [(first, sly)]
+    assert unseen(committed, [first, sly], dead | {"a": 5.5}) == []
