@@ -24,6 +24,10 @@ FILES = ["src/x.py", "src/y.py", "src/z.py"]
 LONG = os.environ.get("DIBS_PROOF") == "long"
 SECONDS = 300 if LONG else 20
 AGENTS = 3
+#: How often each of both must have happened.
+ENOUGH = 3
+#: How much longer a loaded machine may take until enough has happened to tell anything.
+PATIENCE = 60
 
 
 @pytest.fixture
@@ -62,7 +66,7 @@ def play(repo: Repo, diary: Path, seed: int) -> dict[str, float]:
     alive = dict(start(repo, diary, f"{seed}-{n}") for n in range(AGENTS))
     dead: dict[str, float] = {}
     end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    while time.monotonic() < end or (time.monotonic() < end + PATIENCE and not telling(diary)):
         time.sleep(chance.uniform(0.1, 1.5))
         session = chance.choice(list(alive))
         hook = chance.random() < 0.4
@@ -78,6 +82,12 @@ def play(repo: Repo, diary: Path, seed: int) -> dict[str, float]:
         kill(process, hook=False)
         dead[session] = time.monotonic()
     return dead
+
+
+def telling(diary: Path) -> bool:
+    """Tell whether some were let through, and some not."""
+    told = [each["what"] for each in read(diary)] if diary.exists() else []
+    return min(told.count("allowed"), told.count("refused")) > ENOUGH
 
 
 def read(diary: Path) -> list[dict]:
@@ -138,11 +148,7 @@ def test_no_two_write_one_file_without_being_stopped_or_caught(committed: Repo, 
     dead = play(committed, diary, seed)
 
     lines = read(diary)
-    told = {
-        what: sum(line["what"] == what for line in lines) for what in ("allowed", "refused", "sly")
-    }
-    assert told["allowed"] > 3, told
-    assert told["refused"] > 3, told
+    assert telling(diary), lines
     assert stolen(lines, dead) == []
     assert unseen(committed, lines, dead) == []
     inherit(committed, diary)
