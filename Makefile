@@ -7,7 +7,7 @@ SETUP := @scripts/setup
 .PHONY: help demo test check format bench e2e clean ready-test
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## watch a crew share a repository (40 seconds); on two machines: ENGINE=redis, ENGINE=git
 	$(SETUP) $(filter redis,$(ENGINE))
