@@ -5,12 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
-from tests.mcp.wires import NEW, OLD, Http, Served, Stdio
-
-import dibs as dibs_package
+from tests.mcp.wires import NEW, OLD, Http, Served, Stdio, environment
 
 WAYS = [("stdio", OLD), ("stdio", NEW), ("http", OLD), ("http", NEW)]
 _numbers = itertools.count(1)
@@ -18,26 +15,24 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="module", autouse=True)
 def clean_environment():
+    """Let also what runs in this process, or is started by it, see what the servers see."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            if name.startswith(("DIBS_", "GIT_")):
-                patch.delenv(name)
-        patch.setenv("PYTHONPATH", str(Path(dibs_package.__file__).parents[1]))
-        for person in ("AUTHOR", "COMMITTER"):
-            patch.setenv(f"GIT_{person}_NAME", "A")
-            patch.setenv(f"GIT_{person}_EMAIL", "a@example.org")
+        for name in set(os.environ) - set(environment()):
+            patch.delenv(name)
+        for name, value in environment().items():
+            patch.setenv(name, value)
         yield
 
 
-@pytest.fixture(scope="module")
-def repo(tmp_path_factory, clean_environment):
-    """A repository for a module; tests in it use names of their own."""
+@pytest.fixture(scope="session")
+def repo(tmp_path_factory):
+    """A repository for the run; tests in it use names of their own."""
     root = tmp_path_factory.mktemp("repo")
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     return root
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(repo):
     """One server over HTTP."""
     server = Served(repo)
@@ -45,9 +40,9 @@ def served(repo):
     server.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def wires(repo, request):
-    """Make a client; one over standard streams is kept for the module, for a start takes a second."""
+    """Make a client, and keep it for the run: a start over standard streams takes a second."""
     made = {}
 
     def connect(way, agent):

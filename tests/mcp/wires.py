@@ -5,13 +5,17 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
+import os
 import queue
 import subprocess
 import sys
 import threading
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+import dibs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +25,17 @@ OLD, NEW = "2025-06-18", "2026-07-28"
 PROGRAM = (sys.executable, "-c", "from dibs.cli import program; program()")
 PATIENCE = 30
 _META = "io.modelcontextprotocol/"
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of a server: nothing of whoever runs the tests, and the same code."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("DIBS_", "GIT_"))}
+    people = {
+        f"GIT_{who}_{what}": "a@example.org"
+        for who in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
+    }
+    return {**kept, **people, "PYTHONPATH": str(Path(dibs.__file__).parents[1])}
 
 
 def envelope(params: dict[str, Any], era: str, client: str = "wire") -> dict[str, Any]:
@@ -103,12 +118,10 @@ class Stdio(Wire):
         self, repo: Any, agent: str, era: str, program: tuple[str, ...] = PROGRAM, **environ: str
     ) -> None:
         super().__init__()
-        import os
-
         self.era, self.name = era, agent
         named = {"DIBS_AGENT": agent} if agent else {}
         self.process = subprocess.Popen(
-            [*program, "mcp"], cwd=repo, env={**os.environ, **named, **environ},
+            [*program, "mcp"], cwd=repo, env={**environment(), **named, **environ},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self.lines: list[bytes] = []
@@ -183,11 +196,9 @@ class Served:
     """A server over HTTP, as a process."""
 
     def __init__(self, repo: Any, *words: str, **environ: str) -> None:
-        import os
-
         self.process = subprocess.Popen(
             [*PROGRAM, "mcp", "--http", "--port", "0", "--json", *words], cwd=repo,
-            env={**os.environ, **environ}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**environment(), **environ}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         line = self.process.stdout.readline()
         assert line, self.process.stderr.read()
