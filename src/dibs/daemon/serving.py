@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 import threading
+import time
 
 from dibs.core.values import Record
 from dibs.errors import DibsError
@@ -56,16 +57,13 @@ class Bound(Deadline):
     def __init__(self, link: socket.socket) -> None:
         super().__init__(DEADLINE)
         self._link = link
-        self._tell(DEADLINE)
+        self._wind()
 
-    def set(self, seconds: float) -> None:
-        """Let the hook wait so long, from now."""
-        super().set(seconds)
-        self._tell(seconds)
-
-    def _tell(self, seconds: float) -> None:
+    def _wind(self) -> None:
+        """Tell the hook how long it lasts from now."""
+        left = self._start + self._seconds - time.monotonic()
         try:
-            self._link.sendall(frame(WAIT, b"%d" % (seconds * 1000)))
+            self._link.sendall(frame(WAIT, b"%d" % max(0, left * 1000)))
         except OSError:
             raise Declined from None  # nobody waits any more
 
