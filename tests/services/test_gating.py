@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.services.crew import Crew, caller
 
+from dibs.core import gates
 from dibs.core.gates import Made, only_new, pattern_of
 from dibs.core.overlap import overlap
 from dibs.core.patterns import parse
@@ -98,6 +99,16 @@ def test_a_commit_is_of_the_agent_that_the_store_names(crew):
 )
 def test_a_name_that_nobody_can_claim_is_still_inside_of_what_is_claimed(path, held):
     assert overlap(pattern_of(path, fold_case=True), parse(held)) is not None
+
+
+def test_a_path_deeper_than_anything_is_judged_in_a_few_steps(monkeypatch):
+    steps = []
+    monkeypatch.setattr(gates, "parse", lambda *a, **k: steps.append(1) or parse(*a, **k))
+
+    found = pattern_of("d/" * 2_000 + "x", fold_case=True)
+
+    assert overlap(found, parse("/".join("d" * 60) + "/**")) is not None
+    assert len(steps) < 5
 
 
 def test_a_resource_is_no_file_of_that_name(crew):

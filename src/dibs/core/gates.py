@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dibs.core.claims import EXCLUSIVE
 from dibs.core.patterns import parse
-from dibs.core.spelling import join_scheme
+from dibs.core.spelling import MAX_DEPTH, join_scheme
 from dibs.core.tokens import FORBIDDEN
 from dibs.core.values import Record
 from dibs.errors import BadInput
@@ -43,7 +43,10 @@ def pattern_of(path: str, *, fold_case: bool) -> Pattern:
         return parse(join_scheme("", path), literal=True, fold_case=fold_case)
     except BadInput:
         pass
-    spelled = "".join(_spelled(character) for character in path)
+    # Deeper than this nothing can be claimed; to find that out one segment at a time takes seconds.
+    within = "/".join(path.split("/", MAX_DEPTH)[:MAX_DEPTH])
+    spelled = "".join(_spelled(character) for character in within)
+    spelled += "/" if within != path else ""
     while spelled:
         try:
             return parse(f"./{spelled}", fold_case=fold_case)
