@@ -316,6 +316,28 @@ def test_a_failure_where_nothing_waits_to_be_refused_stops_nobody(project, event
     assert "cannot be checked" in line
 
 
+@pytest.mark.parametrize(
+    ("agent", "sent"),
+    [
+        ("cursor", {"hook_event_name": "afterFileEdit", "cursor_version": "2", "file_path": {}}),
+        ("windsurf", {"agent_action_name": "post_write_code", "tool_info": "no object"}),
+        ("windsurf", {"agent_action_name": "post_read_code"}),
+    ],
+)
+def test_a_call_that_is_over_and_cannot_be_understood_stops_nobody(project, agent, sent):
+    out, line, status = said(json.dumps(sent).encode(), [agent])
+
+    assert (out in {"", "{}"}, line, status) == (True, "", 0)
+
+
+@pytest.mark.parametrize("field", ["session_id", "tool_use_id", "agent_id", "agent_type", "cwd"])
+def test_half_of_a_character_in_a_field_is_no_failure_of_ours(project, field):
+    sent = json.loads(call("Bash", command="echo x > a.txt"))
+    sent[field] = "x\ud800y"
+
+    assert said(json.dumps(sent).encode()) == PASSED
+
+
 def test_an_error_of_our_own_is_an_answer_too(project, monkeypatch):
     from dibs.services.guarding import Guarding
 

@@ -122,7 +122,7 @@ def answer(
     try:
         event = words[1] if len(words) > 1 else ""
         dialect, heard = _hear(words[0] if words else "", _payload(given), event, environ)
-        heard = heard._replace(cwd=heard.cwd or cwd)
+        heard = heard._replace(cwd=_folder(heard.cwd) or cwd)
         verdict, confirm = _judged(heard, environ, cwd, process, deadline, lender)
         return dialect.answer(verdict, heard), confirm
     except Late:
@@ -160,6 +160,14 @@ def _hear(
     spoken = dialect(speaker(named if named in _names() else "claude", payload, environ))
     heard = spoken.parse(payload, event)
     return spoken, heard._replace(listens=spoken.can_tell(heard))
+
+
+def _folder(told: str) -> str:
+    """Return where an agent says that it stands; what cannot be a folder's name counts as not told."""
+    try:
+        return "" if b"\0" in os.fsencode(told) else told
+    except UnicodeEncodeError:
+        return ""
 
 
 def _judged(

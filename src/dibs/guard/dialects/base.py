@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls import Heard, Moment, Said
+from dibs.core.toolcalls import Heard, Moment, Said, Touch
 from dibs.errors import BadInput
 from dibs.guard.dialects.tools import Target, checked, target
 
@@ -34,8 +34,9 @@ def text(payload: Mapping[str, Any], *names: str) -> str:
 
 
 def word(payload: Mapping[str, Any], *names: str) -> str:
-    """Return a short field, such as an id."""
-    return text(payload, *names)[:WORD_MAX]
+    """Return a short field, such as an id, without halves of characters, which no store takes."""
+    found = text(payload, *names)[:WORD_MAX]
+    return found if found.isascii() else found.encode("utf-8", "replace").decode()
 
 
 def common(agent: str, payload: Mapping[str, Any], event: str, moments: Mapping[str, str]) -> Heard:
@@ -57,9 +58,18 @@ def common(agent: str, payload: Mapping[str, Any], event: str, moments: Mapping[
     )
 
 
-def path_of(fields: Mapping[str, Any]) -> str:
-    """Return the one path that an event is about."""
-    return checked(fields.get("file_path"))
+def one_file(heard: Heard, fields: Mapping[str, Any], how: str) -> Heard:
+    """Return what was heard with the one file that its event is about.
+
+    Of what is over, as in ``called``, nothing has to be understood.
+    """
+    try:
+        path = checked(fields.get("file_path"))
+    except BadInput:
+        if heard.moment == Moment.BEFORE:
+            raise
+        return heard
+    return heard._replace(touches=(Touch(path, how),))
 
 
 def called(

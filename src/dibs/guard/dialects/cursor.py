@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls import How, Moment, Said, Touch, Word
-from dibs.guard.dialects.base import REFUSED, called, common, path_of, spoken, text, word
+from dibs.core.toolcalls import How, Moment, Said, Word
+from dibs.guard.dialects.base import REFUSED, called, common, one_file, spoken, text, word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ def parse(payload: dict[str, Any], event: str) -> Heard:
     call = word(payload, "tool_use_id", "generation_id")
     if heard.event in {"beforeReadFile", "afterFileEdit"}:
         how = How.READ if heard.event == "beforeReadFile" else How.WRITE
-        return heard._replace(
-            tool=_TOOLS[heard.event], call=call, touches=(Touch(path_of(payload), how),)
-        )
+        return one_file(heard._replace(tool=_TOOLS[heard.event], call=call), payload, how)
     tool = word(payload, "tool_name") or _TOOLS.get(heard.event, "")
     shell = {"command": payload.get("command")}
     given = shell if heard.event.endswith("ShellExecution") else payload.get("tool_input")

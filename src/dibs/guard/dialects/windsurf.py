@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls import Heard, How, Moment, Said, Touch, Word
-from dibs.guard.dialects.base import REFUSED, bad, called, failed, path_of, text, word
+from dibs.core.toolcalls import Heard, How, Moment, Said, Word
+from dibs.guard.dialects.base import REFUSED, bad, called, failed, one_file, text, word
 
 __all__ = ["answer", "can_tell", "failed", "parse"]
 
@@ -49,7 +49,7 @@ def parse(payload: dict[str, Any], event: str) -> Heard:
         return heard
     if event.endswith("_code"):
         how = How.READ if event.endswith("_read_code") else How.WRITE
-        return heard._replace(tool=event, touches=(Touch(path_of(info), how),))
+        return one_file(heard._replace(tool=event), info, how)
     if event.endswith("_run_command"):
         return called(heard, payload, "run_command", info, heard.call)
     server, tool = word(info, "mcp_server_name"), word(info, "mcp_tool_name")
