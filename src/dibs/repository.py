@@ -83,7 +83,9 @@ def with_own_state(repository: Repository) -> Repository:
 
 def _real_folder(start: str) -> str:
     try:
-        folder = os.path.realpath(os.path.join(os.getcwd(), start))
+        # Where one stands does not matter to an absolute path, and may be gone.
+        whole = start if os.path.isabs(start) else os.path.join(os.getcwd(), start)
+        folder = os.path.realpath(whole)
         is_folder = stat.S_ISDIR(os.stat(folder).st_mode)
     except PermissionError:
         raise Misconfigured(f"The folder {quote(start or '.')} cannot be read.") from None
