@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.guard.hooking import PACKAGE, call, environment, hook, project, refused
+from tests.guard.hooking import PACKAGE, call, command, environment, hook, project, refused
 
 ON = "[guard]\ndaemon = true\n"
 
@@ -71,6 +71,28 @@ def test_it_answers_what_a_hook_alone_answers(repo, runtime):
     assert [one.partition(b"free in")[0] for one in with_it] == [
         one.partition(b"free in")[0] for one in without
     ]
+    assert counted(runtime) > calls
+
+
+def test_a_refusal_that_cannot_be_written_out_refuses_by_its_status(repo, runtime):
+    assert daemon("start", runtime)
+    calls = counted(runtime)
+    words, surroundings = command(), environment(XDG_RUNTIME_DIR=str(runtime))
+
+    found = []
+    for path in ("held.py", "free.py"):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                words,
+                input=call(repo, path, "s1"),
+                cwd=repo,
+                env=surroundings,
+                stdout=full,
+                check=False,
+            )
+        found.append(done.returncode)
+
+    assert found == [2, 0]
     assert counted(runtime) > calls
 
 

@@ -313,7 +313,7 @@ def test_a_failure_where_nothing_waits_to_be_refused_stops_nobody(project, event
     out, line, status = said(call("Write", event=event, file_path="a.txt"))
 
     assert (out, status) == ("", 0)
-    assert "cannot be checked" in line
+    assert line.startswith("dibs: passed, though it cannot be checked: ")
 
 
 @pytest.mark.parametrize(
@@ -336,6 +336,30 @@ def test_half_of_a_character_in_a_field_is_no_failure_of_ours(project, field):
     sent[field] = "x\ud800y"
 
     assert said(json.dumps(sent).encode()) == PASSED
+
+
+@pytest.mark.parametrize("closed", [">&-", ">/dev/full", ">&- 2>&-"])
+def test_a_refusal_that_cannot_be_written_out_refuses_by_its_status(project, closed):
+    hook = f"'{sys.executable}' -I -S '{RUN}' claude {closed}"
+    given = {name: call("Write", file_path=f"{name}.txt") for name in ("held", "free")}
+
+    found = [subprocess.run(["sh", "-c", hook], input=given[name], check=False).returncode
+             for name in ("held", "free")]  # fmt: skip
+
+    assert found == [2, 0]
+
+
+def test_a_hook_whose_own_folder_is_gone_judges_where_the_agent_stands(project, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    hook = f"rmdir '{gone}'; '{sys.executable}' -I -S '{RUN}' claude"
+    given = call("Write", file_path=str(project / "held.txt"))
+
+    done = subprocess.run(
+        ["sh", "-c", hook], cwd=gone, input=given, capture_output=True, check=True
+    )
+
+    assert b"held by claude-bob" in done.stdout
 
 
 def test_an_error_of_our_own_is_an_answer_too(project, monkeypatch):

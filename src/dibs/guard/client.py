@@ -23,6 +23,8 @@ FRAME = 11
 WAIT, ANSWER, DECLINED = b"W", b"A", b"D"
 #: What the hook says once the answer is written out.
 WRITTEN = b"w"
+#: As in ``hook``: a refusal that cannot be said refuses by the status.
+DENIES = b'"deny"'
 INPUT_MAX = 10 * 1024 * 1024
 
 
@@ -88,12 +90,21 @@ def _exactly(link: socket, size: int) -> bytes:
 def _say(link: socket, body: bytes) -> int:
     """Write the answer out: status and length of what goes to standard error, then all of it."""
     status, size = body[0], int(body[1:11])
+    told, answer = body[11 : 11 + size], body[11 + size :]
+    written = _written(1, answer)
+    if not _written(2, told) or not written:
+        return 2 if DENIES in answer else status
     try:
-        for handle, text in ((2, body[11 : 11 + size]), (1, body[11 + size :])):
-            rest = text
-            while rest:
-                rest = rest[posix.write(handle, rest) :]
         link.sendall(WRITTEN)
     except OSError:
-        pass  # nobody reads it, or nobody waits to hear that it was read: it is told again then
+        return status  # nobody waits to hear that it was read: it is told again then
     return status
+
+
+def _written(handle: int, rest: bytes) -> bool:
+    try:
+        while rest:
+            rest = rest[posix.write(handle, rest) :]
+    except OSError:
+        return False
+    return True

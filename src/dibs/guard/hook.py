@@ -39,6 +39,8 @@ _CHUNK = 1 << 16
 #: How long it takes to read the call and the settings, which say how long the rest takes.
 DEADLINE = 4.0
 LATE = "nothing was found out in time"
+#: A refusal has this word in every dialect of JSON, and in no text: there its quotes are escaped.
+DENIES = '"deny"'
 FAILED = "dibs: refused, because it cannot be checked: {}"
 ALLOWED = "dibs: passed, though it cannot be checked: {}"
 #: What the settings of the last call's project want besides an answer.
@@ -67,7 +69,9 @@ def attend(words: Sequence[str], given: bytes | None = None) -> int:
             said, confirm = answer(words, given, os.environ, _here(), os.getpid(), deadline)
     except Late:
         said, confirm = _unheard(words, os.environ, _here(), LATE), None
-    if write(said) and confirm is not None:
+    if not write(said):
+        return 2 if DENIES in said.stdout else said.status
+    if confirm is not None:
         confirm()
     return said.status
 
@@ -242,8 +246,8 @@ def _confirmation(project: Project, verdict: Verdict, *, close: bool) -> Callabl
         from dibs.core.agents import Caller
 
         try:
-            project.briefings.delivered(Caller(verdict.reader), verdict.delivery)
-        except DibsError:
+            project.briefings.delivered(Caller(verdict.reader, "agent"), verdict.delivery)
+        except (DibsError, OSError):
             return  # it is told again then
         finally:
             if close:
@@ -265,6 +269,8 @@ def _failed(dialect: Dialect, heard: Heard, environ: Mapping[str, str], cwd: str
         return dialect.answer(PASSED, heard)  # nothing that could be anybody's
     if _on_error({heard.cwd: None, cwd: None}, environ) == "allow":
         return dialect.answer(PASSED, heard)._replace(stderr=ALLOWED.format(why))
+    if heard.moment != Moment.BEFORE:  # nothing waits to be refused
+        return dialect.failed(ALLOWED.format(why), heard)
     return dialect.failed(FAILED.format(why), heard)
 
 

@@ -48,17 +48,15 @@ def start(package: str, file: int) -> "NoReturn":
     try:
         from dibs.guard.hook import attend, wishes
 
-        status = attend(sys.argv[1:], given)
-    except Exception as error:  # noqa: BLE001 - the top of a surface: any status but 2 would let the tool run
-        why = f"dibs: refused, because it cannot be checked: {error.__class__.__name__}: {error}\n"
-        posix.write(2, why.encode("utf-8", "replace"))
-        posix._exit(2)  # noqa: SLF001
-    if wishes["daemon"] and given is None:  # nobody was there to ask
-        from dibs.guard.waking import wake
+    status = attend(sys.argv[1:], given)
+    try:
+        if wishes["daemon"] and given is None:  # nobody was there to ask
+            from dibs.guard.waking import wake
 
-        wake(package)
-    pack.mend(f"{package}/guard/packed.py")
-    posix._exit(status)  # noqa: SLF001
+            wake(package)
+        pack.mend(f"{package}/guard/packed.py")
+    finally:  # the answer is out, and nothing that comes after it may change it
+        posix._exit(status)  # noqa: SLF001
 
 
 def socket_of(package: str) -> str:
