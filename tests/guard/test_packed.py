@@ -51,6 +51,21 @@ def test_a_plain_call_loads_nothing_heavy_and_looks_for_nothing_of_ours(repo, pa
     assert {name for name in loaded if name.startswith("dibs")} == set()
 
 
+def test_a_file_with_a_hole_refuses_once_and_is_written_anew(repo, package):
+    for _ in range(2):
+        assert refused(hook(repo, call(repo, "held.py", "s1"), package))
+    pack = pack_of(package)
+    whole = pack.read_bytes()
+    pack.write_bytes(whole[: len(whole) // 2] + bytes(len(whole) - len(whole) // 2))
+
+    first = hook(repo, call(repo, "held.py", "s1"), package)
+
+    assert (first.returncode, first.stdout) == (2, b"")
+    assert b"the hook is broken" in first.stderr
+    assert refused(hook(repo, call(repo, "held.py", "s1"), package))
+    assert b"\0" * 4096 not in pack_of(package).read_bytes()
+
+
 def test_a_module_that_has_changed_is_not_taken_from_the_file(repo, package):
     for _ in range(2):
         assert refused(hook(repo, call(repo, "held.py", "s1"), package))

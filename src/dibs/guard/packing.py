@@ -32,6 +32,7 @@ def write(pack: Pack, new: dict[str, ModuleSpec], source: str) -> bool:
         content = _content(pack, new, source)
         whole = len(content) < _MOST and posix.write(file, content) == len(content)
         if whole:
+            posix.fsync(file)  # else a machine that goes down may leave a file with holes
             posix.replace(draft, pack.path)
         else:
             posix.unlink(draft)

@@ -8,14 +8,18 @@ import gc
 import sys
 
 
+def pack_of(home: str) -> str:
+    """Return where the file of modules lies."""
+    return f"{home}/guard/__pycache__/hooks.{sys.implementation.cache_tag}.pack"
+
+
 def starter(home: str) -> tuple:  # type: ignore[type-arg] # a longer one would be built at each start
     """Return how to start, and the open file of modules."""
     import posix
     from _frozen_importlib_external import MAGIC_NUMBER
     from marshal import loads
 
-    name = f"{home}/guard/__pycache__/hooks.{sys.implementation.cache_tag}.pack"
-    file = posix.open(name, posix.O_RDONLY)
+    file = posix.open(pack_of(home), posix.O_RDONLY)
     head = posix.read(file, 16)
     if head[:4] != MAGIC_NUMBER:
         raise ValueError
@@ -29,12 +33,24 @@ def starter(home: str) -> tuple:  # type: ignore[type-arg] # a longer one would 
     return space["start"], file
 
 
+def give_up(error: Exception, home: str) -> None:
+    """Refuse. Maybe the file of modules is damaged: the next hook goes without it, and writes it anew."""
+    import posix
+
+    try:
+        why = f"{type(error).__name__}: {error}"
+        posix.write(2, f"dibs: refused, because the hook is broken: {why}\n".encode())
+        posix.unlink(pack_of(home))
+    finally:
+        posix._exit(2)  # noqa: SLF001
+
+
 if __name__ == "__main__":
     gc.disable()
     package = __file__.rpartition("/guard/")[0]
     try:
         start, handle = starter(package)
-    except (OSError, ValueError, TypeError, EOFError, ImportError, KeyError):
+    except Exception:  # noqa: BLE001 - what a damaged file does, nobody knows
         sys.path.insert(0, package.rpartition("/")[0])
         from dibs.guard.packed import start
 
@@ -42,7 +58,4 @@ if __name__ == "__main__":
     try:
         start(package, handle)
     except Exception as error:  # noqa: BLE001 - any status but 2 would let the tool run
-        sys.stderr.write(
-            f"dibs: refused, because the hook is broken: {type(error).__name__}: {error}\n"
-        )
-        sys.exit(2)
+        give_up(error, package)
