@@ -65,6 +65,23 @@ def main_tree(repository: Repository) -> str:
     return above if name == ".git" else repository.root
 
 
+def trees(repository: Repository) -> list[str]:
+    """Return the working trees of a clone, as the files tell that git keeps of them."""
+    found = [main_tree(repository)]
+    folder = _join(repository.common, "worktrees")
+    try:
+        names = sorted(os.listdir(folder)) if repository.common else []
+    except OSError:
+        names = []
+    for name in names:
+        try:
+            entry = _read_pointer(f"{folder}/{name}/gitdir")
+        except (OSError, DibsError):
+            continue  # git forgets it, too
+        found.append(os.path.dirname(os.path.join(folder, name, entry)))
+    return [os.path.realpath(root) for root in found]
+
+
 def shared_state(repository: Repository) -> str:
     """Return where the state that all worktrees of a clone share lies."""
     return _join(repository.common, STATE_IN_GIT) if repository.common else repository.state

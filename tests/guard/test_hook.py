@@ -39,6 +39,9 @@ def project(tmp_path, monkeypatch):
 
 
 PASSED = ("", "", 0)
+#: Whoever commits has a name, also where nobody has told git one.
+NAMED = {**os.environ, **{f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER")
+                          for what in ("NAME", "EMAIL")}}  # fmt: skip
 
 
 def call(tool, session="alice", cwd="", event="PreToolUse", **fields):
@@ -336,6 +339,29 @@ def test_half_of_a_character_in_a_field_is_no_failure_of_ours(project, field):
     sent[field] = "x\ud800y"
 
     assert said(json.dumps(sent).encode()) == PASSED
+
+
+def test_the_working_tree_as_a_whole_is_refused_for_what_is_held_in_it(project):
+    why = reason(call("Write", file_path=str(project)))
+
+    assert "held by claude-bob" in why
+    assert "dibs ask held.txt; or wait: dibs claim held.txt --wait" in why
+
+
+@pytest.mark.parametrize(
+    "command", ["rm -rf ../tree", "rm -rf ..", "rm -rf ../in", "rm -r ../in/b"]
+)
+def test_a_folder_does_not_go_with_a_working_tree_that_somebody_works_in(project, command):
+    (project.parent / "in").mkdir()
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], env=NAMED, check=True)
+    for tree, session in (("../tree", "carol"), ("../in/b", "dan"), ("../done", "")):
+        subprocess.run(["git", "worktree", "add", "-q", tree], check=True)
+        path, place = os.path.realpath(f"{tree}/{session}.txt"), os.path.realpath(tree)
+        if session:
+            assert said(call("Write", session, place, file_path=path)) == PASSED
+
+    assert "is held by claude-" in reason(call("Bash", command=command))
+    assert said(call("Bash", command="rm -rf ../done ../elsewhere")) == PASSED
 
 
 @pytest.mark.parametrize("closed", [">&-", ">/dev/full", ">&- 2>&-"])

@@ -95,7 +95,8 @@ def _next(refused: Sequence[Refused]) -> list[str]:
     words = []
     first = next((one for one in refused if one.why == "held"), None)
     if first is not None:
-        path = _argument(first.path)
+        # The whole tree has no name that could be asked for.
+        path = _argument(first.pattern if first.path == "." else first.path)
         words.append(
             f"Do other work first, or ask for it: dibs ask {path}; or wait: dibs claim {path} --wait 5m."
         )

@@ -60,7 +60,7 @@ def touched(
         path = os.path.join(cwd or repository.root, touch.path)
         one = _resolved(tree, touch, path, literal=literal)
         if one is not None:
-            if not path.startswith(f"{repository.root}/"):
+            if not one.local and not path.startswith(f"{repository.root}/"):
                 one = one._replace(elsewhere=_root_of(path, repository))
             key = ("read" if one.how == How.READ else "write", one.pattern.key)
             before = found.get(key)
@@ -87,7 +87,7 @@ def _root_of(path: str, repository: Repository) -> str:
     """Return the working tree of a path that is not spelled beneath the caller's; empty if it is that."""
     from dibs.repository import find
 
-    folder = os.path.dirname(os.path.realpath(path))
+    folder = os.path.realpath(path)
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     root = find(folder, {}).root
@@ -111,10 +111,26 @@ def _odd(tree: Tree, touch: Touch, path: str) -> Touched | None:
         return Touched(shown, pattern, touch.how, touch.deep, steering=True)
     root = repository.root.rstrip("/")
     if real != root and not real.startswith(f"{root}/"):
-        return None
+        return _around(tree, touch, real)
     inside = real[len(root) + 1 :]
     deep = touch.deep or not inside
     if not inside:
         return Touched("", parse("**", fold_case=tree.fold_case), touch.how, deep=True)
     name = f"{inside}/" if deep else inside
     return Touched(inside, pattern_of(name, fold_case=tree.fold_case), touch.how, deep)
+
+
+def _around(tree: Tree, touch: Touch, real: str) -> Touched | None:
+    """Return a folder that goes with a working tree in it, or with one that it is, as all of that tree."""
+    if touch.how != How.DELETE or not touch.deep:
+        return None
+    from dibs.repository import trees
+
+    own = tree.repository.root
+    above = f"{real.rstrip('/')}/"
+    gone = [root for root in (own, *trees(tree.repository)) if f"{root}/".startswith(above)]
+    if not gone:
+        return None
+    elsewhere = "" if gone[0] == own else gone[0]
+    everything = parse("**", fold_case=tree.fold_case)
+    return Touched("", everything, touch.how, deep=True, elsewhere=elsewhere, local=True)
