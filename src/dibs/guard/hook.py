@@ -308,7 +308,8 @@ def _names() -> tuple[str, ...]:
 def _said_of(error: Exception) -> str:
     """Return an error in one line for whoever reads standard error, a human or a model."""
     if isinstance(error, DibsError):
-        return _plain(error.message)
+        hint = f"; {error.hint}" if error.hint else ""
+        return _plain(f"{error.message.rstrip('.')}{hint}")
     if isinstance(error, OSError):
         return _plain(error.strerror or str(error))
     return _plain(f"{type(error).__name__}: {error}")
