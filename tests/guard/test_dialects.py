@@ -96,6 +96,27 @@ def test_a_claude_that_was_started_from_copilots_shell_is_claude():
     assert speaker("claude", sent, {"COPILOT_CLI": "1"}) == "copilot"
 
 
+@pytest.mark.parametrize(
+    ("installed_for", "event", "more", "agent"),
+    [
+        ("copilot", "preToolUse", {}, "copilot"),
+        ("cursor", "preToolUse", {}, "cursor"),
+        ("claude", "preToolUse", {"conversation_id": "c"}, "cursor"),
+        ("claude", "PreToolUse", {"cursor_version": "2.4.0"}, "cursor"),
+        ("gemini", "BeforeTool", {"turn_id": "1", "model": "m"}, "gemini"),
+    ],
+)
+def test_an_event_in_another_spelling_is_judged_all_the_same(installed_for, event, more, agent):
+    called = {"tool_name": "Write", "tool_input": {"file_path": "a.txt"}}
+    sent = {"hook_event_name": event, "session_id": "s", **called, **more}
+
+    heard = dialect(speaker(installed_for, sent, {})).parse(sent, "")
+
+    assert (heard.agent, heard.moment) == (agent, Moment.BEFORE)
+    assert [touch.path for touch in heard.touches] == ["a.txt"]
+    assert json.loads(dialect(agent).answer(DENY, heard).stdout) == denial(heard)
+
+
 def specific(heard, **fields):
     return {"hookSpecificOutput": {"hookEventName": heard.event, **fields}}
 

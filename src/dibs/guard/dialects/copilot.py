@@ -51,9 +51,10 @@ def parse(payload: dict[str, Any], event: str) -> Heard:
     A subagent calls itself a session; the session that started it stands beside.
     """
     if "hook_event_name" in payload:
-        heard = claude.parse(payload, event, "copilot")
-        own = MOMENTS.get(_own(heard.event), Moment.OTHER)
-        return _told_apart(heard._replace(moment=own), payload)
+        event = word(payload, "hook_event_name") or event
+        heard = claude.parse({**payload, "hook_event_name": _claudes(event)}, "", "copilot")
+        own = MOMENTS.get(_own(event), Moment.OTHER)
+        return _told_apart(heard._replace(moment=own, event=event), payload)
     event = event or next((name for sign, name in _SIGNS if sign in payload), "")
     if not event:
         raise bad("the call names no event")
@@ -88,6 +89,11 @@ def _told_apart(heard: Heard, payload: dict[str, Any]) -> Heard:
         subagent_type=word(payload, "agentType", "agent_type", "agentName"),
         moment=Moment.SUBAGENT_STOPPED if ends else heard.moment,
     )
+
+
+def _claudes(event: str) -> str:
+    """Return the name of an event in Claude's dialect."""
+    return _ALIKE.get(event) or event[:1].upper() + event[1:]
 
 
 def _own(event: str) -> str:

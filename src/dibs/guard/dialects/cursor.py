@@ -49,7 +49,9 @@ def parse(payload: dict[str, Any], event: str) -> Heard:
     roots = payload.get("workspace_roots")
     first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
     turns = payload.get("loop_count")
-    heard = common("cursor", payload, event, MOMENTS)._replace(
+    heard = common("cursor", payload, event, MOMENTS)
+    heard = heard._replace(
+        moment=MOMENTS.get(_own(heard.event), Moment.OTHER),
         session=word(payload, "conversation_id", "session_id"),
         subagent=word(payload, "subagent_id", "agent_id"),
         subagent_type=word(payload, "subagent_type", "agent_type"),
@@ -68,9 +70,14 @@ def parse(payload: dict[str, Any], event: str) -> Heard:
     return called(heard, payload, tool, given, call)
 
 
+def _own(event: str) -> str:
+    """Return the name of an event in Cursor's own spelling: it can run hooks of Claude's file, too."""
+    return "beforeSubmitPrompt" if event == "UserPromptSubmit" else event[:1].lower() + event[1:]
+
+
 def can_tell(heard: Heard) -> bool:
     """Tell whether the model hears what is told at this event."""
-    return heard.event in TELLING and not heard.stop_active
+    return _own(heard.event) in TELLING and not heard.stop_active
 
 
 def answer(verdict: Verdict, heard: Heard) -> Said:
@@ -80,7 +87,7 @@ def answer(verdict: Verdict, heard: Heard) -> Said:
         note = verdict.note or why.partition("\n")[0]
         return spoken({"permission": "deny", "user_message": note, "agent_message": why})
     if verdict.word == Word.TELL and verdict.text and can_tell(heard):
-        return spoken({TELLING[heard.event]: verdict.text})
+        return spoken({TELLING[_own(heard.event)]: verdict.text})
     return spoken({}, nothing="{}")
 
 

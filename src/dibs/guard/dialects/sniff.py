@@ -26,16 +26,18 @@ _LIKE_CLAUDE = frozenset(("claude", "codex", "gemini", "vscode"))
 
 def speaker(named: str, payload: Mapping[str, Any], environ: Mapping[str, str]) -> str:
     """Return the dialect that a payload is in; ``named`` is who the hook was installed for."""
+    event = payload.get("hook_event_name")
+    if isinstance(event, str) and event in _GEMINI:
+        return "gemini"
     for name, marks in _MARKS:
         if any(mark <= payload.keys() for mark in marks):
             return name
-    event = payload.get("hook_event_name")
     if not isinstance(event, str):
         return named
-    if event in _GEMINI:
-        return "gemini"
     if _is_copilot(payload, environ):
         return "copilot"
+    if event[:1].islower():
+        return "copilot" if named == "copilot" else "cursor"
     return named if named in _LIKE_CLAUDE else "claude"
 
 
