@@ -10,7 +10,7 @@ import os
 import sys
 
 from dibs.core.toolcalls import PASSED, Moment, Said, Word
-from dibs.errors import BadInput, DibsError
+from dibs.errors import DibsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,11 +130,11 @@ def answer(
         verdict, confirm = _judged(heard, environ, cwd, process, deadline, lender)
         return dialect.answer(verdict, heard), confirm
     except Late:
-        if deadline is not None:
-            deadline.off()
         why = LATE
     except Exception as error:  # noqa: BLE001 - the top of a surface: a hook that fails guards nothing
         why = _said_of(error)
+    if deadline is not None:
+        deadline.off()
     if dialect is None or heard is None:
         return _unheard(words, environ, cwd, why), None
     return _failed(dialect, heard, environ, cwd, why), None
@@ -142,16 +142,17 @@ def answer(
 
 def _payload(given: bytes) -> dict[str, Any]:
     from dibs.core.quickjson import loads
+    from dibs.guard.dialects.tools import bad
 
     if len(given) > INPUT_MAX:
-        raise _bad(f"the call is larger than {INPUT_MAX // 1024 // 1024} MiB")
+        raise bad(f"the call is larger than {INPUT_MAX // 1024 // 1024} MiB")
     try:
         payload = loads(given)
     except ValueError:
         what = "is no JSON" if given.strip() else "is empty"
-        raise _bad(f"what the agent sent {what}") from None
+        raise bad(f"what the agent sent {what}") from None
     if not isinstance(payload, dict):
-        raise _bad("what the agent sent is no object")
+        raise bad("what the agent sent is no object")
     return payload
 
 
@@ -319,10 +320,6 @@ def _plain(text: str) -> str:
     from dibs.core.names import printable
 
     return printable(" ".join(text.split()))[:400]
-
-
-def _bad(message: str) -> BadInput:
-    return BadInput(message, code="HOOK_PAYLOAD")
 
 
 def _here() -> str:

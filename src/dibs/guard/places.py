@@ -55,10 +55,6 @@ def shares(
     return [(base, heard), *found] if base is not None else found
 
 
-def _state(place: Place) -> str:
-    return place.repository.state
-
-
 def _folders(path: str, base: Place | None) -> Iterator[str]:
     """Yield the folders outside of a project that a path leads into, as it is written and as it is."""
     root = base.repository.root if base is not None else ""

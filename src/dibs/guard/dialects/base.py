@@ -6,7 +6,7 @@ import os
 
 from dibs.core.toolcalls import Heard, Moment, Said, Touch
 from dibs.errors import BadInput
-from dibs.guard.dialects.tools import Target, checked, target
+from dibs.guard.dialects.tools import Target, bad, checked, target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 WORD_MAX = 200
 #: What a hook ends with to refuse; any other number but 0 lets the tool run in most agents.
 REFUSED = 2
-
-
-def bad(message: str) -> BadInput:
-    """Return what is raised for a payload that nobody can judge."""
-    return BadInput(message, code="HOOK_PAYLOAD")
 
 
 def text(payload: Mapping[str, Any], *names: str) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dibs.core.toolcalls import Heard, Moment, Said, Word
 from dibs.guard.dialects import claude
-from dibs.guard.dialects.base import bad, called, spoken, text, word
+from dibs.guard.dialects.base import called, spoken, text, word
+from dibs.guard.dialects.tools import bad
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ The plugin is ``wiring/opencode.js``: both files change together.
 from __future__ import annotations
 
 from dibs.core.toolcalls import Heard, Moment, Said, Word
-from dibs.guard.dialects.base import bad, called, failed, spoken, text, word
+from dibs.guard.dialects.base import called, failed, spoken, text, word
+from dibs.guard.dialects.tools import bad
 
 __all__ = ["answer", "can_tell", "failed", "parse"]
 

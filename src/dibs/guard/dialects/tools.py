@@ -77,6 +77,11 @@ _SHOWING = frozenset(("view", "read", "show"))
 PATHS_MAX = 2_000
 
 
+def bad(message: str) -> BadInput:
+    """Return what is raised for a payload that nobody can judge."""
+    return BadInput(message, code="HOOK_PAYLOAD")
+
+
 class Target(Record):
     """What a call of a tool is about."""
 
@@ -107,9 +112,9 @@ def _batch(given: Mapping[str, Any], tool: str) -> Target:
     """Return what all calls of a batch are about: the agent does not ask for each of them."""
     calls = given.get("tool_calls")
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
-        raise _bad(f"{tool} names no calls")
+        raise bad(f"{tool} names no calls")
     if any(str(call.get("tool", "")).lower() == BATCH for call in calls):
-        raise _bad(f"{tool} is in itself")
+        raise bad(f"{tool} is in itself")
     found = [target(str(call.get("tool", "")), call.get("parameters")) for call in calls]
     commands = "\n".join(
         f"(cd {_joined([one.folder])} && {one.command})" if one.folder else one.command
@@ -170,9 +175,9 @@ def _object(arguments: object, tool: str) -> Mapping[str, Any]:
         try:
             arguments = loads(arguments) if arguments.strip() else {}
         except (ValueError, RecursionError):
-            raise _bad(f"the arguments of {tool} cannot be read") from None
+            raise bad(f"the arguments of {tool} cannot be read") from None
     if not isinstance(arguments, dict):
-        raise _bad(f"the arguments of {tool} are no object")
+        raise bad(f"the arguments of {tool} are no object")
     return arguments
 
 
@@ -185,7 +190,7 @@ def _command(given: Mapping[str, Any], tool: str) -> str:
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return _joined(value)
     if any(key in given for key in COMMAND_KEYS):
-        raise _bad(f"the command of {tool} is no text")
+        raise bad(f"the command of {tool} is no text")
     return ""
 
 
@@ -203,7 +208,7 @@ def _written(name: str, given: Mapping[str, Any], tool: str) -> tuple[Touch, ...
     if _has_patch(given):
         touches = (*touches, *_patched(given))
     if not touches:
-        raise _bad(f"{tool} names no path")
+        raise bad(f"{tool} names no path")
     return touches
 
 
@@ -221,7 +226,7 @@ def _patched(given: Mapping[str, Any]) -> tuple[Touch, ...]:
     found = [touch for text in texts if isinstance(text, str) and is_patch(text)
              for touch in touched(text)]  # fmt: skip
     if not found:
-        raise _bad("the patch names no path")
+        raise bad("the patch names no path")
     for touch in found:
         checked(touch.path)
     return tuple(found)
@@ -236,7 +241,7 @@ def _touches(given: Mapping[str, Any], how: str) -> tuple[Touch, ...]:
                 if isinstance(entry, dict):
                     found |= dict.fromkeys(_paths(entry))
     if len(found) > PATHS_MAX:
-        raise _bad(f"the call names {len(found)} paths")
+        raise bad(f"the call names {len(found)} paths")
     return tuple(Touch(path, how) for path in found)
 
 
@@ -252,7 +257,7 @@ def _paths(given: Mapping[str, Any]) -> Iterator[str]:
                 elif entry.startswith("file:///"):
                     yield checked(_unquoted(entry[len("file://") :]))
             elif not isinstance(entry, dict) and entry is not None:
-                raise _bad(f"{key} is no path")
+                raise bad(f"{key} is no path")
 
 
 def _unquoted(path: str) -> str:
@@ -264,15 +269,11 @@ def _unquoted(path: str) -> str:
 def checked(path: object) -> str:
     """Return a path that could be one; raise for all else."""
     if not isinstance(path, str) or not path:
-        raise _bad("a path is empty, or no text")
+        raise bad("a path is empty, or no text")
     if "\0" in path:
-        raise _bad("a path holds a NUL")
+        raise bad("a path holds a NUL")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise _bad("a path holds half of a character") from None
+        raise bad("a path holds half of a character") from None
     return path
-
-
-def _bad(message: str) -> BadInput:
-    return BadInput(message, code="HOOK_PAYLOAD")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dibs.core.toolcalls import Heard, How, Moment, Said, Word
-from dibs.guard.dialects.base import REFUSED, bad, called, failed, one_file, text, word
+from dibs.guard.dialects.base import REFUSED, called, failed, one_file, text, word
+from dibs.guard.dialects.tools import bad
 
 __all__ = ["answer", "can_tell", "failed", "parse"]
 
