@@ -1,9 +1,10 @@
 """Answer hooks from a process that stays, which is faster; never needed.
 
 Examples:
-  dibs daemon            show whether it runs
-  dibs daemon start      start it now; hooks start it themselves where guard.daemon is on
-  dibs daemon stop
+  dibs daemon status     does it run?
+  dibs daemon start      not needed where guard.daemon is on: hooks start it
+  dibs daemon stop       hooks answer by themselves then
+  dibs daemon run        stay in the foreground, to see what it says
 
 There is one for each user. It answers for projects whose dibs.toml says [guard] daemon = true, ends by itself
 when nobody has asked for ten minutes, and where it is not there or is late, each hook answers by itself.
@@ -26,18 +27,21 @@ if TYPE_CHECKING:
 #: How long it may take to begin or to end, in seconds.
 PATIENCE = 10.0
 FAILED = 74
+VERBS = {
+    "status": "tell whether it runs",
+    "start": "start it, unless it runs",
+    "stop": "end it; hooks answer by themselves then",
+    "run": "stay in the foreground, to see what it says",
+}
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of ``dibs daemon``."""
-    parser.add_argument(
-        "verb",
-        nargs="?",
-        choices=("status", "start", "stop", "run"),
-        default="status",
-        metavar="VERB",
-        help="status (the default), start, stop, or run: stay in the foreground",
-    )
+    from dibs.cli.parsing import common
+
+    verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb")
+    for name, summary in VERBS.items():
+        common(verbs.add_parser(name, help=summary, description=f"{summary.capitalize()}."))
 
 
 def run(args: Namespace) -> int:
