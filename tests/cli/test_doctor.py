@@ -385,3 +385,82 @@ def test_where_agents_cannot_run_dibs_themselves_that_is_told(dibs, repo, tmp_pa
 
     assert [f["level"] for f in without if f["what"] == "path"] == ["warn"]
     assert [f for f in with_it if f["what"] == "path"] == []
+
+
+def _changed(path, change):
+    settings = json.loads(path.read_text())
+    change(settings)
+    path.write_text(json.dumps(settings))
+
+
+def _taken_out(repo):
+    _changed(repo / ".claude" / "settings.local.json", lambda s: s["hooks"].pop("PreToolUse"))
+
+
+def _narrowed(repo):
+    def change(settings):
+        settings["hooks"]["PreToolUse"][0]["matcher"] = "Write|Edit"
+
+    _changed(repo / ".claude" / "settings.local.json", change)
+
+
+def _broken(repo):
+    (repo / ".claude" / "settings.local.json").write_text('{"hooks": ')
+
+
+def _switched(repo):
+    settings = {"disableAllHooks": True}
+    (repo / ".claude" / "settings.json").write_text(json.dumps(settings))
+
+
+def _gate_off(repo):
+    (repo / ".git" / "hooks" / "pre-push").chmod(0o644)
+
+
+def _gates_elsewhere(repo):
+    subprocess.run(["git", "config", "core.hooksPath", "/nowhere"], cwd=repo, check=True)
+
+
+@pytest.mark.parametrize(
+    ("damage", "guard", "what"),
+    [
+        (_taken_out, "claude", "hooks"),
+        (_narrowed, "claude", "shell"),
+        (_broken, "claude", "hooks"),
+        (_switched, "claude", "hooks"),
+        (_gate_off, "git", "pre-push"),
+        (_gates_elsewhere, "git", "pre-commit"),
+    ],
+)
+def test_a_guard_that_init_put_in_and_that_is_gone_fails_the_proof(dibs, repo, damage, guard, what):
+    dibs("init", "--agents", "claude", "--no-mcp")
+    damage(repo)
+
+    answer = dibs("doctor", "--prove", "--json")
+
+    assert (guard, what, "failed") in proofs(answer)
+    assert answer.status == 65
+    assert not answer.json["well"]
+    told = [f for f in answer.json["findings"] if f["what"] == guard and f["level"] == "warn"]
+    assert told
+
+
+def test_a_word_of_the_repository_counts_before_that_of_the_user(dibs, repo, tmp_path):
+    dibs("init", "--agents", "claude", "--no-mcp", "--no-git-gates")
+    (tmp_path / "home" / ".claude").mkdir()
+    users = tmp_path / "home" / ".claude" / "settings.json"
+    users.write_text(json.dumps({"disableAllHooks": True}))
+    assert dibs("doctor", "--json").json["agents"][0]["accepted"] == "switched off"
+
+    _changed(repo / ".claude" / "settings.local.json", lambda s: s.update(disableAllHooks=False))
+
+    assert dibs("doctor", "--json").json["agents"][0]["accepted"] == "not needed"
+
+
+def test_an_end_that_is_not_well_never_says_well(dibs, repo):
+    dibs("init", "--agents", "claude", "--no-mcp", "--no-git-gates")
+    _switched(repo)
+
+    end = dibs("doctor", "--prove").out.splitlines()[-1]
+
+    assert end == "not guarded: 1 of 3 do not refuse"

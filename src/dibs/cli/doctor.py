@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dibs.cli.session import Session
     from dibs.core.findings import Finding
     from dibs.services.gitcare import GitCare
+    from dibs.wiring.gaps import Gap
     from dibs.wiring.looking import Seen
     from dibs.wiring.proving import Proof
 
@@ -49,20 +50,21 @@ def run(args: Namespace) -> int:
     """Look at everything, maybe repair it, maybe try the guards, and tell."""
     from dibs.cli.doctor_text import Report
     from dibs.cli.session import Session
+    from dibs.wiring.gaps import gaps
     from dibs.wiring.looking import look
 
     with Session(args) as session:
         repository = session.project.place.repository
         agents = look(repository.root, os.path.expanduser("~"), os.environ)
         done = _repair(session) if args.fix else None
-        found = _findings(session, agents)
-        proofs = _prove(session, agents) if args.prove else None
+        missing = gaps(repository, agents)
+        found = _findings(session, agents, missing)
+        proofs = _prove(session, agents, missing) if args.prove else None
         report = Report(found, agents, session.project.doctoring.standings(), proofs, done)
         session.show(report.shape, report.print)
     if _is_bad(found["engine"]):
         return UNSAFE
-    failed = proofs is not None and not _all_refuse(proofs)
-    return WRONG if failed or _is_bad(found["board"]) else 0
+    return 0 if report.well else WRONG
 
 
 def _git(session: Session) -> GitCare:
@@ -88,7 +90,9 @@ def _repair(session: Session) -> list[str]:
     return [*done, *sweep(project.place.repository, time.time())]
 
 
-def _findings(session: Session, agents: Sequence[Seen]) -> dict[str, list[Finding]]:
+def _findings(
+    session: Session, agents: Sequence[Seen], missing: Sequence[Gap]
+) -> dict[str, list[Finding]]:
     from dibs import __version__
     from dibs.wiring.looking import findings, unreachable, unwired
 
@@ -103,14 +107,16 @@ def _findings(session: Session, agents: Sequence[Seen]) -> dict[str, list[Findin
         "crew": project.doctoring.inspect(wired=wired),
         "agents": [
             *findings(agents, root),
+            *(gap.as_finding() for gap in missing),
             *unreachable(agents, os.environ),
             *unwired(root, trees, os.path.expanduser("~"), os.environ),
         ],
     }
 
 
-def _prove(session: Session, agents: Sequence[Seen]) -> list[Proof]:
+def _prove(session: Session, agents: Sequence[Seen], missing: Sequence[Gap]) -> list[Proof]:
     from dibs.services.scratch import Scratch
+    from dibs.wiring.gaps import switched_off
     from dibs.wiring.proving_git import prove_gates
     from dibs.wiring.proving_hooks import prove_hooks
     from dibs.wiring.proving_mcp import prove_servers
@@ -122,15 +128,8 @@ def _prove(session: Session, agents: Sequence[Seen]) -> list[Proof]:
         proofs = prove_hooks(hooks, repository.root, scratch)
         proofs += prove_plugins(hooks, repository.root, scratch)
         proofs += prove_servers(agents, repository.root, scratch)
-    return [*proofs, *prove_gates(repository)]
-
-
-def _all_refuse(proofs: Sequence[Proof]) -> bool:
-    """Tell whether every guard refused; that there is none guards nothing."""
-    from dibs.wiring.proving import Outcome
-
-    tried = [proof.outcome for proof in proofs]
-    return Outcome.FAILED not in tried and Outcome.PROVED in tried
+    proofs += prove_gates(repository)
+    return [*proofs, *(gap.as_proof() for gap in (*missing, *switched_off(agents)))]
 
 
 def _is_bad(found: Sequence[Finding]) -> bool:

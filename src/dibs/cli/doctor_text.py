@@ -24,10 +24,23 @@ class Report(Record):
     #: What was put right; None if nothing was to be.
     done: list[str] | None
 
+    @property
+    def guarded(self) -> bool:
+        """Whether every guard that was tried refused; that there is none guards nothing."""
+        from dibs.wiring.proving import Outcome
+
+        tried = [proof.outcome for proof in self.proofs or ()]
+        return Outcome.FAILED not in tried and Outcome.PROVED in tried
+
+    @property
+    def well(self) -> bool:
+        """Whether nothing is wrong, the guards among it if they were tried."""
+        return not self._count(Level.BAD) and (self.proofs is None or self.guarded)
+
     def shape(self) -> dict[str, object]:
         """Return it as JSON."""
         shape: dict[str, object] = {
-            "well": not self._count(Level.BAD),
+            "well": self.well,
             "findings": [
                 {"part": part, **finding._asdict()}
                 for part, findings in self.found.items()
@@ -96,7 +109,7 @@ class Report(Record):
         from dibs.cli.text import printable
 
         if not proofs:
-            print("no guard is installed, so that nothing is proved: `dibs init` installs them\n")
+            print("no guard is installed, so nothing is proved: `dibs init --agents claude,…`\n")
             return
         rows = [
             (proof.outcome.upper(), proof.guard, proof.what, printable(proof.said))
@@ -109,20 +122,21 @@ class Report(Record):
         from dibs.cli.text import green, red, yellow
         from dibs.wiring.proving import Outcome
 
-        failed = [proof for proof in self.proofs or () if proof.outcome == Outcome.FAILED]
         bad, warned = self._count(Level.BAD), self._count(Level.WARN)
-        if failed:
-            print(f"{red('not guarded')}: {len(failed)} of {len(self.proofs or ())} do not refuse")
-        elif self.proofs:
-            proved = sum(proof.outcome == Outcome.PROVED for proof in self.proofs)
-            print(f"{green('guarded')}: {proved} of {len(self.proofs)} were tried, and refuse")
+        if self.proofs:
+            tried = [proof.outcome for proof in self.proofs]
+            failed, proved = tried.count(Outcome.FAILED), tried.count(Outcome.PROVED)
+            if self.guarded:
+                print(f"{green('guarded')}: {proved} of {len(tried)} were tried, and refuse")
+            elif failed:
+                print(f"{red('not guarded')}: {failed} of {len(tried)} do not refuse")
+            else:
+                print(f"{red('not guarded')}: none of {len(tried)} could be tried")
         if bad:
             more = "" if self.done is not None else "; `dibs doctor --fix` puts right what can be"
             print(f"{red('not well')}: {bad} to settle{more}")
-        elif warned:
-            print(f"{yellow('well')}, with {warned} to know")
-        else:
-            print(green("all is well"))
+        elif self.well:
+            print(f"{yellow('well')}, with {warned} to know" if warned else green("all is well"))
 
 
 def _agent(agent: Seen) -> dict[str, object]:

@@ -119,6 +119,14 @@ def matches(matcher: str, tool: str) -> bool:
         return False
 
 
+def covers(hook: Wired, what: str) -> bool:
+    """Tell whether a hook is asked about a write, or about a shell command."""
+    if not hook.command:  # a plug-in is asked about every tool
+        return True
+    asked = (trial for trial in trials(hook, "", "", "") if trial.what == what)
+    return any(not trial.tool or matches(hook.matcher, trial.tool) for trial in asked)
+
+
 def refusal(agent: str, ran: Ran) -> str | None:
     """Return the reason with which an agent would refuse the call after this answer; None if it would not."""
     if ran.status == _BLOCKED:

@@ -12,7 +12,7 @@ import os
 import re
 
 from dibs.core.values import Record, Words
-from dibs.wiring.hooked import read_settings
+from dibs.wiring.hooked import files_of, read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 #: What Codex takes where a hook names no time.
 _CODEX_TIMEOUT = 600
+#: The setting of each agent that switches all hooks off, and the value that does.
+_SWITCHES = {
+    "claude": (("disableAllHooks",), True),
+    "copilot": (("disableAllHooks",), True),
+    "codex": (("features", "hooks"), False),
+    "gemini": (("hooksConfig", "enabled"), False),
+}
 
 
 class Trusted(metaclass=Words):
@@ -35,6 +42,8 @@ class Trusted(metaclass=Words):
     #: The agent asks for none, or asks at the moment itself.
     NOT_NEEDED = "not needed"
     UNKNOWN = "not known"
+    #: A setting of the agent's own switches all hooks off.
+    OFF = "switched off"
 
 
 class Consent(Record):
@@ -46,13 +55,16 @@ class Consent(Record):
     @property
     def missing(self) -> bool:
         """Whether the agent passes over our hooks now."""
-        return self.trusted in {Trusted.NO, Trusted.CHANGED}
+        return self.trusted in {Trusted.NO, Trusted.CHANGED, Trusted.OFF}
 
 
 def consent(
     name: str, hooks: Sequence[Wired], root: str, home: str, environ: Mapping[str, str]
 ) -> Consent:
     """Return whether ``name`` runs these hooks, as far as its own files tell."""
+    off = _switch(name, root, home, environ)
+    if off:
+        return Consent(Trusted.OFF, f"{off} switches all hooks off")
     if name == "codex":
         return _codex(hooks, root, environ.get("CODEX_HOME") or os.path.join(home, ".codex"))
     if name == "gemini":
@@ -62,6 +74,19 @@ def consent(
     if name == "claude":
         return _claude(root, environ.get("CLAUDE_CONFIG_DIR") or home)
     return Consent(Trusted.NOT_NEEDED if name == "opencode" else Trusted.UNKNOWN)
+
+
+def _switch(name: str, root: str, home: str, environ: Mapping[str, str]) -> str:
+    """Return the setting, and its file, by which an agent runs no hooks at all; empty if there is none."""
+    keys, off = _SWITCHES.get(name, ((), None))
+    files = files_of(name, root, home, environ) if keys else []
+    # The repository's word counts before the user's, and of two files there the later one's.
+    inside = [file for file in files if file.startswith(root + os.sep)]
+    for file in (*reversed(inside), *(file for file in files if file not in inside)):
+        said = _at(_read(file), *keys)
+        if isinstance(said, bool):
+            return f"{'.'.join(keys)} in {file}" if said is off else ""
+    return ""
 
 
 def codex_hash(hook: Wired) -> str:

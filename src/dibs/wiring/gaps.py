@@ -1,0 +1,74 @@
+"""What ``dibs init`` put in and is no guard any more: taken out, narrowed, or switched off since.
+
+Who only tries the guards that are there does not miss the one that is gone.
+"""
+
+from __future__ import annotations
+
+from dibs.core.findings import Finding, Level
+from dibs.core.values import Record
+from dibs.guard.install import Hooks
+from dibs.wiring import manifest
+from dibs.wiring.proving import Outcome, Proof
+from dibs.wiring.proving_hooks import SHELL, WRITE, covers
+from dibs.wiring.trusted import Trusted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dibs.repository import Repository
+    from dibs.wiring.looking import Seen
+
+#: An agent that has no hooks of its own, and those whose hooks it runs.
+_BORROWS = {"vscode": ("claude", "copilot")}
+
+
+class Gap(Record):
+    """One guard that is missing."""
+
+    guard: str
+    what: str
+    text: str
+
+    def as_proof(self) -> Proof:
+        """Return it as a proof that failed: who writes here is not refused."""
+        return Proof(self.guard, self.what, Outcome.FAILED, self.text)
+
+    def as_finding(self) -> Finding:
+        """Return it as something to know."""
+        return Finding(Level.WARN, self.guard, f"{self.what}: {self.text}")
+
+
+def gaps(repository: Repository, seen: Sequence[Seen]) -> list[Gap]:
+    """Return what is missing of that which ``dibs init`` put into this working tree."""
+    known = manifest.load(repository)
+    agents = {one.name: one for one in seen}
+    found = [gap for name in known.agents for gap in _of_agent(name, agents)]
+    if known.gates and repository.common:
+        there = Hooks(repository.common, repository.state).look()
+        found += [
+            Gap("git", hook.name, "this gate is gone or cannot run: `dibs git install`")
+            for hook in there
+            if not hook.installed
+        ]
+    return found
+
+
+def switched_off(seen: Sequence[Seen]) -> list[Gap]:
+    """Return the agents whose hooks are there, and are not run by a setting of the agent."""
+    off = (one for one in seen if one.wired and one.consent.trusted == Trusted.OFF)
+    return [Gap(one.name, "hooks", one.consent.text) for one in off]
+
+
+def _of_agent(name: str, agents: dict[str, Seen]) -> Iterator[Gap]:
+    lenders = _BORROWS.get(name, (name,))
+    wired = [agents[lender] for lender in lenders if lender in agents and agents[lender].wired]
+    if not wired:
+        yield Gap(name, "hooks", "no hook of Dibs is left that could refuse: `dibs init`")
+        return
+    if name not in lenders:
+        return
+    for what in (WRITE, SHELL):
+        if not any(covers(hook, what) for hook in wired[0].hooks if hook.refuses):
+            yield Gap(name, what, "no hook is asked about it: take it out, then `dibs init`")
