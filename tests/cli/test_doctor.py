@@ -317,6 +317,10 @@ GRANTS = (
     [
         ("", "the server does not answer"),
         ("print('no JSON')", "the server does not answer"),
+        (
+            "raise SystemExit('a package is missing')",
+            "the server does not answer: a package is missing",
+        ),
         (GRANTS, "the claim of another's file was not refused"),
     ],
 )

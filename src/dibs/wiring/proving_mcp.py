@@ -8,6 +8,7 @@ import os
 import selectors
 import signal
 import subprocess
+import tempfile
 import time
 
 from dibs.wiring.proving import Outcome, Proof, surroundings
@@ -15,7 +16,7 @@ from dibs.wiring.proving import Outcome, Proof, surroundings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import IO, Any
 
     from dibs.services.scratch import Scratch
     from dibs.wiring.looking import Seen
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _PATIENCE = 20.0
 _PROTOCOL = "2025-06-18"
 _MOST = 1 << 20
+#: How much is read of what a server said beside its answers.
+_TOLD = 2000
 
 
 def prove_servers(seen: Sequence[Seen], root: str, scratch: Scratch) -> list[Proof]:
@@ -46,24 +49,33 @@ def prove_servers(seen: Sequence[Seen], root: str, scratch: Scratch) -> list[Pro
 
 def _prove(server: Server, root: str, scratch: Scratch) -> Proof:
     environ = surroundings({**dict(server.environ), "DIBS_AGENT": f"{scratch.holder}-mcp"})
-    try:
-        process = subprocess.Popen(  # noqa: S603 - the very command that the user's settings name
-            server.argv,
-            cwd=root,
-            env=environ,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        said = f"{server.argv[0]} cannot be started: {error.strerror}"
-        return Proof(server.agent, "mcp claim", Outcome.FAILED, said)
-    try:
-        outcome, said = _converse(process, scratch)
-    finally:
-        _end(process)
-    return Proof(server.agent, "mcp claim", outcome, said)
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the very command that the user's settings name
+                server.argv,
+                cwd=root,
+                env=environ,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except OSError as error:
+            said = f"{server.argv[0]} cannot be started: {error.strerror}"
+            return Proof(server.agent, "mcp claim", Outcome.FAILED, said)
+        try:
+            outcome, said = _converse(process, scratch)
+        finally:
+            _end(process)
+        why = _last_line(errors) if outcome == Outcome.FAILED else ""
+    return Proof(server.agent, "mcp claim", outcome, f"{said}: {why}" if why else said)
+
+
+def _last_line(errors: IO[bytes]) -> str:
+    """Return the last thing that a server said beside its answers: mostly why it ended."""
+    errors.seek(max(0, errors.seek(0, os.SEEK_END) - _TOLD))
+    lines = errors.read().decode("utf-8", "replace").splitlines()
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _converse(process: subprocess.Popen[bytes], scratch: Scratch) -> tuple[str, str]:
