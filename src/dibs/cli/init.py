@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dibs.wiring.plan import Plan
 
 _AUTO, _NONE = "auto", "none"
+_NO_SERVER = "no MCP server: first pip install 'dibs[mcp]', then dibs init again"
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -106,7 +107,11 @@ def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[st
         shown = found(repository.root, os.environ, manifest.load(repository).made())
         return list(shown), shown
     names = [name.strip() for name in args.agents.split(",") if name.strip()]
+    if not names:
+        raise BadUsage("init: --agents names no agent", hint="say auto, none, or claude,codex,…")
     for name in names:
+        if name in {_AUTO, _NONE}:
+            raise BadUsage(f"init: --agents {name} stands alone", hint="leave the others out")
         if name not in AGENTS:
             from dibs.core.names import closest, quote
 
@@ -120,6 +125,7 @@ def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[st
 
 def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Plan:
     from dibs import config as configuration
+    from dibs.cli.mcp import has_extra
     from dibs.wiring import manifest
     from dibs.wiring.agents.base import Choice
     from dibs.wiring.commands import commands
@@ -129,11 +135,13 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Plan:
     known = manifest.load(repository)
     config = configuration.load(repository.root, repository.state, os.environ, {}).config
     shared = args.shared or (known.shared and bool(known.agents))
+    # On the machines of others the server may start; here it would only fail, in every session.
+    no_server = not (args.no_mcp or shared or has_extra())
     choice = Choice(
         repository.root,
         commands(shared=shared),
         shared,
-        servers=not args.no_mcp,
+        servers=not (args.no_mcp or no_server),
         instructions=not args.no_instructions,
         reads=config.guard_reads,
     )
@@ -141,7 +149,8 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Plan:
     ours = SETTINGS.path in known.files
     there = os.path.lexists(os.path.join(repository.root, SETTINGS.path))
     more = [SETTINGS] if wired and (ours or not there) else []
-    return plan(repository, agents, choice, more)
+    made = plan(repository, agents, choice, more)
+    return made._replace(notes=(*made.notes, _NO_SERVER)) if no_server and made.agents else made
 
 
 def _wants_gates(args: Namespace, repository: Repository, plan: Plan) -> bool:

@@ -63,11 +63,11 @@ def show(report: Report, *, planned: bool) -> None:
         _trust_lines(report)
     print("next:")
     if report.plan.agents:
-        print("  dibs doctor --prove                             see each guard refuse a write")
+        print("  dibs doctor --prove                            see each guard refuse a write")
     else:
-        print("  dibs init --agents claude,codex,…               wire up your coding agents")
+        print("  dibs init --agents claude,codex,…              wire up your coding agents")
     print('  dibs claim src/login.py --reason "fix login"   take what you need')
-    print("  dibs status                                     see who has what")
+    print("  dibs status                                    see who has what")
 
 
 def _project_lines(report: Report) -> None:
@@ -98,7 +98,7 @@ def _plan_lines(report: Report) -> None:
         shown = f" ({printable(how)})" if how else ""
         print(f"{bold(AGENTS[name].title)}{shown}")
     if not report.plan.agents:
-        print("no coding agent is wired up")
+        print("no coding agent is found here: name yours with --agents claude,codex,…")
     for change in report.plan.changes:
         _change_line(change)
     if report.gates:

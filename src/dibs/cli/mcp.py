@@ -34,7 +34,7 @@ def configure(parser: ArgumentParser) -> None:
         help="another name by which clients reach it; repeatable",
     )  # fmt: skip
     parser.add_argument(
-        "--token-file", default="", metavar="FILE",
+        "--token-file", metavar="FILE",
         help="tokens, a line each; behind one, the agent it is for",
     )  # fmt: skip
 
@@ -46,8 +46,11 @@ def _port(text: str) -> int:
 def run(args: Namespace) -> int:
     """Serve until the client leaves or a signal comes."""
     given = (args.host, args.port, args.allow_host, args.token_file)
-    if not args.http and any(value not in (None, [], "") for value in given):
+    if not args.http and any(value not in (None, []) for value in given):
         raise BadUsage("mcp: --host, --port, --allow-host and --token-file go with --http")
+    for option, value in (("--host", args.host), ("--token-file", args.token_file)):
+        if value == "":  # a variable of a script that is not set must not open the server to all
+            raise BadUsage(f"mcp: {option} is empty", hint="name one, or leave it out")
     _need_extra()
     import os
 
@@ -73,7 +76,7 @@ def _serve_http(args: Namespace) -> None:
     from dibs.mcp.http import run as serve
     from dibs.mcp.tokens import load
 
-    tokens = load(args.token_file, os.environ)
+    tokens = load(args.token_file or "", os.environ)
     port = _PORT if args.port is None else args.port
     serve(args.repo, args.host or _HOST, port, tokens, args.allow_host, _shown(args))
 
@@ -90,11 +93,16 @@ def _shown(args: Namespace) -> Callable[[str], None]:
     return show
 
 
-def _need_extra() -> None:
-    """Say in one line what is missing, before anything else is said to a client."""
+def has_extra() -> bool:
+    """Tell whether the packages are there that the server needs."""
     from importlib.util import find_spec
 
-    if find_spec("mcp") is None or find_spec("mcp_types") is None:
+    return all(find_spec(name) is not None for name in ("mcp", "mcp_types"))
+
+
+def _need_extra() -> None:
+    """Say in one line what is missing, before anything else is said to a client."""
+    if not has_extra():
         raise Misconfigured(
             "the MCP server needs the package mcp 2.3 or newer, which is not installed",
             code="EXTRA_MISSING",

@@ -20,6 +20,8 @@ _MAX_DIGITS = 19
 _PATHS = frozenset(("repo", "path", "to"))
 #: How wide a page of help is.
 PAGE = 79
+#: How much of a wrong command line is told back.
+_LONG_LINE = 160
 
 
 #: Our own words are English, so a page half in another language helps nobody. It also saves looking
@@ -64,6 +66,8 @@ class Parser(argparse.ArgumentParser):
         if unknown != message and unknown.startswith("-"):
             word = unknown.split()[0].partition("=")[0]
             hint = self._guess(word, list(self._option_string_actions)) or hint
+        if len(message) > _LONG_LINE:
+            message = f"{message[:_LONG_LINE]}…"
         raise BadUsage(f"{self.prog.removeprefix('dibs ')}: {message}", hint=hint)
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:

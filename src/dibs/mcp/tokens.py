@@ -7,7 +7,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from dibs.core.names import check_agent_id
+from dibs.core.names import check_agent_id, quote
 from dibs.errors import Misconfigured
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _lines(path: str) -> list[str]:
                 raise _wrong(f"others can read {path}", f"chmod 600 {path}")
             return file.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()
     except OSError as error:
-        raise _wrong(f"{path}: {error.strerror}", "name a file that you can read") from error
+        raise _wrong(f"{quote(path)}: {error.strerror}", "name a file that you can read") from error
 
 
 def _long_enough(token: str, where: str) -> str:

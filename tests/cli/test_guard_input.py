@@ -1,0 +1,110 @@
+"""Bad input for what guards agents: init, hook, doctor, daemon, mcp.
+
+Whatever is typed: the answer is one clear line with a stable code, no trace of Python, and nothing happened.
+"""
+
+import io
+import json
+import os
+import sys
+
+import pytest
+
+from dibs.cli import main
+
+LONG = "x" * 20_000
+#: What nobody means to type, and programs do.
+HOSTILE = (
+    "", "  ", "\n", "-", "--", LONG, "\u00e9" * 300, "\x1b[31m", "\u202e", "\udcff", "../x", "/etc/passwd",
+    "*", "[", ",", ",,", "CLAUDE", "claude codex", "claude;codex", "auto,claude", "none,none", "nan", "inf",
+    "-5", "1e400", "65536", "99999999999999999999", "\u0663", "\U0001f4a5", "CON", "%s", "{}", "'; --",
+    "__proto__", "0x1F",
+)  # fmt: skip
+#: Every place for a value; BAD stands for it.
+PLACES = (
+    "init --dry-run --agents BAD", "init --dry-run --agents claude,BAD", "init --dry-run --repo BAD",
+    "init --dry-run BAD", "init --uninstall --dry-run --repo BAD", "init --uninstall --dry-run --agent BAD",
+    "doctor BAD", "doctor --repo BAD", "doctor --agent BAD", "daemon BAD", "daemon status BAD",
+    "mcp BAD", "mcp --http --port BAD", "mcp --port BAD", "mcp --host BAD", "mcp --token-file BAD",
+    "mcp --http --host 0.0.0.0 --token-file BAD",
+)  # fmt: skip
+
+
+@pytest.fixture
+def ground(repo, tmp_path, monkeypatch):
+    """A repository, and no agent but those that a test names."""
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(home))
+    return repo
+
+
+def files(root):
+    return sorted(os.path.join(at, name) for at, _, names in os.walk(root) for name in names)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_value_breaks_a_command_or_reaches_a_terminal_as_control(ground, capsys, place):
+    before = [name for name in files(ground) if "/.git/" not in name]
+    for bad in HOSTILE:
+        words = [word.replace("BAD", bad) for word in place.split()]
+        capsys.readouterr()
+        status = main(words)
+        out, err = capsys.readouterr()
+        assert status in {0, 1, 6, 64, 65, 77, 78}, (bad, status, err)
+        assert not [c for c in out + err if not c.isprintable() and c != "\n"], bad
+        if status > 1:
+            assert out == "", bad
+            assert len(err.splitlines()) == 1, (bad, err)
+            assert len(err) < 300, (bad, err)
+    assert [name for name in files(ground) if "/.git/" not in name] == before
+
+
+@pytest.mark.parametrize("place", ["hook BAD", "hook claude BAD", "hook BAD preToolUse"])
+def test_a_hook_with_whatever_name_refuses_by_one_line_or_answers(ground, capsys, place):
+    for bad in HOSTILE:
+        for given in (b"", b"{}", b"[1]", b"\xff", b'{"hook_event_name": "PreToolUse"}'):
+            sys.stdin = io.TextIOWrapper(io.BytesIO(given))
+            status = main([word.replace("BAD", bad) for word in place.split()])
+            out, err = capsys.readouterr()
+            assert status in {0, 2, 64}, (bad, given, err)
+            assert not [c for c in out + err if not c.isprintable() and c != "\n"], bad
+            assert len(err.splitlines()) <= 1, (bad, given, err)
+            if out:
+                json.loads(out)
+
+
+CASES = [
+    (("init", "--agents", ""), 64, "names no agent (say auto, none, or claude,codex,…)"),
+    (("init", "--agents", " , "), 64, "names no agent"),
+    (("init", "--agents", "claude,none"), 64, "--agents none stands alone"),
+    (("init", "--agents", "auto,claude"), 64, "--agents auto stands alone"),
+    (("init", "--agents", "cluade"), 64, "did you mean claude?"),
+    (("init", "--agents", "vim"), 64, "known are claude, codex,"),
+    (("init", "--agents"), 64, "expected one argument"),
+    (("init", "--agents", "claude", "--agents", "codex"), 64, "--agents is given twice"),
+    (("init", "claude"), 64, "unrecognized arguments"),
+    (("hook",), 64, "AGENT"),
+    (("hook", "claude", "PreToolUse", "more"), 64, "unrecognized arguments"),
+    (("daemon",), 64, "VERB"),
+    (("daemon", "strat"), 64, "did you mean start?"),
+    (("mcp", "--port", "80"), 64, "go with --http"),
+    (("mcp", "--http", "--port", "many"), 65, "many"),
+    (("mcp", "--http", "--token-file", ""), 64, "--token-file is empty"),
+    (("mcp", "--http", "--host", ""), 64, "--host is empty"),
+    (("mcp", "--http", "--token-file", LONG), 78, "File name too long"),
+    (("mcp", LONG), 64, "…"),
+    (("doctor", "--porve"), 64, "did you mean --prove?"),
+]
+
+
+@pytest.mark.parametrize(("words", "status", "said"), CASES, ids=lambda case: str(case)[:40])
+def test_wrong_use_is_told_in_one_line_with_the_way_on(ground, capsys, words, status, said):
+    assert main(list(words)) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert len(err.splitlines()) == 1
+    assert not (ground / ".git" / "dibs").exists()

@@ -1,0 +1,49 @@
+"""init and the packages of the MCP server, which are an extra: what cannot start is not registered."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def no_extra(repo, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("dibs.cli.mcp.has_extra", lambda: False)
+    return repo
+
+
+def test_a_server_that_could_not_start_is_not_registered_and_the_way_to_it_is_told(no_extra, dibs):
+    answer = dibs("init", "--agents", "claude,codex,gemini,opencode,cursor,vscode")
+
+    assert (
+        "note    no MCP server: first pip install 'dibs[mcp]', then dibs init again" in answer.out
+    )
+    assert dibs("doctor", "--json").json["agents"]
+    assert all(not agent["mcp"] for agent in dibs("doctor", "--json").json["agents"])
+    assert not (no_extra / ".mcp.json").exists()
+
+
+def test_a_later_init_with_the_extra_registers_the_server(no_extra, dibs, monkeypatch):
+    dibs("init", "--agents", "claude")
+    monkeypatch.setattr("dibs.cli.mcp.has_extra", lambda: True)
+
+    answer = dibs("init", "--agents", "claude")
+
+    assert "note" not in answer.out
+    assert "dibs" in json.loads((no_extra / ".mcp.json").read_text())["mcpServers"]
+
+
+def test_files_for_all_who_work_here_name_the_server_also_where_it_cannot_start(no_extra, dibs):
+    dibs("init", "--agents", "claude", "--shared")
+
+    assert (no_extra / ".mcp.json").exists()
+
+
+def test_where_no_agent_is_found_the_plan_says_how_to_name_one(
+    no_extra, dibs, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    answer = dibs("init", "--dry-run")
+
+    assert "name yours with --agents claude,codex,…" in answer.out
