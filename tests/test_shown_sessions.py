@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from dibs.core.guard_words import refusal
+from dibs.core.guarding import Refused
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     "README.md", "docs/tutorial.md", "docs/reference/patterns.md", "docs/reference/errors.md",
     "docs/how-to/talk.md", "docs/how-to/conflicts.md", "docs/how-to/decide.md", "docs/how-to/brief.md",
 )  # fmt: skip
+#: Pages whose commands are shown without what they say, which hangs on the agents that are there.
+GUARDED = ("docs/how-to/install.md", "docs/how-to/guard.md", "docs/how-to/doctor.md")
 HERE = ("src/auth/login.py", "notes.md")
 
 #: What differs from one run to the next, and from one terminal to the next.
@@ -119,3 +124,29 @@ def test_the_session_that_a_page_shows_is_what_happens(page, terminal):
             assert normal(terminal.run(command)) == normal(answer), command
             if "release" in command:
                 terminal.see_waiters_served()
+
+
+@pytest.mark.parametrize("page", GUARDED)
+def test_the_commands_that_a_page_shows_run_as_shown(page, terminal, tmp_path):
+    terminal.variables["HOME"] = str(tmp_path)
+    terminal.run("touch CLAUDE.md")
+    if page.endswith("doctor.md"):
+        terminal.run("dibs init")
+
+    for command, answer in sessions(ROOT / page):
+        said = terminal.run(command)
+        assert not answer
+        assert terminal.status == 0, (command, said)
+        assert said
+
+
+@pytest.mark.parametrize(
+    ("page", "holder", "reason"),
+    [("README.md", "claude-7f3a21c4", ""), ("docs/how-to/guard.md", "alice", "rework the grammar")],
+)
+def test_the_refusal_that_a_page_shows_is_what_an_agent_reads(page, holder, reason):
+    refused = Refused("parser.py", "held", holder, "parser.py", reason, "", 300.0)
+
+    told = refusal([refused], lambda: "3fbf18f7")
+
+    assert f"```text\n{told}\n```" in (ROOT / page).read_text("utf-8")
