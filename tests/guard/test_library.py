@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from dibs.errors import Unavailable
+from dibs.errors import BadInput, Unavailable
 from dibs.guard import Guard, Word
 from dibs.services.guarding import Guarding
 
@@ -187,3 +187,39 @@ def test_importing_the_package_of_hooks_loads_no_library(monkeypatch):
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert told.stdout.strip() == "['dibs.guard']"
+
+
+@pytest.mark.parametrize("given", [None, [], ["file_path"], "a.txt", 7])
+def test_whatever_a_model_sends_as_input_is_refused_and_raises_nothing(guard, given):
+    assert guard.before("Write", given).word == Word.DENY
+    guard.after("Write", given)
+
+
+def test_a_guard_that_is_closed_refuses_also_for_its_subagents(guard):
+    helper = guard.for_subagent("helper01")
+    guard.close()
+    guard.close()
+
+    for one in (guard, helper):
+        verdict = one.before(*writes("b.txt"))
+        assert verdict.word == Word.DENY
+        assert "this guard is closed" in verdict.text
+    assert asyncio.run(guard.claude_hooks()["PreToolUse"][0]["hooks"][0]({}))["hookSpecificOutput"]
+
+
+@pytest.mark.parametrize("what", ["session", "subagent", "name"])
+def test_a_guard_is_named_by_text(plain, what):
+    with pytest.raises(BadInput, match=f"{what} is no text"):
+        Guard(str(plain.root), **{what: 7})
+
+
+def test_a_briefing_that_another_thread_has_just_confirmed_is_no_trouble(guard):
+    class Emptied(list):
+        """A list that another thread empties between a look at it and the next step."""
+
+        def __bool__(self):
+            return True
+
+    guard._told = Emptied()
+
+    assert guard.before(*writes("b.txt")).word == Word.PASS

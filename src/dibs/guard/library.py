@@ -7,6 +7,7 @@ what is free at the first write, passes what is the agent's own, and refuses wha
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from secrets import token_hex
 
 from dibs.core.toolcalls import PASSED, Moment, Verdict, Word
@@ -17,7 +18,6 @@ from dibs.project import open_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from types import TracebackType
     from typing import Any
 
@@ -43,8 +43,13 @@ class Guard:
         name: str = "",
         model: str = "",
     ) -> None:
+        for what, text in (("session", session), ("subagent", subagent), ("name", name)):
+            if not isinstance(text, str):
+                raise BadInput(f"{what} is no text", code="GUARD_NAME", field=what)
         self._project: Project = open_project(repo)
         self._owner = True
+        #: Not empty once the project is closed; guards of subagents share it.
+        self._shut: list[bool] = []
         self.session = session or token_hex(8)
         self.subagent = subagent
         self._about = {"agent_type": subagent_type, "model": model}
@@ -78,11 +83,11 @@ class Guard:
 
     def before(self, tool: str, given: Mapping[str, object], *, call: str = "") -> Verdict:
         """Judge a tool call that is about to be made; ``DENY`` in the answer means: do not make it."""
-        return self._say("PreToolUse", tool_name=tool, tool_input=dict(given), tool_use_id=call)
+        return self._call("PreToolUse", tool, given, call)
 
     def after(self, tool: str, given: Mapping[str, object], *, call: str = "") -> Verdict:
         """Tell that a tool call was made, with the ``call`` that ``before`` was given."""
-        return self._say("PostToolUse", tool_name=tool, tool_input=dict(given), tool_use_id=call)
+        return self._call("PostToolUse", tool, given, call)
 
     def started(self, source: str = "startup") -> Verdict:
         """Begin the session; the text of the answer is the briefing, for the model."""
@@ -109,10 +114,20 @@ class Guard:
         return verdict
 
     def close(self) -> None:
-        """Confirm what was handed out, and close the project; the session goes on until ``ended``."""
+        """Confirm what was handed out, and close the project; the session goes on until ``ended``.
+
+        What is asked after that is refused.
+        """
+        if self._closed:
+            return
         self._confirm()
         if self._owner:
+            self._shut.append(True)
             self._project.close()
+
+    @property
+    def _closed(self) -> bool:
+        return bool(self._shut)
 
     # -- the Claude Agent SDK
 
@@ -127,6 +142,8 @@ class Guard:
 
     def hear(self, payload: Mapping[str, object]) -> tuple[Verdict, Heard | None]:
         """Judge an event in the shape in which Claude Code and its SDK tell it; never raises for it."""
+        if self._closed:
+            return self._failed(None, BadInput("this guard is closed", code="GUARD_CLOSED")), None
         self._confirm()
         try:
             spoken = dialect("claude")
@@ -154,6 +171,11 @@ class Guard:
 
     # -- parts
 
+    def _call(self, event: str, tool: str, given: Mapping[str, object], call: str) -> Verdict:
+        # A model may send anything as its input: what is no mapping is refused where it is read.
+        read = dict(given) if isinstance(given, Mapping) else given
+        return self._say(event, tool_name=tool, tool_input=read, tool_use_id=call)
+
     def _say(self, event: str, **fields: object) -> Verdict:
         about = {key: value for key, value in self._about.items() if value}
         if self.subagent:
@@ -165,8 +187,11 @@ class Guard:
         """Confirm briefings that were handed out; one that cannot be is told again."""
         from dibs.core.agents import Caller
 
-        while self._told:
-            verdict = self._told.pop()
+        while True:
+            try:
+                verdict = self._told.pop()
+            except IndexError:  # all are confirmed, maybe by another thread
+                return
             try:
                 self._project.briefings.delivered(Caller(verdict.reader), verdict.delivery)
             except DibsError:
