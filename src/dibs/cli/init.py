@@ -222,7 +222,8 @@ def _uninstall(args: Namespace, repository: Repository) -> int:
     changes = undoing(repository)
     left: tuple[str, ...] = ()
     if not args.dry_run:
-        if _asks(args) and changes and not init_text.agreed_to_undo(changes):
+        asks = _asks(args) and (changes or known.gates)
+        if asks and not init_text.agreed_to_undo(changes, gates=known.gates):
             print("nothing was done")
             return HELD
         done = take_back(repository)

@@ -33,10 +33,9 @@ def agreed(report: Report) -> bool:
     return _yes("do this?")
 
 
-def agreed_to_undo(changes: Sequence[Change]) -> bool:
+def agreed_to_undo(changes: Sequence[Change], *, gates: bool) -> bool:
     """Show what would be taken back and ask whether to go on."""
-    for change in changes:
-        _change_line(change)
+    _undo_lines(changes, gates=gates)
     return _yes("take this back?")
 
 
@@ -117,6 +116,9 @@ def _change_line(change: Change) -> None:
 
 
 def _trust_lines(report: Report) -> None:
+    from textwrap import wrap
+
+    from dibs.cli.parsing import PAGE
     from dibs.wiring.agents import AGENTS
 
     told = [
@@ -125,7 +127,9 @@ def _trust_lines(report: Report) -> None:
     if told:
         print("yours to do, once:")
     for title, line in told:
-        print(f"  {title} {line}")
+        print(
+            "\n".join(wrap(f"{title} {line}", PAGE, initial_indent="  ", subsequent_indent="    "))
+        )
     if any(change.hide for change in report.plan.changes):
         print("files that hold for this machine alone are hidden from git by .git/info/exclude")
 
@@ -165,16 +169,20 @@ def show_undone(changes: Sequence[Change], left: Sequence[str], *, gates: bool, 
     if not changes and not gates:
         print("there was nothing to take back")
         return
-    for change in changes:
-        _change_line(change)
-    if gates:
-        print(f"  {green('remove')}  git gates")
+    _undo_lines(changes, gates=gates)
     for folder in left:
         print(f"  {dim('keep  ')}  {printable(folder)}/  {dim('something else is in it')}")
     if dry:
         print("nothing was done (--dry-run)")
     else:
         print("taken back; claims and their history stay where they are")
+
+
+def _undo_lines(changes: Sequence[Change], *, gates: bool) -> None:
+    for change in changes:
+        _change_line(change)
+    if gates:
+        print(f"  {green('remove')}  git gates")
 
 
 def undone_shape(

@@ -1,6 +1,11 @@
-"""init and the packages of the MCP server, which are an extra: what cannot start is not registered."""
+"""init: the packages of the MCP server, which are an extra, and what a user is asked at a terminal."""
 
+import contextlib
 import json
+import os
+import pty
+import subprocess
+import sys
 
 import pytest
 
@@ -47,3 +52,31 @@ def test_where_no_agent_is_found_the_plan_says_how_to_name_one(
     answer = dibs("init", "--dry-run")
 
     assert "name yours with --agents claude,codex,…" in answer.out
+
+
+def test_who_is_asked_before_all_is_taken_back_is_told_of_the_gates_too(repo, tmp_path):
+    home = {
+        "HOME": str(tmp_path),
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": os.environ["PYTHONPATH"],
+    }
+    command = [sys.executable, "-m", "dibs", "init"]
+    subprocess.run(
+        [*command, "--agents", "claude"], env=home, check=True, stdout=subprocess.DEVNULL
+    )
+    ours, theirs = pty.openpty()
+    asked = subprocess.Popen(
+        [*command, "--uninstall"], env=home, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    os.write(ours, b"no\n")
+
+    said = b""
+    with contextlib.suppress(OSError):  # the terminal of a process that has ended
+        while part := os.read(ours, 4096):
+            said += part
+    os.close(ours)
+
+    assert asked.wait() == 3
+    assert b"git gates" in said.partition(b"take this back?")[0]
+    assert (repo / ".git" / "hooks" / "pre-commit").exists()
