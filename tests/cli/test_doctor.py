@@ -468,3 +468,17 @@ def test_an_end_that_is_not_well_never_says_well(dibs, repo):
     end = dibs("doctor", "--prove").out.splitlines()[-1]
 
     assert end == "not guarded: 1 of 3 do not refuse"
+
+
+@pytest.mark.parametrize("damage", [_taken_out, _narrowed, _gate_off])
+def test_what_the_doctor_says_puts_a_guard_back_does(dibs, repo, damage):
+    dibs("init", "--agents", "claude", "--no-mcp")
+    damage(repo)
+    told = " ".join(f["text"] for f in dibs("doctor", "--json").json["findings"])
+    command = "git install" if "`dibs git install` puts it back" in told else "init"
+
+    dibs(*command.split())
+
+    answer = dibs("doctor", "--prove", "--json")
+    assert answer.status == 0
+    assert sum(what != "mcp claim" for _, what, _ in proofs(answer)) == 5

@@ -48,7 +48,9 @@ def gaps(repository: Repository, seen: Sequence[Seen]) -> list[Gap]:
     if known.gates and repository.common:
         there = Hooks(repository.common, repository.state).look()
         found += [
-            Gap("git", hook.name, "this gate is gone or cannot run: `dibs git install`")
+            Gap(
+                "git", hook.name, "this gate is gone or cannot run: `dibs git install` puts it back"
+            )
             for hook in there
             if not hook.installed
         ]
@@ -65,10 +67,12 @@ def _of_agent(name: str, agents: dict[str, Seen]) -> Iterator[Gap]:
     lenders = _BORROWS.get(name, (name,))
     wired = [agents[lender] for lender in lenders if lender in agents and agents[lender].wired]
     if not wired:
-        yield Gap(name, "hooks", "no hook of Dibs is left that could refuse: `dibs init`")
+        yield Gap(
+            name, "hooks", "no hook of Dibs is left that could refuse: `dibs init` puts it back"
+        )
         return
     if name not in lenders:
         return
     for what in (WRITE, SHELL):
         if not any(covers(hook, what) for hook in wired[0].hooks if hook.refuses):
-            yield Gap(name, what, "no hook is asked about it: take it out, then `dibs init`")
+            yield Gap(name, what, "no hook is asked about it: `dibs init` puts that right")
