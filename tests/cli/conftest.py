@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import suppress
@@ -51,6 +52,20 @@ def repo(tmp_path, monkeypatch):
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     monkeypatch.chdir(root)
     return root
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """No agent is installed here, whoever runs the tests."""
+    place = tmp_path / "home"
+    place.mkdir()
+    monkeypatch.setenv("HOME", str(place))
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("git", "sh"):
+        (tools / name).symlink_to(shutil.which(name))
+    monkeypatch.setenv("PATH", str(tools))
+    return place
 
 
 @pytest.fixture

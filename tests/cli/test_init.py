@@ -5,67 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.wirings import SETTINGS, THEIRS, git, our_handlers, put, tree
 
 from dibs.wiring import apply, manifest
 from dibs.wiring.agents import AGENTS
-from dibs.wiring.commands import is_our_hook
 
 EVERY = ",".join(AGENTS)
-SETTINGS = ".claude/settings.local.json"
-#: A settings file as somebody keeps it: their order, their indentation, their line ends, their hooks.
-THEIRS = (
-    b'{\r\n    "permissions": {"allow": ["Bash(ls:*)"]},\r\n    "hooks": {\r\n        "PreToolUse": [\r\n'
-    b'            {"matcher": "Write", "hooks": [{"type": "command", "command": "lint"}]}\r\n        ]\r\n'
-    b'    },\r\n    "model": "opus"\r\n}'
-)
 
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    """No agent is installed here, whoever runs the tests."""
-    place = tmp_path / "home"
-    place.mkdir()
-    monkeypatch.setenv("HOME", str(place))
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    for name in ("git", "sh"):
-        (tools / name).symlink_to(shutil.which(name))
-    monkeypatch.setenv("PATH", str(tools))
-    return place
-
-
-def tree(root):
-    """Return every file outside of git's own folder, with its bytes and mode."""
-    found = {}
-    for folder, names, files in os.walk(root):
-        names[:] = [name for name in names if name != ".git"]
-        for name in [*files, *names]:
-            path = Path(folder, name)
-            content = path.read_bytes() if path.is_file() else b""
-            found[str(path.relative_to(root))] = (content, stat.S_IMODE(path.lstat().st_mode))
-    return found
-
-
-def put(root, path, content):
-    place = root / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_bytes(content)
-    return place
-
-
-def git(*words):
-    return subprocess.run(["git", *words], check=True, capture_output=True, text=True).stdout
-
-
-def our_handlers(path):
-    hooks = json.loads(path.read_bytes())["hooks"]
-    return [h for groups in hooks.values() for g in groups for h in g["hooks"] if is_our_hook(h)]
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def test_with_no_agent_here_a_project_is_made_and_no_file_is_touched(dibs, repo):

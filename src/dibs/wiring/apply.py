@@ -10,7 +10,7 @@ from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.wiring import hiding
 from dibs.wiring import manifest as keeping
-from dibs.wiring.ground import Ground, is_main, linked
+from dibs.wiring.ground import Ground, is_main, others
 from dibs.wiring.manifest import Kept, Manifest
 from dibs.wiring.plan import guessed, read, restored
 
@@ -28,6 +28,7 @@ def carry_out(repository: Repository, plan: Plan) -> Manifest:
         known = keeping.load(repository)
         _check(repository, plan.changes)
         hidden = tuple(change.path for change in plan.changes if change.hide)
+        unhidden = tuple(path for path in known.hidden if path not in hidden)
         files = {
             change.path: _record(repository, change, known)
             for change in plan.changes
@@ -41,7 +42,7 @@ def carry_out(repository: Repository, plan: Plan) -> Manifest:
             instructions=plan.choice.instructions,
             files=files,
             folders=(*known.folders, *(f for f in folders if f not in known.folders)),
-            hidden=hidden,
+            hidden=(*hidden, *unhidden),
             local=tuple(change.path for change in plan.changes if change.local and change.what),
         )
         if done != known:
@@ -49,6 +50,10 @@ def carry_out(repository: Repository, plan: Plan) -> Manifest:
         hiding.hide(repository, hidden)
         for change in plan.pending:
             _write(repository, change)
+        if unhidden:
+            hiding.show(repository, unhidden)
+            done = done._replace(hidden=hidden)
+            keeping.save(repository, done)
         return done
 
 
@@ -125,7 +130,7 @@ def take_back(repository: Repository) -> Undone:
                 _write(repository, change)
         left = _empty(repository.root, known)
         if is_main(repository):
-            for tree in linked(repository):
+            for tree in others(repository):
                 _take_copies(tree, known)
         hiding.show(repository, known.hidden)
         keeping.forget(repository)

@@ -6,6 +6,7 @@ import os
 
 from dibs.git.calls import GitCalls
 from dibs.git.worktrees import present
+from dibs.repository import shared_state, with_own_state
 from dibs.services.worktree_place import is_ignored
 
 TYPE_CHECKING = False
@@ -46,10 +47,12 @@ class Ground:
 
 def is_main(repository: Repository) -> bool:
     """Tell whether this is the main working tree of a git repository."""
-    return bool(repository.common) and not os.path.isfile(os.path.join(repository.root, ".git"))
+    return with_own_state(repository).state == shared_state(repository) and bool(repository.common)
 
 
-def linked(repository: Repository) -> list[str]:
+def others(repository: Repository) -> list[str]:
     """Return the other working trees of the repository whose folders are there."""
-    trees = present(GitCalls(repository.root))
-    return [os.path.realpath(tree.path) for tree in trees[1:]]
+    if not repository.common:
+        return []
+    places = [os.path.realpath(tree.path) for tree in present(GitCalls(repository.root))]
+    return [place for place in places if place != repository.root]

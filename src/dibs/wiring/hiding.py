@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.wiring import blocks
-from dibs.wiring.ground import is_main
+from dibs.wiring.ground import others
 from dibs.wiring.manifest import write_file
 
 TYPE_CHECKING = False
@@ -27,18 +27,25 @@ def hide(repository: Repository, paths: Iterable[str]) -> None:
         _write(repository, blocks.put(text, "\n".join(wanted), MARKS, _NAME))
 
 
+def is_hidden(repository: Repository, path: str) -> bool:
+    """Tell whether a file is on the list, whichever working tree put it there."""
+    return _line(path) in _lines(_read(repository))
+
+
 def show(repository: Repository, paths: Iterable[str]) -> None:
-    """Take files off the list, in the main working tree; a linked one leaves it to that."""
-    if not is_main(repository):
-        return
-    text = _read(repository)
-    gone = {_line(path) for path in paths}
+    """Take files off the list, except those that another working tree has, too."""
+    text, trees = _read(repository), others(repository)
+    gone = {_line(path) for path in paths if not _is_in(trees, path)}
     rest = [line for line in _lines(text) if line not in gone]
     new = (
         blocks.put(text, "\n".join(rest), MARKS, _NAME) if rest else blocks.take(text, MARKS, _NAME)
     )
     if new != text:
         _write(repository, new)
+
+
+def _is_in(trees: Iterable[str], path: str) -> bool:
+    return any(os.path.lexists(os.path.join(tree, path)) for tree in trees)
 
 
 _NAME = "info/exclude"

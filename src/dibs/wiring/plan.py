@@ -8,6 +8,7 @@ import stat
 from dibs.core.names import quote
 from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.wiring import hiding
 from dibs.wiring import manifest as keeping
 from dibs.wiring.agents import AGENTS
 from dibs.wiring.ground import Ground
@@ -135,7 +136,7 @@ def _change(ground: Ground, file: _File, known: Manifest) -> Change:
         note = not hide and not ground.is_ignored(file.path)
     return Change(
         file.path, old, new, base, mode, file.what, file.agents, file.local,
-        hide=hide and (file.path in known.hidden or not ground.is_ignored(file.path)),
+        hide=hide and (hiding.is_hidden(ground.repository, file.path) or not ground.is_ignored(file.path)),
         note="names paths of this machine: do not commit it, or use --shared" if note else "",
     )  # fmt: skip
 

@@ -1,0 +1,61 @@
+"""init and its undoing in odd states: kills, switches, edits in between, unusual repositories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.wirings import git, tree
+
+pytestmark = pytest.mark.usefixtures("home")
+
+COMMIT = ("-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "first", "--allow-empty")
+
+
+def excluded(common):
+    return (Path(common) / "info" / "exclude").read_bytes()
+
+
+def test_files_that_are_shared_later_are_hidden_from_git_no_more(dibs, repo):
+    before = excluded(".git")
+    dibs("init", "--agents", "claude,codex")
+
+    dibs("init", "--shared")
+
+    assert excluded(".git") == before
+    seen = git("status", "--porcelain", "-uall")
+    assert ".codex/hooks.json" in seen
+    assert ".mcp.json" in seen
+
+
+def test_the_list_of_git_is_as_before_where_the_git_directory_lies_elsewhere(dibs, tmp_path):
+    apart, inner = tmp_path / "apart", tmp_path / "inner.git"  # as in a submodule
+    git("init", "-q", "--separate-git-dir", str(inner), str(apart))
+    before = excluded(inner), tree(apart)
+
+    dibs("init", "--agents", "claude", "--repo", str(apart))
+    assert b".mcp.json" in excluded(inner)
+    dibs("init", "--uninstall", "--repo", str(apart))
+
+    assert (excluded(inner), tree(apart)) == before
+
+
+def test_a_worktree_keeps_a_line_that_another_needs_and_the_last_one_takes_it(dibs, repo, tmp_path):
+    git(*COMMIT)
+    bare = tmp_path / "bare.git"
+    git("clone", "-q", "--bare", str(repo), str(bare))
+    sides = [tmp_path / name for name in ("one", "two")]
+    for side in sides:
+        git("-C", str(bare), "worktree", "add", "-q", str(side))
+    before = excluded(bare)
+
+    for side in sides:
+        dibs("init", "--agents", "claude", "--repo", str(side))
+    dibs("init", "--uninstall", "--repo", str(sides[0]))
+    assert b".mcp.json" in excluded(bare)
+    assert git("-C", str(sides[1]), "status", "--porcelain").split() == [
+        *("??", "AGENTS.md", "??", "dibs.toml")
+    ]
+    dibs("init", "--uninstall", "--repo", str(sides[1]))
+
+    assert excluded(bare) == before
