@@ -98,7 +98,7 @@ def _write(repository: Repository, change: Change) -> None:
             code="WIRING_BUSY",
             hint="run it again",
         )
-    keeping.write_file(place, change.new, change.mode)
+    keeping.write_file(repository, place, change.new, change.mode)
 
 
 class Undone(Record):

@@ -83,4 +83,4 @@ def _write(repository: Repository, text: str) -> None:
         return
     os.makedirs(os.path.dirname(place), exist_ok=True)
     mode = os.stat(place).st_mode & 0o777 if os.path.exists(place) else 0o644
-    write_file(place, text.encode("utf-8", "surrogateescape"), mode)
+    write_file(repository, place, text.encode("utf-8", "surrogateescape"), mode)

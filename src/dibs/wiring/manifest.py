@@ -80,7 +80,7 @@ def save(repository: Repository, manifest: Manifest) -> None:
     shape = manifest._asdict()
     shape["files"] = {path: list(kept) for path, kept in manifest.files.items()}
     place = os.path.join(folder, _NAME)
-    write_file(place, json.dumps(shape, indent=1).encode(), 0o600)
+    write_file(repository, place, json.dumps(shape, indent=1).encode(), 0o600)
 
 
 def forget(repository: Repository) -> None:
@@ -101,7 +101,7 @@ def keep(repository: Repository, content: bytes) -> str:
     place = os.path.join(folder_of(repository), _BACKUPS, name)
     if not os.path.exists(place):
         os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-        write_file(place, content, 0o600)
+        write_file(repository, place, content, 0o600)
     return name
 
 
@@ -144,9 +144,15 @@ def alone(repository: Repository) -> Iterator[None]:
         os.close(handle)
 
 
-def write_file(place: str, content: bytes, mode: int) -> None:
-    """Put a file in its place in one step, so that no reader ever sees half of it; its owner stays."""
-    draft = os.path.join(os.path.dirname(place), f".dibs-{os.getpid()}.tmp")
+def write_file(repository: Repository, place: str, content: bytes, mode: int) -> None:
+    """Put a file in its place in one step, so that no reader ever sees half of it; its owner stays.
+
+    The draft lies in the state, where a kill leaves nothing in the user's way, unless that is another disk.
+    """
+    folder = folder_of(repository)
+    if not _on_one_disk(folder, os.path.dirname(place)):
+        folder = os.path.dirname(place)
+    draft = os.path.join(folder, f".dibs-{os.getpid()}.tmp")
     with suppress(FileNotFoundError):
         os.unlink(draft)  # of a process of that number that was killed
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -161,6 +167,10 @@ def write_file(place: str, content: bytes, mode: int) -> None:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(draft)
+
+
+def _on_one_disk(one: str, other: str) -> bool:
+    return os.path.isdir(one) and os.stat(one).st_dev == os.stat(other).st_dev
 
 
 def _give(handle: int, place: str) -> None:
