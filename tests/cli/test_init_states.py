@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.cli.wirings import git, tree
+
+from dibs.guard.install import Hooks
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -59,3 +63,80 @@ def test_a_worktree_keeps_a_line_that_another_needs_and_the_last_one_takes_it(di
     dibs("init", "--uninstall", "--repo", str(sides[1]))
 
     assert excluded(bare) == before
+
+
+#: Dies like a process that is killed, at the moment when it puts its first file of an agent in place.
+KILLED = """
+import os
+from dibs.cli import program
+replace = os.replace
+def last(draft, place):
+    if ".claude" in place:
+        os.kill(os.getpid(), 9)
+    replace(draft, place)
+os.replace = last
+program()
+"""
+
+
+def test_a_kill_leaves_no_draft_among_the_files_of_its_user(dibs, repo):
+    before = tree(repo)
+
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, "init", "--agents", "claude"], check=False
+    )
+    assert killed.returncode == -9
+    dibs("init", "--uninstall")
+
+    assert tree(repo) == before
+
+
+def test_gates_go_with_the_rest_after_a_kill_behind_them(dibs, repo, monkeypatch):
+    install = Hooks.install
+
+    def last(hooks):
+        install(hooks)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Hooks, "install", last)
+    dibs("init", "--agents", "claude")
+    monkeypatch.undo()
+    monkeypatch.chdir(repo)
+    assert is_gated(repo)
+
+    dibs("init", "--uninstall")
+
+    assert not is_gated(repo)
+
+
+def test_gates_go_also_after_a_kill_while_all_is_taken_back(dibs, repo, monkeypatch):
+    dibs("init", "--agents", "claude")
+    uninstall = Hooks.uninstall
+
+    def last(hooks):
+        monkeypatch.setattr(Hooks, "uninstall", uninstall)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Hooks, "uninstall", last)
+    dibs("init", "--uninstall")
+    assert is_gated(repo)
+
+    dibs("init", "--uninstall")
+
+    assert not is_gated(repo)
+
+
+def is_gated(root):
+    return (root / ".git" / "hooks" / "pre-commit").exists()
+
+
+def test_a_page_that_takes_in_another_gets_no_block_of_its_own(dibs, repo):
+    page = repo / "CLAUDE.md"
+    page.write_text("@AGENTS.md\n")
+
+    dibs("init", "--agents", "claude,codex")
+    first = tree(repo)
+    dibs("init", "--agents", "claude,codex")
+
+    assert tree(repo) == first
+    assert page.read_text() == "@AGENTS.md\n"

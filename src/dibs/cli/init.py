@@ -181,15 +181,13 @@ def _done(args: Namespace, report: Report) -> Report:
             with project.board.settled(caller(args)):
                 pass
         if report.plan.changes:
-            from dibs.wiring import manifest
             from dibs.wiring.apply import carry_out
 
-            done = carry_out(repository, report.plan)
+            carry_out(repository, report.plan, gates=report.gates)
             if report.gates:
                 from dibs.guard.install import Hooks
 
                 Hooks(repository.common, repository.state).install()
-                manifest.save(repository, done._replace(gates=True))
         return report._replace(created=created, engine=project.config.engine)
     finally:
         project.close()
@@ -226,12 +224,12 @@ def _uninstall(args: Namespace, repository: Repository) -> int:
         if asks and not init_text.agreed_to_undo(changes, gates=known.gates):
             print("nothing was done")
             return HELD
-        done = take_back(repository)
-        changes, left = done.changes, done.left
-        if known.gates:
+        if known.gates:  # first: once the files are back, nobody knows of them any more
             from dibs.guard.install import Hooks
 
             Hooks(repository.common, repository.state).uninstall()
+        done = take_back(repository)
+        changes, left = done.changes, done.left
     if args.json:
         print_json(init_text.undone_shape(changes, left, gates=known.gates, dry=args.dry_run))
     else:

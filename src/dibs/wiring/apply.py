@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from dibs.wiring.plan import Change, Plan
 
 
-def carry_out(repository: Repository, plan: Plan) -> Manifest:
-    """Do what was planned; refuse if a file has changed since."""
+def carry_out(repository: Repository, plan: Plan, *, gates: bool = False) -> Manifest:
+    """Do what was planned; refuse if a file has changed since.
+
+    With ``gates`` the caller puts in the gates of git next, which is written down before.
+    """
     with keeping.alone(repository):
         known = keeping.load(repository)
         _check(repository, plan.changes)
@@ -40,6 +43,7 @@ def carry_out(repository: Repository, plan: Plan) -> Manifest:
             shared=plan.choice.shared,
             servers=plan.choice.servers,
             instructions=plan.choice.instructions,
+            gates=known.gates or gates,
             files=files,
             folders=(*known.folders, *(f for f in folders if f not in known.folders)),
             hidden=(*hidden, *unhidden),
