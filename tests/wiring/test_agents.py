@@ -126,7 +126,7 @@ def test_what_is_not_wanted_is_left_out():
         ({"AGENTS.md": "x"}, "AGENTS.md"),
         ({"CLAUDE.md": "x"}, "CLAUDE.md"),
         ({"CLAUDE.md": "x\n@AGENTS.md\n", "AGENTS.md": "x"}, "AGENTS.md"),
-        ({"CLAUDE.md": "x\n@AGENTS.md\n"}, "CLAUDE.md"),
+        ({"CLAUDE.md": "x\n@AGENTS.md\n"}, "AGENTS.md"),
     ],
 )
 def test_claude_gets_its_instructions_where_it_reads_them(tmp_path, pages, page):

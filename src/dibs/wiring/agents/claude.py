@@ -61,7 +61,7 @@ def server_file(choice: Choice) -> list[Wish]:
 
 def _claude(choice: Choice) -> list[Wish]:
     # Claude Code reads AGENTS.md by itself only where there is no CLAUDE.md, so none is made here.
-    taken_in = "@AGENTS.md" in choice.lines("CLAUDE.md") and choice.has("AGENTS.md")
+    taken_in = "@AGENTS.md" in choice.lines("CLAUDE.md")
     page = "CLAUDE.md" if choice.has("CLAUDE.md") and not taken_in else "AGENTS.md"
     return [
         _settings(choice),
