@@ -18,8 +18,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: A command of ours, of this or another installation.
-_HOOK = re.compile(r"(?:/dibs/guard/run\.py['\"]? |(?:^|[\s/])dibs hook )[a-z]+\b")
+#: Where a handler says what it runs.
+_RUNS = ("command", "bash")
+#: What stands in a command of this installation, and the names of an agent and an event behind it.
+_SCRIPT = "/dibs/guard/run.py"
+_NAMES = re.compile(r"[a-z]+(?: [A-Za-z_]+)?")
 
 
 class Commands(Record):
@@ -61,10 +64,22 @@ def commands(*, shared: bool = False) -> Commands:
 
 
 def is_our_hook(value: Any) -> bool:
-    """Tell whether a handler in a file of an agent calls a hook of ours."""
+    """Tell whether a handler in a file of an agent is one of ours, of this or another installation.
+
+    One that somebody wrote around a hook of ours is theirs.
+    """
     if isinstance(value, dict):
-        return any(is_our_hook(part) for part in value.values() if isinstance(part, str))
-    return isinstance(value, str) and _HOOK.search(value) is not None
+        return any(is_our_hook(value.get(key)) for key in _RUNS)
+    try:
+        words = shlex.split(value) if isinstance(value, str) else []
+    except ValueError:  # a quote is open
+        return False
+    if words[-3:-1] == ["||", "exit"]:
+        del words[-3:]
+    if [os.path.basename(word) for word in words[:2]] == ["dibs", "hook"]:
+        return _NAMES.fullmatch(" ".join(words[2:])) is not None
+    installed = words[1:3] == ["-I", "-S"] and words[3:4] and words[3].endswith(_SCRIPT)
+    return bool(installed) and _NAMES.fullmatch(" ".join(words[4:])) is not None
 
 
 def is_our_server(value: Any) -> bool:
