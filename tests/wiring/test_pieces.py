@@ -13,7 +13,7 @@ from dibs.wiring.agents import AGENTS
 from dibs.wiring.agents.base import Choice
 from dibs.wiring.commands import Commands, commands, is_our_hook, is_our_server
 from dibs.wiring.json_scan import Style, scan
-from dibs.wiring.pieces import Hooks, Server, put_all, take_all
+from dibs.wiring.pieces import Default, Hooks, Server, put_all, take_all
 
 OURS = Commands(
     ("/v/bin/python", "-I", "-S", "/v/dibs/guard/run.py"), ("/v/bin/python", "-P", "-m", "dibs")
@@ -149,7 +149,16 @@ def test_our_commands_are_known_again(command):
 
 
 @pytest.mark.parametrize(
-    "command", ["echo dibs", "dibs status", "mydibs hook claude", "run.py claude"]
+    "command",
+    [
+        *("echo dibs", "dibs status", "mydibs hook claude", "run.py claude"),
+        "echo 'see dibs hook claude'",
+        "./log.sh && dibs hook claude || exit 2",
+        "DIBS_AGENT=ana dibs hook claude || exit 2",
+        "dibs hook claude; notify",
+        "dibs hook 'claude",
+        "wc -l /src/dibs/guard/run.py claude",
+    ],
 )
 def test_commands_of_others_are_not_ours(command):
     assert not is_our_hook({"type": "command", "command": command})
@@ -180,3 +189,34 @@ def test_a_command_survives_a_path_with_blanks_and_quotes():
         "2",
     ]
     assert is_our_hook(made.hook("claude"))
+
+
+def test_a_handler_that_only_speaks_of_ours_is_not_ours():
+    assert not is_our_hook({"command": "lint", "statusMessage": "dibs hook claude"})
+
+
+def test_what_its_user_added_to_our_server_stays():
+    piece = Server(("mcpServers", "dibs"), {"command": "/new/dibs", "args": ["mcp"]})
+    old = {"command": "/old/dibs", "args": ["mcp"], "env": {"DIBS_AGENT": "ana"}}
+
+    text = piece.put(json.dumps({"mcpServers": {"dibs": old}}), "x")
+
+    assert json.loads(text)["mcpServers"]["dibs"] == {**old, "command": "/new/dibs"}
+    assert piece.put(text, "x") == text
+
+
+def test_a_value_that_we_put_in_goes_from_a_file_that_was_there_and_was_changed():
+    piece = Default(("version",), 1)
+    before = '{"hooks": {}}'
+
+    edited = piece.put(before, "x").replace("{", '{"mine": 1, ', 1)
+
+    assert piece.take(edited, "x", before) == '{"mine": 1, "hooks": {}}'
+    assert piece.take(edited, "x", "") == edited  # a file that we made needs it still
+    assert piece.take('{"version": 2}', "x", before) == '{"version": 2}'
+
+
+def test_a_file_of_nothing_but_a_mark_of_its_order_stays():
+    content = b"\xef\xbb\xbf"
+
+    assert take_all(gemini(), content, "x", content) == content

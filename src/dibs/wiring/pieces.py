@@ -129,12 +129,14 @@ class Server(Record):
     def put(self, text: str, name: str) -> str:
         """Return the text with the entry."""
         document = Document(text or "{}\n", name, self.style)
-        node = document.node(self.path)
-        if node is not None and node.value != self.value and is_our_server(node.value):
-            document.remove(self.path)
-            node = None
+        node, value = document.node(self.path), self.value
+        if node is not None and is_our_server(node.value):
+            value = {**node.value, **value}  # such as variables that its user added
+            if node.value != value:
+                document.remove(self.path)
+                node = None
         if node is None:
-            document.put(self.path, self.value)
+            document.put(self.path, value)
         return document.text
 
     def take(self, text: str, name: str, before: str) -> str:
@@ -164,10 +166,13 @@ class Default(Record):
         return document.text
 
     def take(self, text: str, name: str, before: str) -> str:
-        """Return the text without the value, if only that is left of what we made."""
+        """Return the text without the value; what others put into a file that we made needs it still."""
         document = Document(text, name, self.style)
         was = Document(before or "{}", name, self.style)
-        if was.node(self.path) is None and document.root.value == {self.path[0]: self.value}:
+        node = document.node(self.path)
+        if node is None or node.value != self.value or was.node(self.path) is not None:
+            return text
+        if before or document.root.value == {self.path[0]: self.value}:
             document.remove(self.path)
         return document.text
 
@@ -248,10 +253,13 @@ def put_all(pieces: tuple[Piece, ...], content: bytes, name: str) -> bytes:
 
 def take_all(pieces: tuple[Piece, ...], content: bytes, name: str, before: bytes) -> bytes:
     """Return the bytes of a file without the pieces; none where nothing else is left of it."""
-    bom, text = _decoded(content, name)
+    bom, given = _decoded(content, name)
     _, was = _decoded(before, name)
+    text = given
     for piece in reversed(pieces):
         text = piece.take(text, name, was) if text else text
+    if text == given:
+        return content
     if text.strip() in {"", "{}"} and not was:
         return b""
     return (bom + text).encode()
