@@ -177,3 +177,14 @@ def test_no_text_breaks_the_reader(text):
     except BadInput:
         return
     assert found == json.loads(text)
+
+
+@pytest.mark.parametrize("text", ['{\n  "a": 1, // why\n}\n', '{"a": [1,],}'])
+def test_a_comma_behind_the_last_entry_is_there_again_afterwards(text):
+    document = Document(text, "x", Style(comments=True, trailing=True))
+
+    document.put(("b",), {"c": 2})
+    assert document.root.value["b"] == {"c": 2}
+    document.remove(("b",))
+
+    assert document.text == text

@@ -101,7 +101,10 @@ class Document:
         self._replace(at, at, added)
 
     def _behind(self, last: Child, added: str) -> None:
-        """Put text behind an entry and a comment that belongs to it, with a comma between."""
+        """Put text behind an entry and a comment that belongs to it, with a comma between.
+
+        Where a comma stood behind the last entry, one does again.
+        """
         at = skip_all(self.text, last.end)
         comma = self.text[at] == ","
         end = _line_end(self.text, at + 1 if comma else last.end)
@@ -109,7 +112,7 @@ class Document:
             added = self.text[last.end : end] + added
             self._replace(last.end, end, f",{added}")
         else:
-            self._replace(end, end, added)
+            self._replace(end, end, f"{added},")
 
     def _replace(self, start: int, end: int, new: str) -> None:
         self.text = self.text[:start] + new + self.text[end:]
