@@ -1,13 +1,14 @@
 """Which hooks the settings of agents name, read as the agents read them."""
 
 import json
+import subprocess
 
 import pytest
 
-from dibs.wiring.hooked import AGENTS, hooks_of, read_settings
+from dibs.wiring.hooked import AGENTS, Wired, hooks_of, read_settings
 from dibs.wiring.looking import findings, look
 from dibs.wiring.proving import Ran
-from dibs.wiring.proving_hooks import matches, refusal
+from dibs.wiring.proving_hooks import SHELL, matches, refusal, trials
 from dibs.wiring.servers import servers_of
 
 OURS = "/venv/bin/python -I -S /lib/dibs/guard/run.py {} || exit 2"
@@ -177,3 +178,25 @@ def deny(reason="why"):
 )  # fmt: skip
 def test_an_answer_refuses_only_where_the_agent_would_take_it_so(agent, ran, refused):
     assert refusal(agent, ran) == refused
+
+
+@pytest.mark.parametrize("agent", SETTINGS)
+def test_a_shell_is_tried_with_the_very_path_however_it_is_spelled(agent, tmp_path):
+    place = tmp_path / "o'brien's \"$(x)\" folder"
+    place.mkdir()
+    event = next(iter(AGENTS[agent].before))
+    hook = Wired(agent, "x", event, 0, 0, "", "")
+
+    for trial in trials(hook, str(place / "proof"), "s", str(place)):
+        if trial.what == SHELL:
+            subprocess.run(["sh", "-c", shell_command(trial.payload)], check=True)
+            assert (place / "proof").read_text() == "proof\n"
+
+
+def shell_command(payload):
+    """Return the text that holds the command, wherever this agent's payload has it."""
+    if isinstance(payload, str) and payload.startswith("{"):
+        payload = json.loads(payload)
+    inner = payload.values() if isinstance(payload, dict) else ()
+    found = [payload] if isinstance(payload, str) and payload.startswith("echo ") else []
+    return next(iter([*found, *filter(None, map(shell_command, inner))]), "")

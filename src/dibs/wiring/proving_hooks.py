@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 
 from dibs.core.values import Record
 from dibs.wiring.proving import Outcome, Proof, first_line, run, surroundings
@@ -160,7 +161,7 @@ def _denied(agent: str, said: dict[str, Any]) -> str | None:
 
 def trials(hook: Wired, path: str, session: str, root: str) -> list[Trial]:
     """Return the calls of a hook: a write of ``path`` by the agent's tool, and one by its shell."""
-    command = f"echo proof > '{path}'"
+    command = f"echo proof > {shlex.quote(path)}"
     if hook.agent == "gemini":
         common = _claude_shape(session, root, hook.event) | {"timestamp": "2026-01-01T00:00:00Z"}
         return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import tempfile
 
@@ -59,7 +60,7 @@ def _prove(hook: Wired, root: str, scratch: Scratch) -> list[Proof]:
     beside = os.path.join(os.path.dirname(root) or os.sep, scratch.path)
     calls = [
         ("write", {"filePath": path, "content": "proof"}),
-        ("bash", {"command": f"echo proof > '{path}'"}),
+        ("bash", {"command": f"echo proof > {shlex.quote(path)}"}),
         ("write", {"filePath": beside, "content": "proof"}),
     ]
     told, why = _call(runtime, hook.file, root, scratch.session, calls)
