@@ -10,6 +10,7 @@ import pytest
 from tests.cli.wirings import git, tree
 
 from dibs.guard.install import Hooks
+from dibs.wiring.agents import AGENTS
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -140,3 +141,18 @@ def test_a_page_that_takes_in_another_gets_no_block_of_its_own(dibs, repo):
 
     assert tree(repo) == first
     assert page.read_text() == "@AGENTS.md\n"
+
+
+def test_all_that_is_said_fits_a_terminal(dibs, repo):
+    said = dibs("init", "--agents", ",".join(AGENTS)).out
+
+    wide = [line for line in said.splitlines() if len(line) > 80 and str(repo) not in line]
+    assert not wide
+    assert "yours to do, once:" in said
+
+
+def test_what_is_left_to_a_human_is_told_to_programs_too(dibs, repo):
+    told = dibs("init", "--agents", "codex", "--json").json["trust"]
+
+    assert {row["agent"] for row in told} == {"codex"}
+    assert "/hooks" in told[0]["text"]

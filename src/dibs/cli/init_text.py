@@ -64,9 +64,9 @@ def show(report: Report, *, planned: bool) -> None:
     if report.plan.agents:
         print("  dibs doctor --prove                            see each guard refuse a write")
     else:
-        print("  dibs init --agents claude,codex,…              wire up your coding agents")
-    print('  dibs claim src/login.py --reason "fix login"   take what you need')
-    print("  dibs status                                    see who has what")
+        print("  dibs init --agents claude,codex,…               wire up your coding agents")
+    print('  dibs claim src/login.py --reason "fix login"    take what you need')
+    print("  dibs status                                     see who has what")
 
 
 def _project_lines(report: Report) -> None:
@@ -116,22 +116,25 @@ def _change_line(change: Change) -> None:
 
 
 def _trust_lines(report: Report) -> None:
-    from textwrap import wrap
+    from textwrap import TextWrapper
 
-    from dibs.cli.parsing import PAGE
     from dibs.wiring.agents import AGENTS
 
-    told = [
-        (AGENTS[name].title, line) for name in report.plan.agents for line in AGENTS[name].trust
-    ]
+    wrapped = TextWrapper(80, "  ", "    ", break_long_words=False, break_on_hyphens=False)
+    told = [f"{AGENTS[name].title} {line}" for name, line in _to_trust(report)]
     if told:
         print("yours to do, once:")
-    for title, line in told:
-        print(
-            "\n".join(wrap(f"{title} {line}", PAGE, initial_indent="  ", subsequent_indent="    "))
-        )
+    for line in told:
+        print(wrapped.fill(line))
     if any(change.hide for change in report.plan.changes):
         print("files that hold for this machine alone are hidden from git by .git/info/exclude")
+
+
+def _to_trust(report: Report) -> list[tuple[str, str]]:
+    """Return what is left to a human, agent by agent."""
+    from dibs.wiring.agents import AGENTS
+
+    return [(name, line) for name in report.plan.agents for line in AGENTS[name].trust]
 
 
 def shape(report: Report) -> dict[str, Any]:
@@ -150,6 +153,7 @@ def shape(report: Report) -> dict[str, Any]:
         "changes": [_row(change) for change in plan.changes],
         "git_gates": report.gates,
         "notes": list(plan.notes),
+        "trust": [{"agent": name, "text": line} for name, line in _to_trust(report)],
     }
 
 
