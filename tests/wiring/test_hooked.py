@@ -200,3 +200,22 @@ def shell_command(payload):
     inner = payload.values() if isinstance(payload, dict) else ()
     found = [payload] if isinstance(payload, str) and payload.startswith("echo ") else []
     return next(iter([*found, *filter(None, map(shell_command, inner))]), "")
+
+
+@pytest.mark.parametrize(
+    ("agent", "text"),
+    [
+        ("claude", "// mine\n{}"),
+        ("codex", "\ufeff{}"),
+        ("codex", '{"hooks": {}, "hooks": {}}'),
+        ("copilot", "\ufeff{}"),
+        ("gemini", "{,}"),
+    ],
+)
+def test_a_file_that_its_agent_passes_over_guards_nothing(agent, text, tmp_path):
+    write(tmp_path / SETTINGS[agent][0], text)
+
+    hooks, bad = hooks_of(agent, str(tmp_path), "", {})
+
+    assert not hooks
+    assert len(bad) == 1

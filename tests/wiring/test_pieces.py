@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.wiring.documents import SETTINGS, is_within, written
 
+from dibs.errors import BadInput
 from dibs.wiring.agents import AGENTS
 from dibs.wiring.agents.base import Choice
 from dibs.wiring.commands import Commands, commands, is_our_hook, is_our_server
-from dibs.wiring.json_scan import Style, scan
+from dibs.wiring.json_scan import ANY, scan
 from dibs.wiring.pieces import Default, Hooks, Server, put_all, take_all
 
 OURS = Commands(
@@ -21,7 +22,7 @@ OURS = Commands(
 OTHER = Commands(
     ("/old/python", "-I", "-S", "/old/dibs/guard/run.py"), ("/old/python", "-P", "-m", "dibs")
 )
-ALL = Style(comments=True, trailing=True)
+ALL = ANY
 
 
 def pieces_of(agent, path, made=OURS, root="/nowhere"):
@@ -220,3 +221,25 @@ def test_a_file_of_nothing_but_a_mark_of_its_order_stays():
     content = b"\xef\xbb\xbf"
 
     assert take_all(gemini(), content, "x", content) == content
+
+
+@pytest.mark.parametrize(
+    ("agent", "path", "content", "why"),
+    [
+        ("codex", ".codex/hooks.json", b"\xef\xbb\xbf{}", "byte order mark"),
+        ("gemini", ".gemini/settings.json", b"\xef\xbb\xbf{}", "byte order mark"),
+        ("copilot", ".github/hooks/dibs.json", b"\xef\xbb\xbf{}", "byte order mark"),
+        ("codex", ".codex/hooks.json", b'{"hooks": {}, "hooks": {}}', "twice"),
+    ],
+)
+def test_row_104_what_its_agent_would_pass_over_is_refused(agent, path, content, why):
+    with pytest.raises(BadInput, match=why) as refused:
+        put_all(pieces_of(agent, path), content, path)
+
+    assert refused.value.code == "SETTINGS_INVALID"
+
+
+def test_claude_takes_a_byte_order_mark():
+    pieces = pieces_of("claude", ".claude/settings.local.json")
+
+    assert put_all(pieces, b"\xef\xbb\xbf{}", "x").startswith(b"\xef\xbb\xbf{")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 import re
 
 from dibs.core.values import Record
+from dibs.errors import BadInput
+from dibs.wiring.json_scan import ANY, HOOK_STYLES, Style, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: No settings file of an agent is larger.
 _LARGEST = 4 << 20
+#: For agents that could not be tried with comments.
+_UNTRIED = Style(comments=True, trailing=True)
 _SECOND, _MILLISECOND = 1.0, 0.001
 _OURS = re.compile(r"guard[/\\]run\.py\b|\bdibs(?:\.exe)?['\"]? hook\b")
 
@@ -142,23 +145,23 @@ def files_of(name: str, root: str, home: str, environ: Mapping[str, str]) -> lis
     return list(dict.fromkeys(path for path in files if os.path.isfile(path)))
 
 
-def read_settings(path: str) -> Any:
-    """Read a settings file by its ending: TOML, or JSON with comments. ``ValueError`` says what is wrong."""
+def read_settings(path: str, style: Style = ANY) -> Any:
+    """Read a settings file by its ending: TOML, or JSON of a style. ``ValueError`` says what is wrong."""
     with open(path, "rb") as stream:
         raw = stream.read(_LARGEST + 1)
     if len(raw) > _LARGEST:
         raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
-    text = raw.decode("utf-8-sig")
+    text = raw.decode()
     if path.endswith(".toml"):
         import tomllib
 
-        return tomllib.loads(text)
+        return tomllib.loads(text.removeprefix("\ufeff"))
     if not text.strip():
         return {}
     try:
-        return json.loads(text)
-    except ValueError:
-        return json.loads(_without_comments(text))
+        return scan(text, os.path.basename(path), style).value
+    except BadInput as error:
+        raise ValueError(error.message) from None
 
 
 def _in_file(agent: Agent, file: str) -> Iterator[Wired]:
@@ -168,7 +171,7 @@ def _in_file(agent: Agent, file: str) -> Iterator[Wired]:
         if "dibs" in text and _OURS.search(text):
             yield Wired(agent.name, file, agent.before[0], 0, 0, "", "")
         return
-    settings = read_settings(file)
+    settings = read_settings(file, HOOK_STYLES.get(agent.name, _UNTRIED))
     events = settings.get("hooks") if isinstance(settings, dict) else None
     for event, groups in events.items() if isinstance(events, dict) else ():
         for at, group in enumerate(groups if isinstance(groups, list) else ()):
@@ -201,12 +204,3 @@ def _command(agent: Agent, entry: Any) -> str:
         if isinstance(text, str) and text:
             return text
     return ""
-
-
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
-
-
-def _without_comments(text: str) -> str:
-    """Return JSON without comments and without commas before a closing bracket."""
-    bare = _TOKEN.sub(lambda m: m[0] if m[0][0] in '",' else " ", text)
-    return _TOKEN.sub(lambda m: "" if m[0] == "," else m[0], bare)

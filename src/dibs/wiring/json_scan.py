@@ -31,6 +31,22 @@ class Style(Record):
     comments: bool = False
     #: Whether a comma may stand behind the last entry.
     trailing: bool = False
+    #: Whether it may begin with a byte order mark, and whether a name may stand twice in one object.
+    mark: bool = False
+    twice: bool = True
+
+
+#: What each agent takes in its file of hooks; tried with the real programs where they can be had. A file that
+#: is written otherwise is passed over silently by some, with all hooks in it.
+HOOK_STYLES = {
+    "claude": Style(mark=True),
+    "codex": Style(twice=False),
+    "gemini": Style(comments=True),
+}
+#: Whatever anybody takes.
+ANY = Style(comments=True, trailing=True, mark=True)
+
+_BOM = "\ufeff"
 
 
 class Node(Record):
@@ -62,7 +78,9 @@ class Child(Record):
 def scan(text: str, name: str, style: Style) -> Node:
     """Return the value of a whole file; ``name`` is what a message calls it."""
     reader = _Reader(text, name, style)
-    root = reader.value(reader.skip(0), 0)
+    if text.startswith(_BOM) and not style.mark:
+        reader.fail(0, "it begins with a byte order mark, which its agent does not take")
+    root = reader.value(reader.skip(len(_BOM) if text.startswith(_BOM) else 0), 0)
     if reader.skip(root.end) != len(text):
         reader.fail(reader.skip(root.end), "something stands behind its end")
     return root
@@ -134,6 +152,8 @@ class _Reader:
                 self.fail(
                     at, "a name in double quotes is missing" if at < len(self.text) else _EARLY
                 )
+            if not self._style.twice and any(c.key == json.loads(key.group()) for c in children):
+                self.fail(at, f"{key.group()} stands there twice, which its agent does not take")
             colon = self.skip(key.end())
             if self.text[colon : colon + 1] != ":":
                 self.fail(colon, "a colon is missing")

@@ -11,7 +11,7 @@ from dibs.errors import BadInput
 from dibs.wiring import blocks, toml_edit
 from dibs.wiring.commands import is_our_hook, is_our_server
 from dibs.wiring.json_edit import Document
-from dibs.wiring.json_scan import Style
+from dibs.wiring.json_scan import Style, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -247,6 +247,8 @@ def put_all(pieces: tuple[Piece, ...], content: bytes, name: str) -> bytes:
     """Return the bytes of a file with all pieces in them."""
     bom, text = _decoded(content, name)
     for piece in pieces:
+        if bom and isinstance(piece, Hooks | Server | Default) and not piece.style.mark:
+            scan(bom + text, name, piece.style)  # it says what is wrong
         text = piece.put(text, name)
     return (bom + text).encode()
 

@@ -12,7 +12,7 @@ from dibs.wiring.agents.base import (
     plain_server,
     skill,
 )
-from dibs.wiring.json_scan import Style
+from dibs.wiring.json_scan import ANY, HOOK_STYLES
 from dibs.wiring.pieces import Hooks, Server
 
 TYPE_CHECKING = False
@@ -42,7 +42,8 @@ def hooks(choice: Choice, agent: str = "claude") -> Hooks:
                 ("Stop", "", short),
                 ("SessionEnd", "", short),
             ),
-        )
+        ),
+        HOOK_STYLES["claude"],
     )
 
 
@@ -74,8 +75,7 @@ def _claude(choice: Choice) -> list[Wish]:
 def _vscode(choice: Choice) -> list[Wish]:
     wishes = [_settings(choice), *instructions(choice, "AGENTS.md")]
     if choice.servers:
-        style = Style(comments=True, trailing=True)
-        piece = Server(("servers", "dibs"), plain_server(choice, type="stdio"), style)
+        piece = Server(("servers", "dibs"), plain_server(choice, type="stdio"), ANY)
         wishes.append(Wish(".vscode/mcp.json", piece, "MCP server", local=not choice.shared))
     return wishes
 

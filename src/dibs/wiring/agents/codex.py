@@ -11,6 +11,7 @@ from dibs.wiring.agents.base import (
     instructions,
     skill,
 )
+from dibs.wiring.json_scan import HOOK_STYLES
 from dibs.wiring.pieces import Hooks, Table
 
 TYPE_CHECKING = False
@@ -38,7 +39,8 @@ def _codex(choice: Choice) -> list[Wish]:
                 ("Stop", "", short),
                 ("SessionEnd", "", {"timeout": _AT_THE_END}),
             ),
-        )
+        ),
+        HOOK_STYLES["codex"],
     )
     local = not choice.shared
     wishes = [Wish(".codex/hooks.json", hooks, "hooks", local=local)]

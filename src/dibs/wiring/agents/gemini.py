@@ -12,7 +12,7 @@ from dibs.wiring.agents.base import (
     plain_server,
     skill,
 )
-from dibs.wiring.json_scan import Style
+from dibs.wiring.json_scan import HOOK_STYLES
 from dibs.wiring.pieces import Hooks, Server
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _WRITERS = "write_file|replace|run_shell_command|mcp_.*"
 _READERS = "read_file|read_many_files|glob|search_file_content|list_directory"
-_STYLE = Style(comments=True)
+_STYLE = HOOK_STYLES["gemini"]
 
 
 def _gemini(choice: Choice) -> list[Wish]:

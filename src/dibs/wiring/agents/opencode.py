@@ -6,7 +6,7 @@ import json
 import os
 
 from dibs.wiring.agents.base import Agent, Wish, instructions, skill
-from dibs.wiring.json_scan import Style
+from dibs.wiring.json_scan import ANY
 from dibs.wiring.pieces import Server, Whole
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ def _opencode(choice: Choice) -> list[Wish]:
     if choice.servers:
         name = "opencode.jsonc" if choice.has("opencode.jsonc") else "opencode.json"
         entry = {"type": "local", "command": list(choice.commands.server), "enabled": True}
-        server = Server(("mcp", "dibs"), entry, Style(comments=True, trailing=True))
+        server = Server(("mcp", "dibs"), entry, ANY)
         wishes.append(Wish(name, server, "MCP server", local=local))
     return [*wishes, *instructions(choice, "AGENTS.md"), *skill(choice, ".agents/skills")]
 
