@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -156,3 +157,17 @@ def test_what_is_left_to_a_human_is_told_to_programs_too(dibs, repo):
 
     assert {row["agent"] for row in told} == {"codex"}
     assert "/hooks" in told[0]["text"]
+
+
+def test_a_file_that_cannot_be_written_is_told_by_its_own_name(dibs, repo, monkeypatch):
+    def refuse(draft, place):
+        if ".claude" not in place:
+            return replace(draft, place)
+        raise PermissionError(13, "Permission denied", draft, None, place)
+
+    replace = os.replace
+    monkeypatch.setattr(os, "replace", refuse)
+    answer = dibs("init", "--agents", "claude")
+
+    assert answer.status == 69
+    assert "settings.local.json: Permission denied" in answer.err

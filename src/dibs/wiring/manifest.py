@@ -163,7 +163,11 @@ def write_file(repository: Repository, place: str, content: bytes, mode: int) ->
             os.fsync(file.fileno())
             _give(file.fileno(), place)
         os.chmod(draft, mode)
-        os.replace(draft, place)
+        try:
+            os.replace(draft, place)
+        except OSError as error:  # the reader knows nothing of the draft
+            error.filename = place
+            raise
     finally:
         with suppress(FileNotFoundError):
             os.unlink(draft)
