@@ -79,7 +79,7 @@ def test_a_second_run_has_nothing_to_do(dibs, repo):
 def test_uninstalling_leaves_the_tree_as_it_was(dibs, repo, agents):
     put(repo, SETTINGS, THEIRS).chmod(0o600)
     put(repo, "CLAUDE.md", b"# Rules without an end of line")
-    put(repo, ".gemini/settings.json", b'\xef\xbb\xbf{\n\t"theme": "x" // mine\n}\n')
+    put(repo, ".gemini/settings.json", b'{\n\t"theme": "x" // mine\n}\n')
     put(repo, ".codex/config.toml", b'model = "m"  # mine')
     put(repo, "opencode.jsonc", b'{\n  // mine\n  "mcp": {},\n}\n')
     put(repo, ".mcp.json", b'{"mcpServers":{"other":{"command":"x"}}}')
@@ -360,9 +360,9 @@ def test_a_file_that_changes_while_it_is_planned_is_not_overwritten(dibs, repo, 
     place = put(repo, SETTINGS, THEIRS)
     carry_out = apply.carry_out
 
-    def late(repository, plan):
+    def late(repository, plan, **gates):
         place.write_bytes(b'{"mine": 1}')
-        return carry_out(repository, plan)
+        return carry_out(repository, plan, **gates)
 
     monkeypatch.setattr(apply, "carry_out", late)
     answer = dibs("init", "--agents", "claude")
