@@ -12,6 +12,15 @@ import pytest
 from tests.mcp.wires import NEW, OLD, Served, Stdio
 
 ERAS = pytest.mark.parametrize("era", [OLD, NEW])
+#: A server whose store is away whenever it would note that a briefing was told.
+FORGETFUL = (
+    "from dibs.errors import Unavailable\n"
+    "from dibs.services.briefing import Briefings\n"
+    "def delivered(*_):\n"
+    "    raise Unavailable('the store is away')\n"
+    "Briefings.delivered = delivered\n"
+    "from dibs.cli import program; program()"
+)
 NOISY = (
     "import os, sys\n"
     "from dibs.mcp import claiming, tools\n"
@@ -122,6 +131,29 @@ def test_a_grant_that_meets_a_cancellation_is_given_back(monkeypatch, tmp_path):
         assert [one.claim.pattern for one in dibs.held("bob")] == ["kept.py"]
 
 
+def test_a_grant_whose_answer_reached_nobody_is_given_back(tmp_path):
+    import subprocess
+    from types import SimpleNamespace
+
+    import anyio
+
+    from dibs import Dibs
+    from dibs.mcp import waiting
+    from dibs.mcp.asked import WaitAsked
+
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    with Dibs.open(tmp_path, agent="bob") as dibs:
+        dibs.claim("kept.py")
+        asked = WaitAsked(paths=["kept.py", "new.py"], seconds=5.0)
+        context = SimpleNamespace(request=None)
+        answer, give_back = anyio.run(waiting.Waiting().wait, context, dibs, asked)
+        assert answer.granted
+
+        give_back()
+
+        assert [one.claim.pattern for one in dibs.held("bob")] == ["kept.py"]
+
+
 @ERAS
 def test_the_end_of_the_input_ends_the_server_within_two_seconds_and_keeps_claims(repo, path, era):
     alice, bob = Stdio(repo, f"holder-{path[8:-3]}", era), Stdio(repo, "leaver", era)
@@ -225,6 +257,15 @@ def test_a_briefing_counts_as_told_once_it_has_left_and_not_before(pair, repo):
         sent = alice.call("say", to="bob", text="told by the server")["message"]
         assert sent in bob.call("brief")["mail"]
         until(lambda: briefed(sent) != [0])
+
+
+def test_a_store_that_is_away_when_a_briefing_was_told_ends_no_server(repo):
+    wire = Stdio(repo, "forgotten", NEW, program=(sys.executable, "-c", FORGETFUL))
+    try:
+        assert wire.call("brief")["changed"]
+        assert wire.call("status")["agent"] == "forgotten"
+    finally:
+        wire.close()
 
 
 def test_settings_that_change_count_from_the_next_call_on(tmp_path):

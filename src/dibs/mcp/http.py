@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import uvicorn
 from anyio import to_thread
+from anyio.lowlevel import checkpoint
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_AFTER = "dibs.after"
+#: So many rounds takes the loop to see that a client has hung up: end of file, close, connection lost.
+_ROUNDS = 3
+#: Where a request keeps who wants to hear whether its answer left, and whether it did.
+_AFTER, _LEFT = "dibs.after", "dibs.left"
 
 
 class _Remote:
@@ -61,10 +65,10 @@ class _Remote:
     def end(self) -> None:
         """Nothing, as above."""
 
-    def after(self, ctx: Context, confirm: Callable[[], object]) -> None:
-        """Confirm once the response to this very request was sent."""
+    def after(self, ctx: Context, hear: Callable[[bool], object]) -> None:
+        """Tell whether the response to this very request was sent to somebody who listened."""
         if ctx.request is not None:
-            ctx.request.scope[_AFTER].append(confirm)
+            ctx.request.scope[_AFTER].append(hear)
 
 
 class Front:
@@ -86,12 +90,15 @@ class Front:
             await refusal(scope, receive, send)
             return
         scope[_AFTER] = []
-        if request.method == "POST":
-            await self._post(request, send)
-        else:
-            await self._app(scope, receive, send)
-        for confirm in scope[_AFTER]:
-            await to_thread.run_sync(confirm)
+        try:
+            if request.method == "POST":
+                await self._post(request, _watched(request, send))
+            else:
+                await self._app(scope, receive, send)
+        finally:
+            with anyio.CancelScope(shield=True):
+                for hear in scope[_AFTER]:
+                    await to_thread.run_sync(hear, scope.get(_LEFT, False))
 
     async def _refusal(self, request: Request) -> Response | None:
         wrong = await self._security.validate_request(request)
@@ -148,6 +155,22 @@ def _replayed(body: bytes, request: Request) -> Receive:
         return message
 
     return replay
+
+
+def _watched(request: Request, send: Send) -> Send:
+    """Return how the app sends; whether anybody was there when the answer went is noted.
+
+    What comes before the answer says nothing, and a client that has it may hang up before the stream ends.
+    """
+
+    async def watched(message: Message) -> None:
+        if request.scope[_AFTER] and message.get("body"):
+            for _ in range(_ROUNDS):
+                await checkpoint()
+            request.scope[_LEFT] = not await request.is_disconnected()
+        await send(message)
+
+    return watched
 
 
 def _faulty(fault: Fault) -> Response:

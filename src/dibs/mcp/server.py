@@ -7,6 +7,7 @@ tool or resource that does not exist is an error of the protocol.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import mcp_types as types
@@ -16,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from dibs import __version__
+from dibs.core.fence import clean
 from dibs.errors import DibsError, Unavailable
 from dibs.mcp.resources import PAGES
 from dibs.mcp.tools import INSTRUCTIONS, TOOLS
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from dibs.mcp.tools import Entry
 
     Context = ServerRequestContext[Any, Any]
+
+#: As many letters as are shown of the name of an argument that a tool does not take.
+_FIELD = 80
 
 
 class Surface(Protocol):
@@ -52,8 +57,8 @@ class Surface(Protocol):
         """Note that it has ended."""
         ...
 
-    def after(self, ctx: Context, confirm: Callable[[], object]) -> None:
-        """Have ``confirm`` called once the answer to this request was written out."""
+    def after(self, ctx: Context, hear: Callable[[bool], object]) -> None:
+        """Have ``hear`` told in the end whether the answer to this request was written out."""
         ...
 
 
@@ -110,7 +115,9 @@ class _Calls:
     async def _perform(self, ctx: Context, entry: Entry, asked: Any) -> Any:
         if entry.waits:
             dibs = await to_thread.run_sync(self._surface.dibs, ctx)
-            return await self._waiting.wait(ctx, dibs, asked)
+            answer, give_back = await self._waiting.wait(ctx, dibs, asked)
+            self._surface.after(ctx, lambda left: None if left else _try(give_back))
+            return answer
 
         def act() -> Any:
             self._surface.begin()
@@ -124,7 +131,7 @@ class _Calls:
         if isinstance(answer, tuple):
             answer, confirm = answer
             if confirm is not None:
-                self._surface.after(ctx, confirm)
+                self._surface.after(ctx, lambda left: _try(confirm) if left else None)
         return answer
 
     async def read_resource(
@@ -144,6 +151,12 @@ class _Calls:
         return types.ReadResourceResult(contents=[contents])
 
 
+def _try(act: Callable[[], object]) -> None:
+    """Do what an answer brings with it; without it a message is told again, and a claim ends by itself."""
+    with suppress(DibsError, OSError):
+        act()
+
+
 def _result(shape: dict[str, Any], *, error: bool = False) -> types.CallToolResult:
     text = types.TextContent(type="text", text=json.dumps(shape, ensure_ascii=False))
     if error:
@@ -154,12 +167,12 @@ def _result(shape: dict[str, Any], *, error: bool = False) -> types.CallToolResu
 def _wrong(entry: Entry, error: ValidationError) -> dict[str, Any]:
     """Shape what is wrong with the arguments of a call: the first field, and what it takes."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    field = ".".join(map(str, first["loc"])) or "arguments"
+    field = clean(".".join(map(str, first["loc"])), _FIELD) or "arguments"
     known = ", ".join(entry.takes.model_fields)
     hint = f"{entry.name} takes: {known}"
-    message = f"{entry.name}: {first['msg']}: {field[:80]}"
+    message = f"{entry.name}: {first['msg']}: {field}"
     envelope = {
-        "code": "BAD_INPUT", "message": message, "field": field[:80], "hint": hint,
+        "code": "BAD_INPUT", "message": message, "field": field, "hint": hint,
         "retryable": False, "request_id": None,
     }  # fmt: skip
     return {"error": envelope}

@@ -45,7 +45,7 @@ class _Local:
 
     def __init__(self, repo: str) -> None:
         self.tree = Tree(repo)
-        self.confirms: dict[str, Callable[[], object]] = {}
+        self.hearers: dict[str, Callable[[bool], object]] = {}
         self._at_work = 0
         self._still = threading.Condition()
 
@@ -75,9 +75,9 @@ class _Local:
         """Hear of an error of a call."""
         self.tree.failed(error)
 
-    def after(self, ctx: Context, confirm: Callable[[], object]) -> None:
-        """Confirm once the answer with this id is written."""
-        self.confirms[str(ctx.request_id)] = confirm
+    def after(self, ctx: Context, hear: Callable[[bool], object]) -> None:
+        """Tell it once the answer with this id is written."""
+        self.hearers[str(ctx.request_id)] = hear
 
 
 def run(repo: str) -> None:
@@ -197,9 +197,9 @@ async def _write(
             id_ = getattr(item.message, "id", None)
             if not hasattr(item.message, "method"):
                 flight.end(id_)
-                confirm = surface.confirms.pop(str(id_), None)
-                if confirm is not None:
-                    await to_thread.run_sync(confirm)
+                hear = surface.hearers.pop(str(id_), None)
+                if hear is not None:
+                    await to_thread.run_sync(hear, True)
 
 
 def _write_all(wire: int, data: bytes) -> None:

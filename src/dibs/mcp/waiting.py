@@ -21,6 +21,7 @@ from dibs.services.claims import Claims
 from dibs.services.desk import Desk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mcp.server.context import ServerRequestContext
@@ -84,12 +85,20 @@ class Waiting:
 
     async def wait(
         self, ctx: ServerRequestContext[Any, Any], dibs: Dibs, asked: WaitAsked
-    ) -> ClaimTold:
-        """Wait, tell the client so now and then, and give up when the request is cancelled."""
+    ) -> tuple[ClaimTold, Callable[[], None]]:
+        """Wait, tell the client so now and then, and give up when the request is cancelled.
+
+        The second value gives back what was granted; it is called where the answer reached nobody.
+        """
         stop = threading.Event()
         before = await to_thread.run_sync(_held, dibs)
         answer: ClaimTold | DibsError | None = None
         read = False
+
+        def give_back() -> None:
+            if isinstance(answer, ClaimTold):
+                _give_back(dibs, answer, before)
+
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_tell, ctx, asked, stop)
@@ -99,13 +108,13 @@ class Waiting:
                 read = not has_hung_up(ctx)
                 tasks.cancel_scope.cancel()
         finally:
-            if isinstance(answer, ClaimTold) and not read:
+            if not read:
                 with anyio.CancelScope(shield=True):
-                    await to_thread.run_sync(_give_back, dibs, answer, before)
+                    await to_thread.run_sync(give_back)
         if isinstance(answer, DibsError):
             raise answer
         assert answer is not None
-        return answer
+        return answer, give_back
 
 
 async def _tell(

@@ -1,0 +1,93 @@
+"""What stands before the protocol's server: an answer counts as told only if somebody was there for it."""
+
+from __future__ import annotations
+
+import contextlib
+
+import anyio
+import pytest
+
+from dibs.mcp import http
+from dibs.mcp.tokens import Tokens
+
+BODY = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+HEADERS = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+START = {"type": "http.response.start", "status": 200, "headers": []}
+
+
+def part(body, *, more=False):
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+class Client:
+    """Whoever sent the request, as the server of HTTP shows it."""
+
+    def __init__(self, *, gone=False):
+        self.gone, self._asked = gone, False
+
+    async def receive(self):
+        if not self._asked:
+            self._asked = True
+            return {"type": "http.request", "body": BODY, "more_body": False}
+        if self.gone:
+            return {"type": "http.disconnect"}
+        return await anyio.sleep_forever()
+
+    async def send(self, _):
+        return None
+
+
+def heard(answer, *, gone=False):
+    """Return what those are told who want to hear of an answer."""
+    told, client = [], Client(gone=gone)
+
+    async def app(scope, receive, send):
+        await receive()
+        scope[http._AFTER].append(told.append)
+        await answer(send, client)
+
+    scope = {
+        "type": "http", "method": "POST", "path": http.PATH, "query_string": b"",
+        "server": ("127.0.0.1", 1), "scheme": "http", "headers": HEADERS,
+    }  # fmt: skip
+    with contextlib.suppress(ConnectionResetError):
+        anyio.run(http.Front(app, Tokens({}), ["127.0.0.1"]), scope, client.receive, client.send)
+    return told
+
+
+async def whole(send, _):
+    await send(START)
+    await send(part(b"{}"))
+
+
+async def streamed(send, _):
+    await send(START)
+    await send(part(b"data: {}\r\n\r\n", more=True))
+    await send(part(b""))
+
+
+async def read_and_left(send, client):
+    """In a stream the answer comes before the end, for which a client need not wait."""
+    await send(START)
+    await send(part(b"data: {}\r\n\r\n", more=True))
+    client.gone = True
+    await send(part(b""))
+
+
+async def cancelled(*_):
+    return
+
+
+async def failing(*_):
+    raise ConnectionResetError
+
+
+@pytest.mark.parametrize("answer", [whole, streamed, read_and_left])
+def test_an_answer_counts_as_told_if_its_client_was_there(answer):
+    assert heard(answer) == [True]
+    assert heard(answer, gone=True) == [False]
+
+
+@pytest.mark.parametrize("answer", [cancelled, failing])
+def test_an_answer_that_was_never_sent_is_not_told(answer):
+    assert heard(answer) == [False]
