@@ -47,9 +47,25 @@ def test_a_wrong_argument_is_a_result_with_field_and_hint(pair, arguments, field
 
 
 def test_a_value_that_the_rules_refuse_is_a_result_with_its_code(pair):
-    error = pair[0].fails("claim", paths=["../outside"])
+    error = pair[0].fails("claim", paths=["inside", "../outside"])
 
-    assert error["code"] == "PATH_ESCAPE"
+    assert (error["code"], error["field"]) == ("PATH_ESCAPE", "paths.1")
+
+
+def test_an_argument_that_a_tool_does_not_take_is_shown_without_its_controls(wires):
+    error = wires(("http", NEW), "alice").fails("claim", paths=["a"], **{"x\x1b[2J\u202ey": 1})
+
+    assert error["field"] == "x[2Jy"
+    assert error["message"].endswith(": x[2Jy")
+
+
+def test_what_is_said_about_the_callers_own_words_stands_in_no_fence(wires):
+    error = wires(("http", NEW), "alice").fails("claim", paths=["**"])
+
+    assert (error["code"], error["message"]) == (
+        "GLOB_TOO_BROAD",
+        "** would claim the whole repository",
+    )
 
 
 # -- messages

@@ -50,7 +50,15 @@ def acquire(
 
 def patterns_of(dibs: Dibs, paths: Sequence[str]) -> list[Pattern]:
     """Return what the caller's paths name, as everybody names it."""
-    return [dibs.project.tree.resolve(path) for path in paths]
+    return [_resolved(dibs, f"paths.{place}", path) for place, path in enumerate(paths)]
+
+
+def _resolved(dibs: Dibs, field: str, path: str) -> Pattern:
+    """Return what a path names; what is wrong with it is told by the argument that it stood in."""
+    try:
+        return dibs.project.tree.resolve(path)
+    except BadInput as error:
+        raise BadInput(error.message, code=error.code, field=field, hint=error.hint) from None
 
 
 def outcome(dibs: Dibs, answer: Outcome) -> told.ClaimTold:
