@@ -34,21 +34,20 @@ class Tree:
         self._lock = Lock()
         self._stale = False
         self._past: list[Project] = []
-        self._open()
-
-    def _open(self) -> None:
-        project = open_project(self._start)
-        self._file = os.path.join(project.place.repository.root, "dibs.toml")
+        self._file = os.path.join(locate(start).repository.root, "dibs.toml")
         self._stamp = _stamp(self._file)
-        self._project = project
+        self._project = open_project(start)
 
     def project(self) -> Project:
         """Return the open project, made anew where that is needed."""
         with self._lock:
-            if self._stale or _stamp(self._file) != self._stamp:
+            stamp = _stamp(
+                self._file
+            )  # looked at before it is read: a later change is seen next time
+            if self._stale or stamp != self._stamp:
+                project = open_project(self._start)
                 self._past.append(self._project)  # other threads may still be at it
-                self._open()
-                self._stale = False
+                self._project, self._stamp, self._stale = project, stamp, False
             return self._project
 
     def failed(self, error: DibsError) -> None:
@@ -95,7 +94,9 @@ class Trees:
 
     def failed(self, error: DibsError) -> None:
         """Hear of an error of a call; they all have the same store."""
-        for tree in (self.main, *self._others.values()):
+        with self._lock:
+            trees = [self.main, *self._others.values()]
+        for tree in trees:
             tree.failed(error)
 
     def close(self) -> None:

@@ -1,0 +1,48 @@
+"""A server that lives for a day sees each change of the settings, and keeps open what it needs."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from dibs.errors import DibsError
+from dibs.mcp import trees
+
+
+@pytest.fixture
+def root(tmp_path):
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    return tmp_path
+
+
+def test_settings_that_change_while_they_are_read_are_read_again(root, monkeypatch):
+    tree = trees.Tree(str(root))
+    settings = root / "dibs.toml"
+    real = trees.open_project
+
+    def slow(start):
+        project = real(start)
+        settings.write_text('[claims]\nttl = "20m"\n')  # just after ours were read
+        return project
+
+    settings.write_text('[claims]\nttl = "10m"\n')
+    monkeypatch.setattr(trees, "open_project", slow)
+    tree.project()
+    monkeypatch.setattr(trees, "open_project", real)
+
+    assert tree.project().config.ttl == 1_200
+    tree.close()
+
+
+def test_broken_settings_leave_nothing_open_however_often_they_are_met(root):
+    tree = trees.Tree(str(root))
+    (root / "dibs.toml").write_text("[claims\n")
+    for _ in range(5):
+        with pytest.raises(DibsError):
+            tree.project()
+
+    assert tree._past == []
+    (root / "dibs.toml").unlink()
+    assert tree.project().config.ttl
+    tree.close()
