@@ -61,8 +61,14 @@ def wires(repo, request):
 
 
 @pytest.fixture(params=WAYS, ids=["stdio-old", "stdio-new", "http-old", "http-new"])
+def any_pair(request, wires):
+    """Two agents that come by the same way, for rules that hang on it: alice and bob."""
+    return wires(request.param, "alice"), wires(request.param, "bob")
+
+
+@pytest.fixture(params=[WAYS[0], WAYS[3]], ids=["stdio-old", "http-new"])
 def pair(request, wires):
-    """Two agents that come by the same way: alice and bob."""
+    """The same for rules of the tools: each transport and each generation once."""
     return wires(request.param, "alice"), wires(request.param, "bob")
 
 

@@ -7,8 +7,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.mcp.wires import NEW, OLD, PROGRAM, Http, Served, Stdio
+from tests.mcp.wires import NEW, OLD, Http, Served, Stdio
 
+from dibs.cli import main
+from dibs.errors import BadInput
+from dibs.mcp.callers import of_process
 from dibs.mcp.tokens import Tokens, load
 
 ALICE, BOB, ANY = "a" * 32, "b" * 32, "c" * 32
@@ -76,18 +79,15 @@ def test_without_a_name_the_agent_is_called_after_its_client(repo, era):
         wire.close()
 
 
-def test_a_name_that_no_agent_can_have_is_told_with_its_variable(repo):
-    wire = Stdio(repo, "a/b", NEW)
-    try:
-        error = wire.fails("status")
-        assert (error["code"], error["field"]) == ("AGENT_ID", "DIBS_AGENT")
-    finally:
-        wire.close()
+def test_a_name_that_no_agent_can_have_is_told_with_its_variable(tmp_path):
+    with pytest.raises(BadInput) as caught:
+        of_process(None, {"DIBS_AGENT": "a/b"}, str(tmp_path))
+
+    assert (caught.value.code, caught.value.field) == ("AGENT_ID", "DIBS_AGENT")
 
 
-@ERAS
 @pytest.mark.parametrize("named", ["", "crew"])
-def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, era, named):
+def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, named):
     """The server's parent is the agent's process; a second session of one name has a number."""
     from dibs.core.toolcalls import Heard, Moment
     from dibs.project import create
@@ -103,7 +103,7 @@ def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, e
         if named:
             project.guarding.hear(start._replace(session="other-1"), running(other.pid), environ)
         told = project.guarding.hear(start, running(os.getpid()), environ)
-        wire = Stdio(tmp_path, named, era)
+        wire = Stdio(tmp_path, named, NEW)
         try:
             assert wire.call("status")["agent"] == told.reader
             assert told.reader == ("crew-2" if named else told.reader)
@@ -142,18 +142,17 @@ def test_a_holder_whose_process_is_gone_stands_in_nobodys_way(tmp_path):
 
 
 @ERAS
-@pytest.mark.parametrize(
-    "headers",
-    [{}, bearer("x" * 32), bearer(""), {"Authorization": f"Basic {ALICE}"}, bearer(ALICE[:-1])],
-)
-def test_without_a_right_token_nobody_is_answered(guarded, era, headers):
+def test_without_a_right_token_nobody_is_answered(guarded, era):
     wire = Http(guarded.url, "alice", NEW)
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    wrong = [
+        {}, bearer("x" * 32), bearer(""), {"Authorization": f"Basic {ALICE}"}, bearer(ALICE[:-1])
+    ]  # fmt: skip
 
-    status, said = wire.answer(body, MCP_Protocol_Version=era, **headers)
-
-    assert status == 401
-    assert ALICE not in said
+    for headers in wrong:
+        status, said = wire.answer(body, MCP_Protocol_Version=era, **headers)
+        assert status == 401
+        assert ALICE not in said
 
 
 @ERAS
@@ -177,11 +176,10 @@ def test_without_a_header_a_session_is_an_agent_and_a_single_request_is_none(ser
     assert Http(served.url, "", NEW).fails("status")["code"] == "NO_CALLER"
 
 
-@pytest.mark.parametrize("name", ["human", "all", "a b", "x" * 65])
-def test_a_header_with_an_impossible_name_is_refused(served, name):
-    error = Http(served.url, name, NEW).fails("claim", paths=["x"])
-
-    assert error["code"] == "AGENT_ID"
+def test_a_header_with_an_impossible_name_is_refused(served):
+    for name in ("human", "all", "a b", "x" * 65):
+        error = Http(served.url, name, NEW).fails("claim", paths=["x"])
+        assert error["code"] == "AGENT_ID"
 
 
 def test_an_agent_of_another_worktree_commits_there(served, repo, tmp_path):
@@ -208,33 +206,38 @@ def test_an_agent_of_another_worktree_commits_there(served, repo, tmp_path):
 # -- how it starts
 
 
-def start(repo, *words, **environ):
-    done = subprocess.run(
-        [*PROGRAM, "mcp", *words], cwd=repo, env={**os.environ, **environ}, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=30, check=False,
-    )  # fmt: skip
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture
+def start(repo, capsys, monkeypatch):
+    """Start a server that does not come to serve; return its status, and what it says."""
+    monkeypatch.chdir(repo)
+
+    def started(*words):
+        status = main(["mcp", *words])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return started
 
 
-def test_where_others_can_reach_it_a_token_is_needed(repo):
-    status, out, err = start(repo, "--http", "--host", "0.0.0.0", "--port", "0")
+def test_where_others_can_reach_it_a_token_is_needed(start):
+    status, out, err = start("--http", "--host", "0.0.0.0", "--port", "0")
 
     assert (status, out) == (78, "")
     assert err.count("\n") == 1
     assert "token" in err
 
 
-def test_a_port_in_use_is_told_in_one_line(repo, served):
+def test_a_port_in_use_is_told_in_one_line(start, served):
     port = served.url.rsplit(":", 1)[1].partition("/")[0]
 
-    status, _, err = start(repo, "--http", "--port", port)
+    status, _, err = start("--http", "--port", port)
 
     assert (status, err.count("\n")) == (78, 1)
     assert port in err
 
 
-def test_options_of_http_need_it(repo):
-    assert start(repo, "--port", "1")[0] == 64
+def test_options_of_http_need_it(start):
+    assert start("--port", "1")[0] == 64
 
 
 def test_without_the_extra_one_line_says_what_to_install(repo):
@@ -262,12 +265,12 @@ def test_without_the_extra_one_line_says_what_to_install(repo):
     ("text", "mode"),
     [("short", 0o600), ("", 0o600), (ALICE, 0o640), (f"{ALICE} a/b", 0o600)],
 )
-def test_a_token_file_that_does_not_protect_is_refused(repo, tmp_path, text, mode):
+def test_a_token_file_that_does_not_protect_is_refused(start, tmp_path, text, mode):
     file = tmp_path / "tokens"
     file.write_text(text)
     file.chmod(mode)
 
-    status, _, err = start(repo, "--http", "--port", "0", "--token-file", str(file))
+    status, _, err = start("--http", "--port", "0", "--token-file", str(file))
 
     assert status in {65, 78}
     assert err.count("\n") == 1

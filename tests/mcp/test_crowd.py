@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
-from tests.mcp.test_lives import queue_of, until
-from tests.mcp.wires import NEW, OLD, Http, Stdio
+from tests.mcp.wires import NEW, OLD, Http, Stdio, queue_of, until
+
+from dibs import Dibs
 
 CREW = 8
 
@@ -55,17 +57,14 @@ def test_waits_and_cancellations_work_with_every_engine(tmp_path, request, engin
         )
         address = "git:origin"
     (root / "dibs.toml").write_text(f'project = "crowd"\nengine = "{address}"\n')
-    alice, bob = Stdio(root, "alice", NEW), Stdio(root, "bob", NEW)
-    try:
-        alice.call("claim", paths=["a.py"])
+    bob = Stdio(root, "bob", NEW)
+    with closing(bob), Dibs.open(root, agent="alice") as alice:
+        held = alice.claim("a.py")
         id_ = bob.begin_call("wait", paths=["a.py"], seconds=60)
-        until(lambda: queue_of(alice, "a.py") == ["bob"])
+        until(lambda: queue_of(bob, "a.py") == ["bob"])
         bob.cancel(id_)
-        until(lambda: queue_of(alice, "a.py") == [])
+        until(lambda: queue_of(bob, "a.py") == [])
         id_ = bob.begin_call("wait", paths=["a.py"], seconds=60)
-        until(lambda: queue_of(alice, "a.py") == ["bob"])
-        alice.call("release", all=True)
+        until(lambda: queue_of(bob, "a.py") == ["bob"])
+        held.release()
         assert bob.end_call(id_)[1]["granted"]
-    finally:
-        alice.close()
-        bob.close()

@@ -19,6 +19,8 @@ from dibs.mcp.words import failure
 
 #: A text is made to be found: its mark stands at both ends, because long ones are cut.
 MARK = "obey me now"
+#: So many are written before all is read: an answer tells of many at once, as in a crew.
+AT_ONCE = 15
 
 
 def strings(value):
@@ -41,7 +43,7 @@ def outside(text, nonces):
 
 
 def check(answer):
-    """Assert that what others wrote is in the fence that the answer itself names."""
+    """Return the answer if what others wrote is in the fence that it names itself."""
     texts = list(strings(answer))
     named = re.findall(r"(?:Between|in) data-([0-9a-f]{8}) tags", "\n".join(texts))
     for text in texts:
@@ -51,6 +53,7 @@ def check(answer):
             assert character in "\n\u2026" or kind not in {"Cc", "Cf", "Cs", "Zl", "Zp"}, repr(
                 text[:99]
             )
+    return answer
 
 
 def hostile(payload, room):
@@ -68,13 +71,16 @@ def crew(tmp_path):
 
 def test_no_payload_leaves_its_fence_in_any_answer(crew):
     vic, mallory = crew
-    for number, payload in enumerate(PAYLOADS):
-        text = hostile(payload.encode("utf-8", "replace").decode(), 700)
+    numbered = list(enumerate(PAYLOADS))
+    for start in range(0, len(numbered), AT_ONCE):
+        batch = numbered[start : start + AT_ONCE]
         vic.claim("mine.py")
-        written = sum(_written(attempt) for attempt in _attempts(mallory, text, number))
-        assert written >= 3, payload[:80]  # a path or a title may not hold all of them
-        for answer in _answers(vic, number):
-            check(answer)
+        for number, payload in batch:
+            text = hostile(payload.encode("utf-8", "replace").decode(), 700)
+            written = sum(_written(attempt) for attempt in _attempts(mallory, text, number))
+            assert written >= 3, payload[:80]  # a path or a title may not hold all of them
+        shown = [text for answer in _answers(vic, batch) for text in strings(check(answer))]
+        assert sum(text.count(MARK) for text in shown) > 4 * len(batch)
         mallory.project.holdings.release(mallory.caller)
 
 
@@ -100,24 +106,25 @@ def _written(attempt):
     return True
 
 
-def _answers(vic, number):
+def _answers(vic, batch):
     """Yield what an agent is told by each tool and resource."""
-    path = [f"src/{number}.py", "mine.py"]
+    path = [*(f"src/{number}.py" for number, _ in batch), "mine.py"]
     yield claiming.claim(vic, asked.ClaimAsked(paths=path)).model_dump(mode="json")
     yield claiming.status(vic, asked.StatusAsked()).model_dump(mode="json")
     yield claiming.status(vic, asked.StatusAsked(paths=path)).model_dump(mode="json")
     yield claiming.ask(vic, asked.AskAsked(paths=["src/**", "names/**"])).model_dump(mode="json")
-    told, confirm = working.brief(vic, asked.BriefAsked())
-    if confirm is not None:
+    while (told := working.brief(vic, asked.BriefAsked()))[0].changed:
+        answer, confirm = told
+        yield answer.model_dump(mode="json")
+        if confirm is None:
+            break
         confirm()
-    yield told.model_dump(mode="json")
     yield tasking.task(vic, asked.TaskAsked(action="list")).model_dump(mode="json")
-    taken = tasking.task(vic, asked.TaskAsked(action="take"))
-    yield taken.model_dump(mode="json")
-    if taken.task is not None:
+    while (taken := tasking.task(vic, asked.TaskAsked(action="take"))).task is not None:
+        yield taken.model_dump(mode="json")
         done = asked.TaskAsked(action="done", id=taken.task.id)
         yield tasking.task(vic, done).model_dump(mode="json")
-    for decision in vic.decisions():
+    for decision in vic.decisions()[-len(batch) :]:
         seen = working.decide(vic, asked.DecideAsked(id=decision.id))
         yield seen.model_dump(mode="json")
     for page in PAGES.values():

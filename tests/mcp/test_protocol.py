@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.mcp.wires import NEW, OLD, Http, Stdio, envelope
+from tests.mcp.wires import NEW, OLD, Http, envelope
 
 from dibs.mcp.framing import MOST_BYTES
 
@@ -15,35 +15,29 @@ PARSE, INVALID, PARAMS = -32700, -32600, -32602
 # -- arguments
 
 
-def test_an_unknown_tool_is_an_error_of_the_protocol(pair):
-    answer = pair[0].request("tools/call", {"name": "seize", "arguments": {}})
+def test_an_unknown_tool_or_resource_is_an_error_of_the_protocol(any_pair):
+    tool = any_pair[0].request("tools/call", {"name": "seize", "arguments": {}})
+    page = any_pair[0].request("resources/read", {"uri": "dibs://secrets"})
 
-    assert answer["error"]["code"] == PARAMS
-
-
-def test_an_unknown_resource_is_an_error_of_the_protocol(pair):
-    answer = pair[0].request("resources/read", {"uri": "dibs://secrets"})
-
-    assert answer["error"]["code"] == PARAMS
+    assert [answer["error"]["code"] for answer in (tool, page)] == [PARAMS, PARAMS]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
-        ({}, "paths"),
-        ({"paths": []}, "paths"),
-        ({"paths": "a.py"}, "paths"),
-        ({"paths": [1]}, "paths.0"),
-        ({"paths": ["a.py"], "agent": "alice"}, "agent"),
-        ({"paths": ["a.py"], "shared": "yes"}, "shared"),
-        ({"paths": ["a.py"] * 201}, "paths"),
-    ],
-)
-def test_a_wrong_argument_is_a_result_with_field_and_hint(pair, arguments, field):
-    error = pair[0].fails("claim", **arguments)
+WRONG = [
+    ({}, "paths"),
+    ({"paths": []}, "paths"),
+    ({"paths": "a.py"}, "paths"),
+    ({"paths": [1]}, "paths.0"),
+    ({"paths": ["a.py"], "agent": "alice"}, "agent"),
+    ({"paths": ["a.py"], "shared": "yes"}, "shared"),
+    ({"paths": ["a.py"] * 201}, "paths"),
+]
 
-    assert (error["code"], error["field"]) == ("BAD_INPUT", field)
-    assert "paths, reason, shared" in error["hint"]
+
+def test_a_wrong_argument_is_a_result_with_field_and_hint(pair):
+    for arguments, field in WRONG:
+        error = pair[0].fails("claim", **arguments)
+        assert (error["code"], error["field"]) == ("BAD_INPUT", field)
+        assert "paths, reason, shared" in error["hint"]
 
 
 def test_a_value_that_the_rules_refuse_is_a_result_with_its_code(pair):
@@ -107,21 +101,17 @@ def test_broken_messages_over_http_are_answered_with_400(wires, era):
     assert "result" in wire.request("tools/list")
 
 
-def test_an_id_in_use_is_refused(repo, path):
-    wire = Stdio(repo, "twice", OLD)
-    holder = Stdio(repo, "first", OLD)
-    try:
-        holder.call("claim", paths=[path])
-        id_ = wire.begin_call("wait", paths=[path], seconds=20)
-        again = {"jsonrpc": "2.0", "id": id_, "method": "tools/list", "params": {}}
-        wire.send(json.dumps(again).encode() + b"\n")
-        answer = wire.next()
-        assert (answer["id"], answer["error"]["code"]) == (None, INVALID)
-        holder.call("release", all=True)
-        assert wire.end_call(id_)[1]["granted"]
-    finally:
-        wire.close()
-        holder.close()
+def test_an_id_in_use_is_refused(wires, path):
+    holder, wire = wires(("stdio", OLD), "alice"), wires(("stdio", OLD), "bob")
+    holder.call("claim", paths=[path])
+    id_ = wire.begin_call("wait", paths=[path], seconds=60)
+    again = {"jsonrpc": "2.0", "id": id_, "method": "tools/list", "params": {}}
+    wire.send(json.dumps(again).encode() + b"\n")
+    answer = wire.next()
+    assert (answer["id"], answer["error"]["code"]) == (None, INVALID)
+    holder.call("release", paths=[path])
+    assert wire.end_call(id_)[1]["granted"]
+    wire.call("release", all=True)
 
 
 def test_an_id_in_use_is_refused_in_a_session_over_http(wires, path):
@@ -199,22 +189,22 @@ def test_a_header_that_names_another_method_or_tool_is_refused(served):
     assert [(s, a["error"]["code"]) for s, a in (method, name)] == [(400, -32020)] * 2
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Origin": "http://evil.example"}, 403),
-        ({"Origin": "null"}, 403),
-        ({"Origin": "http://127.0.0.1.evil.example"}, 403),
-        ({"Host": "evil.example"}, 421),
-        ({"Host": "evil.example:8899"}, 421),
-    ],
-)
+FOREIGN = [
+    ({"Origin": "http://evil.example"}, 403),
+    ({"Origin": "null"}, 403),
+    ({"Origin": "http://127.0.0.1.evil.example"}, 403),
+    ({"Host": "evil.example"}, 421),
+    ({"Host": "evil.example:8899"}, 421),
+]
+
+
 @pytest.mark.parametrize("era", [OLD, NEW])
-def test_a_foreign_origin_or_host_is_refused(served, headers, status, era):
+def test_a_foreign_origin_or_host_is_refused(served, era):
     wire = Http(served.url, "alice", NEW)
     versions = {"MCP_Protocol_Version": era, "Mcp_Method": "tools/list"}
 
-    assert wire.answer(_list(era), **versions, **headers)[0] == status
+    for headers, status in FOREIGN:
+        assert wire.answer(_list(era), **versions, **headers)[0] == status, headers
 
 
 def test_a_page_of_this_machine_may_call(served):

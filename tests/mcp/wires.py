@@ -10,6 +10,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -327,3 +328,15 @@ def _message(response: http.client.HTTPResponse) -> Any:
         if line.startswith(b"data:") and line[5:].strip():
             return json.loads(line[5:])
     return body.decode()
+
+
+def queue_of(wire, path):
+    return [one["agent"] for one in wire.call("status", paths=[path])["queue"]]
+
+
+def until(look):
+    """Look again until it is so; a wait that never ends is the test's own time-out."""
+    end = time.monotonic() + 30
+    while not look():
+        assert time.monotonic() < end
+        time.sleep(0.02)
