@@ -25,8 +25,9 @@ VARIES = (
     (re.compile(r"/\S*/(?=\w+\.worktrees/)|(?<=brought forward: )/\S*/"), "FOLDER/"),
     (re.compile(r"\bdata-[0-9a-f]{8}\b"), "data-NONCE"),
     (re.compile(r"\b[0-9a-f]{10}\b"), "COMMIT"),
+    # A moment that is not of today shows its date: just before midnight that is any in the future.
+    (re.compile(r"(\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d"), "CLOCK"),
     (re.compile(r"\d{4}-\d\d-\d\d(T\d{4}\b)?"), "DATE"),
-    (re.compile(r"\d\d:\d\d:\d\d"), "CLOCK"),
     (re.compile(r"you-[\w-]+ *"), "YOU "),
     (re.compile(r"\b(\d+m)?\d+s\b|\b\d+m\b"), "SPAN"),
     (re.compile(r"  +"), " "),
