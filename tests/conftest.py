@@ -5,6 +5,13 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Whether an example is right does not depend on how busy the machine is.
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session", autouse=True)
