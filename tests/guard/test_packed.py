@@ -93,7 +93,7 @@ def test_a_package_that_has_changed_does_not_hinder_the_modules_in_it(repo, pack
     assert [(one.returncode, one.stdout, one.stderr) for one in said] == [(0, b"", b"")] * 2
 
 
-@pytest.mark.parametrize("module", ["guard/hook.py", "project.py", "core/toolcalls.py"])
+@pytest.mark.parametrize("module", ["guard/packed.py", "guard/hook.py", "project.py"])
 def test_a_hook_that_is_broken_refuses(repo, package, module):
     (package / module).write_text("this is no Python")
 

@@ -49,13 +49,13 @@ if __name__ == "__main__":
     gc.disable()
     package = __file__.rpartition("/guard/")[0]
     try:
-        start, handle = starter(package)
-    except Exception:  # noqa: BLE001 - what a damaged file does, nobody knows
-        sys.path.insert(0, package.rpartition("/")[0])
-        from dibs.guard.packed import start
+        try:
+            start, handle = starter(package)
+        except (OSError, ValueError, TypeError, EOFError, ImportError, KeyError, AttributeError):
+            sys.path.insert(0, package.rpartition("/")[0])
+            from dibs.guard.packed import start
 
-        handle = -1
-    try:
+            handle = -1
         start(package, handle)
     except Exception as error:  # noqa: BLE001 - any status but 2 would let the tool run
         give_up(error, package)
