@@ -81,6 +81,18 @@ def test_a_module_that_has_changed_is_not_taken_from_the_file(repo, package):
     assert all(b"That will not be" in one for one in said)
 
 
+def test_a_copy_of_the_package_runs_its_own_modules(repo, package, tmp_path):
+    for _ in range(2):
+        assert refused(hook(repo, call(repo, "held.py", "s1"), package))
+    copy = shutil.copytree(package, tmp_path / "copy" / "site-packages" / "dibs")
+    source = copy / "core" / "guard_words.py"
+    source.write_text(source.read_text().replace("This call was not done", "That will not be"))
+
+    said = [hook(repo, call(repo, "held.py", "s1"), copy).stdout for _ in range(2)]
+
+    assert all(b"That will not be" in one for one in said)
+
+
 @pytest.mark.parametrize("folder", [".", "guard", "core", "services", "engines", "guard/dialects"])
 def test_a_package_that_has_changed_does_not_hinder_the_modules_in_it(repo, package, folder):
     for _ in range(2):

@@ -26,7 +26,8 @@ def starter(home: str) -> tuple:  # type: ignore[type-arg] # a longer one would 
     source = f"{home}/guard/packed.py"
     changed, size, code = loads(posix.read(file, int(head[4:])))  # noqa: S302 - as compiled files are
     now = posix.stat(source)
-    if (changed, size) != (now.st_mtime_ns, now.st_size):
+    # A folder that was copied has the file of the other one, whose modules may change apart from ours.
+    if (changed, size, code.co_filename) != (now.st_mtime_ns, now.st_size, source):
         raise ValueError
     space = {"__name__": "dibs.guard.packed", "__file__": source}
     exec(code, space)  # noqa: S102 - this is how a module is loaded
