@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -404,20 +405,18 @@ def test_an_error_of_our_own_is_an_answer_too(project, monkeypatch):
 
 
 def run(given, words=("claude",), command=(sys.executable, "-I", "-S", RUN), **options):
-    start = time.monotonic()
-    done = subprocess.run(
+    return subprocess.run(
         [*command, *words], input=given, capture_output=True, check=False, **options
     )
-    return done, time.monotonic() - start
 
 
 @pytest.mark.parametrize(
     "command", [(sys.executable, "-I", "-S", RUN), (sys.executable, "-m", "dibs", "hook")]
 )
 def test_the_program_says_what_the_function_says(project, command):
-    refused, _ = run(call("Write", file_path="held.txt"), command=command)
-    passed, _ = run(call("Write", file_path="free.txt"), command=command)
-    broken, _ = run(b"nope", command=command)
+    refused = run(call("Write", file_path="held.txt"), command=command)
+    passed = run(call("Write", file_path="free.txt"), command=command)
+    broken = run(b"nope", command=command)
 
     assert (refused.returncode, refused.stderr) == (0, b"")
     assert (
@@ -448,7 +447,7 @@ def test_a_store_that_is_kept_busy_is_given_up_on_in_time(project):
     holder = apsw.Connection(str(project / ".git" / "dibs" / "dibs.db"))
     holder.execute("BEGIN IMMEDIATE")
 
-    done, _ = run(call("Write", file_path="a.txt"))
+    done = run(call("Write", file_path="a.txt"))
 
     holder.execute("ROLLBACK")
     holder.close()
@@ -456,8 +455,16 @@ def test_a_store_that_is_kept_busy_is_given_up_on_in_time(project):
     assert b"cannot be checked" in done.stderr
 
 
-def test_what_takes_too_long_is_cut_off_and_leaves_nothing_behind(project, monkeypatch):
+def answered(path):
+    """Return the answer to a call that has its time measured, as the program measures it."""
     from dibs.guard.deadline import Deadline
+
+    given, here = call("Write", file_path=path), os.getcwd()
+    with Deadline(30.0) as deadline:
+        return answer(["claude"], given, os.environ, here, os.getpid(), deadline)
+
+
+def test_what_takes_too_long_is_cut_off_and_leaves_nothing_behind(project, monkeypatch):
     from dibs.services.guarding import Guarding
 
     def slow(*_, **__):
@@ -467,15 +474,7 @@ def test_what_takes_too_long_is_cut_off_and_leaves_nothing_behind(project, monke
     (project / "dibs.toml").write_text("[guard]\ndeadline = 0.1\n")
     monkeypatch.setattr(Guarding, "hear", slow)
 
-    with Deadline(5.0) as deadline:
-        found, confirm = answer(
-            ["claude"],
-            call("Write", file_path="a.txt"),
-            os.environ,
-            os.getcwd(),
-            os.getpid(),
-            deadline,
-        )
+    found, confirm = answered("a.txt")
 
     assert (found.status, confirm) == (2, None)
     assert "in time" in found.stderr
@@ -487,27 +486,24 @@ def test_what_takes_too_long_is_cut_off_and_leaves_nothing_behind(project, monke
 
 def test_a_wanted_wait_is_no_delay(project, monkeypatch):
     from dibs.core.toolcalls import PASSED as NOTHING
-    from dibs.guard.deadline import Deadline
     from dibs.services.guarding import Guarding
 
+    left = []
+
     def waiting(self, *_, **__):
-        self.waits(5.0)
-        time.sleep(0.3)
+        for wanted in (0.0, 500.0):
+            self.waits(wanted)
+            left.append(signal.getitimer(signal.ITIMER_REAL)[0])
         return NOTHING
 
-    (project / "dibs.toml").write_text("[guard]\ndeadline = 0.1\n")
+    (project / "dibs.toml").write_text("[guard]\ndeadline = 8\n")
     monkeypatch.setattr(Guarding, "hear", waiting)
 
-    with Deadline(5.0) as deadline:
-        found, _ = answer(
-            ["claude"],
-            call("Write", file_path="a.txt"),
-            os.environ,
-            os.getcwd(),
-            os.getpid(),
-            deadline,
-        )
+    found, _ = answered("a.txt")
 
+    before, after = left
+    assert before <= 8
+    assert after > 480
     assert tuple(found) == PASSED
 
 
