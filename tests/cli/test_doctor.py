@@ -109,7 +109,7 @@ def is_at_work(pid):
 
 def test_a_hook_that_hangs_is_killed_with_its_children_and_is_no_guard(dibs, repo, tmp_path):
     pid = tmp_path / "pid"
-    hook(repo, f"sleep 60 & echo $! > {pid}; wait # dibs hook claude", timeout=1)
+    hook(repo, f"sleep 60 & echo $! > {pid}; wait # dibs hook claude", timeout=4)
 
     answer = dibs("doctor", "--prove")
 
