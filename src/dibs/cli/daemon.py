@@ -37,11 +37,14 @@ VERBS = {
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of ``dibs daemon``."""
-    from dibs.cli.parsing import common
-
-    verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb")
-    for name, summary in VERBS.items():
-        common(verbs.add_parser(name, help=summary, description=f"{summary.capitalize()}."))
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("status", "start", "stop", "run"),
+        default="status",
+        metavar="VERB",
+        help="status (the default), start, stop, or run: stay in the foreground",
+    )
 
 
 def run(args: Namespace) -> int:
@@ -53,15 +56,15 @@ def run(args: Namespace) -> int:
     package = os.path.dirname(os.path.abspath(str(dibs.__file__)))
     path = socket_of(package)
     lock = Lock(f"{path}.lock")
-    if args.verb in {"start", "run"}:
+    if args.action in {"start", "run"}:
         private_folder(os.path.dirname(path))
-    if args.verb == "run":
+    if args.action == "run":
         from dibs.daemon.server import main
 
         return main(package)
-    if args.verb == "start":
+    if args.action == "start":
         return _start(args, package, lock, path)
-    if args.verb == "stop":
+    if args.action == "stop":
         return _stop(args, lock)
     process = lock.holder()
     return _say(
