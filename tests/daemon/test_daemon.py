@@ -153,6 +153,17 @@ def test_of_several_that_start_at_once_one_stays(repo, runtime):
     assert socket_in(runtime) is None
 
 
+def test_an_agent_that_never_ends_its_call_is_answered_all_the_same(repo, runtime):
+    assert daemon("start", runtime)
+    child = subprocess.Popen(
+        command(), stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=repo,
+        env=environment(XDG_RUNTIME_DIR=str(runtime)),
+    )  # fmt: skip
+    with child:
+        assert child.wait(timeout=60) == 2
+        assert b"in time" in child.stderr.read()
+
+
 def test_other_surroundings_are_served_by_the_hook_itself(repo, runtime):
     daemon("start", runtime)
 

@@ -12,11 +12,16 @@ from _socket import AF_UNIX, SOCK_STREAM, socket
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from signal import ITIMER_REAL, SIGALRM, setitimer, signal
+else:
+    from _signal import ITIMER_REAL, SIGALRM, setitimer, signal
 
 #: How long the process may take to say that it has heard, in seconds; it says then how long the rest takes.
 HEARD_IN = 0.25
 #: What the answer may take longer than the process says.
 GRACE = 0.25
+#: How long an agent may take to say all of its call; the hook gives it as long once more, then refuses.
+SAID_IN = 4.0
 #: A frame: its kind, and how long it is.
 FRAME = 11
 #: Kinds of frames: the bound has changed; the answer; the question is not for this process.
@@ -65,11 +70,21 @@ def question(words: "Sequence[str]", given: bytes, package: str) -> bytes:
 def _read() -> bytes:
     parts: list[bytes] = []
     size = 0
-    while part := posix.read(0, 1 << 16):
-        if size <= INPUT_MAX:
-            parts.append(part)
-        size += len(part)
+    before = signal(SIGALRM, _ring)
+    setitimer(ITIMER_REAL, SAID_IN)
+    try:
+        while part := posix.read(0, 1 << 16):
+            if size <= INPUT_MAX:
+                parts.append(part)
+            size += len(part)
+    finally:
+        setitimer(ITIMER_REAL, 0)
+        signal(SIGALRM, before)
     return b"".join(parts)
+
+
+def _ring(_number: int, _frame: object) -> None:
+    raise TimeoutError
 
 
 def _frame(link: socket) -> tuple[bytes, bytes]:
