@@ -51,10 +51,15 @@ def _parse(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        what, _, where = str(error).partition(" (at ")
-        number = where.removeprefix("line ").partition(",")[0]
-        line = int(number) if number.isdigit() else text.count("\n") + 1
+        what, line = fault(error, text)
         raise Misconfigured(f"{NAME}:{line}: this is not TOML: {what}.") from None
+
+
+def fault(error: ValueError, text: str) -> tuple[str, int]:
+    """Return what ``tomllib`` finds wrong with a text, and in which line."""
+    what, _, where = str(error).partition(" (at ")
+    number = where.removeprefix("line ").partition(",")[0]
+    return what, int(number) if number.isdigit() else text.count("\n") + 1
 
 
 def _leaves(

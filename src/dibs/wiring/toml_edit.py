@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 
+from dibs.config_toml import fault
 from dibs.errors import BadInput
 from dibs.wiring import blocks
 
@@ -51,9 +52,7 @@ def parse(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        what, _, where = str(error).partition(" (at ")
-        number = where.removeprefix("line ").partition(",")[0]
-        line = int(number) if number.isdigit() else text.count("\n") + 1
+        what, line = fault(error, text)
         raise BadInput(
             f"{name}:{line}: this is not TOML: {what}",
             code="SETTINGS_INVALID",
