@@ -1,10 +1,9 @@
 """Answer hooks from a process that stays, which is faster; never needed.
 
 Examples:
-  dibs daemon status     does it run?
-  dibs daemon start      not needed where guard.daemon is on: hooks start it
-  dibs daemon stop       hooks answer by themselves then
-  dibs daemon run        stay in the foreground, to see what it says
+  dibs daemon            show whether it runs
+  dibs daemon start      start it now; hooks do where guard.daemon is on
+  dibs daemon stop
 
 There is one for each user. It answers for projects whose dibs.toml says [guard] daemon = true, ends by itself
 when nobody has asked for ten minutes, and where it is not there or is late, each hook answers by itself.
