@@ -36,18 +36,23 @@ def pack_of(package):
     return found
 
 
-def test_a_plain_call_loads_nothing_heavy_and_looks_for_nothing_of_ours(repo, package):
-    os.utime(repo / "dibs.toml", (0, 0))  # what a file says is kept once the file is seconds old
-    for _ in range(3):
-        assert not refused(hook(repo, call(repo, "free.py", "s1"), package))
-
+def loaded_by(repo, package):
+    """Return the names of all modules that a hook loads."""
     words = command(package)
     told = subprocess.run(
         [*words[:1], "-X", "importtime", *words[1:]],
         input=call(repo, "free.py", "s1"), cwd=repo, env=environment(), capture_output=True, check=True,
     )  # fmt: skip
+    return {line.rpartition("|")[2].strip() for line in told.stderr.decode().splitlines()}
 
-    loaded = {line.rpartition("|")[2].strip() for line in told.stderr.decode().splitlines()}
+
+def test_a_plain_call_loads_nothing_heavy_and_looks_for_nothing_of_ours(repo, package):
+    os.utime(repo / "dibs.toml", (0, 0))  # what a file says is kept once the file is seconds old
+    for _ in range(3):
+        assert not refused(hook(repo, call(repo, "free.py", "s1"), package))
+
+    loaded = loaded_by(repo, package)
+
     assert "apsw" in loaded
     assert loaded & HEAVY == set()
     assert {name for name in loaded if name.startswith("dibs")} == set()
@@ -146,6 +151,17 @@ def test_a_harmed_file_only_costs_time(repo, package, harm):
         assert not refused(hook(repo, call(repo, "free.py", "s1"), package))
     if harm != "no folder":
         assert len(pack_of(package).read_bytes()) > 100_000
+
+
+def test_where_the_file_cannot_be_written_nothing_is_compiled_for_it(repo, package):
+    folder = package / "guard" / "__pycache__"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.write_bytes(b"")
+
+    loaded = loaded_by(repo, package)
+
+    assert "dibs.guard.packing" in loaded
+    assert "ast" not in loaded
 
 
 def test_a_package_that_is_broken_refuses(repo, package):

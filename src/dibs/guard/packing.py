@@ -6,7 +6,6 @@ import posix
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader
 from marshal import dumps, loads
 
-from dibs.guard.lean import lean
 from dibs.guard.packed import is_current
 
 TYPE_CHECKING = False
@@ -80,5 +79,7 @@ def _code(spec: ModuleSpec) -> bytes:
 
 
 def _lean_file(path: str) -> CodeType:
+    from dibs.guard.lean import lean  # takes long to load, and is not needed where nobody may write
+
     with open(path, "rb") as file:
         return lean(file.read(), path)
