@@ -95,8 +95,11 @@ def test_names_of_hot_files_heed_case_where_the_project_does():
     assert Policy(hot=HOT, fold_case=False).fate("changelog.md") == Fate.CLAIM
 
 
-def test_with_reads_on_what_is_read_is_shared():
-    assert Policy(reads=True).fate("a.py", How.READ) == Fate.SHARE
+def test_with_reads_on_what_is_read_is_shared_unless_it_is_free():
+    policy = Policy(reads=True, free=("*.log",))
+
+    assert policy.fate("a.py", How.READ) == Fate.SHARE
+    assert policy.fate("run.log", How.READ) == Fate.FREE
 
 
 @pytest.mark.parametrize(
