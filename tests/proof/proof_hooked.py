@@ -45,17 +45,15 @@ class Hooked:
             "tool_name": "Write",
             "tool_input": {"file_path": f"{self.repo}/{path}", "content": "x"},
         }
-        began = time.monotonic()
-        if not self.hook("PreToolUse", **given):
-            self.note("refused", path, began)
-            return
-        self.note("allowed", path, began)
-        self.write(path)
-        self.hook("PostToolUse", **given)
+        self.ask_and_write(path, given)
 
     def shell(self, path: str) -> None:
         """Write a file by a command that shows it."""
         given = {"tool_name": "Bash", "tool_input": {"command": f"echo x >> {path}"}}
+        self.ask_and_write(path, given)
+
+    def ask_and_write(self, path: str, given: dict[str, object]) -> None:
+        """Do what the hook allows."""
         began = time.monotonic()
         if not self.hook("PreToolUse", **given):
             self.note("refused", path, began)
