@@ -76,6 +76,7 @@ def test_a_name_that_is_taken_gets_the_next_number():
         ("CHANGELOG.md", How.WRITE, False, Fate.HOT),
         ("web/changelog.md", How.WRITE, False, Fate.HOT),
         ("web", How.DELETE, True, Fate.CLAIM),
+        ("CHANGELOG.md", How.DELETE, True, Fate.CLAIM),
         ("legal/terms.txt", How.WRITE, False, Fate.HUMAN),
         ("legal", How.DELETE, True, Fate.HUMAN),
         ("", How.DELETE, True, Fate.HUMAN),
