@@ -58,6 +58,11 @@ def test_whatever_an_agent_says_the_names_are_ids_of_agents(dialect, session, na
     assert role_of(subagent).casefold() != "human"
 
 
+@pytest.mark.parametrize("type_", ["human", "Human", " human!", "", "…"])
+def test_no_subagent_has_the_role_of_a_human(type_):
+    assert role_of(type_) == "subagent"
+
+
 def test_a_name_that_is_taken_gets_the_next_number():
     assert distinct("a", {"b"}) == "a"
     assert distinct("a", {"a"}) == "a-2"
