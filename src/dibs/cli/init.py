@@ -208,11 +208,11 @@ def _show(args: Namespace, report: Report, *, planned: bool = False) -> int:
 def _uninstall(args: Namespace, repository: Repository) -> int:
     """Take everything back that init did to files and hooks; claims and their history stay."""
     from dibs.cli import init_text
-    from dibs.cli.session import caller, print_json
+    from dibs.cli.session import careful_caller, print_json
     from dibs.wiring import manifest
     from dibs.wiring.apply import take_back, undoing
 
-    if not caller(args).human:
+    if not careful_caller(args).human:
         raise NotAllowed(
             "only a human may take the guards away", code="HUMANS_ONLY", hint="ask a human"
         )
