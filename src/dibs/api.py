@@ -172,11 +172,11 @@ class Dibs(Talk):
             check_string(repo, "repo")
         variables = os.environ if environ is None else environ
         check_mapping(variables, "environ")
-        identity = acting_agent(agent, variables)
+        identity = acting_agent(agent, variables)  # what is wrong is said before anything is opened
         flags = {} if engine is None else {"engine": engine}
         project = open_project(os.fspath(repo), variables, flags)
-        if identity.human:
-            identity = acting_agent(agent, variables, project.place.repository.state)
+        if agent is None:
+            identity = acting_agent(None, variables, project.place.repository.state)
         return cls(project, Caller(identity.id, "human" if identity.human else "agent"))
 
     def as_agent(self, agent: str) -> Dibs:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.names import AGENT_ID_CHARACTERS, AGENT_ID_MAX, check_agent_id, is_agent_id
+from dibs.core.names import (
+    AGENT_ID_CHARACTERS,
+    AGENT_ID_MAX,
+    check_agent_id,
+    is_agent_id,
+    is_namesake,
+)
 from dibs.core.values import Record
 from dibs.errors import BadInput
 
@@ -35,11 +41,15 @@ def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") 
     """Return who acts: ``flag``, else ``DIBS_AGENT``, else the human's terminal or session.
 
     An empty ``DIBS_AGENT`` counts as not set; an empty flag is refused. With the folder of a project's
-    ``state``, a command that a guarded agent runs in its own shell is known for the agent's.
+    ``state``, a command that a guarded agent runs in its own shell is known for the agent's: also where two
+    sessions have one ``DIBS_AGENT``, of which the second has a number behind that name.
     """
     if flag is not None:
         return Identity(check_agent_id(flag), human=False)
     named = environ.get(VARIABLE, "")
+    agent = agent_of_process(state) if state else ""
+    if agent and (not named or _is_named(agent, named)):
+        return Identity(agent, human=False)
     if named:
         try:
             return Identity(check_agent_id(named), human=False)
@@ -47,8 +57,6 @@ def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") 
             raise BadInput(
                 f"{VARIABLE}: {error.message}", code=error.code, hint=error.hint, field=VARIABLE
             ) from None
-    if state and (agent := agent_of_process(state)):
-        return Identity(agent, human=False)
     place = _terminal() or f"s{_session()}"
     user = _sanitised(_user(environ), _USER_MAX)
     return Identity(f"{user}-{_sanitised(place, _PLACE_MAX)}", human=True)
@@ -62,6 +70,13 @@ def agent_of_process(state: str) -> str:
 
     agent = acting(state)
     return agent if is_agent_id(agent) else ""
+
+
+def _is_named(agent: str, named: str) -> bool:
+    """Tell whether a session has this id because its human named it so."""
+    from dibs.core.guarding import session_name
+
+    return is_namesake(agent, session_name("", "", named))
 
 
 def _user(environ: Mapping[str, str]) -> str:

@@ -55,6 +55,7 @@ def test_an_agent_in_its_shell_cannot_do_what_only_humans_may(repo):
 
     assert "human" in dibs(repo, "revoke", "c.py", "--reason", "mine").stderr
     assert "human" in dibs(repo, "git", "uninstall").stderr
+    assert "human" in dibs(repo, "init", "--uninstall").stderr
 
 
 def test_without_a_guarded_agent_above_it_is_the_human(repo):
@@ -117,3 +118,24 @@ def _caller(agent):
     from dibs.core.agents import Caller
 
     return Caller(agent)
+
+
+@pytest.mark.parametrize("name", ["tester", "t" * 60])
+def test_the_second_session_of_one_name_acts_by_its_own(repo, name):
+    process = subprocess.Popen(["sleep", "60"])
+    try:
+        named = {"DIBS_AGENT": name}
+        first = Heard("claude", Moment.BEFORE, "1", touches=(Touch("a.py"),))
+        repo.guarding.hear(first, running(process.pid), named)
+        second = Heard("claude", Moment.BEFORE, "2", touches=(Touch("b.py"),))
+        repo.guarding.hear(second, running(os.getpid()), named)
+
+        ran = dibs(repo, "claim", "c.py", DIBS_AGENT=name)
+        assert ran.returncode == 0, ran.stderr
+        dibs(repo, "release", "a.py", DIBS_AGENT=name)
+
+        holders = {h.claim.pattern: h.claim.agent for h in repo.claims.all()[0]}
+        assert holders["a.py"] != holders["b.py"] == holders["c.py"]
+    finally:
+        process.kill()
+        process.wait()

@@ -10,13 +10,12 @@ from dibs.core.guarding import (
     Fate,
     Policy,
     Refused,
-    distinct,
     role_of,
     session_name,
     steers_git,
     subagent_name,
 )
-from dibs.core.names import check_agent_id
+from dibs.core.names import check_agent_id, distinct
 from dibs.core.toolcalls import How
 
 HOT = ("**/CHANGELOG.md", "**/uv.lock")

@@ -26,9 +26,9 @@ class Session:
 
     def __init__(self, args: Namespace, **flags: object) -> None:
         self.json: bool = args.json
-        self.caller = caller(args)
+        self.caller = caller(args)  # what is wrong is said before anything is opened
         self.project: Project = open_project(args.repo, flags=flags)
-        if self.caller.human:
+        if args.agent is None:
             self.caller = caller(args, self.project.place.repository.state)
 
     def __enter__(self) -> Session:

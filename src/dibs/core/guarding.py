@@ -15,7 +15,7 @@ from dibs.core.values import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from dibs.core.patterns import Pattern
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 SHORT = 8
 #: Dialects whose ids begin with the time, so that two sessions of one minute begin alike.
 _LATE = frozenset({"codex", "opencode"})
-#: So many agents may have one name, with a number behind it.
-_MOST_ALIKE = 1_000
 #: Room for the number, and for the name of a subagent behind that of its parent.
 _NAME_MAX = AGENT_ID_MAX - 2 * (SHORT + 1)
 _GLOB = frozenset("*?[]{}\\/")
@@ -158,15 +156,6 @@ def _number(dialect: str, text: str) -> str:
     """Return the part of a session's or a subagent's own id that tells it apart best."""
     plain = "".join(c for c in text if c.isascii() and c.isalnum())
     return plain[-SHORT:] if dialect in _LATE else plain[:SHORT]
-
-
-def distinct(wished: str, taken: Container[str]) -> str:
-    """Return the first of ``name``, ``name-2``, ``name-3`` … that nobody has."""
-    for number in range(1, _MOST_ALIKE):
-        name = wished if number == 1 else f"{wished}-{number}"
-        if name not in taken:
-            return name
-    raise RuntimeError("a thousand agents have one name")  # pragma: no cover
 
 
 def role_of(subagent_type: str) -> str:

@@ -9,7 +9,7 @@ from dibs.errors import BadInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
 #: How many characters of a wrong value a message repeats.
 SHOWN = 160
@@ -17,6 +17,8 @@ SHOWN = 160
 AGENT_ID_MAX = 64
 _ALNUM = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 AGENT_ID_CHARACTERS = _ALNUM | frozenset("._-")
+#: So many agents may have one name, with a number behind it.
+_MOST_ALIKE = 1_000
 
 
 def is_agent_id(text: object) -> bool:
@@ -46,6 +48,21 @@ def check_agent_id(text: str) -> str:
 
 BRANCH_MAX = 128
 _NOT_IN_A_BRANCH = ("..", "@{", "//", "/.", ".lock", *" ~^:?*[\\")
+
+
+def distinct(wished: str, taken: Container[str]) -> str:
+    """Return the first of ``name``, ``name-2``, ``name-3`` … that nobody has."""
+    for number in range(1, _MOST_ALIKE):
+        name = wished if number == 1 else f"{wished}-{number}"
+        if name not in taken:
+            return name
+    raise RuntimeError("a thousand agents have one name")  # pragma: no cover
+
+
+def is_namesake(name: str, wished: str) -> bool:
+    """Tell whether ``distinct`` may have given this name to somebody who wished for that one."""
+    head, _, number = name.rpartition("-")
+    return name == wished or (head == wished and number.isdigit())
 
 
 def check_branch(name: object) -> str:

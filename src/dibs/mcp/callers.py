@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dibs.core.agents import Caller
 from dibs.core.names import AGENT_ID_CHARACTERS, check_agent_id
 from dibs.errors import BadInput, NotAllowed
-from dibs.identity import VARIABLE, acting_agent, agent_of_process
+from dibs.identity import acting_agent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,14 +45,8 @@ def host() -> str:
 def of_process(
     ctx: ServerRequestContext[Any, Any], environ: Mapping[str, str], state: str
 ) -> Named:
-    """Return the one agent that this process serves; asked anew each time, for a session may change.
-
-    The second session with one ``DIBS_AGENT`` has a number behind that name; its hooks use it, so we do.
-    """
-    seated = agent_of_process(state)
-    if seated and seated.startswith(environ.get(VARIABLE, "")):
-        return Named(Caller(seated, "agent", host()))
-    identity = acting_agent(None, environ)
+    """Return the one agent that this process serves; asked anew each time, for a session may change."""
+    identity = acting_agent(None, environ, state)
     if not identity.human:
         return Named(Caller(identity.id, "agent", host()))
     return Named(Caller(f"mcp-{client_of(ctx)}-{os.getppid()}", "agent", host()))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dibs.ancestry import Running, agent_above, forget, is_there, note, realm
 from dibs.core.agents import HUMAN, Agent, Status
-from dibs.core.guarding import distinct, role_of, session_name, subagent_name
-from dibs.core.names import AGENT_ID_CHARACTERS
+from dibs.core.guarding import role_of, session_name, subagent_name
+from dibs.core.names import AGENT_ID_CHARACTERS, distinct
 from dibs.core.values import Record
 from dibs.errors import NotAllowed
 from dibs.services.book import decode, encode
