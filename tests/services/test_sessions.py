@@ -260,6 +260,47 @@ def test_a_session_that_goes_on_in_another_process_keeps_its_name_and_claims(gua
 
 
 @linux
+@pytest.mark.parametrize("subagent", ["", "99999999"])
+def test_a_session_that_two_processes_have_at_once_is_two_agents(guarded, sleeper, subagent):
+    first, second = sleeper(), sleeper()
+    words = {"subagent": subagent}
+
+    def edit(process, path):
+        guarded.processes[A] = running(process.pid)
+        return guarded.edit(A, path, **words).word
+
+    assert edit(first, "a.py") == Word.PASS
+    assert edit(second, "a.py") == Word.DENY
+    assert edit(second, "b.py") == Word.PASS
+    assert edit(first, "b.py") == Word.DENY
+    first.kill()
+    first.wait()
+    assert edit(second, "a.py") == Word.PASS
+
+    assert len({agent for agent, _ in guarded.held()}) == 1
+    assert edit(second, "b.py") == Word.PASS
+    guarded.end(A)
+    assert guarded.held() == set()
+
+
+@linux
+def test_the_end_of_one_process_is_not_that_of_another_with_its_session(guarded, sleeper):
+    first, second = running(sleeper().pid), running(sleeper().pid)
+    for process, path in ((first, "a.py"), (second, "b.py")):
+        guarded.processes[A] = process
+        guarded.edit(A, path)
+    guarded.processes[A] = first
+    guarded.end(A)
+
+    assert guarded.held() == {(f"{ONE}-2", "b.py")}
+    guarded.processes[A] = second
+    guarded.stop(A)
+    assert guarded.held() == set()
+    assert guarded.edit(A, "b.py").word == Word.PASS
+    assert guarded.held() == {(f"{ONE}-2", "b.py")}
+
+
+@linux
 def test_a_start_ends_all_whose_processes_are_gone(guarded, sleeper):
     process = sleeper()
     guarded.processes[A] = running(process.pid)

@@ -30,7 +30,6 @@ from dibs.services.sessions import (
     get_seat,
     is_gone,
     is_heir,
-    key_of,
     put_seat,
     seat_of,
     seats,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dibs.core.patterns import Pattern
-    from dibs.core.toolcalls import Heard
     from dibs.repository import Repository
     from dibs.services.book import Book
     from dibs.services.desk import Desk
@@ -91,12 +89,11 @@ class Departures:
 
         return self._desk.apply(step)
 
-    def end(self, heard: Heard) -> list[str]:
-        """End the session of whoever speaks, with all subagents in it, or one subagent; return who left.
+    def end(self, key: str) -> list[str]:
+        """End the session in a row, with all subagents in it, or one subagent; return who left.
 
         What is not committed stays with its agent until its ttl is over or its process is gone.
         """
-        key = key_of(heard)
 
         def look(book: Book) -> list[tuple[str, Seat]]:
             return [
@@ -132,9 +129,8 @@ class Departures:
                 break
         return [agent for agent in left if agent]
 
-    def inherit(self, heard: Heard, heir: Seat) -> None:
+    def inherit(self, key: str, heir: Seat) -> None:
         """Let a session have what an earlier one of the same process left: its context was only cleared."""
-        key = key_of(heard)
 
         def step(book: Book) -> None:
             for row, seat in seats(book):

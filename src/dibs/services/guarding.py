@@ -19,7 +19,7 @@ from dibs.core.toolcalls import PASSED, Moment, Touch, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.admission import Admission
 from dibs.services.presence import arrive
-from dibs.services.sessions import key_of, note_process, put_seat, seated, speaker
+from dibs.services.sessions import note_process, put_seat, row_of, seated, speaker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ class Guarding:
         where it does not, nothing is prepared, so that no mail is lost.
         """
         who = speaker(process, environ or {}, heard.agent, self._repository.root)
-        if not heard.session and (agent := who.process()) is not None:
+        if not heard.session and who.agent is not None:
             # An agent that does not tell its sessions apart has one in each process.
-            heard = heard._replace(session=f"p{agent.pid}-{agent.born}")
+            heard = heard._replace(session=f"p{who.agent.pid}-{who.agent.born}")
         try:
             return self._answer(heard, who, tells=tells and heard.listens)
         except NotAllowed as stopped:
@@ -98,7 +98,7 @@ class Guarding:
             return self._started(heard, who, tells=tells)
         if moment in _ENDS:
             if moment == Moment.ENDED or heard.subagent:
-                self._departures.end(heard)
+                self._departures.end(self._row(heard, who))
             return PASSED
         if moment == Moment.STOPPED:
             return self._turn_ended(heard, who, tells=tells)
@@ -112,7 +112,7 @@ class Guarding:
             self._departures.gone(within=ROOM_AT_START)
         seat, _ = self._arrive(heard, who, forgot=not tells)
         if heard.moment == Moment.STARTED:
-            self._departures.inherit(heard, seat)
+            self._departures.inherit(self._row(heard, who), seat)
         note_process(self._repository.state, seat)
         return self._brief(seat, full=True) if tells else PASSED
 
@@ -131,7 +131,7 @@ class Guarding:
     def _turn_ended(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
         """Give back what is not changed; tell once what is still held."""
         self._arrive(heard, who)
-        departures, key = self._departures, key_of(heard)
+        departures, key = self._departures, self._row(heard, who)
         found = departures.rest(key)
         if found is None or not found[1] or heard.stop_active or not tells:
             return PASSED
@@ -281,6 +281,9 @@ class Guarding:
         from dibs.services.departures import Departures
 
         return Departures(self._desk, self._repository)
+
+    def _row(self, heard: Heard, who: Speaker) -> str:
+        return self._desk.look(lambda book: row_of(book, heard, who))
 
     def _arrive(
         self, heard: Heard, who: Speaker, *, forgot: bool | None = None

@@ -1,6 +1,7 @@
 """Who a hook speaks for: sessions of agents, the subagents in them, and the processes that they run in.
 
-- ``session/<dialect>/<session>``, and ``…/<subagent>`` behind it: the seat of each, with its agent's id
+- ``session/<dialect>/<session>``, and ``…/<subagent>`` behind it: the seat of each, with its agent's id;
+  ``<session>@<process>`` where another process has the same session at once
 - ``seat/<agent>``: which of these rows has that id, so that two sessions of one name are two agents
 - ``guarded/<agent>``: see services/guarded_rows.py
 """
@@ -60,32 +61,43 @@ class Seat(Record):
 class Speaker(Record):
     """What is known of whoever runs a hook, beside what it says."""
 
-    #: The agent's own process, or that of the hook which it started.
+    #: The agent's own process; None where it is not known.
     agent: Running | None = None
-    hook: int = 0
     named: str = ""
-    told_pid: str = ""
     root: str = ""
     realm: str = ""
-
-    def process(self) -> Running | None:
-        """Return the agent's process, looked for where it is not given."""
-        if self.agent is not None:
-            return self.agent
-        return agent_above(self.hook, self.told_pid) if self.hook else None
 
 
 def speaker(process: int | Running, environ: Mapping[str, str], dialect: str, root: str) -> Speaker:
     """Return who speaks: ``process`` is the agent's own, or the number of its hook's."""
-    told = environ.get(CLAUDE_PID, "") if dialect == "claude" else ""
-    named = environ.get(NAME, "")
     if isinstance(process, Running):
-        return Speaker(process, 0, named, told, root, realm())
-    return Speaker(None, process, named, told, root, realm())
+        agent: Running | None = process
+    else:
+        told = environ.get(CLAUDE_PID, "") if dialect == "claude" else ""
+        agent = agent_above(process, told) if process else None
+    return Speaker(agent, environ.get(NAME, ""), root, realm())
+
+
+def row_of(book: Book, heard: Heard, who: Speaker) -> str:
+    """Return the row of whoever speaks. A session that two processes have at once is two agents.
+
+    That happens where a session is resumed while it still runs. Of an editor each window has a process of its
+    own, and its sessions are not told apart by that.
+    """
+    key = key_of(heard)
+    if who.agent is None or heard.agent in EDITORS:
+        return key
+    main = key_of(heard._replace(subagent=""))
+    seat = get_seat(book, main)
+    if seat is not None and (seat.pid, seat.born) == (who.agent.pid, who.agent.born):
+        return key
+    apart = f"{main}@{who.agent.pid}-{who.agent.born}"
+    taken = seat is not None and seat.pid and _sits(seat, who)
+    return apart + key[len(main) :] if taken or book.txn.get(apart) is not None else key
 
 
 def key_of(heard: Heard) -> str:
-    """Return the row of whoever speaks."""
+    """Return the row of a session, or of a subagent in it."""
     key = f"{SESSION}{_part(heard.agent)}/{_part(heard.session)}"
     return f"{key}/{_part(heard.subagent)}" if heard.subagent else key
 
@@ -150,7 +162,7 @@ def seated(book: Book, heard: Heard, who: Speaker) -> tuple[str, Seat, bool]:
 
     A session that goes on in another process keeps its id.
     """
-    key = key_of(heard)
+    key = row_of(book, heard, who)
     seat = get_seat(book, key)
     if seat is not None and _sits(seat, who):
         if seat.over or (who.root and seat.root != who.root):
@@ -159,9 +171,8 @@ def seated(book: Book, heard: Heard, who: Speaker) -> tuple[str, Seat, bool]:
         if book.beat(seat.id) is None:  # it had ended, and comes back
             _join(book, seat, heard)
         return key, seat, False
-    process = who.process()
-    pid, born = (process.pid, process.born) if process is not None else (0, 0)
-    if seat is not None and seat.pid and process is None:
+    pid, born = (who.agent.pid, who.agent.born) if who.agent is not None else (0, 0)
+    if seat is not None and seat.pid and who.agent is None:
         return key, seat, False  # a hook that outlives its agent must not bring the agent back
     if seat is not None:
         seat = seat._replace(pid=pid, born=born, realm=who.realm, root=who.root, over=False)
