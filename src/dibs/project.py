@@ -62,7 +62,7 @@ class Project:
         """Asking for patterns, waiting for them, and seeing who holds what."""
         from dibs.services.claims import Claims
 
-        return Claims(self.desk)
+        return Claims(self.desk, self.end_gone)
 
     @property
     def holdings(self) -> Holdings:
@@ -222,13 +222,17 @@ class Project:
 
         return Departures(self.desk, self.place.repository)
 
-    def end_gone(self) -> None:
-        """End agents whose processes are gone, where a look costs little; a failure is for somebody else."""
+    def end_gone(self, names: set[str] | None = None) -> bool:
+        """End agents whose processes are gone, of ``names`` or all, where a look costs little; tell whether.
+
+        A failure is for somebody else.
+        """
         if os.path.isdir(os.path.join(self.place.repository.state, "sessions")):
             try:
-                self.departures.gone()
+                return bool(self.departures.gone(names))
             except DibsError:
-                return
+                return False
+        return False
 
     @property
     def ledger(self) -> Ledger:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -98,6 +99,40 @@ def test_a_listing_shows_no_claims_of_agents_whose_processes_are_gone(repo):
 
     assert "nobody holds it" in dibs(repo, "who", "z.py").stdout
     assert "z.py" not in dibs(repo, "status").stdout
+
+
+@pytest.fixture
+def holder(repo):
+    """An agent that holds a file, with a process that can be killed."""
+    process = subprocess.Popen(["sleep", "60"])
+    heard = Heard("claude", Moment.BEFORE, "22222222", touches=(Touch("z.py"),))
+    repo.guarding.hear(heard, running(process.pid), {})
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_claim_is_not_refused_for_an_agent_whose_process_is_gone(repo, holder):
+    assert dibs(repo, "claim", "z.py", "--agent", "next").returncode != 0
+    holder.kill()
+    holder.wait()
+
+    ran = dibs(repo, "claim", "z.py", "--agent", "next")
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_a_waiter_gets_its_turn_when_the_process_of_the_holder_goes(repo, holder):
+    command = [sys.executable, "-m", "dibs", "claim", "z.py", "--agent", "next", "--wait", "120s"]
+    waiter = subprocess.Popen(command, cwd=repo.place.repository.root, stdout=subprocess.PIPE)
+    while not repo.claims.all()[1]:
+        time.sleep(0.05)
+    holder.kill()
+    holder.wait()
+
+    out, _ = waiter.communicate(timeout=100)  # less than any wait or ttl here
+
+    assert (waiter.returncode, b"granted z.py" in out) == (0, True), out
 
 
 def test_listings_say_who_is_guarded(repo):

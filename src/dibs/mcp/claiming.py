@@ -33,18 +33,10 @@ def claim(dibs: Dibs, asked: ClaimAsked) -> told.ClaimTold:
 def acquire(
     dibs: Dibs, asked: ClaimAsked | WaitAsked, claims: Claims, seconds: float
 ) -> told.ClaimTold:
-    """Claim by way of ``claims``, which may know how to break off a wait.
-
-    Whoever stands in the way, and whose process is gone, is ended first.
-    """
+    """Claim by way of ``claims``, which may know how to break off a wait."""
     patterns = patterns_of(dibs, asked.paths)
     mode = SHARED if asked.shared else EXCLUSIVE
-    answer = claims.claim(dibs.caller, patterns, mode=mode, reason=asked.reason)
-    if isinstance(answer, Granted):
-        return outcome(dibs, answer)
-    gone = dibs.project.departures.gone({one.holder for one in answer.conflicts})
-    if gone or seconds:
-        answer = claims.claim(dibs.caller, patterns, mode=mode, wait=seconds, reason=asked.reason)
+    answer = claims.claim(dibs.caller, patterns, mode=mode, wait=seconds, reason=asked.reason)
     return outcome(dibs, answer)
 
 

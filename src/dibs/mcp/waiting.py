@@ -68,7 +68,7 @@ def _work(dibs: Dibs, asked: WaitAsked, stop: threading.Event) -> ClaimTold | Di
     """Wait in this thread; what goes wrong is a value, for a group of tasks would wrap it."""
     desk = dibs.project.desk
     breakable: Any = _Breakable(desk.engine, stop)
-    claims = Claims(Desk(breakable, desk.config, desk.archive))
+    claims = Claims(Desk(breakable, desk.config, desk.archive), dibs.project.end_gone)
     try:
         return acquire(dibs, asked, claims, asked.seconds)
     except BrokenOff:

@@ -45,13 +45,19 @@ if TYPE_CHECKING:
 LEFT = "left/"
 #: A waiter rests at least so long, in seconds, however near the deadline of a holder is.
 SHORTEST_PAUSE = 0.005
+#: So often, in seconds, a waiter looks whether the process of a holder is still there.
+GONE_EVERY = 2.0
 
 
 class Claims:
-    """The use cases of claiming. Every method is one transaction, but for ``claim`` when it waits."""
+    """The use cases of claiming. Every method is one transaction, but for ``claim`` when it waits.
 
-    def __init__(self, desk: Desk) -> None:
+    ``end_gone`` ends those of the agents it is given whose processes are gone, and tells whether it did.
+    """
+
+    def __init__(self, desk: Desk, end_gone: Callable[[set[str]], bool] | None = None) -> None:
         self._desk = desk
+        self._end_gone = end_gone
 
     def claim(
         self,
@@ -92,15 +98,25 @@ class Claims:
             )  # fmt: skip
 
         if not patience:
-            return self._desk.apply(step)
+            return self._ask(step)
         return self._stand_in_line(request, patience, step, keep=queue)
+
+    def _ask(self, step: Step) -> Outcome:
+        """Ask; whoever stands in the way and is gone is ended, and then it is asked again."""
+        outcome = self._desk.apply(step)
+        if not isinstance(outcome, Granted) and self._freed(outcome.conflicts):
+            outcome = self._desk.apply(step)
+        return outcome
+
+    def _freed(self, conflicts: Sequence[Conflict]) -> bool:
+        return self._end_gone is not None and self._end_gone({c.holder for c in conflicts})
 
     def _stand_in_line(
         self, request: Request, patience: float, step: Step, *, keep: bool
     ) -> Outcome:
         """Ask, wait if need be, and leave no place in the queue behind that nobody waits at."""
         try:
-            outcome = self._desk.apply(step)
+            outcome = self._ask(step)
             if not isinstance(outcome, Queued):
                 return outcome
             outcome = self._wait(request, outcome, patience, step)
@@ -145,6 +161,7 @@ class Claims:
         give_up = time.monotonic() + patience
         beat_every = self._desk.look(lambda book: self._beat_every(book, request.agent))
         next_beat = time.monotonic() + beat_every
+        next_look = NEVER if self._end_gone is None else time.monotonic() + GONE_EVERY
         look = partial(look_around, request=request, policy=policy)
         around = self._desk.look(look)
         newest = 0
@@ -153,8 +170,11 @@ class Claims:
             if now >= give_up:
                 return Denied(tuple(around.conflicts[:SHOWN]), "timeout")
             soonest = now + min((c.expires_in for c in around.conflicts), default=0.0)
-            act_at = min(give_up, next_beat, soonest, now + around.step_in)
+            act_at = min(give_up, next_beat, soonest, now + around.step_in, next_look)
             newest = self._desk.engine.wait(newest, max(SHORTEST_PAUSE, act_at - now))
+            if time.monotonic() >= next_look:
+                self._freed(around.conflicts)
+                next_look = time.monotonic() + GONE_EVERY
             around = self._desk.look(look)
             if around.step_in <= 0:
                 self._desk.apply(partial(climb, request=request, policy=policy))
