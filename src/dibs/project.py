@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from dibs.services.gating import Gating
     from dibs.services.groups import Groups
     from dibs.services.guarding import Guarding
+    from dibs.services.halfdone import Row
     from dibs.services.holdings import Holdings
     from dibs.services.ledger import Ledger
     from dibs.services.mail import Mail
@@ -62,7 +63,8 @@ class Project:
         """Asking for patterns, waiting for them, and seeing who holds what."""
         from dibs.services.claims import Claims
 
-        return Claims(self.desk, self.end_gone)
+        end_gone = self.end_gone if self._has_sessions() else None
+        return Claims(self.desk, end_gone, self.tell_left)
 
     @property
     def holdings(self) -> Holdings:
@@ -227,12 +229,22 @@ class Project:
 
         A failure is for somebody else.
         """
-        if os.path.isdir(os.path.join(self.place.repository.state, "sessions")):
-            try:
-                return bool(self.departures.gone(names))
-            except DibsError:
-                return False
-        return False
+        if not self._has_sessions():
+            return False
+        try:
+            return bool(self.departures.gone(names))
+        except DibsError:
+            return False
+
+    def _has_sessions(self) -> bool:
+        """Tell whether agents were guarded on this machine, so that it can be told whether they are gone."""
+        return os.path.isdir(os.path.join(self.place.repository.state, "sessions"))
+
+    def tell_left(self, agent: str, found: list[Row]) -> None:
+        """Tell an agent by mail what of its new claims was left half-done."""
+        from dibs.services.halfdone import settle
+
+        settle(self.desk, self.place.repository, agent, found)
 
     @property
     def ledger(self) -> Ledger:

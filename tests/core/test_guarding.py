@@ -130,7 +130,7 @@ def test_whatever_paths_and_reasons_say_no_control_character_comes_out(path, rea
     texts = (
         refusal([Refused(path or "x", "held", "bob", path, reason, reason, 5.0)], draw),
         kept([path or "x"], draw),
-        half_done([(path or "x", "bob", "refs/salvage/bob/1")], draw),
+        half_done([(path or "x", "bob", "refs/salvage/bob/1", path)], draw),
     )
     for text in texts:
         assert all(line.isprintable() for line in text.split("\n"))

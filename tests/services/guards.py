@@ -16,6 +16,7 @@ from dibs.services.claims import Claims
 from dibs.services.departures import Departures
 from dibs.services.desk import Desk
 from dibs.services.guarding import Guarding
+from dibs.services.halfdone import settle
 from dibs.services.ledger import Ledger, Query
 from dibs.testing import ManualClock
 
@@ -39,7 +40,11 @@ class Guarded:
         self.desk = Desk(self.engine, Config(**settings))
         self.guarding = Guarding(self.desk, self.repository)
         self.departures = Departures(self.desk, self.repository)
-        self.claims = Claims(self.desk)
+        self.claims = Claims(
+            self.desk,
+            lambda names: bool(self.departures.gone(names)),
+            lambda agent, found: settle(self.desk, self.repository, agent, found),
+        )
         self.agents = Agents(self.desk)
         #: The process of each session; this one where nothing else is said.
         self.processes = {}

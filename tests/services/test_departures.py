@@ -191,6 +191,33 @@ def test_what_was_committed_meanwhile_is_not_half_done(guarded):
     assert guarded.edit(B, "new.py").word == Word.PASS
 
 
+def test_what_was_committed_meanwhile_is_not_told_to_who_claims_it_by_a_command(guarded):
+    guarded.edit(A, "new.py", "old.py")
+    guarded.write("new.py", "half")
+    guarded.write("old.py", "half")
+    guarded.end(A)
+    guarded.git("add", "new.py")
+    guarded.git("commit", "-q", "-m", "step")
+    guarded.clock.advance(301)
+    guarded.claim("codex-7", "new.py", "old.py")
+
+    text = Briefings(guarded.desk).prepare(Caller("codex-7")).text
+    (told,) = [line for line in text.splitlines() if "half-done" in line]
+    assert "old.py" in told
+    assert "new.py" not in told
+
+
+def test_who_has_it_in_another_worktree_is_told_where_it_lies(guarded, tmp_path):
+    other = tmp_path / "tree"
+    guarded.git("worktree", "add", "-q", "--detach", str(other))
+    guarded.edit(A, f"{other}/README.md")
+    (other / "README.md").write_text("half")
+    guarded.end(A)
+    guarded.clock.advance(301)
+
+    assert f"half-done by {ONE} in {other}, not committed" in guarded.edit(B, "README.md").text
+
+
 def test_who_does_not_listen_is_told_by_mail(guarded):
     guarded.edit(A, "new.py")
     guarded.write("new.py", "half")
@@ -241,6 +268,20 @@ def test_the_work_of_a_killed_agent_is_half_done(guarded, silence):
     changes = show(GitCalls(guarded.root), copy.id).changes
     kept = {change.path for change in changes}
     assert kept == {"README.md", "new.py"}
+
+
+@linux
+@pytest.mark.parametrize("silence", [0, 400], ids=["at once", "after its ttl"])
+def test_who_claims_the_work_of_a_killed_agent_by_a_command_is_told(guarded, silence):
+    guarded.processes[A] = killed()
+    guarded.edit(A, "new.py")
+    guarded.write("new.py", "half")
+    guarded.clock.advance(silence)
+
+    guarded.claim("codex-7", "new.py")
+
+    assert guarded.held() == {("codex-7", "new.py")}
+    assert copies(guarded)[0].ref in Briefings(guarded.desk).prepare(Caller("codex-7")).text
 
 
 @linux

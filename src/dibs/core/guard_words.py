@@ -129,13 +129,19 @@ def kept(agent_files: Sequence[str], draw: Callable[[], str]) -> str:
     ])  # fmt: skip
 
 
-def half_done(left: Sequence[tuple[str, str, str]], draw: Callable[[], str]) -> str:
-    """Return what a new holder must know: (path, who left it, where a copy lies) of each file."""
+def half_done(left: Sequence[tuple[str, str, str, str]], draw: Callable[[], str]) -> str:
+    """Return what a new holder must know: (path, who left it, where a copy lies, other tree) of each file.
+
+    The last is the working tree that the file lies in, empty where that is the new holder's own.
+    """
     fence = _Fence([text for one in left for text in one], draw)
     lines = []
-    for path, agent, salvage in left[:NAMED]:
+    for path, agent, salvage, tree in left[:NAMED]:
+        where = f" in {fence.path(tree)}" if tree else ""
         copy = f"; a copy lies in {salvage}" if salvage else "; no copy could be kept"
-        lines.append(f"- {fence.path(path)} was left half-done by {agent}, not committed{copy}")
+        lines.append(
+            f"- {fence.path(path)} was left half-done by {agent}{where}, not committed{copy}"
+        )
     if len(left) > NAMED:
         lines.append(f"- and {len(left) - NAMED} more")
     return "\n".join([

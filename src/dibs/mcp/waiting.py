@@ -68,7 +68,9 @@ def _work(dibs: Dibs, asked: WaitAsked, stop: threading.Event) -> ClaimTold | Di
     """Wait in this thread; what goes wrong is a value, for a group of tasks would wrap it."""
     desk = dibs.project.desk
     breakable: Any = _Breakable(desk.engine, stop)
-    claims = Claims(Desk(breakable, desk.config, desk.archive), dibs.project.end_gone)
+    project = dibs.project
+    own = Desk(breakable, desk.config, desk.archive)
+    claims = Claims(own, project.end_gone, project.tell_left)
     try:
         return acquire(dibs, asked, claims, asked.seconds)
     except BrokenOff:

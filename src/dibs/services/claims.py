@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dibs.core.patterns import Pattern
     from dibs.services.book import Book
     from dibs.services.desk import Desk
+    from dibs.services.halfdone import Row
 
     Step = Callable[[Book], Outcome]
 
@@ -53,11 +54,18 @@ class Claims:
     """The use cases of claiming. Every method is one transaction, but for ``claim`` when it waits.
 
     ``end_gone`` ends those of the agents it is given whose processes are gone, and tells whether it did.
+    ``tell_left`` tells an agent what of its new claims was left half-done.
     """
 
-    def __init__(self, desk: Desk, end_gone: Callable[[set[str]], bool] | None = None) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        end_gone: Callable[[set[str]], bool] | None = None,
+        tell_left: Callable[[str, list[Row]], object] | None = None,
+    ) -> None:
         self._desk = desk
         self._end_gone = end_gone
+        self._tell_left = tell_left
 
     def claim(
         self,
@@ -87,19 +95,29 @@ class Claims:
         )
         patience = check_wait(wait) if wait != 0 or wait is False else 0.0
 
+        left: list[Row] = []
+
         def step(book: Book) -> Outcome:
-            if not request_id:
+            def act() -> Outcome:
                 return self._attempt(book, caller, request, patience, queue)
-            from dibs.services.repeats import once
 
-            return once(
-                book, caller.id, request_id, _fingerprint(request),
-                lambda: self._attempt(book, caller, request, patience, queue),
-            )  # fmt: skip
+            if not request_id:
+                outcome = act()
+            else:
+                from dibs.services.repeats import once
 
+                outcome = once(book, caller.id, request_id, _fingerprint(request), act)
+            left[:] = _left_behind(book, request, outcome)
+            return outcome
+
+        self._look_after_silent(request)
         if not patience:
-            return self._ask(step)
-        return self._stand_in_line(request, patience, step, keep=queue)
+            outcome = self._ask(step)
+        else:
+            outcome = self._stand_in_line(request, patience, step, keep=queue)
+        if left and not caller.human and self._tell_left is not None:
+            self._tell_left(caller.id, left)
+        return outcome
 
     def _ask(self, step: Step) -> Outcome:
         """Ask; whoever stands in the way and is gone is ended, and then it is asked again."""
@@ -107,6 +125,13 @@ class Claims:
         if not isinstance(outcome, Granted) and self._freed(outcome.conflicts):
             outcome = self._desk.apply(step)
         return outcome
+
+    def _look_after_silent(self, request: Request) -> None:
+        """End those whose claims ran out because they are gone: what they left is known before it is taken."""
+        if self._end_gone is not None:
+            dead = self._desk.look(lambda book: survey(book, request).dead)
+            if silent := {claim.agent for claim in dead.values()} - {request.agent}:
+                self._end_gone(silent)
 
     def _freed(self, conflicts: Sequence[Conflict]) -> bool:
         return self._end_gone is not None and self._end_gone({c.holder for c in conflicts})
@@ -141,8 +166,6 @@ class Claims:
         elif patience:
             waiting = Waiting(book.now + patience, self._desk.waiter_ttl, standing=False)
         outcome = attempt(book, request, beat, max_hold=config.max_hold, waiting=waiting)
-        if isinstance(outcome, Granted) and not caller.human and any(outcome.fresh):
-            _tell_half_done(book, request)
         if queue and isinstance(outcome, Queued):
             from dibs.services.ladder import expect
 
@@ -306,13 +329,15 @@ def _leave_queue(book: Book, request: Request) -> None:
         withdraw(book, ticket, "it gave up")
 
 
-def _tell_half_done(book: Book, request: Request) -> None:
-    """Let a new holder know of files that their last one left half-done; hardly ever are there any."""
+def _left_behind(book: Book, request: Request, outcome: Outcome) -> list[Row]:
+    """Return what of new claims their last holder left half-done; hardly ever is there anything."""
+    if not isinstance(outcome, Granted) or not any(outcome.fresh):
+        return []
     for _ in book.txn.scan((LEFT, "")):
-        from dibs.services.halfdone import hand_on
+        from dibs.services.halfdone import left_at
 
-        hand_on(book, request.agent, request.patterns)
-        return
+        return left_at(book, request.patterns)
+    return []
 
 
 def _fingerprint(request: Request) -> str:

@@ -218,22 +218,23 @@ class Guarding:
 
     def _half_done(self, decided: Decided, *, tells: bool) -> Verdict:
         """Tell an agent that what it has now was left half-done; where it does not listen, by mail."""
-        from dibs.services.halfdone import drop_left, mail_left, still_dirty
+        from dibs.services.halfdone import settle
 
-        left = still_dirty(self._repository, [one for _, one in decided.left])
-        by_mail = left if not tells else []
-
-        def step(book: Book) -> None:
-            drop_left(book, [row for row, _ in decided.left])
-            mail_left(book, decided.seat.id, by_mail)
-
-        self._desk.apply(step)
+        agent = decided.seat.id
+        left = settle(self._desk, self._repository, agent, decided.left, by_mail=not tells)
         if not left or not tells:
             return PASSED
         from dibs.core.guard_words import half_done
 
-        text = half_done([(one.path, one.agent, one.salvage) for one in left], _draw)
-        return Verdict(Word.TELL, text, reader=decided.seat.id)
+        here = decided.seat.root
+        text = half_done(
+            [
+                (one.path, one.agent, one.salvage, one.root if one.root != here else "")
+                for one in left
+            ],
+            _draw,
+        )
+        return Verdict(Word.TELL, text, reader=agent)
 
     def _looked(self, heard: Heard, seat: Seat) -> bool:
         """Find out what a call has written; tell whether that was another's."""

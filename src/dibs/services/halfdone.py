@@ -12,7 +12,7 @@ import tempfile
 
 from dibs.core.overlap import matches
 from dibs.core.values import Record
-from dibs.errors import DibsError, Unavailable
+from dibs.errors import DibsError
 from dibs.git.state import read_state
 from dibs.git.status import changed
 from dibs.services.book import decode, encode
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.repository import Repository
     from dibs.services.book import Book
+    from dibs.services.desk import Desk
+
+    #: Where it stands in the store that a file was left behind.
+    Row = tuple[str, "Left"]
 
 LEFT = "left/"
 _LINK, _FILE, _PROGRAM, _NOTHING = "120000", "100644", "100755", "0"
@@ -134,24 +138,28 @@ def still_dirty(repository: Repository, left: Sequence[Left]) -> list[Left]:
         here = [one for one in left if one.root == root]
         try:
             dirty = {c.path for c in changed(guarded_calls(root, repository))}
-        except (Unavailable, OSError):
+        except (DibsError, OSError):
             found += here
             continue
         found += [one for one in here if one.path in dirty]
     return found
 
 
-def drop_left(book: Book, rows: Iterable[str]) -> None:
-    """Forget that files were left behind: somebody has them now, and knows."""
-    for row in rows:
-        book.txn.delete(row)
+def settle(
+    desk: Desk, repository: Repository, agent: str, found: Iterable[Row], *, by_mail: bool = True
+) -> list[Left]:
+    """Forget that files were left behind: an agent has them. Return what it has to know; or mail it too."""
+    rows = dict(found)
+    left = still_dirty(repository, [one for one in rows.values() if one.agent != agent])
 
+    def step(book: Book) -> None:
+        for row in rows:
+            book.txn.delete(row)
+        if by_mail:
+            mail_left(book, agent, left)
 
-def hand_on(book: Book, agent: str, patterns: Iterable[Pattern]) -> None:
-    """Tell an agent by mail what of its new claims another left half-done."""
-    found = left_at(book, patterns)
-    drop_left(book, [row for row, _ in found])
-    mail_left(book, agent, [left for _, left in found if left.agent != agent])
+    desk.apply(step)
+    return left
 
 
 def mail_left(book: Book, agent: str, left: Sequence[Left]) -> None:
