@@ -20,11 +20,13 @@ _LONG = 12
 _DEEPEST = 64
 #: Programs that only start others: a hook is started by them on behalf of the agent above.
 _SHELLS = frozenset({
-    "sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "tcsh", "csh", "busybox", "env", "timeout",
-    "nice", "nohup", "setsid", "stdbuf", "time", "xargs", "dibs",
+    "sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "tcsh", "csh", "rbash", "nu", "pwsh", "busybox",
+    "env", "timeout", "nice", "ionice", "taskset", "nohup", "setsid", "stdbuf", "time", "xargs", "flock",
+    "script", "strace", "sudo", "doas", "su", "runuser", "setpriv", "chroot", "unshare", "nsenter", "bwrap",
+    "firejail", "uv", "uvx", "poetry", "pdm", "hatch", "rye", "pipx", "direnv", "mise", "dibs",
 })  # fmt: skip
-
-
+#: Agents that are the first process of a container.
+_AGENTS = frozenset({"claude", "codex", "gemini", "copilot", "opencode", "node", "bun"})
 #: Programs that take over the processes of those that ended; none of them is an agent.
 _FOSTERS = frozenset({
     "init", "systemd", "launchd", "tini", "dumb-init", "docker-init", "catatonit", "s6-svscan", "runit",
@@ -44,14 +46,17 @@ class Running(Record):
 
 
 def running(pid: int) -> Running | None:
-    """Return the process with this number, None if there is none or it has ended."""
+    """Return the process with this number, None if there is none or it has ended.
+
+    Of another user's process ``/proc`` may tell nothing, not even that it is there.
+    """
     if pid <= 0:
         return None
     try:
         with open(f"{_PROC}/{pid}/stat", "rb") as file:
             head, _, rest = file.read().rpartition(b")")
     except OSError:
-        return None if _has_proc() or not _answers(pid) else Running(pid)
+        return Running(pid) if _answers(pid) else None
     words = rest.split()
     if len(words) <= _START or words[_STATE].decode() in _ENDED:
         return None
@@ -87,7 +92,7 @@ def agent_above(hook: int, told: str = "") -> Running | None:
         if process.pid == number:
             return process
     for process in chain:
-        if process.pid == 1 or process.name in _FOSTERS:
+        if process.name in _FOSTERS or (process.pid == 1 and process.name not in _AGENTS):
             return None  # whoever started the hook is gone
         if process.name not in _SHELLS:
             return process
@@ -105,14 +110,10 @@ def realm() -> str:
         return host
 
 
-def _has_proc() -> bool:
-    return os.path.exists(f"{_PROC}/self/stat")
-
-
 def _answers(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except OSError:
         return True

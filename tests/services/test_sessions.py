@@ -341,6 +341,9 @@ def test_the_agent_is_the_nearest_process_above_its_hook_that_is_no_shell():
         (["init"], ""),
         (["sh", "some-first-process"], ""),
         (["sh"], ""),
+        (["sh", "codex"], "codex"),  # it is the first process of a container
+        (["uv", "sh", "codex", "bash", "systemd"], "codex"),
+        (["sudo", "sh", "node", "sudo", "systemd"], "node"),
     ],
 )
 def test_who_takes_over_orphans_is_no_agent(monkeypatch, names, found):
@@ -368,6 +371,18 @@ def test_a_process_is_known_by_its_number_and_its_start():
     assert not is_there(here.pid, here.born + 1)
     assert running(2**22 + 1) is None
     assert running(0) is None
+
+
+def test_a_process_of_another_user_that_is_not_shown_is_not_gone(monkeypatch, tmp_path):
+    monkeypatch.setattr("dibs.ancestry._PROC", str(tmp_path))
+
+    def kill(pid, signal):
+        raise (PermissionError if pid == 7 else ProcessLookupError)
+
+    monkeypatch.setattr(os, "kill", kill)
+
+    assert is_there(7, 4_711)
+    assert not is_there(8, 4_711)
 
 
 @linux

@@ -127,7 +127,7 @@ class Claims:
         return outcome
 
     def _look_after_silent(self, request: Request) -> None:
-        """End those whose claims ran out because they are gone: what they left is known before it is taken."""
+        """End those whose claims ran out because they are gone, so that it is known what they left."""
         if self._end_gone is not None:
             dead = self._desk.look(lambda book: survey(book, request).dead)
             if silent := {claim.agent for claim in dead.values()} - {request.agent}:
