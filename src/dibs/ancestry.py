@@ -20,10 +20,10 @@ _LONG = 12
 _DEEPEST = 64
 #: Programs that only start others: a hook is started by them on behalf of the agent above.
 _SHELLS = frozenset({
-    "sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "tcsh", "csh", "rbash", "nu", "pwsh", "busybox",
-    "env", "timeout", "nice", "ionice", "taskset", "nohup", "setsid", "stdbuf", "time", "xargs", "flock",
-    "script", "strace", "sudo", "doas", "su", "runuser", "setpriv", "chroot", "unshare", "nsenter", "bwrap",
-    "firejail", "uv", "uvx", "poetry", "pdm", "hatch", "rye", "pipx", "direnv", "mise", "dibs",
+    "sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "mksh", "tcsh", "csh", "rbash", "nu", "pwsh",
+    "busybox", "env", "timeout", "nice", "ionice", "taskset", "nohup", "setsid", "stdbuf", "time", "xargs",
+    "flock", "script", "strace", "sudo", "doas", "su", "runuser", "setpriv", "chroot", "unshare", "nsenter",
+    "bwrap", "firejail", "uv", "uvx", "poetry", "pdm", "hatch", "rye", "pipx", "direnv", "mise", "dibs",
 })  # fmt: skip
 #: Agents that are the first process of a container.
 _AGENTS = frozenset({"claude", "codex", "gemini", "copilot", "opencode", "node", "bun"})

@@ -205,7 +205,7 @@ class Project:
         """Judging commits that are made without ``dibs commit``."""
         from dibs.services.gating import Gating
 
-        return Gating(self.desk)
+        return Gating(self.desk, self.end_gone)
 
     @property
     def guarding(self) -> Guarding:

@@ -122,6 +122,27 @@ def test_a_claim_is_not_refused_for_an_agent_whose_process_is_gone(repo, holder)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+def test_git_commits_what_only_an_agent_held_that_is_gone(repo, holder):
+    dibs(repo, "git", "install")
+    root = repo.place.repository.root
+    with open(f"{root}/z.py", "w", encoding="utf-8") as file:
+        file.write("half")
+    subprocess.run(["git", "add", "z.py"], cwd=root, check=True)
+
+    def commit():
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "theirs"]
+        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+    assert "claude-22222222 holds it" in commit().stderr
+    holder.kill()
+    holder.wait()
+    ran = commit()
+
+    assert ran.returncode == 0, ran.stderr
+    refs = ["git", "for-each-ref", "refs/salvage/claude-22222222"]
+    assert subprocess.run(refs, cwd=root, check=True, capture_output=True).stdout
+
+
 def test_a_waiter_gets_its_turn_when_the_process_of_the_holder_goes(repo, holder):
     command = [sys.executable, "-m", "dibs", "claim", "z.py", "--agent", "next", "--wait", "120s"]
     waiter = subprocess.Popen(command, cwd=repo.place.repository.root, stdout=subprocess.PIPE)

@@ -13,7 +13,7 @@ from dibs.services.book import claim_of, decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dibs.core.agents import Caller
     from dibs.core.claims import Claim
@@ -28,15 +28,19 @@ _TOLD = 20
 
 
 class Gating:
-    """Judges commits that were made, or are about to be, without ``dibs commit``."""
+    """Judges commits that were made, or are about to be, without ``dibs commit``.
 
-    def __init__(self, desk: Desk) -> None:
+    ``end_gone`` ends those of the agents it is given whose processes are gone, and tells whether it did.
+    """
+
+    def __init__(self, desk: Desk, end_gone: Callable[[set[str]], bool] | None = None) -> None:
         self._desk = desk
+        self._end_gone = end_gone
 
     def judge(
         self, committer: Caller | None, made: Sequence[Made], *, making: bool = True
     ) -> list[Blocked]:
-        """Return what stops these commits; nothing is changed.
+        """Return what stops these commits; nothing is changed, but that holders who are gone are ended.
 
         ``committer`` made whatever the store does not know; None where nobody can say who did. What an agent
         may do only with claims of its own, or not at all, is asked while it is ``making`` them: whoever
@@ -60,7 +64,11 @@ class Gating:
                     found.setdefault(stop.path, stop)
             return list(found.values())
 
-        return self._desk.look(step)
+        stopped = self._desk.look(step)
+        holders = {stop.holder for stop in stopped if stop.holder}
+        if holders and self._end_gone is not None and self._end_gone(holders):
+            stopped = self._desk.look(step)
+        return stopped
 
     def tell(self, caller: Caller, stopped: Sequence[Blocked]) -> None:
         """Tell the ledger that a commit was refused, so that holders hear who wanted what."""
