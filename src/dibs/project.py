@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from dibs.services.overview import Overview
     from dibs.services.queue import Queue
     from dibs.services.salvage import Salvage
+    from dibs.services.sessions import Speaker
     from dibs.services.tasks import Tasks
     from dibs.services.worktrees import Worktrees
 
@@ -293,13 +294,16 @@ class Project:
             self._shared.close()
 
 
-def _hear_elsewhere(root: str, heard: Heard) -> Verdict:
+def _hear_elsewhere(root: str, heard: Heard, who: Speaker) -> Verdict:
     """Ask the guard of another working tree, which has claims of its own, about a call of an agent here."""
+    from dibs.identity import VARIABLE
+
     other = open_project(root)
     try:
         guarding = other.guarding
         guarding.elsewhere = None
-        return guarding.hear(heard, tells=False)
+        named = {VARIABLE: who.named}
+        return guarding.hear(heard, who.agent or 0, named, tells=False)
     finally:
         other.close()
 

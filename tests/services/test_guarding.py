@@ -5,6 +5,7 @@ import os
 import pytest
 from tests.services.guards import Guarded
 
+from dibs.ancestry import Running
 from dibs.core.agents import Caller
 from dibs.core.claims import SHARED
 from dibs.core.toolcalls import Heard, How, Moment, Touch, Word
@@ -321,6 +322,9 @@ def test_where_each_worktree_has_claims_of_its_own_those_of_the_other_count_ther
         heard = heard._replace(touches=(Touch(f"{other}/README.md"),))
         assert here.guarding.hear(heard, os.getpid(), {}).word == Word.DENY
         assert (ONE, "y.py") in {(h.claim.agent, h.claim.pattern) for h in there.claims.all()[0]}
+        named = heard._replace(session=B, touches=(Touch(f"{other}/z.py"),))
+        here.guarding.hear(named, Running(os.getpid(), 1), {"DIBS_AGENT": "tester"})
+        assert there.agents.show("tester")[0].agent.pid == os.getpid()
     finally:
         here.close()
         there.close()

@@ -64,7 +64,7 @@ class Guarding:
         #: Called with the seconds that a call is about to wait, so that no deadline takes it for stuck.
         self.waits: Callable[[float], object] = lambda _: None
         #: Asks the guard of another working tree about a call, where each tree has claims of its own.
-        self.elsewhere: Callable[[str, Heard], Verdict] | None = None
+        self.elsewhere: Callable[[str, Heard, Speaker], Verdict] | None = None
 
     def hear(
         self,
@@ -148,7 +148,7 @@ class Guarding:
         if self.elsewhere is not None and (other := _by_tree(paths)):
             for root, touches in other.items():
                 there = heard._replace(touches=tuple(touches), command="", cwd=root)
-                verdict = self.elsewhere(root, there)
+                verdict = self.elsewhere(root, there, who)
                 if verdict.word == Word.DENY:
                     return verdict
             paths = [one for one in paths if not one.elsewhere]
