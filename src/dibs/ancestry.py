@@ -131,6 +131,8 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 def note(state: str, pid: int, born: int, agent: str) -> None:
     """Leave word of an agent's process. Where that cannot be written, the agent has to name itself."""
+    if _noted(state, pid) == [str(born), agent]:
+        return
     folder = os.path.join(state, FOLDER)
     path = os.path.join(folder, str(pid))
     scratch = f"{path}.{os.getpid()}"

@@ -50,6 +50,22 @@ def test_a_claim_in_the_agents_shell_is_the_agents(repo):
     assert {h.claim.agent for h in repo.claims.all()[0]} == {"claude-11111111"}
 
 
+def test_of_two_sessions_in_one_process_a_command_is_of_who_opened_a_shell(repo):
+    here = running(os.getpid())
+
+    def shell(session, path, subagent=""):
+        heard = Heard("opencode", Moment.BEFORE, session, subagent=subagent, command="dibs claim")
+        repo.guarding.hear(heard, here, {})
+        dibs(repo, "claim", path)
+
+    shell("1", "a.py")
+    shell("2", "b.py")
+    shell("1", "c.py", subagent="s")
+
+    holders = {h.claim.pattern: h.claim.agent for h in repo.claims.all()[0]}
+    assert holders == {"a.py": "opencode-1", "b.py": "opencode-2", "c.py": "opencode-1"}
+
+
 def test_an_agent_in_its_shell_cannot_do_what_only_humans_may(repo):
     repo.claims.claim(_caller("codex-7"), [repo.pattern("c.py")])
     guard(repo)

@@ -153,7 +153,8 @@ class Guarding:
                     return verdict
             paths = [one for one in paths if not one.elsewhere]
         decided = self._decide(heard, who, paths)
-        if decided.new:
+        if decided.new or heard.command:
+            # Of several sessions in one process, a command in a shell is of whoever opened a shell last.
             note_process(self._repository.state, decided.seat)
         if decided.refused:
             return self._refusal(decided)

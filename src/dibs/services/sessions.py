@@ -245,8 +245,8 @@ def _join(book: Book, seat: Seat, heard: Heard) -> None:
 
 def note_process(state: str, seat: Seat) -> None:
     """Leave word of an agent's process, so that commands that it runs itself are taken for its own."""
-    if seat.pid and not seat.parent and seat.dialect not in EDITORS:
-        note(state, seat.pid, seat.born, seat.id)
+    if seat.pid and seat.dialect not in EDITORS:
+        note(state, seat.pid, seat.born, seat.parent or seat.id)
 
 
 def forget_process(state: str, seat: Seat) -> None:
