@@ -22,6 +22,16 @@ def seen(command, **options):
 
 
 PLAIN = """
+echo $(( $(rm a) + 1 )); (( $(rm b) ))          | -a -b
+echo ${x:-$(rm a)} "${x:=`rm b`}"               | -a -b
+[[ -n $(rm a) && -f `rm b` ]] && ls             | -a -b
+echo x > /dev/null 2>/dev/stderr >/dev/fd/3     |
+echo x > /dev/shm/a; echo x > /proc/self/cwd/b  | /dev/shm/a /proc/self/cwd/b
+uniq -c a b; uniq c; tree -L 2 -o d             | b d
+git diff --output=a; git log --output b; git show | a b
+git config -f a x.y z; git config x.y           | a
+git archive -o a HEAD                           | a
+/usr/bin/time -f e -o a rm b                    | a -b
 echo x > a                                      | a
 echo x >> a                                     | a
 echo x >| a                                     | a
@@ -329,8 +339,12 @@ def test_a_command_that_only_looks_is_quiet(command):
 
 @pytest.mark.parametrize(
     "command",
-    ["pytest", "ls > a", "cat $(./run)", "git commit", "ls; make", "sudo make", "git alias", "$X"],
-)
+    [
+        "pytest", "ls > a", "cat $(./run)", "git commit", "ls; make", "sudo make", "git alias", "$X",
+        "PAGER='tee a' git log", "env PAGER='tee a' git log", "git grep -Orm x", "less -o a b",
+        "git push", "case x in $(echo ')'; make)) ;; esac", "echo ${x:-$(f() { ls; }; make)}",
+    ],
+)  # fmt: skip
 def test_a_command_that_may_write_is_not_quiet(command):
     assert not writes(command).quiet
 

@@ -96,3 +96,12 @@ def test_a_name_with_brackets_is_a_name_where_it_is_quoted(guarded):
     guarded.write("app/[id].py")
 
     assert paths(guarded, "rm 'app/[id].py'") == ["app/[id].py"]
+
+
+def test_a_whole_working_tree_may_be_named(guarded, tmp_path):
+    guarded.git("worktree", "add", "-q", str(tmp_path / "other"))
+
+    for command in ("git restore :/", 'black "$PWD"', "rm -rf ../repo"):
+        assert paths(guarded, command) == ["/"], command
+    found = aimed(guarded.repository, "rm -rf ../other", guarded.root, fold_case=True)
+    assert [one.elsewhere for one in found.paths] == [str(tmp_path / "other")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.shellcommands import Options, copy, options
+from dibs.core.shellcommands import Options, copy, option, options
 from dibs.core.shellwords import TOP, Arg
 from dibs.core.toolcalls import How
 
@@ -219,6 +219,18 @@ def raw(to: Running, args: list[Arg]) -> None:
         to.tree("reset", given.operands[0].text if given.operands else "")
 
 
+def shown(to: Running, args: list[Arg]) -> None:
+    """Show something, on the screen or in a file."""
+    for arg in options(args, " output").of("output"):
+        to.touch(arg)
+
+
+def configure(to: Running, args: list[Arg]) -> None:
+    """Read or write settings, of git or in a file that is named."""
+    for arg in options(args, "f file").of("f", "file"):
+        to.touch(arg)
+
+
 def unknown(to: Running, args: list[Arg]) -> None:
     """Do what cannot be told beforehand."""
     to.doubt(" ".join(["git", *(arg.text for arg in args)]))
@@ -237,5 +249,7 @@ _SUBS: dict[str, Sub] = {
     "cherry-pick": joining("pick"), "revert": joining("pick"), "worktree": worktree,
     "checkout-index": raw, "read-tree": raw, "bisect": unknown, "submodule": unknown,
     "add": add, "stage": add, "commit": commit, "ls-files": listed, "filter-branch": unknown,
+    "diff": shown, "log": shown, "show": shown, "config": configure,
+    "archive": option("o", "output", valued="o output format prefix"),
 }  # fmt: skip
 ACTS: dict[str, Act] = {"git": git}

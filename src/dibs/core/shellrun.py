@@ -38,6 +38,16 @@ def prefix(valued: str = "", *, skip: int = 0) -> Act:
     return act
 
 
+def timed(to: Running, args: list[Arg]) -> None:
+    """Run a command; the program of this name, not the word of the shell, may write how long it took."""
+    place = 1
+    while place < len(args) - 1 and args[place].text.startswith("-"):
+        if args[place].text in {"-o", "--output"}:
+            to.touch(args[place + 1])
+        place += 2 if args[place].text in {"-o", "--output", "-f", "--format"} else 1
+    prefix("fo format output")(to, args)
+
+
 def environment(to: Running, args: list[Arg]) -> None:
     """Run what stands behind settings of variables; ``-S`` gives it as one text."""
     rest = list(args[1:])
@@ -235,7 +245,7 @@ ACTS: dict[str, Act] = {
     "sudo": prefix("ugpCDhrtU user group chdir host"), "doas": prefix("uC"), "env": environment,
     "nice": prefix("n adjustment"), "ionice": prefix("cnp class classdata"), "nohup": prefix(),
     "timeout": prefix("ks kill-after signal", skip=1), "gtimeout": prefix("ks", skip=1),
-    "command": prefix(), "builtin": prefix(), "exec": prefix("a"), "time": prefix("fo"),
+    "command": prefix(), "builtin": prefix(), "exec": prefix("a"), "time": timed,
     "setsid": prefix(), "stdbuf": prefix("ioe"), "unbuffer": prefix(), "chronic": prefix(),
     "flock": prefix("wE", skip=1), "busybox": prefix(), "npx": prefix("pc package"),
     "bunx": prefix(), "pnpx": prefix(), "uvx": prefix("p from with python"), "strace": prefix("eopu"),

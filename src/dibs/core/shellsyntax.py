@@ -17,6 +17,8 @@ DEEPEST = 60
 _MOST = 20_000
 #: The text of a short substitution is kept, so that ``$(pwd)`` can be known.
 _SHORT = 80
+#: Nobody writes a sum that is longer.
+_LONG = 4000
 _LEADERS = frozenset({
     "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "!", "{", "}", "time",
     "esac", "coproc",
@@ -143,7 +145,9 @@ class _Scanner:
             raise _TooMuch
         if words == ["[["]:
             closing = text.find("]]", self.at)
-            self.at = closing + 2 if closing >= 0 else self.at
+            if closing >= 0:
+                self._run_within(text[self.at : closing])
+                self.at = closing + 2
         elif len(words) == 3 and words[0] == "case" and words[2] == "in":  # noqa: PLR2004
             words.clear()
             self._cases += 1
@@ -208,10 +212,12 @@ class _Scanner:
         self._awaited.clear()
 
     def _run_within(self, body: str) -> None:
-        """Read the commands that an unquoted here-document runs."""
+        """Read the commands within a text of which nothing else matters, such as a here-document."""
         if "$(" not in body and "`" not in body:
             return
-        inner = _Scanner(body, self.depth)
+        if self.depth + 1 > DEEPEST or len(self.steps) > _MOST:
+            raise _TooMuch
+        inner = _Scanner(body, self.depth + 1)
         inner.quoted("")
         self.steps += inner.steps
         self.whole = self.whole and inner.whole
@@ -237,7 +243,9 @@ class _Scanner:
         if text.startswith("esac", self.at):
             return
         closing = text.find(")", self.at)
-        self.at = closing + 1 if closing >= 0 else len(text)
+        stop = closing if closing >= 0 else len(text)
+        self._run_within(text[self.at : stop])
+        self.at = stop + 1
 
     def _skip_arithmetic(self, begin: int) -> None:
         """Go past ``((…))``, whose inside begins at ``begin``."""
@@ -245,6 +253,10 @@ class _Scanner:
         while level and at < len(self.text):
             level += {"(": 1, ")": -1}.get(self.text[at], 0)
             at += 1
+        if level or at - begin > _LONG:
+            self.whole = False
+        else:
+            self._run_within(self.text[begin:at])
         self.at = at
 
     def _word(self) -> str:
@@ -326,7 +338,9 @@ class _Scanner:
             inside = text[begin + 1 : min(self.at - 1, begin + _SHORT)]
             return RUN + (inside if self.at - begin < _SHORT else "") + END
         if following == "{":
-            return mark + self._until("}", begin + 1) + END
+            inside = self._until("}", begin + 1)
+            self._run_within(inside)
+            return mark + inside + END
         if following in {"'", '"'} and mark == VAR:
             self.at = begin + 1
             return self.quoted('"') if following == '"' else masked(self._escaped(begin + 1))

@@ -24,26 +24,32 @@ _MOST = 2000
 _DEEPEST = 12
 #: Text beyond this is not looked at.
 LONGEST = 4 * 1024 * 1024
-_NOWHERE = ("/dev/", "/proc/self/")
+#: What begins so is no file, or none that lasts.
+_NOWHERE = (
+    *("/dev/null", "/dev/std", "/dev/fd/", "/dev/tty", "/dev/zero", "/dev/full", "/dev/tcp/", "/dev/udp/"),
+    "/proc/self/fd/",
+)
 COMMANDS = {
     **shellcommands.ACTS, **shellrun.ACTS, **shelltools.ACTS, **shellformats.ACTS, **shellgit.ACTS,
 }  # fmt: skip
-#: Commands that only look, whatever their arguments are, or only start another.
+#: Commands that only look, unless the table says what they write, or only start another.
 _LOOKS = frozenset({
-    "ls", "cat", "head", "tail", "less", "more", "nl", "wc", "diff", "cmp", "grep", "egrep",
+    "ls", "cat", "head", "tail", "more", "nl", "wc", "diff", "cmp", "grep", "egrep",
     "fgrep", "rg", "ag", "echo", "printf", "cd", "pushd", "popd", "pwd", "true", "false",
     "test", "[", "[[", ":", "which", "type", "whereis", "file", "stat", "du", "df", "date",
     "sleep", "uniq", "cut", "tr", "jq", "ps", "whoami", "id", "uname", "hostname", "tree",
     "basename", "dirname", "realpath", "readlink", "seq", "column", "comm", "fold", "rev",
     "tac", "paste", "expr", "exit", "return", "break", "continue", "set", "shift", "wait",
-    "jobs", "kill", "sudo", "env", "nice", "timeout", "command", "builtin", "time", "xargs",
+    "jobs", "kill", "sudo", "nice", "timeout", "command", "builtin", "time", "xargs",
     "export", "local", "declare", "unset", "read",
 })  # fmt: skip
 _GIT_LOOKS = frozenset({
     "status", "log", "diff", "show", "blame", "branch", "rev-parse", "ls-files", "ls-tree",
     "cat-file", "describe", "shortlog", "reflog", "grep", "rev-list", "merge-base",
-    "name-rev", "for-each-ref", "remote", "config", "add", "fetch", "push", "tag",
+    "name-rev", "for-each-ref", "remote", "config", "add", "fetch", "tag",
 })  # fmt: skip
+#: Options by which git runs another program, though its command only looks.
+_GIT_RUNS = ("-O", "--open-files-in-pager", "--upload-pack")
 _OUT = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 
 
@@ -202,6 +208,8 @@ class _Walk(Running):
             if not sign or not name.isidentifier():
                 break
             self._variables[name] = value(word, self._scene)
+            if name.isupper():  # PAGER, GIT_EXTERNAL_DIFF, PATH: another program may run by it
+                self.only_looks = False
             place += 1
         return words[place:]
 
@@ -316,7 +324,8 @@ def joined(place: str, path: str) -> str:
 
 
 def _only_looks(args: Sequence[Arg]) -> bool:
-    return len(args) > 1 and args[1].text in _GIT_LOOKS
+    runs = any(arg.text.startswith(_GIT_RUNS) for arg in args)
+    return len(args) > 1 and args[1].text in _GIT_LOOKS and not runs
 
 
 def _touch(target: Target) -> Touch:

@@ -60,7 +60,7 @@ def touched(
         path = os.path.join(cwd or repository.root, touch.path)
         one = _resolved(tree, touch, path, literal=literal)
         if one is not None:
-            if not one.local and not path.startswith(f"{repository.root}/"):
+            if not path.startswith(f"{repository.root}/") or "/.." in path:
                 one = one._replace(elsewhere=_root_of(path, repository))
             key = ("read" if one.how == How.READ else "write", one.pattern.key)
             before = found.get(key)
@@ -94,6 +94,18 @@ def _root_of(path: str, repository: Repository) -> str:
     return "" if root == repository.root else root
 
 
+def _other_tree(tree: Tree, touch: Touch, real: str) -> Touched | None:
+    """Return another working tree of the repository, where that is named whole; None for any other place."""
+    from dibs.repository import find
+
+    if not touch.deep or not os.path.lexists(os.path.join(real, ".git")):
+        return None
+    if find(real, {}).common != tree.repository.common:
+        return None
+    everything = parse("**", fold_case=tree.fold_case)
+    return Touched("", everything, touch.how, deep=True, local=True)
+
+
 def _odd(tree: Tree, touch: Touch, path: str) -> Touched | None:
     """Return a path that nobody could claim as it stands: of the git directory, or with an odd name."""
     repository = tree.repository
@@ -111,7 +123,7 @@ def _odd(tree: Tree, touch: Touch, path: str) -> Touched | None:
         return Touched(shown, pattern, touch.how, touch.deep, steering=True)
     root = repository.root.rstrip("/")
     if real != root and not real.startswith(f"{root}/"):
-        return _around(tree, touch, real)
+        return _other_tree(tree, touch, real)
     inside = real[len(root) + 1 :]
     deep = touch.deep or not inside
     if not inside:
