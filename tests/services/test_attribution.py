@@ -249,6 +249,72 @@ def test_a_program_is_kept_as_a_program(guarded):
     assert guarded.git("ls-tree", ref, "src/a.py").startswith("100755")
 
 
+@pytest.mark.parametrize("hides", ["", "--assume-unchanged", "--skip-worktree"])
+def test_what_git_does_not_see_is_kept_as_well(guarded, hides):
+    path = "src/a.py" if hides else "x.secret"
+    guarded.write(".git/info/exclude", "*.secret\n")
+    held_and_dirty(guarded, path)
+    if hides:
+        guarded.git("update-index", hides, path)
+
+    command(guarded, B, f"rm {path}")
+
+    ref = foreign(guarded)[0].details["salvage"]
+    assert guarded.git("show", f"{ref}:{path}") == "half done"
+
+
+def test_a_symbolic_link_is_kept_as_a_link(guarded):
+    guarded.claim(ONE, "src/")
+    os.symlink("nowhere", f"{guarded.root}/src/link")
+    guarded.clock.now += 5
+
+    command(guarded, B, "ln -sfn elsewhere src/link")
+
+    ref = foreign(guarded)[0].details["salvage"]
+    assert guarded.git("ls-tree", ref, "src/link").startswith("120000")
+    assert guarded.git("show", f"{ref}:src/link") == "nowhere"
+
+
+def test_of_what_is_too_large_both_hear_that_no_copy_is_there(guarded):
+    held_and_dirty(guarded)
+    os.truncate(f"{guarded.root}/src/a.py", 33 * 1024 * 1024)
+
+    heard = command(guarded, B, "rm src/a.py")
+
+    assert foreign(guarded)[0].details["lost"] == ["src/a.py"]
+    for text in (heard.text, told(guarded, ONE)):
+        assert "no copy could be kept of src/a.py" in text
+
+
+def test_a_large_file_is_kept(guarded):
+    held_and_dirty(guarded)
+    os.truncate(f"{guarded.root}/src/a.py", 20 * 1024 * 1024)
+
+    command(guarded, B, "rm src/a.py")
+
+    ref = foreign(guarded)[0].details["salvage"]
+    assert guarded.git("cat-file", "-s", f"{ref}:src/a.py").strip() == str(20 * 1024 * 1024)
+
+
+def test_a_write_that_sets_the_time_back_is_found(guarded):
+    held_and_dirty(guarded)
+
+    command(
+        guarded, B, "cp -p src/a.py .git/x; printf HALF | dd of=src/a.py conv=notrunc;"
+        " touch -r .git/x src/a.py",
+    )  # fmt: skip
+
+    assert foreign(guarded)[0].details["paths"] == ["src/a.py"]
+
+
+def test_a_change_of_the_mode_alone_is_found(guarded):
+    held_and_dirty(guarded)
+
+    command(guarded, B, "chmod +x src/a.py")
+
+    assert foreign(guarded)[0].details["paths"] == ["src/a.py"]
+
+
 def test_a_call_whose_end_was_never_heard_is_forgotten_after_an_hour(guarded):
     guarded.shell(A, "make one", call="a")
     marks = os.path.join(guarded.repository.state, "marks")

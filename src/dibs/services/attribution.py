@@ -50,6 +50,8 @@ class Foreign(Record):
     salvage: str = ""
     #: Whether the holder cannot have done it itself.
     sure: bool = True
+    #: Whether there is no copy of what it held: it was too large, or git failed.
+    lost: bool = False
 
 
 class Attribution:
@@ -74,8 +76,9 @@ class Attribution:
         paths.update(dirty or ())
         root = self._repository.root
         stats = {path: stat_of(root, path) for path in sorted(paths)}
-        at_stake = [p for p in stats if (not known or p in (dirty or ())) and any(cover.of(p))]
-        blobs = copies(self._repository, self._marks, {p: stats[p] for p in at_stake if stats[p]})
+        # Also of what git takes for unchanged: it may be ignored, or git told not to look at it.
+        at_stake = {path: about for path, about in stats.items() if about and any(cover.of(path))}
+        blobs = copies(self._repository, self._marks, at_stake)
         with contextlib.suppress(OSError):  # a disk that is full stops no command
             self._marks.put(Mark(agent, call, now, stats, blobs, known))
 
@@ -137,7 +140,13 @@ class Attribution:
         if mark.known:
             before = set(mark.stats)
             found += [path for path in dirty or () if path not in before]
-        return [path for path in found if not same_content(self._repository, path, mark.blobs)]
+        return [path for path in found if not self._is_same(mark, path)]
+
+    def _is_same(self, mark: Mark, path: str) -> bool:
+        """Tell whether a file is what it was, whenever it was written."""
+        before, now = mark.stats.get(path), stat_of(self._repository.root, path)
+        same_mode = before is not None and now is not None and before[3] == now[3]
+        return same_mode and same_content(self._repository, path, mark.blobs)
 
     def _claims(self) -> tuple[float, list[Held]]:
         def step(book: Book) -> tuple[float, list[Held]]:
@@ -166,17 +175,19 @@ class Attribution:
             theirs = [one for one in foreign if one.holder == holder]
             paths = [one.path for one in theirs]
             about = f"{few(paths)} before a command of {agent}"
-            programs = [path for path, seen in mark.stats.items() if seen and seen[3] & 0o100]
             ref = keep_old(
                 self._repository,
                 holder,
                 paths,
                 mark.blobs,
-                programs=programs,
+                stats=mark.stats,
                 at=mark.at,
                 about=about,
             )
-            kept = [one._replace(salvage=ref if one.path in mark.blobs else "") for one in theirs]
+            kept = [
+                one._replace(salvage=ref if one.path in mark.blobs else "", lost=_is_lost(mark, one))
+                for one in theirs
+            ]
             self._desk.apply(lambda book, kept=kept, ref=ref: _tell(book, agent, kept, ref))  # type: ignore[misc]
             found += kept
         return found
@@ -232,13 +243,24 @@ def _tell(book: Book, agent: str, foreign: Sequence[Foreign], ref: str) -> None:
     book.emit(
         agent, "agent", Kind.FOREIGN_WRITE, f"a command of {agent} {how} {shown}, held by {holder}",
         paths=list(paths[:20]), count=len(paths), holder=holder, salvage=ref, sure=sure,
+        lost=[one.path for one in foreign if one.lost][:20],
     )  # fmt: skip
     for box, sender, told in ((holder, agent, "holder"), (agent, holder, "writer")):
         tell(
             book, box, MailKind.FOREIGN_WRITE, paths, sender=sender, told=told, sure=sure,
-            salvage=ref, reason=_where(ref),
+            salvage=ref, reason=_where(foreign, ref),
         )  # fmt: skip
 
 
-def _where(ref: str) -> str:
-    return f"what was there before lies in {ref}" if ref else "the last commit has what was there"
+def _is_lost(mark: Mark, one: Foreign) -> bool:
+    return mark.stats.get(one.path) is not None and one.path not in mark.blobs
+
+
+def _where(foreign: Sequence[Foreign], ref: str) -> str:
+    """Say where that lies which was there before."""
+    lost = [one.path for one in foreign if one.lost]
+    found = f"what was there before lies in {ref}" if ref else "the last commit has what was there"
+    if not lost:
+        return found
+    gone = f"no copy could be kept of {few(lost)}, only the last commit may have it"
+    return gone if len(lost) == len(foreign) else f"{found}; {gone}"

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from dibs.repository import Repository
 
-    #: When a file was changed, its size, its number and its mode; None where there is none.
+    #: When a file was changed, its size, its number, its mode, and when any of these was changed, which no
+    #: program can set; None where there is no file.
     Stat = list[int] | None
 
 #: A call that began so many seconds ago has ended, and its end was not heard.
@@ -52,7 +53,7 @@ def stat_of(root: str, path: str) -> Stat:
         found = os.lstat(os.path.join(root, path))
     except (OSError, ValueError):
         return None
-    return [found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode]
+    return [found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode, found.st_ctime_ns]
 
 
 class Marks:

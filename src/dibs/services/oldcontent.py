@@ -13,52 +13,76 @@ from dibs.services.salvage import save_commits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dibs.git.calls import GitCalls
     from dibs.repository import Repository
     from dibs.services.marks import Marks, Stat
 
-#: Git gets so many seconds for a copy: a command waits for it.
-_PATIENCE = 1.0
+#: Git gets so many seconds for the copies of small files, and so many for those of large ones: a command waits.
+_PATIENCE = 0.6
+_SMALL = 1024 * 1024
 #: Of larger files, and of more than so many at once, no copy is made.
-_LARGEST, _MOST, _MOST_BYTES = 10 * 1024 * 1024, 500, 64 * 1024 * 1024
+_LARGEST, _MOST, _MOST_BYTES = 32 * 1024 * 1024, 500, 64 * 1024 * 1024
+#: To press a large file together takes longer than anybody waits.
+_AS_IT_IS = ("-c", "core.compression=0")
 
 
 def copies(repository: Repository, marks: Marks, stats: Mapping[str, Stat]) -> dict[str, str]:
     """Copy files into git's objects, unless they lie as they did last time; return the objects' names."""
     known = marks.cached()
     found = {p: known[p][1] for p, s in stats.items() if p in known and known[p][0] == s}
-    missing: list[str] = []
-    size = 0
-    for path, about in stats.items():
-        if path in found or about is None or not stat.S_ISREG(about[3]):
-            continue
-        size += about[1]
-        if about[1] <= _LARGEST and len(missing) < _MOST and size <= _MOST_BYTES:
-            missing.append(path)
-    if not missing:
+    small, large, links = _sorted({p: s for p, s in stats.items() if s and p not in found})
+    if not (small or large or links):
         return found
+    made: dict[str, str] = {}
     try:
         git = guarded_calls(repository.root, repository, timeout=_PATIENCE)
-        made = _stored(git, missing)
+        made |= {path: name for path in links if (name := _link(git, path, "-w"))}
+        made |= _stored(git, small)
+        made |= _stored(git, large)
     except (DibsError, OSError):
-        return found
+        pass  # what is copied by now is kept
     marks.cache({**known, **{path: [stats[path], oid] for path, oid in made.items()}})
     return {**found, **made}
 
 
+def _sorted(stats: Mapping[str, list[int]]) -> tuple[list[str], list[str], list[str]]:
+    """Return small files, large ones and symbolic links; the smallest first, as many as there is time for."""
+    small: list[str] = []
+    large: list[str] = []
+    links: list[str] = []
+    left = _MOST_BYTES
+    for path, about in sorted(stats.items(), key=lambda one: one[1][1])[:_MOST]:
+        size, mode = about[1], about[3]
+        if stat.S_ISLNK(mode):
+            links.append(path)
+        elif stat.S_ISREG(mode) and size <= min(left, _LARGEST):
+            left -= size
+            (small if size <= _SMALL else large).append(path)
+    return small, large, links
+
+
+def _link(git: GitCalls, path: str, *write: str) -> str:
+    """Return the name of the object that holds where a symbolic link leads; with ``-w`` make it."""
+    given = os.fsencode(os.readlink(os.path.join(git.tree, path)))
+    return git.run("hash-object", *write, "--stdin", given=given).out.decode().strip()
+
+
 def _stored(git: GitCalls, paths: Sequence[str]) -> dict[str, str]:
     """Store files as they are; return the names of the objects, of those that are still there."""
+    if not paths:
+        return {}
     plain = [path for path in paths if "\n" not in path and not path.startswith('"')]
     given = b"".join(os.fsencode(path) + b"\n" for path in plain)
-    said = git.run("hash-object", "-w", "--no-filters", "--stdin-paths", given=given)
+    words = (*_AS_IT_IS, "hash-object", "-w", "--no-filters")
+    said = git.run(*words, "--stdin-paths", given=given)
     names = said.out.decode().split()
     if not said.code and len(names) == len(plain) == len(paths):
         return dict(zip(plain, names, strict=True))
     found: dict[str, str] = {}  # one of them went meanwhile, or has an odd name
     for path in paths:
-        said = git.run("hash-object", "-w", "--no-filters", "--", path)
+        said = git.run(*words, "--", path)
         if not said.code:
             found[path] = said.out.decode().strip()
     return found
@@ -70,6 +94,8 @@ def same_content(repository: Repository, path: str, blobs: Mapping[str, str]) ->
         return False
     try:
         git = guarded_calls(repository.root, repository)
+        if os.path.islink(os.path.join(repository.root, path)):
+            return _link(git, path) == blobs[path]
         said = git.run("hash-object", "--no-filters", "--", path)
     except (DibsError, OSError):
         return False
@@ -82,15 +108,16 @@ def keep_old(
     paths: Sequence[str],
     blobs: Mapping[str, str],
     *,
-    programs: Container[str] = (),
+    stats: Mapping[str, Stat],
     at: float,
     about: str,
 ) -> str:
-    """Give the copies of files a name: a commit on top of the last one; return its ref, empty for none."""
+    """Give the copies of files a name: a commit on top of the last one; return its ref.
+
+    It is empty where there is no copy, or the last commit has the same.
+    """
     rows = [
-        f"{'100755' if path in programs else '100644'} {blobs[path]}\t".encode()
-        + os.fsencode(path)
-        + b"\0"
+        f"{_mode(stats.get(path))} {blobs[path]}\t".encode() + os.fsencode(path) + b"\0"
         for path in paths
         if path in blobs
     ]
@@ -106,8 +133,16 @@ def keep_old(
             given = b"".join(rows)
             git.must("update-index", "-z", "--index-info", given=given, variables=index)
             tree = git.must("write-tree", variables=index).decode().strip()
+        if head and git.must("rev-parse", f"{head}^{{tree}}").decode().strip() == tree:
+            return ""
         parents = [head] if head else []
         saved = save_commits(git, agent=holder, about=about, at=at, tree=tree, parents=parents)
     except (DibsError, OSError):
         return ""
     return saved.ref
+
+
+def _mode(about: Stat) -> str:
+    """Return the mode of a file as git writes it."""
+    mode = about[3] if about else 0
+    return "120000" if stat.S_ISLNK(mode) else "100755" if mode & 0o100 else "100644"
