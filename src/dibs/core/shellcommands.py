@@ -243,5 +243,6 @@ ACTS: dict[str, Act] = {
     "gsed": sed, "sort": option("o", "output", valued="oktTS output"), "cd": change_folder,
     "pushd": change_folder, "popd": lambda to, _: to.go(Arg("-")), "echo": echo, "printf": echo,
     "ls": echo, "cat": read, "head": read, "tail": read, "less": read, "more": read, "nl": read,
-    "uniq": each(valued="fsw", skip=1), "tree": option("o", valued="oLPI"), "wc": read, "diff": read, "grep": search, "rg": search,
+    "wc": read, "diff": read, "grep": search, "rg": search, "uniq": each(valued="fsw", skip=1),
+    "tree": option("o", valued="oLPI"),
 }  # fmt: skip

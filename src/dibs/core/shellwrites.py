@@ -26,7 +26,16 @@ _DEEPEST = 12
 LONGEST = 4 * 1024 * 1024
 #: What begins so is no file, or none that lasts.
 _NOWHERE = (
-    *("/dev/null", "/dev/std", "/dev/fd/", "/dev/tty", "/dev/zero", "/dev/full", "/dev/tcp/", "/dev/udp/"),
+    *(
+        "/dev/null",
+        "/dev/std",
+        "/dev/fd/",
+        "/dev/tty",
+        "/dev/zero",
+        "/dev/full",
+        "/dev/tcp/",
+        "/dev/udp/",
+    ),
     "/proc/self/fd/",
 )
 COMMANDS = {

@@ -185,7 +185,9 @@ class Attribution:
                 about=about,
             )
             kept = [
-                one._replace(salvage=ref if one.path in mark.blobs else "", lost=_is_lost(mark, one))
+                one._replace(
+                    salvage=ref if one.path in mark.blobs else "", lost=_is_lost(mark, one)
+                )
                 for one in theirs
             ]
             self._desk.apply(lambda book, kept=kept, ref=ref: _tell(book, agent, kept, ref))  # type: ignore[misc]

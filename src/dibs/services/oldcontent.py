@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dibs.repository import Repository
     from dibs.services.marks import Marks, Stat
 
-#: Git gets so many seconds for the copies of small files, and so many for those of large ones: a command waits.
+#: Git gets so many seconds for copies of small files, and as many for those of large ones: a command waits.
 _PATIENCE = 0.6
 _SMALL = 1024 * 1024
 #: Of larger files, and of more than so many at once, no copy is made.
