@@ -9,6 +9,7 @@ from tests.services.guards import Guarded
 
 from dibs.core.agents import Caller
 from dibs.core.toolcalls import Moment, Word
+from dibs.git.calls import GitCalls
 from dibs.services.briefing import Briefings
 from dibs.services.ledger import Ledger, Query
 
@@ -313,6 +314,25 @@ def test_a_change_of_the_mode_alone_is_found(guarded):
     command(guarded, B, "chmod +x src/a.py")
 
     assert foreign(guarded)[0].details["paths"] == ["src/a.py"]
+
+
+def test_many_files_are_compared_by_few_calls_of_git(guarded, monkeypatch):
+    guarded.claim(ONE, "many/")
+    for number in range(60):
+        guarded.write(f"many/{number}", f"{number}\n")
+    guarded.clock.now += 5
+    calls = []
+    run = GitCalls.start
+
+    def counted(self, *words, **more):
+        calls.append(words)
+        return run(self, *words, **more)
+
+    monkeypatch.setattr(GitCalls, "start", counted)
+    command(guarded, B, "for f in many/*; do echo x >> $f; done")
+
+    assert foreign(guarded)[0].details["count"] == 60
+    assert len(calls) < 30
 
 
 def test_a_call_whose_end_was_never_heard_is_forgotten_after_an_hour(guarded):

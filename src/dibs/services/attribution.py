@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dibs.repository import Repository
     from dibs.services.book import Book
     from dibs.services.desk import Desk
+    from dibs.services.marks import Stat
 
 #: Git gets so many seconds to say what has changed; without it only files that others hold are looked at.
 _PATIENCE = 1.0
@@ -140,13 +141,9 @@ class Attribution:
         if mark.known:
             before = set(mark.stats)
             found += [path for path in dirty or () if path not in before]
-        return [path for path in found if not self._is_same(mark, path)]
-
-    def _is_same(self, mark: Mark, path: str) -> bool:
-        """Tell whether a file is what it was, whenever it was written."""
-        before, now = mark.stats.get(path), stat_of(self._repository.root, path)
-        same_mode = before is not None and now is not None and before[3] == now[3]
-        return same_mode and same_content(self._repository, path, mark.blobs)
+        touched = [p for p in found if _mode(mark.stats.get(p)) == _mode(stat_of(root, p))]
+        same = same_content(self._repository, touched, mark.blobs)
+        return [path for path in found if path not in same]
 
     def _claims(self) -> tuple[float, list[Held]]:
         def step(book: Book) -> tuple[float, list[Held]]:
@@ -256,6 +253,10 @@ def _tell(book: Book, agent: str, foreign: Sequence[Foreign], ref: str) -> None:
 
 def _is_lost(mark: Mark, one: Foreign) -> bool:
     return mark.stats.get(one.path) is not None and one.path not in mark.blobs
+
+
+def _mode(about: Stat) -> int | None:
+    return about[3] if about else None
 
 
 def _where(foreign: Sequence[Foreign], ref: str) -> str:

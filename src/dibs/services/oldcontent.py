@@ -39,8 +39,8 @@ def copies(repository: Repository, marks: Marks, stats: Mapping[str, Stat]) -> d
     try:
         git = guarded_calls(repository.root, repository, timeout=_PATIENCE)
         made |= {path: name for path in links if (name := _link(git, path, "-w"))}
-        made |= _stored(git, small)
-        made |= _stored(git, large)
+        made |= _hashed(git, small, "-w")
+        made |= _hashed(git, large, "-w")
     except (DibsError, OSError):
         pass  # what is copied by now is kept
     marks.cache({**known, **{path: [stats[path], oid] for path, oid in made.items()}})
@@ -69,13 +69,13 @@ def _link(git: GitCalls, path: str, *write: str) -> str:
     return git.run("hash-object", *write, "--stdin", given=given).out.decode().strip()
 
 
-def _stored(git: GitCalls, paths: Sequence[str]) -> dict[str, str]:
-    """Store files as they are; return the names of the objects, of those that are still there."""
+def _hashed(git: GitCalls, paths: Sequence[str], *write: str) -> dict[str, str]:
+    """Return what files are called as objects, of those that are still there; with ``-w`` store them."""
     if not paths:
         return {}
     plain = [path for path in paths if "\n" not in path and not path.startswith('"')]
     given = b"".join(os.fsencode(path) + b"\n" for path in plain)
-    words = (*_AS_IT_IS, "hash-object", "-w", "--no-filters")
+    words = (*_AS_IT_IS, "hash-object", *write, "--no-filters")
     said = git.run(*words, "--stdin-paths", given=given)
     names = said.out.decode().split()
     if not said.code and len(names) == len(plain) == len(paths):
@@ -88,18 +88,22 @@ def _stored(git: GitCalls, paths: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def same_content(repository: Repository, path: str, blobs: Mapping[str, str]) -> bool:
-    """Tell whether a file still has the content that was copied, whatever became of its other marks."""
-    if path not in blobs or not os.path.lexists(os.path.join(repository.root, path)):
-        return False
+def same_content(
+    repository: Repository, paths: Sequence[str], blobs: Mapping[str, str]
+) -> set[str]:
+    """Return those files that still have the content that was copied, whatever became of their times."""
+    root = repository.root
+    there = [path for path in paths if path in blobs and os.path.lexists(os.path.join(root, path))]
+    if not there:
+        return set()
+    links = [path for path in there if os.path.islink(os.path.join(root, path))]
+    files = [path for path in there if path not in links]
     try:
-        git = guarded_calls(repository.root, repository)
-        if os.path.islink(os.path.join(repository.root, path)):
-            return _link(git, path) == blobs[path]
-        said = git.run("hash-object", "--no-filters", "--", path)
+        git = guarded_calls(root, repository)
+        found = {path: _link(git, path) for path in links} | _hashed(git, files)
     except (DibsError, OSError):
-        return False
-    return not said.code and said.out.decode().strip() == blobs[path]
+        return set()
+    return {path for path, name in found.items() if name == blobs[path]}
 
 
 def keep_old(
