@@ -335,6 +335,26 @@ def test_many_files_are_compared_by_few_calls_of_git(guarded, monkeypatch):
     assert len(calls) < 30
 
 
+def test_a_copy_that_git_threw_away_is_made_again(guarded):
+    held_and_dirty(guarded)
+    command(guarded, B, "true")
+    guarded.git("prune", "--expire=now")
+
+    command(guarded, B, "rm src/a.py")
+
+    ref = foreign(guarded)[0].details["salvage"]
+    assert guarded.git("show", f"{ref}:src/a.py") == "half done"
+
+
+def test_a_copy_that_goes_during_the_command_is_said_to_be_lost(guarded):
+    held_and_dirty(guarded)
+
+    heard = command(guarded, B, "rm src/a.py; git prune --expire=now")
+
+    assert foreign(guarded)[0].details["lost"] == ["src/a.py"]
+    assert "no copy could be kept of src/a.py" in heard.text
+
+
 def test_a_call_whose_end_was_never_heard_is_forgotten_after_an_hour(guarded):
     guarded.shell(A, "make one", call="a")
     marks = os.path.join(guarded.repository.state, "marks")

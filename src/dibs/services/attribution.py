@@ -181,9 +181,12 @@ class Attribution:
                 at=mark.at,
                 about=about,
             )
+            blobs = mark.blobs if ref is not None else {}
+            ref = ref or ""
             kept = [
                 one._replace(
-                    salvage=ref if one.path in mark.blobs else "", lost=_is_lost(mark, one)
+                    salvage=ref if one.path in blobs else "",
+                    lost=mark.stats.get(one.path) is not None and one.path not in blobs,
                 )
                 for one in theirs
             ]
@@ -249,10 +252,6 @@ def _tell(book: Book, agent: str, foreign: Sequence[Foreign], ref: str) -> None:
             book, box, MailKind.FOREIGN_WRITE, paths, sender=sender, told=told, sure=sure,
             salvage=ref, reason=_where(foreign, ref),
         )  # fmt: skip
-
-
-def _is_lost(mark: Mark, one: Foreign) -> bool:
-    return mark.stats.get(one.path) is not None and one.path not in mark.blobs
 
 
 def _mode(about: Stat) -> int | None:

@@ -31,7 +31,11 @@ _AS_IT_IS = ("-c", "core.compression=0")
 def copies(repository: Repository, marks: Marks, stats: Mapping[str, Stat]) -> dict[str, str]:
     """Copy files into git's objects, unless they lie as they did last time; return the objects' names."""
     known = marks.cached()
-    found = {p: known[p][1] for p, s in stats.items() if p in known and known[p][0] == s}
+    found = {
+        path: known[path][1]
+        for path, about in stats.items()
+        if path in known and known[path][0] == about and _is_there(repository, known[path][1])
+    }
     small, large, links = _sorted({p: s for p, s in stats.items() if s and p not in found})
     if not (small or large or links):
         return found
@@ -45,6 +49,11 @@ def copies(repository: Repository, marks: Marks, stats: Mapping[str, Stat]) -> d
         pass  # what is copied by now is kept
     marks.cache({**known, **{path: [stats[path], oid] for path, oid in made.items()}})
     return {**found, **made}
+
+
+def _is_there(repository: Repository, name: str) -> bool:
+    """Tell whether a copy still lies where it was put: git throws away what no ref leads to."""
+    return os.path.exists(os.path.join(repository.common, "objects", name[:2], name[2:]))
 
 
 def _sorted(stats: Mapping[str, list[int]]) -> tuple[list[str], list[str], list[str]]:
@@ -115,10 +124,10 @@ def keep_old(
     stats: Mapping[str, Stat],
     at: float,
     about: str,
-) -> str:
+) -> str | None:
     """Give the copies of files a name: a commit on top of the last one; return its ref.
 
-    It is empty where there is no copy, or the last commit has the same.
+    It is empty where there is no copy, or the last commit has the same; None where git fails.
     """
     rows = [
         f"{_mode(stats.get(path))} {blobs[path]}\t".encode() + os.fsencode(path) + b"\0"
@@ -142,7 +151,7 @@ def keep_old(
         parents = [head] if head else []
         saved = save_commits(git, agent=holder, about=about, at=at, tree=tree, parents=parents)
     except (DibsError, OSError):
-        return ""
+        return None
     return saved.ref
 
 
