@@ -287,14 +287,15 @@ def test_of_what_is_too_large_both_hear_that_no_copy_is_there(guarded):
         assert "no copy could be kept of src/a.py" in text
 
 
-def test_a_large_file_is_kept(guarded):
+def test_a_large_file_is_kept(guarded, monkeypatch):
+    monkeypatch.setattr("dibs.services.oldcontent._PATIENCE", 60.0)
     held_and_dirty(guarded)
-    os.truncate(f"{guarded.root}/src/a.py", 20 * 1024 * 1024)
+    os.truncate(f"{guarded.root}/src/a.py", 11 * 1024 * 1024)
 
     command(guarded, B, "rm src/a.py")
 
     ref = foreign(guarded)[0].details["salvage"]
-    assert guarded.git("cat-file", "-s", f"{ref}:src/a.py").strip() == str(20 * 1024 * 1024)
+    assert guarded.git("cat-file", "-s", f"{ref}:src/a.py").strip() == str(11 * 1024 * 1024)
 
 
 def test_a_write_that_sets_the_time_back_is_found(guarded):
@@ -353,6 +354,31 @@ def test_a_copy_that_goes_during_the_command_is_said_to_be_lost(guarded):
 
     assert foreign(guarded)[0].details["lost"] == ["src/a.py"]
     assert "no copy could be kept of src/a.py" in heard.text
+
+
+@pytest.mark.parametrize("moment", [Moment.PROMPTED, Moment.STOPPED])
+def test_what_a_command_wrote_that_was_broken_off_is_found(guarded, moment):
+    held_and_dirty(guarded)
+    guarded.shell(B, "make", call="c1")
+    guarded.write("src/a.py", "broken off\n")
+    guarded.clock.now += 1
+
+    guarded.hear(B, moment)
+
+    ref = foreign(guarded)[0].details["salvage"]
+    assert guarded.git("show", f"{ref}:src/a.py") == "half done"
+
+
+def test_a_prompt_during_a_command_hides_nothing_that_it_writes_later(guarded):
+    held_and_dirty(guarded)
+    guarded.shell(B, "make", call="c1")
+    guarded.hear(B, Moment.PROMPTED)
+    guarded.write("src/a.py", "later\n")
+    guarded.clock.now += 1
+
+    after(guarded, B)
+
+    assert len(foreign(guarded)) == 1
 
 
 def test_a_call_whose_end_was_never_heard_is_forgotten_after_an_hour(guarded):

@@ -86,9 +86,23 @@ class Attribution:
     def found(self, agent: str, call: str = "") -> list[Foreign]:
         """Return what of others changed since the mark, after both were told; take what nobody had."""
         mark = self._marks.take(agent, call)
-        if mark is None:
-            return []
-        dirty = self._dirty()
+        return [] if mark is None else self._since(mark)
+
+    def unheard(self, agent: str, *, ended: bool) -> list[Foreign]:
+        """Do so for calls whose end was not heard, as of a command that its user broke off.
+
+        Unless the agent has ``ended`` its turn, one of them may still run: it is looked at again.
+        """
+        found: list[Foreign] = []
+        for mark in self._marks.take_all(agent):
+            found += self._since(mark)
+            if not ended:
+                self.mark(agent, mark.call)
+        return found
+
+    def _since(self, mark: Mark) -> list[Foreign]:
+        """Find out, tell and take what changed since a mark."""
+        agent, dirty = mark.agent, self._dirty()
         changes = self._changes(mark, dirty)
         if not changes:
             return []

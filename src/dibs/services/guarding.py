@@ -121,6 +121,8 @@ class Guarding:
         seat, mail = self._arrive(heard, who)
         if heard.moment == Moment.AFTER:
             mail = self._looked(heard, seat) or mail
+        elif heard.moment == Moment.PROMPTED:
+            mail = bool(self._attribution.unheard(seat.id, ended=False)) or mail
         if not tells or heard.moment == Moment.OTHER:
             return PASSED
         if seat.forgot:
@@ -130,8 +132,9 @@ class Guarding:
 
     def _turn_ended(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
         """Give back what is not changed; tell once what is still held."""
-        self._arrive(heard, who)
-        departures, key = self._departures, self._row(heard, who)
+        seat, _ = self._arrive(heard, who)
+        self._attribution.unheard(seat.id, ended=True)
+        departures, key = self._departures, key_of(heard)
         found = departures.rest(key)
         if found is None or not found[1] or heard.stop_active or not tells:
             return PASSED

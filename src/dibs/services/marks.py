@@ -70,7 +70,17 @@ class Marks:
 
     def take(self, agent: str, call: str) -> Mark | None:
         """Return the mark of a call and take it away, None where there is none."""
-        name = _name(agent, call)
+        return self._taken(_name(agent, call))
+
+    def take_all(self, agent: str) -> list[Mark]:
+        """Return the marks of all calls of an agent whose end was not heard, and take them away."""
+        with contextlib.suppress(OSError):
+            names = [name for name in os.listdir(self._folder) if name.rpartition("~")[0] == agent]
+            marks = [self._taken(name) for name in names if not name.endswith("~own")]
+            return [mark for mark in marks if mark is not None]
+        return []
+
+    def _taken(self, name: str) -> Mark | None:
         found = self._read(name)
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self._folder, name))
