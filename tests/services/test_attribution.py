@@ -381,6 +381,16 @@ def test_a_prompt_during_a_command_hides_nothing_that_it_writes_later(guarded):
     assert len(foreign(guarded)) == 1
 
 
+def test_a_word_replaced_in_all_files_is_not_replaced_in_the_copies(guarded):
+    held_and_dirty(guarded)
+    guarded.write("src/a.py", "half done\n" * 100)
+
+    command(guarded, B, "grep -rl 'half done' . | xargs sed -i 's/half/HALF/'")
+
+    ref = foreign(guarded)[0].details["salvage"]
+    assert guarded.git("show", f"{ref}:src/a.py") == ("half done\n" * 100).strip()
+
+
 def test_a_call_whose_end_was_never_heard_is_forgotten_after_an_hour(guarded):
     guarded.shell(A, "make one", call="a")
     marks = os.path.join(guarded.repository.state, "marks")

@@ -24,8 +24,9 @@ _PATIENCE = 0.6
 _SMALL = 1024 * 1024
 #: Of larger files, and of more than so many at once, no copy is made.
 _LARGEST, _MOST, _MOST_BYTES = 32 * 1024 * 1024, 500, 64 * 1024 * 1024
-#: To press a large file together takes longer than anybody waits.
-_AS_IT_IS = ("-c", "core.compression=0")
+#: To press a large file well takes longer than anybody waits. It is pressed all the same, so that whoever seeks
+#: and replaces a word in all files of a folder, git's own included, does not find it in the copies.
+_QUICKLY = ("-c", "core.compression=1")
 
 
 def copies(repository: Repository, marks: Marks, stats: Mapping[str, Stat]) -> dict[str, str]:
@@ -84,7 +85,7 @@ def _hashed(git: GitCalls, paths: Sequence[str], *write: str) -> dict[str, str]:
         return {}
     plain = [path for path in paths if "\n" not in path and not path.startswith('"')]
     given = b"".join(os.fsencode(path) + b"\n" for path in plain)
-    words = (*_AS_IT_IS, "hash-object", *write, "--no-filters")
+    words = (*_QUICKLY, "hash-object", *write, "--no-filters")
     said = git.run(*words, "--stdin-paths", given=given)
     names = said.out.decode().split()
     if not said.code and len(names) == len(plain) == len(paths):
