@@ -24,8 +24,8 @@ _PATIENCE = 0.6
 _SMALL = 1024 * 1024
 #: Of larger files, and of more than so many at once, no copy is made.
 _LARGEST, _MOST, _MOST_BYTES = 32 * 1024 * 1024, 500, 64 * 1024 * 1024
-#: To press a large file well takes longer than anybody waits. It is pressed all the same, so that whoever seeks
-#: and replaces a word in all files of a folder, git's own included, does not find it in the copies.
+#: To press a large file well takes longer than anybody waits. It is pressed all the same, so that whoever
+#: replaces a word in all files of a folder, git's own included, does not find it in the copies.
 _QUICKLY = ("-c", "core.compression=1")
 
 
