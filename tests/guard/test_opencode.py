@@ -82,7 +82,7 @@ def test_a_session_with_a_parent_is_a_subagent_of_it(repo):
     play(repo, write("a.txt", "ses_child"))
 
     found = subprocess.run(
-        [sys.executable, "-m", "dibs", "status", "--json"],
+        [sys.executable, "-m", "dibs", "agent", "ls", "--all", "--json"],
         cwd=repo,
         capture_output=True,
         text=True,
