@@ -17,6 +17,7 @@ from bench import (
     forecast,
     gates,
     git_store,
+    hook,
     mcp,
     patterns,
     peers,

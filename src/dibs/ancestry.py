@@ -104,8 +104,8 @@ def realm() -> str:
     host = os.uname().nodename if hasattr(os, "uname") else ""
     try:
         space = os.stat(f"{_PROC}/self/ns/pid").st_ino
-        with open(f"{_PROC}/sys/kernel/random/boot_id", encoding="utf-8") as file:
-            return f"{host}/{file.read(8)}/{space}"
+        with open(f"{_PROC}/sys/kernel/random/boot_id", "rb") as file:
+            return f"{host}/{file.read(8).decode()}/{space}"
     except (OSError, ValueError):
         return host
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dibs.services.decisions import Decisions
     from dibs.services.delegation import Delegation
     from dibs.services.departures import Departures
+    from dibs.services.doctoring import Doctoring
     from dibs.services.escalation import Escalations
     from dibs.services.forecasts import Forecasts
     from dibs.services.gating import Gating

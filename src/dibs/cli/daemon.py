@@ -1,9 +1,10 @@
 """Answer hooks from a process that stays, which is faster; never needed.
 
 Examples:
-  dibs daemon            show whether it runs
-  dibs daemon start      start it now; hooks do where guard.daemon is on
-  dibs daemon stop
+  dibs daemon status     does it run?
+  dibs daemon start      not needed where guard.daemon is on: hooks start it
+  dibs daemon stop       hooks answer by themselves then
+  dibs daemon run        stay in the foreground, to see what it says
 
 There is one for each user. It answers for projects whose dibs.toml says [guard] daemon = true, ends by itself
 when nobody has asked for ten minutes, and where it is not there or is late, each hook answers by itself.
@@ -36,14 +37,11 @@ VERBS = {
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of ``dibs daemon``."""
-    parser.add_argument(
-        "action",
-        nargs="?",
-        choices=("status", "start", "stop", "run"),
-        default="status",
-        metavar="VERB",
-        help="status (the default), start, stop, or run: stay in the foreground",
-    )
+    from dibs.cli.parsing import common
+
+    verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb")
+    for name, summary in VERBS.items():
+        common(verbs.add_parser(name, help=summary, description=f"{summary.capitalize()}."))
 
 
 def run(args: Namespace) -> int:
@@ -55,15 +53,15 @@ def run(args: Namespace) -> int:
     package = os.path.dirname(os.path.abspath(str(dibs.__file__)))
     path = socket_of(package)
     lock = Lock(f"{path}.lock")
-    if args.action in {"start", "run"}:
+    if args.verb in {"start", "run"}:
         private_folder(os.path.dirname(path))
-    if args.action == "run":
+    if args.verb == "run":
         from dibs.daemon.server import main
 
         return main(package)
-    if args.action == "start":
+    if args.verb == "start":
         return _start(args, package, lock, path)
-    if args.action == "stop":
+    if args.verb == "stop":
         return _stop(args, lock)
     process = lock.holder()
     return _say(

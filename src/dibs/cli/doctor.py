@@ -104,7 +104,7 @@ def _findings(
         "engine": project.engine.inspect(),
         "board": project.board.check(root),
         "git": _git(session).inspect(),
-        "crew": project.doctoring.inspect(wired=wired),
+        "crew": project.doctoring.inspect(__version__, wired=wired),
         "agents": [
             *findings(agents, root),
             *(gap.as_finding() for gap in missing),

@@ -64,9 +64,9 @@ def show(report: Report, *, planned: bool) -> None:
     if report.plan.agents:
         print("  dibs doctor --prove                            see each guard refuse a write")
     else:
-        print("  dibs init --agents claude,codex,…               wire up your coding agents")
-    print('  dibs claim src/login.py --reason "fix login"    take what you need')
-    print("  dibs status                                     see who has what")
+        print("  dibs init --agents claude,codex,…              wire up your coding agents")
+    print('  dibs claim src/login.py --reason "fix login"   take what you need')
+    print("  dibs status                                    see who has what")
 
 
 def _project_lines(report: Report) -> None:

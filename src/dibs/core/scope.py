@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from dibs.core.claims import Claim
     from dibs.core.patterns import Pattern
 
-#: Files that steer tools of the user: whoever writes them can have code run in the user's name.
-GUARDED = frozenset({
-    "dibs.toml", ".mcp.json", ".vscode/tasks.json", ".vscode/settings.json", ".gemini/settings.json",
-    ".cursor/mcp.json", ".cursor/hooks.json", ".claude/settings.json", ".claude/settings.local.json",
-    ".gitmodules", ".pre-commit-config.yaml", ".vscode/mcp.json", ".windsurf/hooks.json", "opencode.json",
-    "opencode.jsonc",
-})  # fmt: skip
-#: Folders in which every file does so.
-GUARDED_FOLDERS = (
-    *(".codex/", ".claude/hooks/", ".github/hooks/", ".opencode/plugin/", ".opencode/plugins/"),
-    *(".husky/", ".githooks/"),
-)
-
 
 class Why(metaclass=Words):
     """Why a path cannot be in a commit."""

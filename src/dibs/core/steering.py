@@ -9,10 +9,14 @@ from __future__ import annotations
 GUARDED = frozenset({
     "dibs.toml", ".mcp.json", ".vscode/tasks.json", ".vscode/settings.json", ".gemini/settings.json",
     ".cursor/mcp.json", ".cursor/hooks.json", ".claude/settings.json", ".claude/settings.local.json",
-    ".gitmodules", ".pre-commit-config.yaml",
+    ".gitmodules", ".pre-commit-config.yaml", ".vscode/mcp.json", ".windsurf/hooks.json", "opencode.json",
+    "opencode.jsonc",
 })  # fmt: skip
 #: Folders in which every file does so.
-GUARDED_FOLDERS = (".codex/", ".claude/hooks/", ".husky/", ".githooks/")
+GUARDED_FOLDERS = (
+    *(".codex/", ".claude/hooks/", ".github/hooks/", ".opencode/plugin/", ".opencode/plugins/"),
+    *(".husky/", ".githooks/"),
+)
 
 
 def guarded(path: str) -> bool:

@@ -48,7 +48,11 @@ def start(package: str, file: int) -> "NoReturn":
     try:
         from dibs.guard.hook import attend, wishes
 
-    status = attend(sys.argv[1:], given)
+        status = attend(sys.argv[1:], given)
+    except Exception as error:  # noqa: BLE001 - the top of a surface: any status but 2 would let the tool run
+        why = f"dibs: refused, because it cannot be checked: {error.__class__.__name__}: {error}\n"
+        posix.write(2, why.encode("utf-8", "replace"))
+        posix._exit(2)  # noqa: SLF001
     try:
         if wishes["daemon"] and given is None:  # nobody was there to ask
             from dibs.guard.waking import wake
@@ -182,10 +186,10 @@ class Pack:
         codes = loads(posix.pread(self._file, size, self._base + place))  # noqa: S302
         for name, code in zip(self.order, codes):  # noqa: B905 - of one length, as written
             entry = self.entries[name]
-            if name in sys.modules or not is_current(entry):
-                continue  # what has changed is found when somebody asks for it
-            module: Any = make(name)  # without a specification, which nobody asks for again
             above, _, leaf = name.rpartition(".")
+            if name in sys.modules or not is_current(entry) or (above and above not in sys.modules):
+                continue  # Python's own way finds it, after the package that it is in
+            module: Any = make(name)  # without a specification, which nobody asks for again
             module.__file__, module.__package__ = entry[0], above
             if entry[3]:
                 module.__package__ = name

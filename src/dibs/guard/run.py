@@ -52,7 +52,7 @@ if __name__ == "__main__":
     try:
         try:
             start, handle = starter(package)
-        except (OSError, ValueError, TypeError, EOFError, ImportError, KeyError, AttributeError):
+        except Exception:  # noqa: BLE001 - what a damaged file does, nobody knows
             sys.path.insert(0, package.rpartition("/")[0])
             from dibs.guard.packed import start
 

@@ -50,10 +50,10 @@ class Doctoring:
         """Return who was seen guarded, and who wrote without, as far as the ledger goes back."""
         return self._desk.engine.view(lambda txn: standings(txn.events()))
 
-    def inspect(self, *, wired: bool = False) -> list[Finding]:
+    def inspect(self, version: str, *, wired: bool = False) -> list[Finding]:
         """Return what is to know; nothing is changed. ``wired`` tells that agents are meant to be guarded."""
         return [
-            self._versions(),
+            self._versions(version),
             *self._clock(),
             *_guard_findings(self.standings(), wired=wired),
             *self._gone(),
@@ -77,12 +77,10 @@ class Doctoring:
                 done.append(f"the worktree {outcome.row.path} of {outcome.row.agent} is removed")
         return done
 
-    def _versions(self) -> Finding:
+    def _versions(self, version: str) -> Finding:
         import platform
 
-        from dibs import __version__
-
-        text = f"dibs {__version__}, Python {platform.python_version()}"
+        text = f"dibs {version}, Python {platform.python_version()}"
         if not self._repository.common:
             return Finding(Level.OK, "versions", text)
         git = GitCalls(self._repository.root)

@@ -134,7 +134,7 @@ class Guarding:
         """Give back what is not changed; tell once what is still held."""
         seat, _ = self._arrive(heard, who)
         self._attribution.unheard(seat.id, ended=True)
-        departures, key = self._departures, key_of(heard)
+        departures, key = self._departures, self._row(heard, who)
         found = departures.rest(key)
         if found is None or not found[1] or heard.stop_active or not tells:
             return PASSED

@@ -60,7 +60,8 @@ def touched(
         path = os.path.join(cwd or repository.root, touch.path)
         one = _resolved(tree, touch, path, literal=literal)
         if one is not None:
-            if not path.startswith(f"{repository.root}/") or "/.." in path:
+            spelled_beneath = path.startswith(f"{repository.root}/") and "/.." not in path
+            if not one.local and not spelled_beneath:
                 one = one._replace(elsewhere=_root_of(path, repository))
             key = ("read" if one.how == How.READ else "write", one.pattern.key)
             before = found.get(key)
@@ -94,18 +95,6 @@ def _root_of(path: str, repository: Repository) -> str:
     return "" if root == repository.root else root
 
 
-def _other_tree(tree: Tree, touch: Touch, real: str) -> Touched | None:
-    """Return another working tree of the repository, where that is named whole; None for any other place."""
-    from dibs.repository import find
-
-    if not touch.deep or not os.path.lexists(os.path.join(real, ".git")):
-        return None
-    if find(real, {}).common != tree.repository.common:
-        return None
-    everything = parse("**", fold_case=tree.fold_case)
-    return Touched("", everything, touch.how, deep=True, local=True)
-
-
 def _odd(tree: Tree, touch: Touch, path: str) -> Touched | None:
     """Return a path that nobody could claim as it stands: of the git directory, or with an odd name."""
     repository = tree.repository
@@ -123,7 +112,7 @@ def _odd(tree: Tree, touch: Touch, path: str) -> Touched | None:
         return Touched(shown, pattern, touch.how, touch.deep, steering=True)
     root = repository.root.rstrip("/")
     if real != root and not real.startswith(f"{root}/"):
-        return _other_tree(tree, touch, real)
+        return _around(tree, touch, real)
     inside = real[len(root) + 1 :]
     deep = touch.deep or not inside
     if not inside:
@@ -133,14 +122,17 @@ def _odd(tree: Tree, touch: Touch, path: str) -> Touched | None:
 
 
 def _around(tree: Tree, touch: Touch, real: str) -> Touched | None:
-    """Return a folder that goes with a working tree in it, or with one that it is, as all of that tree."""
-    if touch.how != How.DELETE or not touch.deep:
+    """Return all of a working tree that a folder is, or that goes with the folder around it."""
+    if touch.how == How.READ or not touch.deep:
         return None
     from dibs.repository import trees
 
     own = tree.repository.root
-    above = f"{real.rstrip('/')}/"
-    gone = [root for root in (own, *trees(tree.repository)) if f"{root}/".startswith(above)]
+    folder = real.rstrip("/")
+    known = (own, *trees(tree.repository))
+    gone = [root for root in known if root == folder]
+    if touch.how == How.DELETE:
+        gone = [root for root in known if f"{root}/".startswith(f"{folder}/")]
     if not gone:
         return None
     elsewhere = "" if gone[0] == own else gone[0]

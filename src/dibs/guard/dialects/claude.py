@@ -71,12 +71,3 @@ def shape(verdict: Verdict, heard: Heard) -> dict[str, object]:
 
 def _specific(heard: Heard, **fields: str) -> dict[str, object]:
     return {"hookSpecificOutput": {"hookEventName": heard.event, **fields}}
-
-
-def spoken(found: dict[str, object], nothing: str = "") -> Said:
-    """Return an answer as one line of JSON, in ASCII so that no terminal or locale can spoil it."""
-    if not found:
-        return Said(nothing)
-    from dibs.core.quickjson import dumps
-
-    return Said(dumps(found))

@@ -61,5 +61,6 @@ CODEX = Agent(
     _codex,
     (
         "skips hooks silently until you trust them: start it here, trust the folder, and then its /hooks",
+        "runs commands in a login shell: have dibs on the PATH that your profile sets, or use its MCP tools",
     ),
 )

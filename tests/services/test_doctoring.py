@@ -1,0 +1,107 @@
+"""What the doctor finds in the crew: processes that are gone, claims that ran out, worktrees, clocks."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from tests.services.crew import caller
+from tests.services.guards import Guarded
+
+from dibs.ancestry import running
+from dibs.core.agents import Caller
+from dibs.core.patterns import parse
+from dibs.engines.memory import MemoryEngine
+from dibs.project import open_project
+from dibs.services.doctoring import Doctoring
+from dibs.services.worktrees import Wanted
+from dibs.testing import ManualClock
+
+
+@pytest.fixture
+def guarded(tmp_path, own_git):
+    return at(tmp_path / "repo", time.time())
+
+
+def at(folder, moment):
+    """Make a crew whose store has a clock of its own."""
+    clock = ManualClock(moment)
+    made = Guarded(folder, MemoryEngine(clock))
+    made.clock = clock
+    return made
+
+
+def doctor(guarded):
+    return Doctoring(guarded.desk, guarded.repository)
+
+
+def told(guarded, what):
+    return [f.text for f in doctor(guarded).inspect("1") if f.what == what]
+
+
+def test_a_crew_in_which_all_is_well_gives_only_its_versions(guarded):
+    guarded.claims.claim(caller("alice"), [parse("a.txt")])
+
+    assert [f.what for f in doctor(guarded).inspect("1")] == ["versions"]
+
+
+def test_a_claim_that_ran_out_is_told_and_taken_off_by_repair(guarded):
+    guarded.claims.claim(caller("alice"), [parse("a.txt")], ttl=60)
+    guarded.clock.advance(90)
+
+    assert "the claim of alice on a.txt ran out 30s ago" in told(guarded, "claims")[0]
+    assert doctor(guarded).repair(Caller("you", "human")) == [
+        "1 of the claims had run out and are taken off"
+    ]
+    assert told(guarded, "claims") == []
+
+
+def test_an_agent_whose_process_is_gone_is_told_and_ended_by_repair(guarded):
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    guarded.processes["one"] = running(child.pid)
+    guarded.edit("one", "a.txt")
+    assert told(guarded, "process") == []
+
+    child.kill()
+    child.communicate()
+
+    (text,) = told(guarded, "process")
+    assert f"(process {child.pid}) is gone, and 1 of its claims are left" in text
+    (line,) = doctor(guarded).repair(Caller("you", "human"))
+    assert line.endswith("is ended: its process is gone")
+    assert told(guarded, "process") == []
+    assert guarded.claims.all()[0] == []
+
+
+@pytest.mark.parametrize(("off", "side"), [(3_600, "ahead of"), (-3_600, "behind")])
+def test_a_store_whose_clock_is_far_from_this_machines_is_told(tmp_path, own_git, off, side):
+    (text,) = told(at(tmp_path / "repo", time.time() + off), "clock")
+
+    assert f" {side} this machine's" in text
+
+
+def test_a_worktree_whose_agent_ended_is_told_and_removed_only_if_it_holds_no_work(
+    tmp_path, own_git
+):
+    repo = Guarded(tmp_path / "repo")
+    project = open_project(repo.root, {})
+    try:
+        you = Caller("you", "human")
+        paths = {}
+        for name in ("idle", "busy"):
+            project.agents.beat(Caller(name))
+            paths[name] = project.worktrees.new(you, Wanted(name)).row.path
+            project.agents.leave(Caller(name))
+        with open(os.path.join(paths["busy"], "work.txt"), "w", encoding="utf-8") as file:
+            file.write("work")
+
+        found = [f for f in project.doctoring.inspect("1") if f.what == "worktree"]
+        done = project.doctoring.repair(you)
+
+        assert len(found) == 2
+        assert done == [f"the worktree {paths['idle']} of idle is removed"]
+        assert os.path.exists(os.path.join(paths["busy"], "work.txt"))
+        assert not os.path.exists(paths["idle"])
+    finally:
+        project.close()
