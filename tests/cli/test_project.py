@@ -24,6 +24,7 @@ def test_a_project_is_made_once_and_then_is_there(dibs, repo):
         "changes": [],
         "git_gates": False,
         "notes": [],
+        "trust": [],
     }
     assert second.json == {**first.json, "created": False}
 

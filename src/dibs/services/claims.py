@@ -85,14 +85,7 @@ class Claims:
         With ``wait`` the call blocks for up to so many seconds in a fair queue; with ``queue`` it
         takes a place in the queue and returns, and a later call collects the grant.
         """
-        request = Request(
-            caller.id,
-            fold_duplicates(patterns),
-            mode,
-            self._desk.ttl(ttl),
-            check_text(reason, "reason") if reason else "",
-            check_text(task, "task") if task else "",
-        )
+        request = self._wish(caller, patterns, mode, ttl, reason, task)
         patience = check_wait(wait) if wait != 0 or wait is False else 0.0
 
         left: list[Row] = []
@@ -118,6 +111,24 @@ class Claims:
         if left and not caller.human and self._tell_left is not None:
             self._tell_left(caller.id, left)
         return outcome
+
+    def _wish(
+        self,
+        caller: Caller,
+        patterns: Sequence[Pattern],
+        mode: str,
+        ttl: object,
+        reason: str,
+        task: str,
+    ) -> Request:
+        return Request(
+            caller.id,
+            fold_duplicates(patterns),
+            mode,
+            self._desk.ttl(ttl),
+            check_text(reason, "reason") if reason else "",
+            check_text(task, "task") if task else "",
+        )
 
     def _ask(self, step: Step) -> Outcome:
         """Ask; whoever stands in the way and is gone is ended, and then it is asked again."""

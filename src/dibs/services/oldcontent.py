@@ -7,6 +7,7 @@ import stat
 import tempfile
 
 from dibs.errors import DibsError
+from dibs.git.refs import value_of
 from dibs.git.state import read_state
 from dibs.services.guarded import guarded_calls
 from dibs.services.salvage import save_commits
@@ -147,7 +148,7 @@ def keep_old(
             given = b"".join(rows)
             git.must("update-index", "-z", "--index-info", given=given, variables=index)
             tree = git.must("write-tree", variables=index).decode().strip()
-        if head and git.must("rev-parse", f"{head}^{{tree}}").decode().strip() == tree:
+        if head and value_of(git, f"{head}^{{tree}}") == tree:
             return ""
         parents = [head] if head else []
         saved = save_commits(git, agent=holder, about=about, at=at, tree=tree, parents=parents)
