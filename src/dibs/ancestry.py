@@ -9,13 +9,21 @@ import os
 
 from dibs.core.values import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _PROC = "/proc"
+_BOOT = f"{_PROC}/sys/kernel/random/boot_id"
 #: Fields of ``/proc/<pid>/stat``, counted behind the command's closing bracket.
 _STATE, _PARENT, _START = 0, 1, 19
 #: States of a process that has ended and only waits to be noticed.
 _ENDED = frozenset({"Z", "X", "x"})
 #: No number of a process has so many digits.
 _LONG = 12
+#: ``/proc`` says less than this of a process in one line.
+_MOST_SAID = 4_096
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 #: No chain of processes is longer than this; a circle would be.
 _DEEPEST = 64
 #: Programs that only start others: a hook is started by them on behalf of the agent above.
@@ -53,8 +61,7 @@ def running(pid: int) -> Running | None:
     if pid <= 0:
         return None
     try:
-        with open(f"{_PROC}/{pid}/stat", "rb") as file:
-            head, _, rest = file.read().rpartition(b")")
+        head, _, rest = _content(f"{_PROC}/{pid}/stat").rpartition(b")")
     except OSError:
         return Running(pid) if _answers(pid) else None
     words = rest.split()
@@ -70,15 +77,15 @@ def is_there(pid: int, born: int) -> bool:
     return found is not None and (not born or not found.born or found.born == born)
 
 
-def above(pid: int) -> list[Running]:
-    """Return the chain of processes that a process was started by, the nearest first."""
-    chain: list[Running] = []
+def above(pid: int) -> Iterator[Running]:
+    """Yield the processes that a process was started by, the nearest first; each is a look at ``/proc``."""
     found = running(pid)
-    while found is not None and found.above > 0 and len(chain) < _DEEPEST:
+    for _ in range(_DEEPEST):
+        if found is None or found.above <= 0:
+            return
         found = running(found.above)
         if found is not None:
-            chain.append(found)
-    return chain
+            yield found
 
 
 def agent_above(hook: int, told: str = "") -> Running | None:
@@ -86,17 +93,18 @@ def agent_above(hook: int, told: str = "") -> Running | None:
 
     ``told`` is the number that the agent itself gives; it counts if that process is above the hook.
     """
-    chain = above(hook)
     number = int(told) if told.isascii() and told.isdigit() and len(told) < _LONG else 0
-    for process in chain:
+    nearest, known = None, False
+    for process in above(hook):
         if process.pid == number:
             return process
-    for process in chain:
-        if process.name in _FOSTERS or (process.pid == 1 and process.name not in _AGENTS):
-            return None  # whoever started the hook is gone
-        if process.name not in _SHELLS:
-            return process
-    return None
+        if not known and process.name not in _SHELLS:
+            known = True
+            foster = process.name in _FOSTERS or (process.pid == 1 and process.name not in _AGENTS)
+            nearest = None if foster else process  # for a foster: whoever started the hook is gone
+        if known and not number:
+            break
+    return nearest
 
 
 def realm() -> str:
@@ -104,10 +112,18 @@ def realm() -> str:
     host = os.uname().nodename if hasattr(os, "uname") else ""
     try:
         space = os.stat(f"{_PROC}/self/ns/pid").st_ino
-        with open(f"{_PROC}/sys/kernel/random/boot_id", "rb") as file:
-            return f"{host}/{file.read(8).decode()}/{space}"
+        return f"{host}/{_content(_BOOT)[:8].decode()}/{space}"
     except (OSError, ValueError):
         return host
+
+
+def _content(path: str) -> bytes:
+    """Return what a small file says; a file object would cost more than the look itself."""
+    handle = os.open(path, os.O_RDONLY | _CLOEXEC)
+    try:
+        return os.read(handle, _MOST_SAID)
+    finally:
+        os.close(handle)
 
 
 def _answers(pid: int) -> bool:

@@ -76,7 +76,8 @@ def _since_boot() -> Callable[[], float]:
 
 def _boot_id() -> str:
     try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
-            return file.read().strip()
+        # Without a buffer and a decoder: each process that opens a store looks, and most are short.
+        with open("/proc/sys/kernel/random/boot_id", "rb", buffering=0) as file:
+            return file.read().decode().strip()
     except OSError:
         return ""  # not Linux: a regression of the clock since boot tells a new boot
