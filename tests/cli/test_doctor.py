@@ -483,3 +483,12 @@ def test_what_the_doctor_says_puts_a_guard_back_does(dibs, repo, damage):
     answer = dibs("doctor", "--prove", "--json")
     assert answer.status == 0
     assert sum(what != "mcp claim" for _, what, _ in proofs(answer)) == 5
+
+
+def test_an_agent_that_runs_the_hooks_of_another_is_shown_with_them(dibs, repo):
+    dibs("init", "--agents", "vscode", "--no-git-gates", "--yes")
+
+    rows = [line.split() for line in dibs("doctor").out.splitlines()]
+
+    (row,) = [row for row in rows if row[:1] == ["vscode"]]
+    assert row[2] == "claude's"

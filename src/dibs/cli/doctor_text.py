@@ -89,12 +89,13 @@ class Report(Record):
     def _print_agents(self) -> None:
         from dibs.cli.tables import table
         from dibs.cli.text import printable
+        from dibs.wiring.gaps import guarded_by
 
         rows = [
             (
                 agent.name,
                 printable(agent.version or "yes") if agent.program else "no",
-                "yes" if agent.wired else "no",
+                _hooks(agent.name, guarded_by(agent.name, self.agents)),
                 agent.consent.trusted if agent.wired else "-",
                 "yes" if agent.servers else "no",
             )
@@ -153,3 +154,8 @@ def _agent(agent: Seen) -> dict[str, object]:
         "accepted": agent.consent.trusted if agent.wired else None,
         "note": agent.consent.text if agent.wired else "",
     }
+
+
+def _hooks(agent: str, lender: str) -> str:
+    """Return whether an agent has hooks, and whose they are where they are not its own."""
+    return f"{lender}'s" if lender not in {"", agent} else "yes" if lender else "no"

@@ -57,6 +57,12 @@ def gaps(repository: Repository, seen: Sequence[Seen]) -> list[Gap]:
     return found
 
 
+def guarded_by(name: str, seen: Sequence[Seen]) -> str:
+    """Return whose hooks guard an agent: its own, or those of another that it runs; empty for nobody's."""
+    wired = {one.name for one in seen if one.wired}
+    return next((lender for lender in _BORROWS.get(name, (name,)) if lender in wired), "")
+
+
 def switched_off(seen: Sequence[Seen]) -> list[Gap]:
     """Return the agents whose hooks are there, and are not run by a setting of the agent."""
     off = (one for one in seen if one.wired and one.consent.trusted == Trusted.OFF)
