@@ -459,3 +459,21 @@ def test_the_doctor_tells_of_locks_programs_and_hooks_that_were_planted(repo, st
 
     assert len(care.repair()) == len(stale)
     assert [finding.what for finding in care.inspect()] == ["git settings"]
+
+
+def test_two_first_looks_at_once_get_along(repo, monkeypatch):
+    os.makedirs(repo / ".git" / "dibs")
+    care = GitCare(find(str(repo), {}), open_project(str(repo), {}).desk)
+    replace = os.replace
+
+    def overtaken(*names):
+        doctor = [sys.executable, "-m", "dibs", "doctor", "--json"]
+        subprocess.run(doctor, cwd=repo, check=True, capture_output=True)
+        replace(*names)
+
+    monkeypatch.setattr(os, "replace", overtaken)
+    assert care.inspect() == []
+
+    monkeypatch.undo()
+    notes = [name for name in os.listdir(repo / ".git" / "dibs") if "hooks-seen" in name]
+    assert notes == ["hooks-seen.json"]

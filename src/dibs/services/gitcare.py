@@ -16,6 +16,7 @@ from dibs.git.config import executing
 from dibs.git.locks import find_stale, put_aside
 from dibs.services.gate import Gate
 from dibs.services.trust import Trust
+from dibs.workdir.notes import write_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,11 +122,7 @@ class GitCare:
         return {str(k): str(v) for k, v in content.items()} if isinstance(content, dict) else None
 
     def _remember(self, digests: dict[str, str]) -> None:
-        new = f"{self._note}.new"
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(digests, file, sort_keys=True)
-        os.replace(new, self._note)
+        write_note(self._note, json.dumps(digests, sort_keys=True))
 
     def _digests(self) -> dict[str, str]:
         """Return a digest of each hook that git would run."""
