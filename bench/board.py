@@ -15,15 +15,15 @@ from dibs.core.agents import Caller
 from dibs.core.patterns import parse
 from dibs.core.tasks import Status, Task
 from dibs.project import create
-from dibs.services import taskrows
-from dibs.services.orchestrator import Orchestrator
-from dibs.services.taskvalues import Draft, Past, Stored
+from dibs.services.board.orchestrator import Orchestrator
+from dibs.services.tasks import rows as taskrows
+from dibs.services.tasks.values import Draft, Past, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dibs.project import Project
-    from dibs.services.book import Book
+    from dibs.services.state.rows import Book
 
 ME = Caller("bench", role="coordinator")
 TASKS, ARCHIVED, CREW, EDITS = 10_000, 100_000, 20, 10

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bench.measure import Row, Section, at_most, median
 from dibs.core.agents import Caller
 from dibs.project import create
-from dibs.services.commit_values import Wish
+from dibs.services.commits.values import Wish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

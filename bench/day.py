@@ -19,16 +19,16 @@ from dibs.core.ledger import Kind
 from dibs.core.patterns import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import DibsError
-from dibs.services.agents import Agents
-from dibs.services.briefing import Briefings
-from dibs.services.claims import Claims
-from dibs.services.decisions import Decisions
-from dibs.services.desk import Desk
-from dibs.services.holdings import Holdings
-from dibs.services.ledger import Ledger
-from dibs.services.mail import Mail
-from dibs.services.tasks import Tasks
-from dibs.services.taskvalues import Draft, TakenTask
+from dibs.services.briefing.service import Briefings
+from dibs.services.claims.agents import Agents
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.state.ledger import Ledger
+from dibs.services.state.store import Desk
+from dibs.services.talk.decisions import Decisions
+from dibs.services.talk.mail import Mail
+from dibs.services.tasks.service import Tasks
+from dibs.services.tasks.values import Draft, TakenTask
 from dibs.testing import ManualClock
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from bench.measure import Row, Section, at_most, median
 from dibs.config import Config
 from dibs.engines.memory import MemoryEngine
-from dibs.repository import find
-from dibs.services.desk import Desk
-from dibs.services.forecasts import Forecasts
+from dibs.local.repository import find
+from dibs.services.forecast.service import Forecasts
+from dibs.services.state.store import Desk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.services.forecast_outlook import Outlook
+    from dibs.services.forecast.outlook import Outlook
 
 FILES, TREES, ROUNDS = 5_000, 20, 9
 

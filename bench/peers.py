@@ -13,9 +13,9 @@ from dibs.config import Config
 from dibs.core.agents import Caller
 from dibs.core.patterns import parse
 from dibs.engines.sqlite import SqliteEngine
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
-from dibs.services.holdings import Holdings
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.state.store import Desk
 
 LACKS = {
     "filelock": "no owner on record, no queue, no globs, no shared mode in `FileLock`, no fencing",

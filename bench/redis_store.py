@@ -15,9 +15,9 @@ from dibs.config import Config
 from dibs.core.agents import Caller
 from dibs.core.patterns import parse
 from dibs.engines.redis import RedisEngine
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
-from dibs.services.holdings import Holdings
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.state.store import Desk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,9 +18,9 @@ from dibs.core.agents import Caller
 from dibs.core.patterns import parse
 from dibs.engines.redis import RedisEngine
 from dibs.engines.sqlite import SqliteEngine
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
-from dibs.services.holdings import Holdings
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.state.store import Desk
 
 if TYPE_CHECKING:
     from dibs.engines.base import Engine

@@ -20,7 +20,7 @@ from dibs import (
     api,
 )
 from dibs.core.agents import Caller
-from dibs.keeper import Keeper
+from dibs.local.heartbeat import Keeper
 
 
 @pytest.fixture(autouse=True)

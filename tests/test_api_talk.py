@@ -10,8 +10,8 @@ from dibs.core.agents import Caller
 from dibs.core.decisions import Outcome
 from dibs.engines.memory import MemoryEngine
 from dibs.project import Project
-from dibs.services.briefing import LEASE
-from dibs.services.delegation import Delegated, Repeated
+from dibs.services.briefing.service import LEASE
+from dibs.services.tasks.delegation import Delegated, Repeated
 from dibs.testing import ManualClock
 
 

@@ -9,9 +9,11 @@ import pytest
 
 from dibs.core.names import check_agent_id
 from dibs.errors import BadInput
-from dibs.identity import _device_name, acting_agent
+from dibs.local.identity import _device_name, acting_agent
 
-SHOW = "import os; from dibs.identity import acting_agent; print(acting_agent(None, os.environ))"
+SHOW = (
+    "import os; from dibs.local.identity import acting_agent; print(acting_agent(None, os.environ))"
+)
 
 
 def test_the_flag_goes_before_the_environment():

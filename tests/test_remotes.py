@@ -7,7 +7,7 @@ import pytest
 
 from dibs import remotes
 from dibs.errors import Misconfigured
-from dibs.repository import find
+from dibs.local.repository import find
 
 
 @pytest.fixture

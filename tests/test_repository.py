@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dibs.errors import Misconfigured, NotFound
-from dibs.repository import find
+from dibs.local.repository import find
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can play another user")
 

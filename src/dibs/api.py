@@ -43,8 +43,8 @@ from dibs.core.claims import EXCLUSIVE, SHARED, Denied, Granted, Queued
 from dibs.core.names import check_agent_id
 from dibs.core.tasks import check_title
 from dibs.errors import DibsError, Fenced
-from dibs.identity import acting_agent
-from dibs.keeper import Keeper
+from dibs.local.heartbeat import Keeper
+from dibs.local.identity import acting_agent
 from dibs.project import open_project
 
 TYPE_CHECKING = False
@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from dibs.core.patterns import Pattern
     from dibs.core.scope import Blocked
     from dibs.project import Project
-    from dibs.services.commit_values import Committed
-    from dibs.services.commit_values import Refused as RefusedCommit
-    from dibs.services.holdings import Renewed
-    from dibs.services.taskvalues import Shown, Stored
+    from dibs.services.claims.holdings import Renewed
+    from dibs.services.commits.values import Committed
+    from dibs.services.commits.values import Refused as RefusedCommit
+    from dibs.services.tasks.values import Shown, Stored
 
 
 class Refused(DibsError):
@@ -265,8 +265,8 @@ class Dibs(Talk):
             Fenced: a claim on a changed file was lost; the changes are kept.
             NotFound: nothing is changed.
         """
-        from dibs.services.commit_report import told_apart
-        from dibs.services.commit_values import Committed, Wish
+        from dibs.services.commits.report import told_apart
+        from dibs.services.commits.values import Committed, Wish
 
         named = check_strings(paths, "path")
         names, texts = told_apart(self.project.place.repository, named)
@@ -293,7 +293,7 @@ class Dibs(Talk):
         strict: bool = False,
     ) -> Stored:
         """Make a task of the board, for an agent, a role, or anybody; its file lies in the inbox."""
-        from dibs.services.taskvalues import Draft
+        from dibs.services.tasks.values import Draft
 
         fields = {
             "agent": check_string(agent, "agent"), "title": check_title(check_string(title, "title")),
@@ -337,7 +337,7 @@ class Dibs(Talk):
 
     def log(self, limit: int = 50) -> list[Entry]:
         """Return the newest entries of the ledger, the oldest of them first."""
-        from dibs.services.ledger import Query
+        from dibs.services.state.ledger import Query
 
         return self.project.ledger.newest(Query(), check_count(limit, "limit"))
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from dibs.core.decisions import Decision
     from dibs.core.mail import Message
     from dibs.project import Project
-    from dibs.services.briefing import Briefings, Delivery
-    from dibs.services.delegation import Delegated, Repeated
-    from dibs.services.mail import Letter
+    from dibs.services.briefing.service import Briefings, Delivery
+    from dibs.services.talk.mail import Letter
+    from dibs.services.tasks.delegation import Delegated, Repeated
 
 
 class Briefing:

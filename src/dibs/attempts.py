@@ -5,8 +5,8 @@ from __future__ import annotations
 from dibs.core.arguments import check_string, check_strings
 from dibs.core.tasks import Handoff, Status
 from dibs.errors import BadInput, Fenced, NotFound
-from dibs.keeper import Keeper
-from dibs.services.taskvalues import QUEUE, TakenTask
+from dibs.local.heartbeat import Keeper
+from dibs.services.tasks.values import QUEUE, TakenTask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dibs.api import Dibs
     from dibs.core.tasks import Task
-    from dibs.services.taskvalues import Stored
+    from dibs.services.tasks.values import Stored
 
 
 class Attempt:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from dibs.config import Loaded
     from dibs.engines.base import Engine, Txn
-    from dibs.repository import Repository
-    from dibs.services.paths import Tree
+    from dibs.local.paths import Tree
+    from dibs.local.repository import Repository
 
 #: Says that state was made in this folder once, and how often it was made anew.
 MARKER = "project.json"
@@ -39,7 +39,7 @@ class Place(Record):
     @property
     def tree(self) -> Tree:
         """What resolves the spellings of paths in this repository."""
-        from dibs.services.paths import Tree
+        from dibs.local.paths import Tree
 
         return Tree(self.repository, fold_case=self.loaded.config.fold_case)
 
@@ -102,7 +102,7 @@ def _open_git(place: Place, url: str) -> Engine:
     from dibs.engines.git import GitEngine
     from dibs.engines.git_files import RowFiles
     from dibs.remotes import resolve
-    from dibs.services.lockfiles import LockFiles
+    from dibs.services.tasks.lockfiles import LockFiles
 
     config, origins = place.loaded
     address = resolve(place.repository, url)
@@ -120,7 +120,7 @@ def _open_git(place: Place, url: str) -> Engine:
 
 def _renewal(place: Place) -> Callable[[Txn, str], None]:
     def renew(txn: Txn, why: str) -> None:
-        from dibs.services.renewal import begin_life
+        from dibs.services.migration.new_life import begin_life
 
         begin_life(txn, why, fold_case=place.loaded.config.fold_case)
 

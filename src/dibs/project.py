@@ -6,9 +6,9 @@ import os
 
 from dibs import config as configuration
 from dibs.errors import DibsError, Misconfigured, NotFound
+from dibs.local.repository import STATE_OUTSIDE_GIT, find, main_tree, shared_state, with_own_state
 from dibs.opening import Place, is_there, open_engine
-from dibs.repository import STATE_OUTSIDE_GIT, find, main_tree, shared_state, with_own_state
-from dibs.services.desk import Desk
+from dibs.services.state.store import Desk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
     from dibs.core.patterns import Pattern
     from dibs.core.toolcalls import Heard, Verdict
     from dibs.engines.base import Engine
-    from dibs.repository import Repository
-    from dibs.services.agents import Agents
-    from dibs.services.answers import Answers
-    from dibs.services.briefing import Briefings
-    from dibs.services.changes import Changes
-    from dibs.services.claims import Claims
-    from dibs.services.commits import Commits
-    from dibs.services.decisions import Decisions
-    from dibs.services.delegation import Delegation
-    from dibs.services.departures import Departures
-    from dibs.services.doctoring import Doctoring
-    from dibs.services.escalation import Escalations
-    from dibs.services.forecasts import Forecasts
-    from dibs.services.gating import Gating
-    from dibs.services.groups import Groups
-    from dibs.services.guarding import Guarding
-    from dibs.services.halfdone import Row
-    from dibs.services.holdings import Holdings
-    from dibs.services.ledger import Ledger
-    from dibs.services.mail import Mail
-    from dibs.services.merges import Merges
-    from dibs.services.mirror import Board
-    from dibs.services.overview import Overview
-    from dibs.services.queue import Queue
-    from dibs.services.salvage import Salvage
-    from dibs.services.sessions import Speaker
-    from dibs.services.tasks import Tasks
-    from dibs.services.worktrees import Worktrees
+    from dibs.local.repository import Repository
+    from dibs.services.board.board import Board
+    from dibs.services.briefing.service import Briefings
+    from dibs.services.claims.agents import Agents
+    from dibs.services.claims.answers import Answers
+    from dibs.services.claims.escalation import Escalations
+    from dibs.services.claims.holdings import Holdings
+    from dibs.services.claims.overview import Overview
+    from dibs.services.claims.service import Claims
+    from dibs.services.commits.changes import Changes
+    from dibs.services.commits.service import Commits
+    from dibs.services.forecast.service import Forecasts
+    from dibs.services.guard.departures import Departures
+    from dibs.services.guard.doctor import Doctoring
+    from dibs.services.guard.git_hooks import Gating
+    from dibs.services.guard.service import Guarding
+    from dibs.services.guard.sessions import Speaker
+    from dibs.services.guard.unfinished import Row
+    from dibs.services.merging.service import Merges
+    from dibs.services.state.ledger import Ledger
+    from dibs.services.talk.decisions import Decisions
+    from dibs.services.talk.groups import Groups
+    from dibs.services.talk.mail import Mail
+    from dibs.services.tasks.delegation import Delegation
+    from dibs.services.tasks.plain_queue import Queue
+    from dibs.services.tasks.service import Tasks
+    from dibs.services.worktrees.salvage import Salvage
+    from dibs.services.worktrees.service import Worktrees
 
 
 class Project:
@@ -63,7 +63,7 @@ class Project:
     @property
     def claims(self) -> Claims:
         """Asking for patterns, waiting for them, and seeing who holds what."""
-        from dibs.services.claims import Claims
+        from dibs.services.claims.service import Claims
 
         end_gone = self.end_gone if self._has_sessions() else None
         return Claims(self.desk, end_gone, self.tell_left)
@@ -71,49 +71,49 @@ class Project:
     @property
     def holdings(self) -> Holdings:
         """Renewing, releasing, asking for, handing over and revoking claims."""
-        from dibs.services.holdings import Holdings
+        from dibs.services.claims.holdings import Holdings
 
         return Holdings(self.desk)
 
     @property
     def answers(self) -> Answers:
         """Answering those who ask for a claim."""
-        from dibs.services.answers import Answers
+        from dibs.services.claims.answers import Answers
 
         return Answers(self.desk)
 
     @property
     def escalations(self) -> Escalations:
         """Putting a conflict before a human."""
-        from dibs.services.escalation import Escalations
+        from dibs.services.claims.escalation import Escalations
 
         return Escalations(self.desk)
 
     @property
     def agents(self) -> Agents:
         """Joining, reporting, leaving and stopping."""
-        from dibs.services.agents import Agents
+        from dibs.services.claims.agents import Agents
 
         return Agents(self.desk)
 
     @property
     def queue(self) -> Queue:
         """Taking, finishing, giving back and listing tasks."""
-        from dibs.services.queue import Queue
+        from dibs.services.tasks.plain_queue import Queue
 
         return Queue(self.desk)
 
     @property
     def tasks(self) -> Tasks:
         """Making, taking, finishing and handing on the tasks of the board."""
-        from dibs.services.tasks import Tasks
+        from dibs.services.tasks.service import Tasks
 
         return Tasks(self.desk)
 
     @property
     def delegation(self) -> Delegation:
         """Sending work to other agents."""
-        from dibs.services.delegation import Delegation
+        from dibs.services.tasks.delegation import Delegation
 
         return Delegation(self.desk)
 
@@ -121,7 +121,7 @@ class Project:
     def board(self) -> Board:
         """The files of the tasks; one for the whole project, because it knows what it saw last."""
         if self._board is None:
-            from dibs.services.mirror import Board
+            from dibs.services.board.board import Board
 
             repository = self.place.repository
             own = repository.state != shared_state(repository)
@@ -132,14 +132,14 @@ class Project:
     @property
     def changes(self) -> Changes:
         """What is changed and not committed, by whose it is."""
-        from dibs.services.changes import Changes
+        from dibs.services.commits.changes import Changes
 
         return Changes(self.desk, self.place.repository)
 
     @property
     def worktrees(self) -> Worktrees:
         """Making, listing and removing worktrees; known to the whole clone even where claims are not."""
-        from dibs.services.worktrees import Worktrees
+        from dibs.services.worktrees.service import Worktrees
 
         repository = self.place.repository
         shared = shared_state(repository)
@@ -155,7 +155,7 @@ class Project:
     @property
     def doctoring(self) -> Doctoring:
         """Looking after the crew: who is guarded, what nobody holds any more."""
-        from dibs.services.doctoring import Doctoring
+        from dibs.services.guard.doctor import Doctoring
 
         repository = self.place.repository
         return Doctoring(self.desk, repository, self.worktrees if repository.common else None)
@@ -163,15 +163,15 @@ class Project:
     @property
     def salvage(self) -> Salvage:
         """Looking at work that was kept when a worktree went, and bringing it back."""
-        from dibs.services.salvage import Salvage
-        from dibs.services.worktree_ground import Ground
+        from dibs.services.worktrees.context import Ground
+        from dibs.services.worktrees.salvage import Salvage
 
         return Salvage(Ground(self.desk, self.place.repository).git)
 
     @property
     def merges(self) -> Merges:
         """The merge queue; its settings are those of the main working tree, whoever calls from where."""
-        from dibs.services.merges import Merges
+        from dibs.services.merging.service import Merges
 
         repository, main = self.place.repository, main_tree(self.place.repository)
         config = self.config
@@ -182,21 +182,21 @@ class Project:
     @property
     def mail(self) -> Mail:
         """Saying something to others, and reading what they said."""
-        from dibs.services.mail import Mail
+        from dibs.services.talk.mail import Mail
 
         return Mail(self.desk)
 
     @property
     def groups(self) -> Groups:
         """Agents that are written to together."""
-        from dibs.services.groups import Groups
+        from dibs.services.talk.groups import Groups
 
         return Groups(self.desk)
 
     @property
     def decisions(self) -> Decisions:
         """Recording, asking and deciding; the policy is that of the file in the main working tree."""
-        from dibs.services.decisions import Decisions
+        from dibs.services.talk.decisions import Decisions
 
         repository = self.place.repository
         written = configuration.load(main_tree(repository), repository.state, {}, {})
@@ -205,14 +205,14 @@ class Project:
     @property
     def gating(self) -> Gating:
         """Judging commits that are made without ``dibs commit``."""
-        from dibs.services.gating import Gating
+        from dibs.services.guard.git_hooks import Gating
 
         return Gating(self.desk, self.end_gone)
 
     @property
     def guarding(self) -> Guarding:
         """Answering the hooks of coding agents."""
-        from dibs.services.guarding import Guarding
+        from dibs.services.guard.service import Guarding
 
         guarding = Guarding(self.desk, self.place.repository)
         if self.config.worktree_claims == "worktree":
@@ -222,7 +222,7 @@ class Project:
     @property
     def departures(self) -> Departures:
         """Ending sessions, and agents whose processes are gone."""
-        from dibs.services.departures import Departures
+        from dibs.services.guard.departures import Departures
 
         return Departures(self.desk, self.place.repository)
 
@@ -244,41 +244,41 @@ class Project:
 
     def tell_left(self, agent: str, found: list[Row]) -> None:
         """Tell an agent by mail what of its new claims was left half-done."""
-        from dibs.services.halfdone import settle
+        from dibs.services.guard.unfinished import settle
 
         settle(self.desk, self.place.repository, agent, found)
 
     @property
     def ledger(self) -> Ledger:
         """What happened."""
-        from dibs.services.ledger import Ledger
+        from dibs.services.state.ledger import Ledger
 
         return Ledger(self.desk)
 
     @property
     def commits(self) -> Commits:
         """Committing what an agent holds, and nothing else."""
-        from dibs.services.commits import Commits
+        from dibs.services.commits.service import Commits
 
         return Commits(self.desk, self.place.repository)
 
     @property
     def forecasts(self) -> Forecasts:
         """What would conflict if it were merged now."""
-        from dibs.services.forecasts import Forecasts
+        from dibs.services.forecast.service import Forecasts
 
         return Forecasts(self.desk, self.place.repository)
 
     @property
     def briefings(self) -> Briefings:
         """Telling an agent where its crew stands, and its mail exactly once."""
-        from dibs.services.briefing import Briefings
+        from dibs.services.briefing.service import Briefings
 
         return Briefings(self.desk)
 
     def overview(self, agent: str = "") -> Overview:
         """Look at agents, claims and queue at one moment, of one agent or of all."""
-        from dibs.services.overview import overview
+        from dibs.services.claims.overview import overview
 
         return overview(self.desk, agent)
 
@@ -297,7 +297,7 @@ class Project:
 
 def _hear_elsewhere(root: str, heard: Heard, who: Speaker) -> Verdict:
     """Ask the guard of another working tree, which has claims of its own, about a call of an agent here."""
-    from dibs.identity import VARIABLE
+    from dibs.local.identity import VARIABLE
 
     other = open_project(root)
     try:

@@ -8,7 +8,7 @@ from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.repository import Repository
+    from dibs.local.repository import Repository
 
 ORIGIN = "origin"
 

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from dibs.ancestry import running
 from dibs.core.toolcalls import Heard, Moment, Touch
+from dibs.local.processes import running
 from dibs.project import create
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")

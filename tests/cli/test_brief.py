@@ -16,8 +16,8 @@ from tests.cli.conftest import PROGRAM
 from dibs.core.agents import Caller
 from dibs.engines.sqlite import SqliteEngine
 from dibs.project import locate, open_project
-from dibs.services.briefing import LEASE, Briefings
-from dibs.services.desk import Desk
+from dibs.services.briefing.service import LEASE, Briefings
+from dibs.services.state.store import Desk
 
 BOB = Caller("bob")
 
@@ -184,7 +184,7 @@ def test_a_change_that_was_lost_comes_before_the_whole_state_that_is_asked_for(
     told("brief", agent="bob")
     told("say", "bob", "more words", agent="carol")
     with monkeypatch.context() as patch:
-        patch.setattr("dibs.services.briefing.LEASE", 0.0)
+        patch.setattr("dibs.services.briefing.service.LEASE", 0.0)
         project = open_project(str(repo))
         lost = project.briefings.prepare(BOB)
         project.close()

@@ -13,8 +13,8 @@ import pytest
 from dibs.core.agents import Caller
 from dibs.engines.sqlite import SqliteEngine
 from dibs.project import locate
-from dibs.services.briefing import LEASE, Briefings
-from dibs.services.desk import Desk
+from dibs.services.briefing.service import LEASE, Briefings
+from dibs.services.state.store import Desk
 
 pytestmark = pytest.mark.slow
 

@@ -233,7 +233,7 @@ def test_the_orchestrator_carries_out_deadlines(dibs, repo):
     write(repo, 'deny = ["style"]')
     asked(dibs, "--category", "style", "--deadline", "1s")
     from dibs.project import open_project
-    from dibs.services import due
+    from dibs.services.state import deadlines as due
 
     project = open_project()
     project.desk.apply(lambda book: due.put(book, 5.0, "decision", "d2"))  # long ago

@@ -13,7 +13,7 @@ import pytest
 import dibs as dibs_package
 from dibs.core.index import Range
 from dibs.project import open_project
-from dibs.services.scratch import Scratch
+from dibs.services.guard.trial_claims import Scratch
 
 RUN = Path(dibs_package.__file__).parent / "guard" / "run.py"
 REAL = f"'{sys.executable}' -I -S '{RUN}' claude || exit 2"

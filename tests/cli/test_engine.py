@@ -13,7 +13,7 @@ from tests.servers import RedisServer, free_port
 #: Runs the command in a process that is killed where it would call a method of the mover.
 KILLED = """
 import os, signal, sys
-from dibs.services.migration import Migration
+from dibs.services.migration.service import Migration
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)
 setattr(Migration, sys.argv.pop(1), die)
 from dibs.cli import program

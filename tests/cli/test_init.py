@@ -486,6 +486,6 @@ def test_a_human_at_a_terminal_is_asked(repo):
 
 
 def _repository(root):
-    from dibs.repository import find
+    from dibs.local.repository import find
 
     return find(str(root))

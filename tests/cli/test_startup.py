@@ -65,7 +65,7 @@ def test_taking_a_task_loads_no_yaml_reader_and_no_other_verb(repo):
 
     modules = loaded("task", "take", "--json", "--agent", "bob")
 
-    assert "dibs.services.tasktaking" in modules
+    assert "dibs.services.tasks.take" in modules
     assert not {name for name in modules if name.startswith("ruamel")}
     assert modules & (HEAVY - {"hashlib"}) == set()
     assert {name for name in modules if name.startswith("dibs.cli.task_")} == {

@@ -12,7 +12,7 @@ import pytest
 #: A program that dies like a killed one when it reaches a step.
 DYING = """
 import os, signal, sys
-from dibs.services import worktree_steps
+from dibs.services.worktrees import locks as worktree_steps
 step = sys.argv.pop(1)
 def reach(reached):
     if reached == step:

@@ -16,7 +16,7 @@ from dibs.engines.clock import Sources
 from dibs.engines.git import GitEngine
 from dibs.engines.git_files import RowFiles
 from dibs.errors import DibsError, Misconfigured
-from dibs.services.lockfiles import LockFiles
+from dibs.services.tasks.lockfiles import LockFiles
 from dibs.testing.steps import entries, event, everything, put
 
 CLAIM = "at/:task/e//bob/c2"

@@ -17,8 +17,8 @@ from dibs.engines.redis import RedisEngine
 from dibs.engines.redis_url import Node
 from dibs.engines.redis_url import parse as parse_url
 from dibs.errors import Misconfigured, Unavailable
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
+from dibs.services.claims.service import Claims
+from dibs.services.state.store import Desk
 from dibs.testing.steps import event, increment, put
 
 

@@ -21,10 +21,10 @@ from dibs.engines.redis import RedisEngine
 from dibs.engines.redis_link import Link
 from dibs.engines.redis_memory import Memory, base_of_life
 from dibs.errors import Misconfigured, Unavailable
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
-from dibs.services.ledger import Ledger
-from dibs.services.renewal import begin_life
+from dibs.services.claims.service import Claims
+from dibs.services.migration.new_life import begin_life
+from dibs.services.state.ledger import Ledger
+from dibs.services.state.store import Desk
 from dibs.testing.steps import entries, everything, increment, put
 
 

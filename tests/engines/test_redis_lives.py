@@ -17,10 +17,10 @@ from dibs.engines import redis_life
 from dibs.engines.clock import Sources
 from dibs.engines.redis import RedisEngine
 from dibs.errors import Fenced, Unknown
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
-from dibs.services.holdings import Holdings
-from dibs.services.renewal import begin_life
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.migration.new_life import begin_life
+from dibs.services.state.store import Desk
 from dibs.testing import ManualClock
 from dibs.testing.steps import increment
 

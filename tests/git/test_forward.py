@@ -8,10 +8,10 @@ import subprocess
 import pytest
 
 from dibs.errors import Unavailable
-from dibs.git import forward
+from dibs.git import update_tree as forward
 from dibs.git.calls import GitCalls
-from dibs.git.forward import bring_forward, in_the_way
 from dibs.git.trees import differences
+from dibs.git.update_tree import bring_forward, in_the_way
 
 
 def git(tree, *words):

@@ -8,10 +8,10 @@ import subprocess
 import pytest
 from tests.services.commit_world import World
 
+from dibs.git.branches import changes
 from dibs.git.calls import GitCalls
-from dibs.git.histories import changes
-from dibs.git.history import commits
-from dibs.git.news import new_commits
+from dibs.git.incoming import new_commits
+from dibs.git.log import commits
 
 NAMES = ("a", "b:c", ":d", "e\nf", "\ng", "x/y", "x/:z", "with space", "::100644 1 2 M")
 

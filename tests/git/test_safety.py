@@ -19,11 +19,11 @@ from dibs.git.calls import GitCalls, require_version
 from dibs.git.config import executing, neutral, read
 from dibs.git.locks import AGE, find_stale, put_aside
 from dibs.git.run import Said
+from dibs.git.trust import Trust
+from dibs.git.untrusted import guarded_calls, refuse_drivers, refuse_filters
+from dibs.local.repository import find
 from dibs.project import open_project
-from dibs.repository import find
-from dibs.services.gitcare import GitCare
-from dibs.services.guarded import guarded_calls, refuse_drivers, refuse_filters
-from dibs.services.trust import Trust
+from dibs.services.commits.doctor import GitCare
 
 SOURCE = Path(dibs.__file__).parent
 HUMAN, AGENT = Caller("me", "human", "here"), Caller("bot", "agent", "here")
@@ -91,7 +91,7 @@ _TAKES_NAMES = {
 #: Lists that hold the mark themselves, or nothing but ids that git gave and options.
 _LISTS = {"*which", "*what", "*there", "*shape"}
 #: An id that git gave, in a call whose options have to stand behind it.
-_IDS = {"services/salvage.py": "commit"}
+_IDS = {"services/worktrees/salvage.py": "commit"}
 
 
 def test_a_name_from_outside_stands_behind_the_end_of_options():

@@ -18,7 +18,7 @@ import dibs as dibs_package
 from dibs.core.agents import Caller
 from dibs.guard.hook import INPUT_MAX, answer
 from dibs.project import create, open_project
-from dibs.services.briefing_rows import get_offer, reader_of
+from dibs.services.state.deliveries import get_offer, reader_of
 
 RUN = str(Path(dibs_package.__file__).parent / "guard" / "run.py")
 
@@ -390,7 +390,7 @@ def test_a_hook_whose_own_folder_is_gone_judges_where_the_agent_stands(project, 
 
 
 def test_an_error_of_our_own_is_an_answer_too(project, monkeypatch):
-    from dibs.services.guarding import Guarding
+    from dibs.services.guard.service import Guarding
 
     def broken(*_, **__):
         raise ZeroDivisionError("odd\x1b[31m")
@@ -465,7 +465,7 @@ def answered(path):
 
 
 def test_what_takes_too_long_is_cut_off_and_leaves_nothing_behind(project, monkeypatch):
-    from dibs.services.guarding import Guarding
+    from dibs.services.guard.service import Guarding
 
     def slow(*_, **__):
         while True:
@@ -486,7 +486,7 @@ def test_what_takes_too_long_is_cut_off_and_leaves_nothing_behind(project, monke
 
 def test_a_wanted_wait_is_no_delay(project, monkeypatch):
     from dibs.core.toolcalls import PASSED as NOTHING
-    from dibs.services.guarding import Guarding
+    from dibs.services.guard.service import Guarding
 
     left = []
 

@@ -12,7 +12,7 @@ import pytest
 
 from dibs.errors import BadInput, Unavailable
 from dibs.guard import Guard, Word
-from dibs.services.guarding import Guarding
+from dibs.services.guard.service import Guarding
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_two_sessions_of_one_name_are_two_agents(guard, plain):
 def test_a_briefing_is_confirmed_by_the_next_call_and_told_again_if_there_is_none(
     guard, dibs, monkeypatch
 ):
-    monkeypatch.setattr("dibs.services.briefing.LEASE", 0.0)
+    monkeypatch.setattr("dibs.services.briefing.service.LEASE", 0.0)
     guard.started()
     dibs("say", "bob", "the parser is ready", agent="alice")
 

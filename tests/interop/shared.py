@@ -12,9 +12,9 @@ from typing import NamedTuple
 from dibs.config import Config
 from dibs.engines.git import GitEngine
 from dibs.engines.git_files import RowFiles
-from dibs.services.desk import Desk
-from dibs.services.lockfiles import LockFiles
-from dibs.services.queue import Queue
+from dibs.services.state.store import Desk
+from dibs.services.tasks.lockfiles import LockFiles
+from dibs.services.tasks.plain_queue import Queue
 
 SCRIPT = Path(__file__).parent.parent / "data" / "claim-task.sh"
 
@@ -23,7 +23,7 @@ AGENT = """
 import sys, time
 from tests.interop.shared import dibs_queue
 from dibs.core.agents import Caller
-from dibs.services.queue import Taken
+from dibs.services.tasks.plain_queue import Taken
 
 bare, state, agent = sys.argv[1:]
 queue = dibs_queue(bare, state)

@@ -14,9 +14,9 @@ from dibs.core.patterns import parse
 from dibs.engines.clock import Sources
 from dibs.engines.git_files import RowFiles
 from dibs.errors import NotFound
-from dibs.services.claims import Claims
-from dibs.services.lockfiles import LockFiles
-from dibs.services.queue import Busy, Taken
+from dibs.services.claims.service import Claims
+from dibs.services.tasks.lockfiles import LockFiles
+from dibs.services.tasks.plain_queue import Busy, Taken
 
 
 @pytest.fixture

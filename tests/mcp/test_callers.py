@@ -98,7 +98,7 @@ def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, n
     start = Heard("claude", Moment.STARTED, session="0c0ffee0-1", cwd=str(tmp_path))
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        from dibs.ancestry import running
+        from dibs.local.processes import running
 
         if named:
             project.guarding.hear(start._replace(session="other-1"), running(other.pid), environ)
@@ -117,8 +117,8 @@ def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, n
 
 def test_a_holder_whose_process_is_gone_stands_in_nobodys_way(tmp_path):
     from dibs import Dibs
-    from dibs.ancestry import running
     from dibs.core.toolcalls import Heard, How, Moment, Touch
+    from dibs.local.processes import running
 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)

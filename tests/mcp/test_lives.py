@@ -14,7 +14,7 @@ ERAS = pytest.mark.parametrize("era", [OLD, NEW])
 #: A server whose store is away whenever it would note that a briefing was told.
 FORGETFUL = (
     "from dibs.errors import Unavailable\n"
-    "from dibs.services.briefing import Briefings\n"
+    "from dibs.services.briefing.service import Briefings\n"
     "def delivered(*_):\n"
     "    raise Unavailable('the store is away')\n"
     "Briefings.delivered = delivered\n"

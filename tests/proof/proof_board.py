@@ -74,7 +74,7 @@ def drain(project: Project, agent: str, diary: Path) -> None:
     """Take and finish tasks until all are done."""
     from dibs.core.agents import Caller
     from dibs.errors import Fenced, NotFound
-    from dibs.services.taskvalues import TakenTask
+    from dibs.services.tasks.values import TakenTask
 
     caller = Caller(agent)
 

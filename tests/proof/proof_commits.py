@@ -26,7 +26,7 @@ from dibs.core.claims import Granted
 from dibs.core.patterns import parse
 from dibs.errors import DibsError
 from dibs.project import open_project
-from dibs.services.commit_values import Wish
+from dibs.services.commits.values import Wish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -373,7 +373,7 @@ def attempt(agent: Agent, number: int) -> int:
 
 def pause(repo: str, variables: str, name: str, step: str, ttl: str) -> Any:
     """Change ``src/x.py`` and commit it, but stop at ``step`` of the gate until somebody wakes us."""
-    from dibs.services import gate
+    from dibs.services.commits import gate
 
     os.environ.update(AUTHOR)
     project, caller = open_project(repo, json.loads(variables)), Caller(name)
@@ -411,7 +411,7 @@ def commit_alone(project: Project, caller: Caller) -> str:
 def succeed(repo: str, variables: str, path: str) -> Any:
     """Take ``path``, from whoever had it, and commit it; do not wait long for those who are stopped."""
     from dibs.git import index
-    from dibs.services import gate
+    from dibs.services.commits import gate
 
     os.environ.update(AUTHOR)
     gate.TURN, index.STOPPED = 0.2, 1.0

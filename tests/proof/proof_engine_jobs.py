@@ -24,7 +24,13 @@ from dibs.core.patterns import parse
 from dibs.engines import git, redis, sqlite  # noqa: F401 - the same
 from dibs.errors import DibsError
 from dibs.project import Project, open_project
-from dibs.services import agents, claims, holdings, ledger, lockfiles  # noqa: F401 - the same
+from dibs.services.claims import (
+    agents,  # noqa: F401 - the same
+    holdings,  # noqa: F401 - the same
+)
+from dibs.services.claims import service as claims  # noqa: F401 - the same
+from dibs.services.state import ledger  # noqa: F401 - the same
+from dibs.services.tasks import lockfiles  # noqa: F401 - the same
 
 Spec = tuple[str, dict[str, str]]
 

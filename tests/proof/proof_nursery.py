@@ -19,7 +19,12 @@ from dibs.core.claims import Granted
 from dibs.core.patterns import overlap, parse
 from dibs.errors import DibsError
 from dibs.project import open_project
-from dibs.services import agents, claims, holdings, ledger  # noqa: F401 - loaded before the forks
+from dibs.services.claims import (
+    agents,  # noqa: F401 - loaded before the forks
+    holdings,  # noqa: F401 - loaded before the forks
+)
+from dibs.services.claims import service as claims  # noqa: F401 - loaded before the forks
+from dibs.services.state import ledger  # noqa: F401 - loaded before the forks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,10 @@ from dibs.core.agents import Agent, Caller
 from dibs.core.index import Range
 from dibs.core.patterns import parse
 from dibs.errors import DibsError
-from dibs.services.agents import Agents
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
-from dibs.services.holdings import Holdings
+from dibs.services.claims.agents import Agents
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.state.store import Desk
 
 if TYPE_CHECKING:
     from dibs.core.ledger import Entry

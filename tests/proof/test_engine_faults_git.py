@@ -31,10 +31,10 @@ from dibs.core.patterns import parse
 from dibs.engines.clock import Sources
 from dibs.engines.git import GitEngine
 from dibs.errors import Fenced
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
-from dibs.services.holdings import Holdings
-from dibs.services.renewal import begin_life
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.migration.new_life import begin_life
+from dibs.services.state.store import Desk
 from dibs.testing import ManualClock
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from dibs.config import Config
 from dibs.core.agents import Caller
 from dibs.core.patterns import parse
 from dibs.engines.memory import MemoryEngine
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
+from dibs.services.claims.service import Claims
+from dibs.services.state.store import Desk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -312,8 +312,8 @@ from dibs.config import Config
 from dibs.core.agents import Caller
 from dibs.core.patterns import parse
 from dibs.engines.memory import MemoryEngine
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
+from dibs.services.claims.service import Claims
+from dibs.services.state.store import Desk
 engine = MemoryEngine()
 claims = Claims(Desk(engine, Config(ledger_limit=100), {archive!r}))
 try:

@@ -12,11 +12,11 @@ from proof_merges import commit, git, lay_out, really_merged, start, worked, wri
 from dibs.config import Config
 from dibs.core.forecasts import can_meet
 from dibs.engines.memory import MemoryEngine
+from dibs.git.branches import changes
 from dibs.git.calls import GitCalls
-from dibs.git.histories import changes
-from dibs.repository import find
-from dibs.services.desk import Desk
-from dibs.services.forecasts import Forecasts
+from dibs.local.repository import find
+from dibs.services.forecast.service import Forecasts
+from dibs.services.state.store import Desk
 
 #: Each seed is a repository with 21 pairs of branches, or 10 of working trees.
 LONG = os.environ.get("DIBS_PROOF") == "long"

@@ -17,9 +17,9 @@ from dibs.core.agents import Caller
 from dibs.core.patterns import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite import SqliteEngine
-from dibs.services.agents import Agents
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
+from dibs.services.claims.agents import Agents
+from dibs.services.claims.service import Claims
+from dibs.services.state.store import Desk
 from dibs.testing import ManualClock
 
 START = 1_000_000.0

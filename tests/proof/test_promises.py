@@ -12,8 +12,8 @@ from dibs.core.claims import Denied, Granted, Queued
 from dibs.core.patterns import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import DibsError, Fenced
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
+from dibs.services.claims.service import Claims
+from dibs.services.state.store import Desk
 from dibs.testing import ManualClock
 
 A, B, C = Caller("a"), Caller("b"), Caller("c")

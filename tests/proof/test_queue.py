@@ -16,9 +16,9 @@ from dibs.core.agents import Caller
 from dibs.core.claims import Granted
 from dibs.core.patterns import parse
 from dibs.engines.memory import MemoryEngine
-from dibs.services.agents import Agents
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
+from dibs.services.claims.agents import Agents
+from dibs.services.claims.service import Claims
+from dibs.services.state.store import Desk
 
 WAITER_TTL = 5.0
 

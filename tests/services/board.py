@@ -2,8 +2,8 @@
 
 from tests.services.crew import Crew, caller
 
-from dibs.services.tasks import Tasks
-from dibs.services.taskvalues import Draft
+from dibs.services.tasks.service import Tasks
+from dibs.services.tasks.values import Draft
 from dibs.taskfile.reading import read
 
 

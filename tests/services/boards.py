@@ -7,10 +7,10 @@ import time
 from dibs.config import Config
 from dibs.core.agents import Caller
 from dibs.engines.memory import MemoryEngine
-from dibs.services.desk import Desk
-from dibs.services.mirror import Board
-from dibs.services.tasks import Tasks
-from dibs.services.taskvalues import Draft
+from dibs.services.board.board import Board
+from dibs.services.state.store import Desk
+from dibs.services.tasks.service import Tasks
+from dibs.services.tasks.values import Draft
 from dibs.testing import ManualClock
 from dibs.workdir.disk import Disk
 

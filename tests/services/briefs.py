@@ -9,11 +9,11 @@ from dibs.core.index import Range
 from dibs.core.mail import MailKind, Message
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite import SqliteEngine
-from dibs.services import post
-from dibs.services.briefing import Briefings
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
-from dibs.services.holdings import Holdings
+from dibs.services.briefing.service import Briefings
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.state import mailbox as post
+from dibs.services.state.store import Desk
 
 
 class Later:

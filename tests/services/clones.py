@@ -7,12 +7,12 @@ from dibs.config import Config
 from dibs.core.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.git.calls import GitCalls
-from dibs.repository import find
-from dibs.services.agents import Agents
-from dibs.services.desk import Desk
-from dibs.services.ledger import Ledger, Query
-from dibs.services.salvage import Salvage
-from dibs.services.worktrees import Wanted, Worktrees
+from dibs.local.repository import find
+from dibs.services.claims.agents import Agents
+from dibs.services.state.ledger import Ledger, Query
+from dibs.services.state.store import Desk
+from dibs.services.worktrees.salvage import Salvage
+from dibs.services.worktrees.service import Wanted, Worktrees
 from dibs.testing import ManualClock
 
 HUMAN = Caller("hugo", "human", "here")

@@ -7,7 +7,7 @@ import subprocess
 
 from dibs.core.agents import Caller
 from dibs.project import open_project
-from dibs.services.commit_values import Committed, Wish
+from dibs.services.commits.values import Committed, Wish
 
 ALICE, BOB = Caller("alice"), Caller("bob")
 HUMAN = Caller("ann", "human")

@@ -5,16 +5,16 @@ from tests.services.crew import Crew, caller
 from dibs.config import Config, Loaded
 from dibs.core.decisions import Outcome
 from dibs.core.patterns import parse
-from dibs.services import post
-from dibs.services.answers import Answers
-from dibs.services.claims import Claims
-from dibs.services.decision_rows import decisions
-from dibs.services.decisions import Decisions
-from dibs.services.desk import Desk
-from dibs.services.escalation import Escalations
-from dibs.services.holdings import Holdings
-from dibs.services.ledger import Ledger
-from dibs.services.sides import both_sides
+from dibs.services.claims.answers import Answers
+from dibs.services.claims.disputes import both_sides
+from dibs.services.claims.escalation import Escalations
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.state import mailbox as post
+from dibs.services.state.decisions import decisions
+from dibs.services.state.ledger import Ledger
+from dibs.services.state.store import Desk
+from dibs.services.talk.decisions import Decisions
 
 
 class Court(Crew):

@@ -4,11 +4,11 @@ from dibs.config import Config
 from dibs.core.agents import Caller
 from dibs.core.patterns import parse
 from dibs.engines.memory import MemoryEngine
-from dibs.services.agents import Agents
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
-from dibs.services.holdings import Holdings
-from dibs.services.ledger import Ledger, Query
+from dibs.services.claims.agents import Agents
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.state.ledger import Ledger, Query
+from dibs.services.state.store import Desk
 from dibs.testing import ManualClock
 
 

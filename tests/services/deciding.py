@@ -4,10 +4,10 @@ from tests.services.crew import Crew, caller
 
 from dibs.config import Config, Loaded
 from dibs.core.agents import Agent
-from dibs.services import due
-from dibs.services.decisions import Decisions
-from dibs.services.desk import Desk
-from dibs.services.post import messages
+from dibs.services.state import deadlines as due
+from dibs.services.state.mailbox import messages
+from dibs.services.state.store import Desk
+from dibs.services.talk.decisions import Decisions
 
 FILE = {"decide_allow": "dibs.toml:3"}
 

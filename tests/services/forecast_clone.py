@@ -7,10 +7,10 @@ from dibs.config import Config
 from dibs.core.agents import Caller
 from dibs.core.ledger import Kind
 from dibs.engines.memory import MemoryEngine
-from dibs.repository import find
-from dibs.services.desk import Desk
-from dibs.services.forecasts import Forecasts
-from dibs.services.ledger import Ledger, Query
+from dibs.local.repository import find
+from dibs.services.forecast.service import Forecasts
+from dibs.services.state.ledger import Ledger, Query
+from dibs.services.state.store import Desk
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 

@@ -5,19 +5,19 @@ import subprocess
 
 from tests.services.crew import caller
 
-from dibs.ancestry import running
 from dibs.config import Config
 from dibs.core.patterns import parse
 from dibs.core.toolcalls import Heard, How, Moment, Touch
 from dibs.engines.memory import MemoryEngine
-from dibs.repository import find
-from dibs.services.agents import Agents
-from dibs.services.claims import Claims
-from dibs.services.departures import Departures
-from dibs.services.desk import Desk
-from dibs.services.guarding import Guarding
-from dibs.services.halfdone import settle
-from dibs.services.ledger import Ledger, Query
+from dibs.local.processes import running
+from dibs.local.repository import find
+from dibs.services.claims.agents import Agents
+from dibs.services.claims.service import Claims
+from dibs.services.guard.departures import Departures
+from dibs.services.guard.service import Guarding
+from dibs.services.guard.unfinished import settle
+from dibs.services.state.ledger import Ledger, Query
+from dibs.services.state.store import Desk
 from dibs.testing import ManualClock
 
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false")

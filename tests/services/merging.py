@@ -7,9 +7,9 @@ import subprocess
 
 from dibs.core.agents import Caller
 from dibs.project import open_project
-from dibs.services.commit_values import Wish as Commit
-from dibs.services.ledger import Query
-from dibs.services.merge_values import Wish
+from dibs.services.commits.values import Wish as Commit
+from dibs.services.merging.values import Wish
+from dibs.services.state.ledger import Query
 
 HUMAN = Caller("hana", "human")
 

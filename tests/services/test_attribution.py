@@ -10,8 +10,8 @@ from tests.services.guards import Guarded
 from dibs.core.agents import Caller
 from dibs.core.toolcalls import Moment, Word
 from dibs.git.calls import GitCalls
-from dibs.services.briefing import Briefings
-from dibs.services.ledger import Ledger, Query
+from dibs.services.briefing.service import Briefings
+from dibs.services.state.ledger import Ledger, Query
 
 ONE, TWO = "claude-11111111", "claude-22222222"
 A, B = "11111111-a", "22222222-b"
@@ -288,7 +288,7 @@ def test_of_what_is_too_large_both_hear_that_no_copy_is_there(guarded):
 
 
 def test_a_large_file_is_kept(guarded, monkeypatch):
-    monkeypatch.setattr("dibs.services.oldcontent._PATIENCE", 60.0)
+    monkeypatch.setattr("dibs.services.guard.backups._PATIENCE", 60.0)
     held_and_dirty(guarded)
     os.truncate(f"{guarded.root}/src/a.py", 11 * 1024 * 1024)
 

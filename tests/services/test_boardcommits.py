@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dibs.services.boardcommits import commit
+from dibs.services.board.commits import commit
 
 pytestmark = pytest.mark.usefixtures("own_git")
 
@@ -153,7 +153,7 @@ def test_a_locked_index_leaves_everything_for_the_next_time(begun, monkeypatch):
 
 
 def test_a_rival_commit_in_between_is_kept_below_ours(begun, monkeypatch):
-    from dibs.services import boardcommits
+    from dibs.services.board import commits as boardcommits
 
     put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))
     build, rivals = boardcommits._build, ["rival"]
@@ -381,7 +381,7 @@ def test_a_change_in_the_moment_of_the_last_commit_is_not_hidden_by_ours(begun):
 
 def test_a_command_that_a_hook_runs_does_not_make_the_users_commit_fail(begun):
     hook = begun / ".git" / "hooks" / "pre-commit"
-    call = "from dibs.services.boardcommits import commit; print(commit('.', 'work', by=str).left)"
+    call = "from dibs.services.board.commits import commit; print(commit('.', 'work', by=str).left)"
     hook.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{call}" >said.txt\n')
     hook.chmod(0o755)
     put(begun, "work/inbox/x.yaml", TASK.format(id="x", status="new"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.services.crew import Crew
 
-from dibs.services.boardpages import Pages
+from dibs.services.board.pages import Pages
 from dibs.workdir.disk import Disk, Folders
 
 
@@ -161,7 +161,7 @@ def test_a_crash_between_page_and_memory_repeats_no_line(crew, pages, folder, mo
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("dibs.services.boardpages.remember", crash)
+        patch.setattr("dibs.services.board.pages.remember", crash)
         with pytest.raises(KeyboardInterrupt):
             update(pages)
     update(pages)

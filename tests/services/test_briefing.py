@@ -12,12 +12,12 @@ from dibs.core.mail import HUMANS
 from dibs.core.patterns import parse
 from dibs.core.tasks import Status
 from dibs.errors import NotAllowed, Unavailable
-from dibs.services.briefing import DEBOUNCE, LEASE, Briefings
-from dibs.services.mail import Mail
-from dibs.services.mail_trim import trim
-from dibs.services.sight import tally
-from dibs.services.tasks import Tasks
-from dibs.services.taskvalues import Draft
+from dibs.services.briefing.service import DEBOUNCE, LEASE, Briefings
+from dibs.services.briefing.snapshot import tally
+from dibs.services.retention_mail import trim
+from dibs.services.talk.mail import Mail
+from dibs.services.tasks.service import Tasks
+from dibs.services.tasks.values import Draft
 
 BOB, CAROL = Caller("bob"), Caller("carol")
 

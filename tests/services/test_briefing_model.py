@@ -13,9 +13,9 @@ from dibs.core.agents import Caller
 from dibs.core.mail import HUMANS
 from dibs.core.patterns import parse
 from dibs.errors import DibsError
-from dibs.services.briefing import LEASE
-from dibs.services.briefing_rows import reader_of
-from dibs.services.post import boxes_of
+from dibs.services.briefing.service import LEASE
+from dibs.services.state.deliveries import reader_of
+from dibs.services.state.mailbox import boxes_of
 
 READERS = (Caller("ann"), Caller("bob"), human("hugo"), human("hilda"))
 BOXES = ("ann", "bob", HUMANS, "hugo")

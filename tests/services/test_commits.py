@@ -12,7 +12,7 @@ from tests.services.commit_world import ALICE, BOB, HUMAN, World
 
 from dibs.core.trailers import read_signed
 from dibs.errors import BadInput, Fenced, Misconfigured, NotFound, Unavailable
-from dibs.services.commit_values import Refused
+from dibs.services.commits.values import Refused
 
 pytestmark = pytest.mark.usefixtures("own_git")
 
@@ -616,9 +616,11 @@ def test_the_short_way_and_the_long_way_make_the_same(tmp_path, monkeypatch):
         world = World(tmp_path / way)
         busy_tree(world)
         if way == "long":
-            monkeypatch.setattr("dibs.services.commits.can_do", lambda *_: False)
+            monkeypatch.setattr("dibs.services.commits.service.can_do", lambda *_: False)
         else:
-            monkeypatch.setattr("dibs.services.commit_build.add", None)  # the long way is not taken
+            monkeypatch.setattr(
+                "dibs.services.commits.build.add", None
+            )  # the long way is not taken
         answer = world.committed(ALICE)
         monkeypatch.undo()
         tree = world.git("rev-parse", "HEAD^{tree}")
@@ -664,7 +666,7 @@ def test_a_commit_is_signed_where_the_user_signs(world, tmp_path):
 
 
 def test_an_index_that_others_changed_meanwhile_is_not_replaced(world, monkeypatch):
-    from dibs.services import commits
+    from dibs.services.commits import service as commits
 
     real = commits.quick
 
@@ -686,8 +688,8 @@ def test_an_index_that_others_changed_meanwhile_is_not_replaced(world, monkeypat
 def test_files_that_take_long_to_read_are_committed_and_not_read_under_the_lock(
     world, tmp_path, monkeypatch, hooked
 ):
-    from dibs.services import commit_index
-    from dibs.services.gate import Guard
+    from dibs.services.commits import shared_index as commit_index
+    from dibs.services.commits.gate import Guard
 
     settings = tmp_path / "settings"
     settings.write_text('[filter "slow"]\nclean = "sleep 2 && tr a-z A-Z"\nrequired = true\n')

@@ -5,9 +5,9 @@ from tests.services.crew import caller
 from tests.services.deciding import Court
 
 from dibs.errors import NotFound
-from dibs.services import decision_trim
-from dibs.services.decision_trim import trim
-from dibs.services.ledger import Query
+from dibs.services import retention_decisions as decision_trim
+from dibs.services.retention_decisions import trim
+from dibs.services.state.ledger import Query
 
 YEAR = 365 * 86_400
 

@@ -11,10 +11,10 @@ from dibs.core.decisions import CONFLICT, Outcome, Silence
 from dibs.core.mail import HUMANS
 from dibs.engines.sqlite import SqliteEngine
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
-from dibs.services import decisions as service
-from dibs.services import due
-from dibs.services.briefing import Briefings
-from dibs.services.decisions import Decisions, policy_of
+from dibs.services.briefing.service import Briefings
+from dibs.services.state import deadlines as due
+from dibs.services.talk import decisions as service
+from dibs.services.talk.decisions import Decisions, policy_of
 
 HUMAN = caller("human")
 
@@ -500,7 +500,7 @@ class TestPolicy:
 class TestConflicts:
     def test_a_conflict_that_is_over_is_closed_by_whoever_looks(self, court):
         from dibs.core.patterns import parse
-        from dibs.services.escalation import Escalations
+        from dibs.services.claims.escalation import Escalations
 
         court.claim("alice", "src/")
         (asked,) = Escalations(court.desk).escalate(caller("bob"), [parse("src/a")])
@@ -516,7 +516,7 @@ class TestConflicts:
 
     def test_no_agent_decides_a_conflict(self, court):
         from dibs.core.patterns import parse
-        from dibs.services.escalation import Escalations
+        from dibs.services.claims.escalation import Escalations
 
         court.claim("alice", "src/")
         (asked,) = Escalations(court.desk).escalate(caller("bob"), [parse("src/a")])

@@ -8,10 +8,10 @@ from tests.services.engines import common_store, on_every_engine
 from dibs.config import Config, Loaded
 from dibs.core.decisions import Outcome
 from dibs.errors import BadInput
-from dibs.services import due
-from dibs.services.decisions import Decisions
-from dibs.services.desk import Desk
-from dibs.services.post import messages
+from dibs.services.state import deadlines as due
+from dibs.services.state.mailbox import messages
+from dibs.services.state.store import Desk
+from dibs.services.talk.decisions import Decisions
 
 WRITTEN = Loaded(Config(decide_deny=("style",)), {})
 

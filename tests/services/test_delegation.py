@@ -9,9 +9,9 @@ from dibs.core.index import Range
 from dibs.core.ledger import Kind
 from dibs.core.tasks import Status
 from dibs.errors import BadInput, NotAllowed, NotFound
-from dibs.services.book import decode
-from dibs.services.delegation import Delegated, Delegation, Repeated
-from dibs.services.ledger import Query
+from dibs.services.state.ledger import Query
+from dibs.services.state.rows import decode
+from dibs.services.tasks.delegation import Delegated, Delegation, Repeated
 
 
 class Sending(BoardCrew):

@@ -7,11 +7,11 @@ import sys
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.ancestry import running
 from dibs.core.agents import Caller
 from dibs.core.toolcalls import Moment, Word
-from dibs.services.briefing import Briefings
-from dibs.services.salvage import listed, show
+from dibs.local.processes import running
+from dibs.services.briefing.service import Briefings
+from dibs.services.worktrees.salvage import listed, show
 
 ONE, TWO = "claude-11111111", "claude-22222222"
 A, B = "11111111-a", "22222222-b"
@@ -105,7 +105,7 @@ def test_claims_for_a_task_and_on_named_resources_stay_over_a_turn(guarded):
 
 def test_where_git_cannot_tell_all_stays(guarded, monkeypatch):
     guarded.edit(A, "a.py")
-    monkeypatch.setattr("dibs.services.departures.dirty_in", lambda *_: None)
+    monkeypatch.setattr("dibs.services.guard.departures.dirty_in", lambda *_: None)
 
     guarded.stop(A)
 
@@ -344,14 +344,14 @@ def test_where_no_copy_can_be_kept_the_next_is_told_so(guarded, monkeypatch):
     guarded.processes[A] = killed()
     guarded.edit(A, "new.py")
     guarded.write("new.py")
-    monkeypatch.setattr("dibs.services.departures.keep", lambda *_, **__: "")
+    monkeypatch.setattr("dibs.services.guard.departures.keep", lambda *_, **__: "")
 
     assert "no copy could be kept" in guarded.edit(B, "new.py").text
 
 
 @linux
 def test_outside_of_git_the_claims_of_a_killed_agent_go(tmp_path, own_git):
-    from dibs.repository import Repository
+    from dibs.local.repository import Repository
 
     guarded = Guarded(tmp_path / "repo")
     plain = tmp_path / "plain"

@@ -9,13 +9,13 @@ import pytest
 from tests.services.crew import caller
 from tests.services.guards import Guarded
 
-from dibs.ancestry import running
 from dibs.core.agents import Caller
 from dibs.core.patterns import parse
 from dibs.engines.memory import MemoryEngine
+from dibs.local.processes import running
 from dibs.project import open_project
-from dibs.services.doctoring import Doctoring
-from dibs.services.worktrees import Wanted
+from dibs.services.guard.doctor import Doctoring
+from dibs.services.worktrees.service import Wanted
 from dibs.testing import ManualClock
 
 

@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from dibs.services import due
+from dibs.services.state import deadlines as due
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from dibs.core.index import Range
 from dibs.core.mail import HUMANS, MailKind
 from dibs.core.patterns import parse
 from dibs.errors import BadInput, NotAllowed
-from dibs.services.acquire import survey
-from dibs.services.escalation import Wish, put_before_human, refusal
-from dibs.services.presence import withdraw
+from dibs.services.claims.acquire import survey
+from dibs.services.claims.escalation import Wish, put_before_human, refusal
+from dibs.services.state.presence import withdraw
 
 DAY = 86_400
 
@@ -385,7 +385,7 @@ def test_a_refusal_between_a_look_and_the_act_on_it_counts(monkeypatch):
     court = Court()
     court.claim("alice", "src/**", ttl=DAY)
     ticks = count(step=100)  # so a sign of life is due whenever the waiter looks
-    monkeypatch.setattr("dibs.services.claims.time.monotonic", lambda: float(next(ticks)))
+    monkeypatch.setattr("dibs.services.claims.service.time.monotonic", lambda: float(next(ticks)))
     look, rival = court.engine.view, Court(court.engine)
     monkeypatch.setattr(court.engine, "wait", lambda after, timeout: after)
 

@@ -7,8 +7,8 @@ from tests.services.forecast_clone import LINES, Clone, git
 
 from dibs.core.agents import Agent, Caller
 from dibs.core.index import Range
-from dibs.services.agents import Agents
-from dibs.services.mail import Mail
+from dibs.services.claims.agents import Agents
+from dibs.services.talk.mail import Mail
 
 
 @pytest.fixture

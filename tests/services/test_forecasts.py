@@ -10,7 +10,7 @@ import pytest
 from tests.services.forecast_clone import LINES, Clone, git
 
 from dibs.errors import NotFound
-from dibs.git import scratch
+from dibs.git import temp_objects as scratch
 
 
 @pytest.fixture

@@ -14,9 +14,10 @@ from tests.services.commit_world import ALICE, BOB, World
 
 from dibs.core.agents import Caller
 from dibs.errors import Fenced, Unavailable
-from dibs.services import commit_landing, gate
-from dibs.services.gate import Gate, Moved, Passage
-from dibs.services.gitcare import GitCare
+from dibs.services.commits import gate
+from dibs.services.commits import land as commit_landing
+from dibs.services.commits.doctor import GitCare
+from dibs.services.commits.gate import Gate, Moved, Passage
 
 pytestmark = pytest.mark.usefixtures("own_git")
 
@@ -27,8 +28,8 @@ CHILD = """
 import os, signal, sys
 from dibs.core.agents import Caller
 from dibs.project import open_project
-from dibs.services import gate
-from dibs.services.commit_values import Wish
+from dibs.services.commits import gate
+from dibs.services.commits.values import Wish
 
 root, agent, last = sys.argv[1:]
 
@@ -176,7 +177,7 @@ def passing(world, agent, ref="refs/heads/main"):
 
 
 def land(world, agent, passage):
-    from dibs.services.commit_scope import standing, still_covered
+    from dibs.services.commits.scope import standing, still_covered
 
     own = world.project.desk.look(lambda book: standing(book, agent.id).own)
     return Gate(world.project.desk, world.project.place.repository).land(

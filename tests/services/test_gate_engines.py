@@ -10,7 +10,7 @@ from tests.servers import RedisServer
 from tests.services.commit_world import ALICE, BOB, World
 
 from dibs.errors import DibsError
-from dibs.services import gate
+from dibs.services.commits import gate
 
 #: The steps at which the store goes away, and whether the branch has moved then.
 STEPS = {"prepared": False, "intent": True, "moving": True, "moved": True, "followed": True}

@@ -7,7 +7,8 @@ import json
 import pytest
 from tests.services.commit_world import ALICE, World
 
-from dibs.services import commits, gate_trim
+from dibs.services.commits import retention as gate_trim
+from dibs.services.commits import service as commits
 
 DAY = 24 * 3600.0
 

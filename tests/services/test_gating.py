@@ -12,8 +12,8 @@ from dibs.core.gates import Made, only_new, pattern_of
 from dibs.core.overlap import overlap
 from dibs.core.patterns import parse
 from dibs.core.scope import Why
-from dibs.services import gating
-from dibs.services.gating import Gating
+from dibs.services.guard import git_hooks as gating
+from dibs.services.guard.git_hooks import Gating
 
 NAMES = st.sampled_from(["a", "b", "src", "x.py", "y.py", "Ä", "sp ace", "[id]", "new\nline", "ß"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)

@@ -5,11 +5,11 @@ import os
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.ancestry import Running
 from dibs.core.agents import Caller
 from dibs.core.claims import SHARED
 from dibs.core.toolcalls import Heard, How, Moment, Touch, Word
-from dibs.services.mail import Mail
+from dibs.local.processes import Running
+from dibs.services.talk.mail import Mail
 
 ONE, TWO = "claude-11111111", "claude-22222222"
 A, B = "11111111-a", "22222222-b"
@@ -248,7 +248,7 @@ def test_a_start_joins_tells_all_and_is_noted_once(guarded):
 
 
 def deliver(guarded, verdict):
-    from dibs.services.briefing import Briefings
+    from dibs.services.briefing.service import Briefings
 
     assert Briefings(guarded.desk).delivered(Caller(verdict.reader), verdict.delivery)
 

@@ -10,8 +10,8 @@ import pytest
 from tests.services.engines import common_store, on_lasting_engines
 from tests.services.guards import Guarded
 
-from dibs.ancestry import running
 from dibs.core.toolcalls import Word
+from dibs.local.processes import running
 
 A, B = "11111111-a", "22222222-b"
 ONE, TWO = "claude-11111111", "claude-22222222"

@@ -6,8 +6,8 @@ from tests.services.crew import caller
 
 from dibs.core.ledger import Kind
 from dibs.core.tasks import Status
-from dibs.services.ledger import Query
-from dibs.services.taskvalues import HandMade
+from dibs.services.state.ledger import Query
+from dibs.services.tasks.values import HandMade
 from dibs.taskfile.reading import read
 
 BOSS = caller("human")

@@ -11,9 +11,9 @@ from dibs.config import Config
 from dibs.core.agents import Agent
 from dibs.core.decisions import CONFLICT, Outcome
 from dibs.core.mail import HUMANS, MailKind
-from dibs.services import due
-from dibs.services.desk import Desk
-from dibs.services.presence import withdraw
+from dibs.services.state import deadlines as due
+from dibs.services.state.presence import withdraw
+from dibs.services.state.store import Desk
 
 DAY = 86_400
 

@@ -99,7 +99,7 @@ def test_two_who_settle_at_once_ask_and_escalate_once(connect):
     ready = Barrier(2)
 
     def settle(court):
-        from dibs.services import due
+        from dibs.services.state import deadlines as due
 
         ready.wait(10)
         due.settle(court.desk)

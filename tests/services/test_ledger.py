@@ -5,7 +5,7 @@ import json
 from tests.services.crew import Crew, caller
 
 from dibs.core.agents import Agent
-from dibs.services.ledger import Query
+from dibs.services.state.ledger import Query
 
 
 def test_entries_come_oldest_first_and_no_more_than_asked_for(crew):

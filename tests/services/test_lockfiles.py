@@ -10,10 +10,10 @@ from tests.services.crew import Crew, caller
 from dibs.core.claims import Claim, Granted
 from dibs.core.patterns import parse
 from dibs.errors import BadInput, NotFound
-from dibs.services.book import decode
-from dibs.services.lockfiles import LockFiles
-from dibs.services.queue import Busy, Queue
-from dibs.services.renewal import begin_life
+from dibs.services.migration.new_life import begin_life
+from dibs.services.state.rows import decode
+from dibs.services.tasks.lockfiles import LockFiles
+from dibs.services.tasks.plain_queue import Busy, Queue
 
 NOW = 1_000_000.0
 SCRIPT_LOCK = b"agent: agent-02\nclaimed: 2025-06-14T08:31:12Z\ntask: fix-header-lint\n"

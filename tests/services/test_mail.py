@@ -9,10 +9,11 @@ from dibs.core.mail import HUMANS
 from dibs.core.mail_limits import MAX_UNREAD
 from dibs.core.patterns import parse
 from dibs.errors import BadInput, NotFound, Unavailable
-from dibs.services import due, mail_trim
-from dibs.services.briefing import Briefings
-from dibs.services.groups import Groups
-from dibs.services.mail import Mail
+from dibs.services import retention_mail as mail_trim
+from dibs.services.briefing.service import Briefings
+from dibs.services.state import deadlines as due
+from dibs.services.talk.groups import Groups
+from dibs.services.talk.mail import Mail
 
 
 class Post(Crew):
@@ -47,7 +48,7 @@ class Post(Crew):
 
     def brief(self, box):
         """Do what a delivered briefing does to a box."""
-        from dibs.services import post
+        from dibs.services.state import mailbox as post
 
         waiting = self.kept(f"unread/{box}/")
 
@@ -619,7 +620,7 @@ def test_mail_is_trimmed_with_the_ledger():
 
 
 def _any():
-    from dibs.services.ledger import Query
+    from dibs.services.state.ledger import Query
 
     return Query()
 

@@ -8,12 +8,12 @@ from tests.services.engines import common_store, on_every_engine
 from dibs.config import Config
 from dibs.core.agents import Agent
 from dibs.core.patterns import parse
-from dibs.services.agents import Agents
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
-from dibs.services.groups import Groups
-from dibs.services.holdings import Holdings
-from dibs.services.mail import Mail
+from dibs.services.claims.agents import Agents
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.state.store import Desk
+from dibs.services.talk.groups import Groups
+from dibs.services.talk.mail import Mail
 
 
 @on_every_engine

@@ -12,7 +12,7 @@ import time
 import pytest
 from tests.services.merging import git
 
-from dibs.services.gate import Gate
+from dibs.services.commits.gate import Gate
 
 pytestmark = pytest.mark.usefixtures("own_git")
 
@@ -20,8 +20,10 @@ pytestmark = pytest.mark.usefixtures("own_git")
 DYING = """
 import os, signal, sys
 from dibs.cli import main
-from dibs.git import forward
-from dibs.services import gate, merge_batch, merge_queue
+from dibs.git import update_tree as forward
+from dibs.services.commits import gate
+from dibs.services.merging import batch as merge_batch
+from dibs.services.merging import queue as merge_queue
 
 step, times, words = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 merge_queue.LASTS = 1.0

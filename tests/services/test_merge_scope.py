@@ -8,10 +8,10 @@ import pytest
 from tests.services.merging import Yard, git, put
 
 from dibs.core.agents import Agent, Caller
-from dibs.services.book import encode
-from dibs.services.ledger import Ledger
-from dibs.services.worktree_make import Wanted
-from dibs.services.worktree_rows import Row, put_row
+from dibs.services.state.ledger import Ledger
+from dibs.services.state.rows import encode
+from dibs.services.worktrees.create import Wanted
+from dibs.services.worktrees.rows import Row, put_row
 
 pytestmark = pytest.mark.usefixtures("own_git")
 

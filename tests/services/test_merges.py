@@ -11,9 +11,9 @@ from tests.services.merging import HUMAN, Yard, git, put
 
 from dibs.core.agents import Caller
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
-from dibs.services import gate
-from dibs.services.merge_queue import Taken
-from dibs.services.merge_values import Wish
+from dibs.services.commits import gate
+from dibs.services.merging.queue import Taken
+from dibs.services.merging.values import Wish
 
 pytestmark = pytest.mark.usefixtures("own_git")
 

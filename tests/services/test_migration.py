@@ -20,14 +20,15 @@ from dibs.engines.memory import MemoryEngine
 from dibs.engines.redis import RedisEngine
 from dibs.engines.sqlite import SqliteEngine
 from dibs.errors import BadInput, DibsError, Misconfigured, NotAllowed, Unavailable
-from dibs.services import due, migration
-from dibs.services.claims import Claims
-from dibs.services.closing import closure
-from dibs.services.decisions import Decisions
-from dibs.services.desk import CLOSED, Desk
-from dibs.services.holdings import Holdings
-from dibs.services.mail import Mail
-from dibs.services.migration import Migration, Side, cancel
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.migration import service as migration
+from dibs.services.migration.service import Migration, Side, cancel
+from dibs.services.state import deadlines as due
+from dibs.services.state.closed import closure
+from dibs.services.state.store import CLOSED, Desk
+from dibs.services.talk.decisions import Decisions
+from dibs.services.talk.mail import Mail
 from dibs.testing import ManualClock
 
 KINDS = ("memory", "sqlite", "redis", "git")

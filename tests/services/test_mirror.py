@@ -464,7 +464,7 @@ def test_a_folder_that_is_closed_to_the_user_is_told_before_anything_is_decided(
     def closed(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied", "inbox")
 
-    monkeypatch.setattr("dibs.services.mirror.scan", closed)
+    monkeypatch.setattr("dibs.services.board.board.scan", closed)
     with pytest.raises(Unavailable, match="'inbox' of the board is closed") as refused:
         world.take("curator")
 

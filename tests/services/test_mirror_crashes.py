@@ -241,7 +241,7 @@ def killed_at(path, verb, at):
 @pytest.mark.parametrize("verb", ["take", "done", "release", "settle"])
 def test_a_killed_process_leaves_each_task_in_one_place(tmp_path, verb):
     from dibs.project import open_project
-    from dibs.services.taskvalues import Draft
+    from dibs.services.tasks.values import Draft
 
     at, killed = 0, True
     while killed:

@@ -10,7 +10,7 @@ from tests.services.boards import HUMAN, World, task
 from dibs.core.agents import Caller
 from dibs.core.findings import Level
 from dibs.errors import BadInput
-from dibs.services.taskvalues import TakenTask
+from dibs.services.tasks.values import TakenTask
 from dibs.workdir.disk import Disk
 
 

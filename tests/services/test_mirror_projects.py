@@ -6,9 +6,9 @@ import pytest
 from tests.services.boards import HUMAN
 
 from dibs.core.agents import Caller
+from dibs.local.repository import Repository
 from dibs.project import create, main_tree, open_project
-from dibs.repository import Repository
-from dibs.services.taskvalues import Draft
+from dibs.services.tasks.values import Draft
 
 CURATOR = Caller("curator")
 

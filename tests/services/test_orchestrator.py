@@ -16,16 +16,16 @@ from dibs.core.boardlog import is_told
 from dibs.core.tasks import Handoff
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite import SqliteEngine
-from dibs.services.agents import Agents
-from dibs.services.boardcycle import Cycle
-from dibs.services.boarddue import due_in
-from dibs.services.desk import Desk
-from dibs.services.ledger import Ledger, Query
-from dibs.services.mirror import Board
-from dibs.services.orchestrator import Orchestrator
-from dibs.services.taskchecks import Found
-from dibs.services.tasks import Tasks
-from dibs.services.taskvalues import Draft, TakenTask
+from dibs.services.board.board import Board
+from dibs.services.board.cycle import Cycle
+from dibs.services.board.due import due_in
+from dibs.services.board.orchestrator import Orchestrator
+from dibs.services.board.validate import Found
+from dibs.services.claims.agents import Agents
+from dibs.services.state.ledger import Ledger, Query
+from dibs.services.state.store import Desk
+from dibs.services.tasks.service import Tasks
+from dibs.services.tasks.values import Draft, TakenTask
 from dibs.testing import ManualClock
 
 BOSS = Caller("boss", "human")

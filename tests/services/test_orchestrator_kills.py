@@ -9,9 +9,9 @@ from pathlib import Path
 from dibs.core.agents import Caller
 from dibs.core.tasks import Handoff
 from dibs.project import open_project
-from dibs.services.ledger import Ledger, Query
-from dibs.services.orchestrator import Orchestrator
-from dibs.services.taskvalues import Draft
+from dibs.services.board.orchestrator import Orchestrator
+from dibs.services.state.ledger import Ledger, Query
+from dibs.services.tasks.values import Draft
 
 ROOT = Path(__file__).parents[2]
 BOSS = Caller("boss", "human")
@@ -21,8 +21,8 @@ PROGRAM = """
 import os, signal, sys
 from dibs.core.agents import Caller
 from dibs.project import open_project
-from dibs.services.desk import Desk
-from dibs.services.orchestrator import Orchestrator
+from dibs.services.state.store import Desk
+from dibs.services.board.orchestrator import Orchestrator
 
 root, at = sys.argv[1], int(sys.argv[2])
 count, armed = 0, False

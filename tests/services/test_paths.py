@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from dibs.errors import BadInput
-from dibs.repository import find
-from dibs.services.paths import Tree
+from dibs.local.paths import Tree
+from dibs.local.repository import find
 
 
 def git(folder, *args):

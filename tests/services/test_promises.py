@@ -4,7 +4,7 @@ import pytest
 from tests.services.court import Court
 
 from dibs.core.mail import MailKind
-from dibs.services import due
+from dibs.services.state import deadlines as due
 
 DAY = 86_400
 

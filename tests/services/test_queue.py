@@ -8,8 +8,8 @@ from tests.services.crew import Crew, caller
 from dibs.core.claims import Granted
 from dibs.core.ledger import Kind
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
-from dibs.services.queue import MAX_FILE, Busy, Queue, Taken
-from dibs.services.shelf import DONE, FREE, HELD
+from dibs.services.tasks.plain_queue import MAX_FILE, Busy, Queue, Taken
+from dibs.services.tasks.plain_queue_rows import DONE, FREE, HELD
 
 
 @pytest.fixture
@@ -331,8 +331,8 @@ def test_a_later_caller_does_not_overtake_a_waiter_but_takes_what_is_left_over(c
 
 def _stand_in_line(queue, book, agent):
     from dibs.core.claims import EXCLUSIVE, Request
-    from dibs.services.acquire import Waiting, queue_up
-    from dibs.services.presence import arrive
+    from dibs.services.claims.acquire import Waiting, queue_up
+    from dibs.services.state.presence import arrive
 
     beat = arrive(book, caller(agent))
     wish = Request(agent, (queue._turn,), EXCLUSIVE, 60.0)

@@ -7,10 +7,10 @@ import sys
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.ancestry import Running, above, acting, agent_above, is_there, note, running
 from dibs.core.toolcalls import Heard, Moment, Word
-from dibs.services.guarded_rows import guarded_since
-from dibs.services.sessions import key_of
+from dibs.local.processes import Running, above, acting, agent_above, is_there, note, running
+from dibs.services.guard.sessions import key_of
+from dibs.services.state.guarded_agents import guarded_since
 
 ONE, TWO = "claude-11111111", "claude-22222222"
 A, B = "11111111-a", "22222222-b"
@@ -237,7 +237,7 @@ def test_a_number_that_was_given_out_again_is_another_process(guarded):
 
 def test_of_another_machine_nobody_can_tell_whether_a_process_is_gone(guarded, monkeypatch):
     guarded.processes[A] = Running(2**22 + 1, 5)
-    monkeypatch.setattr("dibs.services.sessions.realm", lambda: "elsewhere/1/1")
+    monkeypatch.setattr("dibs.services.guard.sessions.realm", lambda: "elsewhere/1/1")
     guarded.edit(A, "a.py")
     monkeypatch.undo()
 
@@ -326,7 +326,7 @@ def test_it_is_known_who_is_guarded_since_when_and_how(guarded):
 
 @linux
 def test_the_agent_is_the_nearest_process_above_its_hook_that_is_no_shell():
-    code = "from dibs.ancestry import *; import os; print(agent_above(os.getpid()).pid)"
+    code = "from dibs.local.processes import *; import os; print(agent_above(os.getpid()).pid)"
     script = f"{sys.executable} -c '{code}'; true"
     ran = subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True)
 
@@ -348,7 +348,7 @@ def test_the_agent_is_the_nearest_process_above_its_hook_that_is_no_shell():
 )
 def test_who_takes_over_orphans_is_no_agent(monkeypatch, names, found):
     chain = [Running(len(names) - place, 1, name) for place, name in enumerate(names)]
-    monkeypatch.setattr("dibs.ancestry.above", lambda _: chain)
+    monkeypatch.setattr("dibs.local.processes.above", lambda _: chain)
     agent = agent_above(99)
 
     assert (agent.name if agent else "") == found
@@ -374,7 +374,7 @@ def test_a_process_is_known_by_its_number_and_its_start():
 
 
 def test_a_process_of_another_user_that_is_not_shown_is_not_gone(monkeypatch, tmp_path):
-    monkeypatch.setattr("dibs.ancestry._PROC", str(tmp_path))
+    monkeypatch.setattr("dibs.local.processes._PROC", str(tmp_path))
 
     def kill(pid, signal):
         raise (PermissionError if pid == 7 else ProcessLookupError)
@@ -389,7 +389,7 @@ def test_a_process_of_another_user_that_is_not_shown_is_not_gone(monkeypatch, tm
 def test_a_command_of_an_agent_is_known_by_the_process_above(tmp_path):
     here = running(os.getpid())
     note(str(tmp_path), here.pid, here.born, "claude-1")
-    code = f"from dibs.ancestry import acting; print(acting({str(tmp_path)!r}))"
+    code = f"from dibs.local.processes import acting; print(acting({str(tmp_path)!r}))"
     ran = subprocess.run(
         ["sh", "-c", f'{sys.executable} -c "{code}"; true'],
         check=True,

@@ -5,7 +5,7 @@ import os
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.services.shelltargets import aimed
+from dibs.services.guard.shell_targets import aimed
 
 
 @pytest.fixture

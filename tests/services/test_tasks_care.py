@@ -7,8 +7,8 @@ from tests.services.crew import caller
 from dibs.core.agents import Agent
 from dibs.core.ledger import Kind
 from dibs.core.tasks import Handoff, Status
-from dibs.services.ledger import Query
-from dibs.services.taskvalues import Draft, HandMade
+from dibs.services.state.ledger import Query
+from dibs.services.tasks.values import Draft, HandMade
 from dibs.taskfile.reading import read, tree_of
 from dibs.taskfile.tree import MAX_BYTES
 
@@ -349,7 +349,7 @@ def test_the_entries_name_who_did_it(crew):
 
 
 def test_tasks_that_wait_to_be_followed_keep_no_other_from_the_archive(monkeypatch):
-    monkeypatch.setattr("dibs.services.taskcare.MANY", 2)
+    monkeypatch.setattr("dibs.services.tasks.upkeep.MANY", 2)
     crew = BoardCrew(board_archive_after=100.0)
     crew.make("a", "b", "c", "d")
     for id_ in "abcd":

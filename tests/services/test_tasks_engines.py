@@ -11,9 +11,9 @@ from tests.services.engines import common_store, on_every_engine
 from dibs.config import Config
 from dibs.core.tasks import Handoff
 from dibs.errors import DibsError
-from dibs.services.desk import Desk
-from dibs.services.tasks import Tasks
-from dibs.services.taskvalues import Draft, NothingFree
+from dibs.services.state.store import Desk
+from dibs.services.tasks.service import Tasks
+from dibs.services.tasks.values import Draft, NothingFree
 
 BOSS = caller("human")
 

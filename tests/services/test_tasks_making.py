@@ -6,8 +6,8 @@ from tests.services.crew import caller
 
 from dibs.core.tasks import Status
 from dibs.errors import BadInput, NotFound
-from dibs.services.ledger import Query
-from dibs.services.taskvalues import Draft
+from dibs.services.state.ledger import Query
+from dibs.services.tasks.values import Draft
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from tests.services.crew import caller
 
 from dibs.core.tasks import Handoff, Status
 from dibs.errors import DibsError
-from dibs.services import taskrows
-from dibs.services.tasktexts import place_of
-from dibs.services.taskvalues import Draft, HandMade, NothingFree
+from dibs.services.tasks import rows as taskrows
+from dibs.services.tasks.texts import place_of
+from dibs.services.tasks.values import Draft, HandMade, NothingFree
 from dibs.taskfile.reading import read
 from dibs.taskfile.writing import edit
 

@@ -7,7 +7,7 @@ from tests.services.crew import caller
 from dibs.core.ledger import Kind
 from dibs.core.tasks import Handoff, Status
 from dibs.errors import BadInput, DibsError, Fenced, NotAllowed, NotFound
-from dibs.services.ledger import Query
+from dibs.services.state.ledger import Query
 from dibs.taskfile.reading import tree_of
 
 
@@ -62,7 +62,7 @@ def test_a_done_task_lies_in_done_with_its_result_and_its_claim_is_gone(begun):
 
 
 def test_what_an_agent_wrote_into_the_result_block_by_hand_stays(crew):
-    from dibs.services.taskvalues import Draft
+    from dibs.services.tasks.values import Draft
 
     text = "title: x\nresult:\n  # mine\n  summary: by hand\n  next_agent: writer\n  odd: 1\n"
     crew.tasks.create(caller("human"), [Draft(text=text, id="a")])
@@ -356,7 +356,7 @@ def test_a_move_that_the_table_does_not_have_is_refused_with_those_that_it_has(b
 
 
 def test_a_text_of_before_is_known_by_its_digest(begun):
-    from dibs.services.taskrows import MAX_EARLIER, digest
+    from dibs.services.tasks.rows import MAX_EARLIER, digest
 
     texts = [begun.row("a").text]
     for _ in range(25):

@@ -11,8 +11,8 @@ from dibs.core.agents import Agent, Caller
 from dibs.core.claims import Denied
 from dibs.core.tasks import Status
 from dibs.errors import BadInput, NotAllowed, NotFound
-from dibs.services.queue import Queue
-from dibs.services.taskvalues import QUEUE, NothingFree
+from dibs.services.tasks.plain_queue import Queue
+from dibs.services.tasks.values import QUEUE, NothingFree
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from dibs.core.ledger import Entry
 from dibs.core.tasks import Task
 from dibs.errors import BadInput
-from dibs.services.taskvalues import Stored
-from dibs.services.worklogs import ended_in, write_log
+from dibs.services.board.worklogs import ended_in, write_log
+from dibs.services.tasks.values import Stored
 from dibs.workdir.disk import Disk, Folders
 
 #: 2025-11-23 15:45:00 UTC.

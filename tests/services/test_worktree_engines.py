@@ -10,7 +10,7 @@ from tests.services.clones import HUMAN, Clone, make_repository
 from dibs.core.agents import Caller
 from dibs.errors import BadInput, NotFound
 from dibs.project import open_project
-from dibs.services.worktrees import Removed
+from dibs.services.worktrees.service import Removed
 
 PROGRAM = (sys.executable, "-c", "from dibs.cli import program; program()")
 

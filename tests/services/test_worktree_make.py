@@ -11,7 +11,8 @@ from tests.services.clones import HUMAN, Clone, git
 
 from dibs.core.agents import Caller
 from dibs.errors import BadInput, Misconfigured, NotFound, Unavailable
-from dibs.services import worktree_setup, worktree_steps
+from dibs.services.worktrees import locks as worktree_steps
+from dibs.services.worktrees import setup as worktree_setup
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from tests.services.clones import HUMAN, Clone, everything, git
 
 from dibs.core.agents import Caller
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
-from dibs.services import salvage, worktree_steps
-from dibs.services.worktrees import Kept, Removed, Skipped
+from dibs.services.worktrees import locks as worktree_steps
+from dibs.services.worktrees import salvage
+from dibs.services.worktrees.service import Kept, Removed, Skipped
 
 
 @pytest.fixture
@@ -212,7 +213,7 @@ def test_only_folders_that_went_are_told_of(clone):
 
 
 def test_an_ignored_file_too_large_to_be_kept_keeps_its_worktree(clone, monkeypatch):
-    monkeypatch.setattr("dibs.services.worktree_ignored.LARGEST", 10)
+    monkeypatch.setattr("dibs.services.worktrees.ignored.LARGEST", 10)
     folder = clone.folder()
     (folder / "data.big").write_text("more than ten bytes\n")
 

@@ -196,7 +196,7 @@ def _unknown_command(name: str) -> BadUsage:
 def _report(error: DibsError, *, as_json: bool) -> int:
     if as_json:
         from dibs.cli.session import print_json
-        from dibs.services.shapes import error as shape
+        from dibs.shapes.claims import error as shape
 
         print_json(shape(error))
     else:

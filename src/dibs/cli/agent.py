@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.cli.session import Session
     from dibs.core.agents import Caller
     from dibs.core.claims import Claim, Lost
-    from dibs.services.agents import Seen
+    from dibs.services.claims.agents import Seen
 
 FENCED = 4
 #: What ``report`` can say of an agent; each is an option.
@@ -97,7 +97,7 @@ def run(args: Namespace) -> int:
 
 def _list(session: Session, args: Namespace) -> int:
     """List the agents that work here."""
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     session.project.end_gone()
     seen = session.project.agents.all(ended=args.all)
@@ -121,7 +121,7 @@ def _print_list(seen: list[Seen], reader: Caller) -> None:
 
 def _show(session: Session, args: Namespace) -> int:
     """Show one agent, what it holds, and what it lost."""
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     seen, lost = session.project.agents.show(args.id)
     held, waiting = session.project.claims.all(args.id)
@@ -181,7 +181,7 @@ def _lost_lines(lost: list[Lost], now: float, quoted: Quoting) -> list[str]:
 def _join(session: Session, args: Namespace) -> int:
     """Join as an agent: --agent is its id. Joining again is fine."""
     from dibs.core.agents import Agent
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     caller = session.caller
     agent = Agent(
@@ -210,7 +210,7 @@ def _join(session: Session, args: Namespace) -> int:
 def _beat(session: Session, _: Namespace) -> int:
     """Give a sign of life, which renews your claims. Prints the news, as renew does."""
     from dibs.cli.renew import show_news
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     answer = session.project.holdings.renew(session.caller)
     now = session.now()
@@ -220,7 +220,7 @@ def _beat(session: Session, _: Namespace) -> int:
 
 def _report(session: Session, args: Namespace) -> int:
     """Say what you do. The others see it."""
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     given = {name: getattr(args, name) for name in REPORTED}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -241,7 +241,7 @@ def _report(session: Session, args: Namespace) -> int:
 
 def _leave(session: Session, args: Namespace) -> int:
     """End your session. Everything that you hold is given back."""
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     released = session.project.agents.leave(session.caller, status=args.status, note=args.note)
     shape = {"agent": session.caller.id, "released": shapes.claims(released)}

@@ -35,7 +35,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Answer, and print who was told what."""
     from dibs.cli.session import Session
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     with Session(args) as session:
         answered = _answer(session, args)

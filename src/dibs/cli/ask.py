@@ -25,7 +25,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Ask, and print who was asked for what."""
     from dibs.cli.session import Session
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     with Session(args) as session:
         patterns = session.patterns(args.pattern, literal=args.literal)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.services.briefing import Delivery
+    from dibs.services.briefing.service import Delivery
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -76,7 +76,7 @@ def _write(session: Session, delivery: Delivery) -> bool:
     as_of = session.project.engine.as_of
     try:
         if session.json:
-            from dibs.services.briefing_shapes import briefing
+            from dibs.shapes.briefing import briefing
 
             print_json(dated(briefing(delivery), as_of))
         else:
@@ -93,7 +93,7 @@ def _write(session: Session, delivery: Delivery) -> bool:
 def _say_nothing_new(session: Session) -> None:
     if session.json:
         from dibs.cli.session import dated, print_json
-        from dibs.services.briefing_shapes import briefing
+        from dibs.shapes.briefing import briefing
 
         print_json(dated(briefing(None), session.project.engine.as_of))
         return

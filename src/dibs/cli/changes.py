@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.core.dirt import Dirty
-    from dibs.services.changes import TreeChanges
+    from dibs.services.commits.changes import TreeChanges
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -82,7 +82,7 @@ def show(session: Session, answer: Outcome, reason: str = "") -> None:
     """Print the answer to a claim that was made for ``reason``."""
 
     def shape() -> object:
-        from dibs.services import shapes
+        from dibs.shapes import claims as shapes
 
         return shapes.outcome(answer)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.session import Session
     from dibs.core.agents import Caller
-    from dibs.services.commit_values import Committed, File, Refused, Wish
+    from dibs.services.commits.values import Committed, File, Refused, Wish
 
 REFUSED = 3
 _MAX = 1024 * 1024
@@ -57,7 +57,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Commit, print the answer, and return its exit status."""
     from dibs.cli.session import Session
-    from dibs.services.commit_values import Committed
+    from dibs.services.commits.values import Committed
 
     message = "" if args.dry_run and not (args.message or args.file) else _message(args)
     with Session(args) as session:
@@ -86,8 +86,8 @@ def _message(args: Namespace) -> str:
 
 def _wish(session: Session, args: Namespace, message: str) -> Wish:
     """Return what was typed."""
-    from dibs.services.commit_report import told_apart
-    from dibs.services.commit_values import Wish
+    from dibs.services.commits.report import told_apart
+    from dibs.services.commits.values import Wish
 
     names, texts = told_apart(session.project.place.repository, args.pattern)
     return Wish(
@@ -103,12 +103,12 @@ def _wish(session: Session, args: Namespace, message: str) -> Wish:
 
 def _show(session: Session, answer: Committed | Refused) -> None:
     def shape() -> object:
-        from dibs.services.commit_shapes import commit_answer
+        from dibs.shapes.commits import commit_answer
 
         return commit_answer(answer)
 
     def text() -> None:
-        from dibs.services.commit_values import Committed
+        from dibs.services.commits.values import Committed
 
         if isinstance(answer, Committed):
             _print_committed(answer, session.caller)
@@ -120,7 +120,7 @@ def _show(session: Session, answer: Committed | Refused) -> None:
 
 def _print_committed(answer: Committed, reader: Caller) -> None:
     from dibs.cli.text import bold, dim, green, printable, yellow
-    from dibs.services.gate_rows import shown
+    from dibs.services.commits.intents import shown
 
     branch = "a detached HEAD" if answer.ref == "HEAD" else printable(answer.branch)
     word = f"{green('committed')} {bold(answer.commit[:10])}," if answer.commit else "would commit"
@@ -142,7 +142,7 @@ def _print_committed(answer: Committed, reader: Caller) -> None:
 def _print_left(answer: Committed, reader: Caller) -> None:
     """Say what else is changed: that is how a new file is missed before it is lost."""
     from dibs.cli.text import dim, printable, yellow
-    from dibs.services.gate_rows import shown
+    from dibs.services.commits.intents import shown
 
     if answer.nobody:
         print(yellow("changed nearby, and nobody's (claim them to commit them):"))
@@ -172,7 +172,7 @@ def _what(file: File) -> str:
 
 def _print_refused(answer: Refused, reader: Caller) -> None:
     from dibs.cli.text import dim, printable, red, span
-    from dibs.services.gate_rows import shown
+    from dibs.services.commits.intents import shown
 
     if answer.hook:
         print(f"{red('refused')}: the {answer.hook} hook said no; nothing was committed")

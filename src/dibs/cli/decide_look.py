@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dibs.cli.foreign import Quoting
     from dibs.cli.session import Session
     from dibs.core.decisions import Decision
-    from dibs.services.sides import Sides
+    from dibs.services.claims.disputes import Sides
 
 
 def _ls_options(parser: ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def _ls_options(parser: ArgumentParser) -> None:
 
 def _ls(session: Session, args: Namespace) -> int:
     """List decisions, the oldest first."""
-    from dibs.services import decision_shapes as shapes
+    from dibs.shapes import decisions as shapes
 
     found = session.project.decisions.all(pending=args.pending, category=args.category)
     shown, left = found[-args.limit :], max(0, len(found) - args.limit)
@@ -72,14 +72,14 @@ def _show(session: Session, args: Namespace) -> int:
 
     Of a conflict over claims both sides are shown, and the queue.
     """
-    from dibs.services import decision_shapes as shapes
+    from dibs.shapes import decisions as shapes
 
     decision = session.project.decisions.show(args.id)
     sides = _sides(session, decision)
     now = session.now()
     shape = {"decision": shapes.decision(decision)}
     if sides is not None:
-        from dibs.services.sides import shape as shape_of_sides
+        from dibs.services.claims.disputes import shape as shape_of_sides
 
         shape["sides"] = shape_of_sides(sides)
     session.show(lambda: shape, lambda: print("\n".join(_page(session, decision, sides, now))))
@@ -91,7 +91,7 @@ def _sides(session: Session, decision: Decision) -> Sides | None:
 
     if decision.category != CONFLICT:
         return None
-    from dibs.services.sides import both_sides
+    from dibs.services.claims.disputes import both_sides
 
     return both_sides(session.project.desk, decision)
 

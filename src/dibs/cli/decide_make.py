@@ -35,7 +35,7 @@ def _new(session: Session, args: Namespace) -> int:
     It is recorded at once, unless --confirm, --by or --deadline is given, or dibs.toml wants
     decisions of its category confirmed. Then it waits, and whoever may decide is told.
     """
-    from dibs.services import decision_shapes as shapes
+    from dibs.shapes import decisions as shapes
 
     made = session.project.decisions.new(
         session.caller,
@@ -74,7 +74,7 @@ def _comment_options(parser: ArgumentParser) -> None:
 
 def _comment(session: Session, args: Namespace) -> int:
     """Say something on a decision. Its asker is told."""
-    from dibs.services import decision_shapes as shapes
+    from dibs.shapes import decisions as shapes
 
     decision = session.project.decisions.comment(session.caller, args.id, args.text)
     session.show(
@@ -91,7 +91,7 @@ def _withdraw_options(parser: ArgumentParser) -> None:
 
 def _withdraw(session: Session, args: Namespace) -> int:
     """Take back what you asked for. Nobody has to decide it any more."""
-    from dibs.services import decision_shapes as shapes
+    from dibs.shapes import decisions as shapes
 
     decision = session.project.decisions.withdraw(session.caller, args.id, args.reason)
     session.show(

@@ -45,7 +45,7 @@ def _refuse(session: Session, args: Namespace) -> int:
 
 
 def _decide(session: Session, args: Namespace, outcome: str, *, conflict: bool = False) -> int:
-    from dibs.services import decision_shapes as shapes
+    from dibs.shapes import decisions as shapes
 
     decisions = session.project.decisions
     if conflict:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dibs.cli.foreign import Quoting
     from dibs.cli.session import Session
     from dibs.core.delegation import Alike
-    from dibs.services.delegation import Delegated, Repeated
+    from dibs.services.tasks.delegation import Delegated, Repeated
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -51,8 +51,8 @@ def run(args: Namespace) -> int:
 
 def _send(session: Session, args: Namespace) -> int:
     from dibs.cli.task_board import on_board, paths
-    from dibs.services import delegation_shapes
-    from dibs.services.delegation import Repeated
+    from dibs.services.tasks.delegation import Repeated
+    from dibs.shapes import delegation as delegation_shapes
 
     artefacts = paths(session, args.path)
     with on_board(session, makes=True):
@@ -71,7 +71,7 @@ def _send(session: Session, args: Namespace) -> int:
 
 def _cancel(session: Session, args: Namespace) -> int:
     from dibs.cli.task_board import on_board
-    from dibs.services import delegation_shapes
+    from dibs.shapes import delegation as delegation_shapes
 
     with on_board(session):
         answer = session.project.delegation.cancel(session.caller, args.cancel, reason=args.reason)
@@ -85,7 +85,7 @@ def _print(session: Session, answer: Delegated | Repeated, word: str) -> None:
     from dibs.cli.foreign import Quoting
     from dibs.cli.task_board import print_moved
     from dibs.cli.text import bold, yellow
-    from dibs.services.delegation import Repeated
+    from dibs.services.tasks.delegation import Repeated
 
     quoted = Quoting(session.caller, map(str, answer.alike))
     for line in quoted.page(f"{yellow('similar')} {_alike(a, quoted)}" for a in answer.alike):

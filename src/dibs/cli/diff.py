@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.services.changes import Difference
+    from dibs.services.commits.changes import Difference
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.session import Session
     from dibs.core.findings import Finding
-    from dibs.services.gitcare import GitCare
+    from dibs.services.commits.doctor import GitCare
     from dibs.wiring.gaps import Gap
     from dibs.wiring.looking import Seen
     from dibs.wiring.proving import Proof
@@ -69,7 +69,7 @@ def run(args: Namespace) -> int:
 
 def _git(session: Session) -> GitCare:
     from dibs.guard.install import Hooks
-    from dibs.services.gitcare import GitCare
+    from dibs.services.commits.doctor import GitCare
 
     repository = session.project.place.repository
     ours: frozenset[str] = frozenset()
@@ -115,7 +115,7 @@ def _findings(
 
 
 def _prove(session: Session, agents: Sequence[Seen], missing: Sequence[Gap]) -> list[Proof]:
-    from dibs.services.scratch import Scratch
+    from dibs.services.guard.trial_claims import Scratch
     from dibs.wiring.gaps import switched_off
     from dibs.wiring.proving_git import prove_gates
     from dibs.wiring.proving_hooks import prove_hooks

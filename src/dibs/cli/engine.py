@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from dibs.core.findings import Finding
     from dibs.engines.base import Engine
     from dibs.opening import Place
-    from dibs.services.migration import Moved, Side
-    from dibs.services.probing import Measured
+    from dibs.services.migration.measure import Measured
+    from dibs.services.migration.service import Moved, Side
 
 UNSAFE = 78
 #: Seconds between lines that say how far a long move is.
@@ -86,7 +86,7 @@ def _repair(args: Namespace) -> int:
 
 
 def _inspected(engine: Engine) -> tuple[list[Finding], Measured]:
-    from dibs.services.probing import is_open, measure
+    from dibs.services.migration.measure import is_open, measure
 
     closed = is_open(engine)
     found = [*engine.inspect(), *closed]
@@ -146,7 +146,7 @@ def _migrate(args: Namespace) -> int:
     """Move all state from one engine to another, with its numbers. The old one is closed."""
     from dibs.core.addresses import shown
     from dibs.project import locate
-    from dibs.services.migration import Side, cancel
+    from dibs.services.migration.service import Side, cancel
 
     place = locate(args.repo)
     urls = _url(args.source), _url(args.target)
@@ -171,7 +171,7 @@ def _migrate(args: Namespace) -> int:
 def _move(args: Namespace, place: Place, source: Side, target: Side) -> Moved:
     import time
 
-    from dibs.services.migration import Migration
+    from dibs.services.migration.service import Migration
 
     told = time.monotonic()
 

@@ -27,7 +27,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Escalate, and print which decisions wait now."""
     from dibs.cli.session import Session
-    from dibs.services.sides import conflict_shape
+    from dibs.services.claims.disputes import conflict_shape
 
     with Session(args) as session:
         patterns = session.patterns(args.pattern, literal=args.literal)

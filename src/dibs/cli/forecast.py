@@ -42,7 +42,7 @@ def run(args: Namespace) -> int:
 
             return watch(session, args)
         from dibs.cli.forecast_text import show
-        from dibs.services.forecast_shapes import shape
+        from dibs.shapes.forecast import shape
 
         forecasts = session.project.forecasts
         found = forecasts.once(args.who, args.base or "")

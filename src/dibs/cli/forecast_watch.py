@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.session import Session
     from dibs.core.forecasts import Forecast, Pair
-    from dibs.services.forecast_outlook import Outlook
+    from dibs.services.forecast.outlook import Outlook
 
 #: After so many rounds the objects of all earlier ones are dropped, and everything is looked at.
 ROUNDS = 500
@@ -107,7 +107,7 @@ class Printer:
         self, before: Forecast | None, now: Forecast, fresh: list[Pair], gone: list[Pair]
     ) -> None:
         from dibs.cli.session import print_json
-        from dibs.services.forecast_shapes import pair, shape
+        from dibs.shapes.forecast import pair, shape
 
         if before is None:
             print_json({"event": "forecast", **shape(now)})

@@ -35,7 +35,7 @@ def _hooks(args: Namespace) -> tuple[Hooks, str]:
     """Return the hooks that are meant, and the folder they are in."""
     from dibs.guard.install import Hooks
     from dibs.guard.scripts import LOCAL, SERVER
-    from dibs.repository import find
+    from dibs.local.repository import find
 
     if args.server is not None:
         from dibs.guard.server import is_bare
@@ -191,7 +191,7 @@ def _check(args: Namespace) -> int:
         stopped = judge(session.caller, made, making=not pushed) if made else []
         if args.json:
             from dibs.cli.session import print_json
-            from dibs.services.commit_shapes import blocked
+            from dibs.shapes.commits import blocked
 
             print_json({"allowed": not stopped, "stopped": blocked(stopped)})
         elif stopped:

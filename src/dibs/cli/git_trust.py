@@ -27,8 +27,8 @@ def _trust(args: Namespace) -> int:
     from dibs.cli.session import careful_caller
     from dibs.git.calls import GitCalls
     from dibs.git.config import executing
-    from dibs.repository import find
-    from dibs.services.trust import Trust
+    from dibs.git.trust import Trust
+    from dibs.local.repository import find
 
     repository = find(args.repo)
     trust = Trust(repository)

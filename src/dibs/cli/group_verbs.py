@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from dibs.cli.foreign import Quoting
     from dibs.cli.session import Session
     from dibs.core.addressees import Group
-    from dibs.services.groups import Shown
+    from dibs.services.talk.groups import Shown
 
 
 def _no_options(_: ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def _remove(session: Session, args: Namespace) -> int:
 
 def _drop(session: Session, args: Namespace) -> int:
     """Forget a group; what was said to it stays with those who got it."""
-    from dibs.services import mail_shapes as shapes
+    from dibs.shapes import mail as shapes
 
     group = session.project.groups.drop(session.caller, args.name)
     session.show(lambda: shapes.group(group), lambda: print(f"dropped the group {group.name}"))
@@ -55,7 +55,7 @@ def _drop(session: Session, args: Namespace) -> int:
 
 
 def _changed(session: Session, group: Group) -> int:
-    from dibs.services import mail_shapes as shapes
+    from dibs.shapes import mail as shapes
 
     def text() -> None:
         quoted = _quoting(session, [group])
@@ -78,7 +78,7 @@ def _who(group: Group, quoted: Quoting) -> str:
 
 def _list(session: Session, _: Namespace) -> int:
     """List the groups by name."""
-    from dibs.services import mail_shapes as shapes
+    from dibs.shapes import mail as shapes
 
     groups = session.project.groups.all()
 
@@ -98,7 +98,7 @@ def _list(session: Session, _: Namespace) -> int:
 
 def _show(session: Session, args: Namespace) -> int:
     """Show a group, whom it reaches now, and the last 20 messages to it."""
-    from dibs.services import mail_shapes as shapes
+    from dibs.shapes import mail as shapes
 
     shown = session.project.groups.show(args.name)
     now = session.now()
@@ -109,7 +109,7 @@ def _show(session: Session, args: Namespace) -> int:
 def _print(session: Session, shown: Shown, now: float) -> None:
     from dibs.cli.letters import lines
     from dibs.cli.text import bold
-    from dibs.services.mail import Letter
+    from dibs.services.talk.mail import Letter
 
     quoted = _quoting(session, [shown.group])
     who = f"{bold(shown.group.name)}: {_who(shown.group, quoted) or 'nobody'}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.session import Session
     from dibs.core.mail import Message
-    from dibs.services.mail import Letter
+    from dibs.services.talk.mail import Letter
 
 #: How many messages one call shows; the next call goes on behind them.
 SHOWN = 50
@@ -73,7 +73,7 @@ def _show(session: Session, letters: Sequence[Letter], left: int) -> None:
     import sys
 
     from dibs.cli.session import dated, print_json, warn_if_old
-    from dibs.services import mail_shapes as shapes
+    from dibs.shapes import mail as shapes
 
     as_of = session.project.engine.as_of
     if session.json:
@@ -100,7 +100,7 @@ def _mark_read(session: Session, ids: Sequence[str]) -> None:
 
 
 def _acknowledge(session: Session, ids: Sequence[str]) -> int:
-    from dibs.services import mail_shapes as shapes
+    from dibs.shapes import mail as shapes
 
     found = session.project.mail.ack(session.caller, ids)
 
@@ -115,7 +115,7 @@ def _acknowledge(session: Session, ids: Sequence[str]) -> int:
 def _follow(session: Session) -> int:
     """Print what is there and then what comes, until Ctrl-C; in JSON a line for each message."""
     from dibs.cli.session import print_json
-    from dibs.services import mail_shapes as shapes
+    from dibs.shapes import mail as shapes
 
     seen: set[str] = set()
     try:

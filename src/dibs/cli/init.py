@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.init_text import Report
-    from dibs.repository import Repository
+    from dibs.local.repository import Repository
     from dibs.wiring.plan import Plan
 
 _AUTO, _NONE = "auto", "none"
@@ -75,8 +75,8 @@ def run(args: Namespace) -> int:
 
 def _repository(args: Namespace) -> Repository:
     """Return the place of the project, also where it is still to be made."""
+    from dibs.local.repository import STATE_OUTSIDE_GIT, Repository
     from dibs.project import locate
-    from dibs.repository import STATE_OUTSIDE_GIT, Repository
 
     try:
         return locate(args.repo).repository

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.repository import Repository
+    from dibs.local.repository import Repository
     from dibs.wiring.plan import Change, Plan
 
 

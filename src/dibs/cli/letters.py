@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dibs.core.agents import Caller
     from dibs.core.mail import Message
-    from dibs.services.mail import Letter
+    from dibs.services.talk.mail import Letter
 
 _VOICE = "a human speaks where the line above says HUMAN"
 

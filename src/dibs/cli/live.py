@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dibs.cli.session import Session
-    from dibs.services.overview import Overview
+    from dibs.services.claims.overview import Overview
 
 
 def watch(session: Session, take: Callable[[], Overview], interval: float) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dibs.cli.session import Session
     from dibs.core.agents import Caller
     from dibs.core.ledger import Entry
-    from dibs.services.ledger import Query, Summary
+    from dibs.services.state.ledger import Query, Summary
 
 #: How many entries are shown where neither a number nor a beginning is given.
 SHOWN = 50
@@ -47,7 +47,7 @@ def _count(text: str) -> int:
 def run(args: Namespace) -> int:
     """Print the entries that are asked for, and go on if asked to."""
     from dibs.cli.session import Session
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     narrowed = args.agents or args.kind or args.since or args.lines is not None
     if args.summary and (args.follow or narrowed):
@@ -89,7 +89,7 @@ def _since(text: str, now: float) -> Query:
     """Return the query for what comes after a number, a span ago, or a time."""
     from dibs.core.durations import parse_span
     from dibs.core.names import quote
-    from dibs.services.ledger import Query
+    from dibs.services.state.ledger import Query
 
     if not text:
         return Query()
@@ -115,7 +115,7 @@ def _since(text: str, now: float) -> Query:
 def _follow(session: Session, query: Query, limit: int) -> int:
     """Print what is there and then what comes, until Ctrl-C."""
     from dibs.cli.session import print_json, warn_if_old
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     fresh = True
     ledger = session.project.ledger

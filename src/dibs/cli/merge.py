@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.services.merge_values import Report, Verdict, Wish
+    from dibs.services.merging.values import Report, Verdict, Wish
 
 HELD = 3
 #: How many paths of a refusal are shown.
@@ -51,7 +51,7 @@ def run(args: Namespace) -> int:
     """Merge, print what became of each branch, and return the exit status."""
     from dibs.cli.session import Session
     from dibs.cli.signals import leaving_on_end
-    from dibs.services.merge_queue import Taken
+    from dibs.services.merging.queue import Taken
 
     wish = _wish(args)
     with Session(args) as session, leaving_on_end():
@@ -67,7 +67,7 @@ def run(args: Namespace) -> int:
 
 
 def _wish(args: Namespace) -> Wish:
-    from dibs.services.merge_values import Wish
+    from dibs.services.merging.values import Wish
 
     if args.all and args.branch:
         raise BadUsage("merge: --all and BRANCH exclude each other", hint="give one")
@@ -100,7 +100,7 @@ class _Teller:
 
 def _show(session: Session, report: Report) -> None:
     def shape() -> object:
-        from dibs.services import merge_shapes
+        from dibs.shapes import merging as merge_shapes
 
         return merge_shapes.report(report)
 
@@ -122,8 +122,8 @@ def _print(report: Report) -> None:
 
 def _print_verdict(verdict: Verdict) -> None:
     from dibs.cli.text import bold, dim, green, printable, red
-    from dibs.services.merge_shapes import headline, next_step
-    from dibs.services.merge_values import FINE
+    from dibs.services.merging.values import FINE
+    from dibs.shapes.merging import headline, next_step
 
     fine = verdict.end in FINE
     mark = green("ok") if fine else red("refused")

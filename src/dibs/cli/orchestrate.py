@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.cli.session import Session
-    from dibs.services.boardcycle import Cycle
+    from dibs.services.board.cycle import Cycle
 
 #: How often the board is looked at without any sign of change, in seconds.
 EVERY, EVERY_UNWATCHED = 60.0, 2.0
@@ -40,7 +40,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Run one cycle, or cycles until told to end."""
     from dibs.cli.session import Session
-    from dibs.services.orchestrator import Orchestrator
+    from dibs.services.board.orchestrator import Orchestrator
 
     if args.once and args.watch:
         raise BadUsage("orchestrate: --once and --watch exclude each other", hint="give one")

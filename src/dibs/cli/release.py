@@ -29,7 +29,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Release, and print what was given back."""
     from dibs.cli.session import Session
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     if bool(args.pattern) == args.all:
         raise BadUsage("release: name patterns, or give --all", hint="see `dibs release --help`")

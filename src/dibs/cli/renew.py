@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.core.agents import Caller
-    from dibs.services.holdings import Renewed
+    from dibs.services.claims.holdings import Renewed
 
 FENCED = 4
 
@@ -30,7 +30,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Renew, and print what is held, lost and asked for."""
     from dibs.cli.session import Session
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     with Session(args) as session:
         patterns = session.patterns(args.pattern, literal=args.literal)

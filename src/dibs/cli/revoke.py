@@ -26,7 +26,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Revoke, and print what was taken from whom."""
     from dibs.cli.session import Session
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     with Session(args) as session:
         (pattern,) = session.patterns([args.pattern], literal=args.literal)

@@ -189,7 +189,7 @@ class _Run:
         if not self._session.json:
             return
         from dibs.cli.session import print_json
-        from dibs.services import shapes
+        from dibs.shapes import claims as shapes
 
         shape = {
             "status": status,

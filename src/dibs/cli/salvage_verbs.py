@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.services.salvage import Salvaged, Shown
+    from dibs.services.worktrees.salvage import Salvaged, Shown
 
 #: How many paths a page shows.
 _SHOWN = 50
@@ -33,7 +33,7 @@ def _restore_options(parser: ArgumentParser) -> None:
 
 def _list(session: Session, _: Namespace) -> int:
     """List what was salvaged, the newest first."""
-    from dibs.services import worktree_shapes as shapes
+    from dibs.shapes import worktrees as shapes
 
     found = session.project.salvage.all()
     now = session.now()
@@ -55,7 +55,7 @@ def _print_list(found: list[Salvaged], now: float) -> None:
 
 def _show(session: Session, args: Namespace) -> int:
     """Show what a piece of salvaged work holds, against the commit that was checked out."""
-    from dibs.services import worktree_shapes as shapes
+    from dibs.shapes import worktrees as shapes
 
     found = session.project.salvage.show(args.id)
     session.show(lambda: shapes.shown(found), lambda: _print_shown(found))
@@ -78,7 +78,7 @@ def _print_shown(shown: Shown) -> None:
 def _restore(session: Session, args: Namespace) -> int:
     """Bring salvaged work back: as a commit on a new branch, or as files in a new folder."""
     from dibs.errors import BadUsage
-    from dibs.services import worktree_shapes as shapes
+    from dibs.shapes import worktrees as shapes
 
     if args.to and args.branch:
         raise BadUsage("salvage restore: --to and --branch exclude each other")

@@ -48,7 +48,7 @@ def run(args: Namespace) -> int:
     """Say it, and print who gets it."""
     to, text = _parts(args)
     from dibs.cli.session import Session
-    from dibs.services import mail_shapes as shapes
+    from dibs.shapes import mail as shapes
 
     with Session(args) as session:
         message = session.project.mail.say(

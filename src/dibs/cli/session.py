@@ -7,7 +7,7 @@ import os
 import sys
 
 from dibs.core.agents import Caller
-from dibs.identity import acting_agent
+from dibs.local.identity import acting_agent
 from dibs.project import open_project
 
 TYPE_CHECKING = False
@@ -106,7 +106,7 @@ def caller(args: Namespace, state: str = "") -> Caller:
 def careful_caller(args: Namespace) -> Caller:
     """Return who acts, where no project is opened but only a human may go on."""
     from dibs.errors import DibsError
-    from dibs.repository import find, with_own_state
+    from dibs.local.repository import find, with_own_state
 
     found = caller(args)
     if not found.human:

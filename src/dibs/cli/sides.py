@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dibs.cli.foreign import Quoting
     from dibs.core.claims import Ask
     from dibs.core.decisions import Decision
-    from dibs.services.sides import Side, Sides
+    from dibs.services.claims.disputes import Side, Sides
 
 
 def side_lines(decision: Decision, value: Sides, quoted: Quoting) -> Iterator[str]:

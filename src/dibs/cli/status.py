@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from dibs.cli.foreign import Quoting
     from dibs.core.agents import Caller
     from dibs.core.claims import Held, Waiter
-    from dibs.services.agents import Seen
-    from dibs.services.overview import Overview
+    from dibs.services.claims.agents import Seen
+    from dibs.services.claims.overview import Overview
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def run(args: Namespace) -> int:
 
 def shape(taken: Overview) -> dict[str, object]:
     """Shape a snapshot as JSON."""
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     waits = taken.undecided
     return {

@@ -6,7 +6,7 @@ import sys
 from contextlib import nullcontext
 
 from dibs.errors import NotFound, Unavailable
-from dibs.services.showing import Settled
+from dibs.services.board.reconcile_values import Settled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from dibs.cli.session import Session
-    from dibs.services.queue import Queue
-    from dibs.services.tasks import Tasks
-    from dibs.services.taskvalues import Likeness, Stored
+    from dibs.services.tasks.plain_queue import Queue
+    from dibs.services.tasks.service import Tasks
+    from dibs.services.tasks.values import Likeness, Stored
 
     T = TypeVar("T")
 

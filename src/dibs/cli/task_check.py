@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.cli.session import Session
-    from dibs.services.taskchecks import Formatted, Found
+    from dibs.services.board.validate import Formatted, Found
 
 WRONG = 65
 
@@ -23,7 +23,7 @@ def _validate(session: Session, args: Namespace) -> int:
 
     Leaves with status 65 if a file cannot be used as it is. What is only noted is fine.
     """
-    from dibs.services.taskchecks import board_files, check_board, check_file
+    from dibs.services.board.validate import board_files, check_board, check_file
 
     board = session.project.board
     if args.file:
@@ -61,7 +61,7 @@ def _fmt(session: Session, args: Namespace) -> int:
     Comments and keys of your own stay. A file that cannot be read is told, and left alone.
     """
     from dibs.errors import BadInput
-    from dibs.services.taskchecks import board_files, format_file
+    from dibs.services.board.validate import board_files, format_file
 
     done: list[Formatted] = []
     broken: list[tuple[str, BadInput]] = []

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.services.taskvalues import Stored
+    from dibs.services.tasks.values import Stored
 
 
 def _names_task(parser: ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def _reassign(session: Session, args: Namespace) -> int:
 def _moved(session: Session, args: Namespace, verb: str, told: str, **more: str) -> int:
     """Do what the verb says to one task, and show how it stands then."""
     from dibs.cli.task_board import on_board, print_moved
-    from dibs.services import taskshapes
+    from dibs.shapes import tasks as taskshapes
 
     with on_board(session):
         act = getattr(session.project.tasks, verb)

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from dibs.cli.session import Session
     from dibs.core.claims import Claim
     from dibs.core.tasks import Handoff
-    from dibs.services.queue import Queue
-    from dibs.services.shelf import Task
-    from dibs.services.tasks import Tasks
-    from dibs.services.taskvalues import Likeness, Stored
+    from dibs.services.tasks.plain_queue import Queue
+    from dibs.services.tasks.plain_queue_rows import Task
+    from dibs.services.tasks.service import Tasks
+    from dibs.services.tasks.values import Likeness, Stored
 
 
 def _names_attempt(parser: ArgumentParser) -> None:
@@ -71,7 +71,7 @@ def _done(session: Session, args: Namespace) -> int:
 
 def _done_in_queue(session: Session, args: Namespace, missing: NotFound) -> int:
     from dibs.cli.task_board import in_queue
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     def finish(queue: Queue) -> Task:
         return queue.done(
@@ -126,7 +126,7 @@ def _fail(session: Session, args: Namespace) -> int:
 def _release(session: Session, args: Namespace) -> int:
     """Give a task back. The next caller can take it."""
     from dibs.cli.task_board import in_queue, on_board
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     with on_board(session) as board:
         stored = board.known(lambda tasks: tasks.release(session.caller, args.id, token=args.token))
@@ -146,7 +146,7 @@ def _ended(
     session: Session, key: str, stored: Stored, word: str, similar: list[Likeness] | None = None
 ) -> int:
     from dibs.cli.task_board import print_moved
-    from dibs.services import taskshapes
+    from dibs.shapes import tasks as taskshapes
 
     shape = taskshapes.moved(key, stored, similar)
     session.show(lambda: shape, lambda: print_moved(session, word, stored, similar))

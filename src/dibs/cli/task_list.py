@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dibs.cli.session import Session
-    from dibs.services.shelf import Task
-    from dibs.services.taskchecks import Found
-    from dibs.services.taskvalues import Shown
+    from dibs.services.board.validate import Found
+    from dibs.services.tasks.plain_queue_rows import Task
+    from dibs.services.tasks.values import Shown
 
 #: How much of a title a list shows.
 _TITLE = 120
@@ -34,9 +34,10 @@ def _list(session: Session, args: Namespace) -> int:
     Shows who holds which and until when, what the others wait for, and which files are set aside.
     """
     from dibs.cli.task_board import on_board
-    from dibs.services import shapes, taskshapes
-    from dibs.services.shelf import DONE
-    from dibs.services.taskchecks import refused
+    from dibs.services.board.validate import refused
+    from dibs.services.tasks.plain_queue_rows import DONE
+    from dibs.shapes import claims as shapes
+    from dibs.shapes import tasks as taskshapes
 
     finished = args.all or args.status in {Status.DONE, Status.CANCELLED}
     with on_board(session, reads=True, lists=True) as board:

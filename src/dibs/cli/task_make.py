@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.cli.session import Session
-    from dibs.services.taskvalues import Created, Draft
+    from dibs.services.tasks.values import Created, Draft
 
 
 def _making_options(parser: ArgumentParser) -> None:
@@ -41,7 +41,7 @@ def _new(session: Session, args: Namespace) -> int:
     """
     from dibs.core.names import check_agent_id
     from dibs.core.tasks import check_title
-    from dibs.services.taskvalues import Draft
+    from dibs.services.tasks.values import Draft
 
     check_title(args.title)
     if args.whose:
@@ -80,7 +80,7 @@ def _import(session: Session, args: Namespace) -> int:
     each. A task may have a `key`, by which others name it under `needs`.
     """
     from dibs.cli.files import content_of
-    from dibs.services.taskvalues import Draft
+    from dibs.services.tasks.values import Draft
     from dibs.taskfile.batch import MAX_BYTES, read_batch
 
     name = "standard input" if args.file == "-" else args.file
@@ -91,7 +91,7 @@ def _import(session: Session, args: Namespace) -> int:
 
 def _create(session: Session, args: Namespace, drafts: Sequence[Draft]) -> int:
     from dibs.cli.task_board import on_board
-    from dibs.services import taskshapes
+    from dibs.shapes import tasks as taskshapes
 
     with on_board(session, makes=True) as board:
         created = board.tasks.create(

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.cli.session import Session
-    from dibs.services.shelf import Task
+    from dibs.services.tasks.plain_queue_rows import Task
 
 
 def _add_options(parser: ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def _add(session: Session, args: Namespace) -> int:
 
     What the files say is not looked into. For tasks of the board see `dibs task new` and `import`.
     """
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     added = session.project.queue.add(session.caller, _read(args.file))
     shape = {"added": [shapes.task(task) for task in added]}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.session import Session
     from dibs.core.ledger import Entry
-    from dibs.services.taskvalues import Shown
+    from dibs.services.tasks.values import Shown
 
 FORMATS = ("text", "mermaid", "dot", "json")
 #: How many entries of the ledger are shown, the newest.
@@ -25,7 +25,7 @@ def _show_options(parser: ArgumentParser) -> None:
 def _show(session: Session, args: Namespace) -> int:
     """Show all about one task: what its file says, what it waits for, and what happened to it."""
     from dibs.cli.task_board import on_board
-    from dibs.services import taskshapes
+    from dibs.shapes import tasks as taskshapes
 
     with on_board(session, reads=True) as board:
         shown = board.tasks.show(args.id)
@@ -39,7 +39,7 @@ def _show(session: Session, args: Namespace) -> int:
 def _entries(session: Session, shown: Shown) -> list[Entry]:
     """Return what the ledger says about a task, the newest entries of it."""
     from dibs.core.ledger import Kind
-    from dibs.services.ledger import Query
+    from dibs.services.state.ledger import Query
 
     id_ = shown.stored.id
     kinds = frozenset(kind for kind in Kind if kind.startswith(("task_", "handoff_")))

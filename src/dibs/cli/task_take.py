@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.session import Session
     from dibs.core.claims import Denied
-    from dibs.services.taskvalues import NothingFree, TakenTask
+    from dibs.services.tasks.values import NothingFree, TakenTask
 
 HELD = 3
 
@@ -41,7 +41,7 @@ def _take(session: Session, args: Namespace) -> int:
     """
     from dibs.cli.signals import leaving_on_end
     from dibs.cli.task_board import on_board
-    from dibs.services.taskvalues import TakenTask
+    from dibs.services.tasks.values import TakenTask
 
     wait = session.project.config.wait if args.wait is None else args.wait
     board = on_board(session)
@@ -58,7 +58,7 @@ def _take(session: Session, args: Namespace) -> int:
         )
     if isinstance(answer, TakenTask):
         return _show_taken(session, answer)
-    from dibs.services import taskshapes
+    from dibs.shapes import tasks as taskshapes
 
     session.show(
         lambda: taskshapes.nothing_free(answer, _next(answer)), lambda: _print_nothing(answer)
@@ -74,7 +74,7 @@ def _start_options(parser: ArgumentParser) -> None:
 def _start(session: Session, args: Namespace) -> int:
     """Take this very task, if it is for you, your role or anybody; humans may take any."""
     from dibs.cli.task_board import on_board
-    from dibs.services.taskvalues import TakenTask
+    from dibs.services.tasks.values import TakenTask
 
     answer: TakenTask | Denied | None = None
     try:
@@ -91,13 +91,13 @@ def _start(session: Session, args: Namespace) -> int:
     except (Unavailable, OSError) as error:
         if not isinstance(answer, TakenTask):
             raise
-        from dibs.services.tasktaking import unshown
+        from dibs.services.tasks.take import unshown
 
         raise unshown(answer, error) from error
     if isinstance(answer, TakenTask):
         return _show_taken(session, answer)
     from dibs.cli import text
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     denied = answer
     session.show(
@@ -107,7 +107,7 @@ def _start(session: Session, args: Namespace) -> int:
 
 
 def _show_taken(session: Session, taken: TakenTask) -> int:
-    from dibs.services import taskshapes
+    from dibs.shapes import tasks as taskshapes
 
     session.show(lambda: taskshapes.taken(taken), lambda: _print_taken(session, taken))
     return 0
@@ -116,7 +116,7 @@ def _show_taken(session: Session, taken: TakenTask) -> int:
 def _print_taken(session: Session, taken: TakenTask) -> None:
     from dibs.cli.task_board import file_of
     from dibs.cli.text import dim, green, printable, span
-    from dibs.services.taskvalues import QUEUE
+    from dibs.services.tasks.values import QUEUE
 
     stored, granted = taken.stored, taken.granted
     left = span(granted.expires[0] - session.now())

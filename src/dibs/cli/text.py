@@ -153,7 +153,7 @@ def outcome(value: Outcome, now: float, reader: Caller, own: str = "") -> None:
         _granted(value, now, reader, own)
         return
     from dibs.cli.foreign import Quoting
-    from dibs.services.shapes import next_steps
+    from dibs.shapes.claims import next_steps
 
     quoted = Quoting(reader, [str(value)])
     lines = [f"  {conflict_line(conflict, quoted)}" for conflict in value.conflicts]

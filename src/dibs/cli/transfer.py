@@ -26,7 +26,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Hand over, and print what the other agent holds now."""
     from dibs.cli.session import Session
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     with Session(args) as session:
         handed = session.project.holdings.transfer(

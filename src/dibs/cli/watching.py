@@ -9,7 +9,7 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.engines.base import Engine
-    from dibs.services.mirror import Board
+    from dibs.services.board.board import Board
 
 #: How long one wait for the ledger is, so that a changed file is met soon.
 SLICE = 0.5

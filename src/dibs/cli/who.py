@@ -34,7 +34,7 @@ def run(args: Namespace) -> int:
 
 
 def _shape(found: dict[str, Around]) -> dict[str, object]:
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     return {
         "paths": [

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.services.worktrees import Kept, Listed, Made, Removed, Skipped
+    from dibs.services.worktrees.service import Kept, Listed, Made, Removed, Skipped
 
 HELD = 3
 
@@ -29,8 +29,8 @@ def _new(session: Session, args: Namespace) -> int:
     If it cannot be made, nothing is left behind, and no other folder is taken instead.
     """
     from dibs.errors import BadUsage
-    from dibs.services import worktree_shapes as shapes
-    from dibs.services.worktrees import Wanted
+    from dibs.services.worktrees.service import Wanted
+    from dibs.shapes import worktrees as shapes
 
     if args.setup and args.no_setup:
         raise BadUsage("worktree new: --setup and --no-setup exclude each other")
@@ -62,7 +62,7 @@ def _no_options(_: ArgumentParser) -> None:
 
 def _list(session: Session, _: Namespace) -> int:
     """List the worktrees of this clone: whose, on which branch, what they hold that is nowhere else."""
-    from dibs.services import worktree_shapes as shapes
+    from dibs.shapes import worktrees as shapes
 
     found = session.project.worktrees.listed()
     now = session.now()
@@ -136,7 +136,7 @@ def _setup_options(parser: ArgumentParser) -> None:
 
 def _setup(session: Session, args: Namespace) -> int:
     """Run the set-up command of a worktree again."""
-    from dibs.services import worktree_shapes as shapes
+    from dibs.shapes import worktrees as shapes
 
     name = args.name or session.caller.id
     row = session.project.worktrees.setup(session.caller, name, args.setup)
@@ -161,8 +161,8 @@ def _rm(session: Session, args: Namespace) -> int:
 
     The branch goes only if another branch has all of it.
     """
-    from dibs.services import worktree_shapes as shapes
-    from dibs.services.worktrees import Kept
+    from dibs.services.worktrees.service import Kept
+    from dibs.shapes import worktrees as shapes
 
     answer = session.project.worktrees.remove(
         session.caller, args.name, force=args.force, reason=args.reason
@@ -177,7 +177,7 @@ def _gc_options(parser: ArgumentParser) -> None:
 
 def _gc(session: Session, args: Namespace) -> int:
     """Remove the worktrees of agents that ended or are not heard of. Those with work are kept."""
-    from dibs.services import worktree_shapes as shapes
+    from dibs.shapes import worktrees as shapes
 
     answers = session.project.worktrees.clean_up(session.caller, dry_run=args.dry_run)
 
@@ -193,7 +193,7 @@ def _gc(session: Session, args: Namespace) -> int:
 
 def _print_outcome(answer: Removed | Kept | Skipped, *, would: bool = False) -> None:
     from dibs.cli.text import bold, dim, green, printable, yellow
-    from dibs.services.worktrees import Kept, Removed
+    from dibs.services.worktrees.service import Kept, Removed
 
     row = answer.row
     where = f"{bold(row.agent)} {printable(row.path)}"

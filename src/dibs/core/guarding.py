@@ -1,7 +1,7 @@
 """What an agent may do at a tool call, who it is, and what it is told when it may not.
 
 Pure. A call names paths. Each has a fate by the settings alone: free for all, for humans only, needed by all
-for a moment, or to be claimed. What claims say of it comes after that; see services/guarding.py.
+for a moment, or to be claimed. What claims say of it comes after that; see services/guard/service.py.
 """
 
 from __future__ import annotations

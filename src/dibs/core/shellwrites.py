@@ -1,7 +1,7 @@
 """Which files a shell command would write, as far as its text tells.
 
 Pure; never raises. It is best effort: what it cannot tell it names in ``Found.unsure``, and what it does not
-see at all is found after the command has run, by what has changed (``services/attribution.py``).
+see at all is found after the command has run, by what has changed (``services/guard/attribution.py``).
 """
 
 from __future__ import annotations

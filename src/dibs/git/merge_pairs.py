@@ -13,7 +13,7 @@ from dibs.core.hunks import conflicting
 from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.git.calls import require_version
-from dibs.git.scratch import QUICK
+from dibs.git.temp_objects import QUICK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dibs.core.hunks import Hunk
     from dibs.git.calls import GitCalls
-    from dibs.git.scratch import Scratch
+    from dibs.git.temp_objects import Scratch
 
 #: Files with more bytes are not searched for the lines that conflict.
 LONGEST = 1 << 20

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from dibs.core.gates import Made, only_new
-from dibs.git.news import is_nothing, new_commits
+from dibs.git.incoming import is_nothing, new_commits
 from dibs.guard.updates import git_here, is_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.repository import Repository
+    from dibs.local.repository import Repository
 
 
 def staged_or_pushed(repository: Repository) -> list[Made]:

@@ -131,7 +131,7 @@ def _place() -> Place:
 def committer(project: Project) -> Caller:
     """Return who runs git: the agent named or above this process, else the human at this terminal."""
     from dibs.core.agents import Caller
-    from dibs.identity import acting_agent
+    from dibs.local.identity import acting_agent
 
     identity = acting_agent(None, os.environ, project.place.repository.state)
     return Caller(identity.id, "human" if identity.human else "agent")

@@ -13,7 +13,7 @@ from secrets import token_hex
 from dibs.core.toolcalls import PASSED, Moment, Verdict, Word
 from dibs.errors import BadInput, DibsError
 from dibs.guard.dialects import dialect
-from dibs.identity import VARIABLE
+from dibs.local.identity import VARIABLE
 from dibs.project import open_project
 
 TYPE_CHECKING = False
@@ -155,7 +155,7 @@ class Guard:
 
     def judge(self, heard: Heard) -> Verdict:
         """Judge what was heard."""
-        from dibs.ancestry import running
+        from dibs.local.processes import running
 
         self._sessions.add(heard.session)
         process = running(os.getpid()) or 0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NAME = f"hooks.{sys.implementation.cache_tag}.pack"
 #: A module that only a call loads which had something to decide.
-DECIDES = "dibs.services.admission"
+DECIDES = "dibs.services.guard.admission"
 _CLIENT = "dibs.guard.client"
 #: A folder's path becomes a short name by what is left of it after a division by this.
 _PRIME = 2305843009213693951

@@ -13,13 +13,13 @@ from dibs import config as configuration
 from dibs.core.names import printable
 from dibs.errors import BadInput, DibsError, Misconfigured
 from dibs.git.calls import GitCalls
-from dibs.git.news import is_nothing
+from dibs.git.incoming import is_nothing
 from dibs.guard.githook import OK, REFUSED, not_asked, refuse
 from dibs.guard.remembering import change, recall, restore
 from dibs.guard.updates import brought, git_here
+from dibs.local.repository import STATE_IN_GIT, Repository
 from dibs.opening import Place, open_engine
 from dibs.project import Project
-from dibs.repository import STATE_IN_GIT, Repository
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

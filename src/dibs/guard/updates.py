@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from dibs.core.gates import Made, only_new
-from dibs.git.news import KNOWN, PLACE_VARIABLES, is_nothing, new_commits
+from dibs.git.incoming import KNOWN, PLACE_VARIABLES, is_nothing, new_commits
 from dibs.git.refs import commit_of
+from dibs.git.untrusted import guarded_calls
 from dibs.guard.githook import OK, committer, opened, refuse
-from dibs.services.guarded import guarded_calls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dibs.core.agents import Caller
 from dibs.core.names import AGENT_ID_CHARACTERS, check_agent_id
 from dibs.errors import BadInput, NotAllowed
-from dibs.identity import acting_agent
+from dibs.local.identity import acting_agent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dibs.core.claims import Held as HeldClaim
     from dibs.core.patterns import Pattern
     from dibs.mcp.asked import AskAsked, ClaimAsked, ReleaseAsked, StatusAsked, WaitAsked
-    from dibs.services.claims import Claims
-    from dibs.services.overview import Overview
+    from dibs.services.claims.overview import Overview
+    from dibs.services.claims.service import Claims
 
 #: How many rows of one kind an answer shows: a model pays for each.
 ROWS = 50

@@ -9,15 +9,15 @@ from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
 from dibs.mcp import told
 from dibs.mcp.claiming import ROWS, patterns_of
 from dibs.mcp.words import Quoting, refused_next
-from dibs.services import taskshapes
-from dibs.services.taskvalues import TakenTask
+from dibs.services.tasks.values import TakenTask
+from dibs.shapes import tasks as taskshapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.api import Dibs
     from dibs.mcp.asked import TaskAsked
-    from dibs.services.taskvalues import NothingFree, Shown, Stored
+    from dibs.services.tasks.values import NothingFree, Shown, Stored
 
     Act = Callable[[Dibs, TaskAsked], told.TaskTold]
 

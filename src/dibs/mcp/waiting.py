@@ -17,8 +17,8 @@ from dibs.errors import DibsError, Unavailable
 from dibs.mcp.callers import has_hung_up
 from dibs.mcp.claiming import acquire
 from dibs.mcp.told import ClaimTold
-from dibs.services.claims import Claims
-from dibs.services.desk import Desk
+from dibs.services.claims.service import Claims
+from dibs.services.state.store import Desk
 
 if TYPE_CHECKING:
     from collections.abc import Callable

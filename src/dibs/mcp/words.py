@@ -88,7 +88,7 @@ def refused_next(value: Denied | Queued) -> list[str]:
 
 def failure(error: DibsError) -> dict[str, Any]:
     """Shape a broken promise as all surfaces do; words that others may have written are fenced."""
-    from dibs.services import shapes
+    from dibs.shapes import claims as shapes
 
     quoted = Quoting([error.message, error.hint])
     own = isinstance(error, BadInput) and not error.code.startswith(("TASK", "DECIDED"))

@@ -9,8 +9,8 @@ from dibs.errors import BadInput
 from dibs.mcp import told
 from dibs.mcp.claiming import ROWS, patterns_of
 from dibs.mcp.words import Quoting
-from dibs.services.commit_values import Committed, Wish
-from dibs.services.gate_rows import shown
+from dibs.services.commits.intents import shown
+from dibs.services.commits.values import Committed, Wish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def commit(dibs: Dibs, asked: CommitAsked) -> told.CommitTold:
     """Commit the changed files that the caller holds."""
-    from dibs.services.commit_report import told_apart
+    from dibs.services.commits.report import told_apart
 
     names, texts = told_apart(dibs.project.place.repository, asked.paths)
     wish = Wish(

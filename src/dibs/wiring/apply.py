@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.repository import Repository
+    from dibs.local.repository import Repository
     from dibs.wiring.plan import Change, Plan
 
 

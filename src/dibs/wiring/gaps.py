@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dibs.repository import Repository
+    from dibs.local.repository import Repository
     from dibs.wiring.looking import Seen
 
 #: An agent that has no hooks of its own, and those whose hooks it runs.

@@ -6,12 +6,12 @@ import os
 
 from dibs.git.calls import GitCalls
 from dibs.git.worktrees import present
-from dibs.repository import shared_state, with_own_state
-from dibs.services.worktree_place import is_ignored
+from dibs.local.repository import shared_state, with_own_state
+from dibs.services.worktrees.place import is_ignored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.repository import Repository
+    from dibs.local.repository import Repository
 
 
 class Ground:

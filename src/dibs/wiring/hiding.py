@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.repository import Repository
+    from dibs.local.repository import Repository
 
 MARKS = blocks.Marks("# dibs:begin (files that dibs init made for this machine)", "# dibs:end")
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "*?[]\\!#"})

@@ -9,13 +9,13 @@ from hashlib import sha256
 
 from dibs.core.values import Record
 from dibs.errors import Unavailable
-from dibs.repository import with_own_state
+from dibs.local.repository import with_own_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.repository import Repository
+    from dibs.local.repository import Repository
 
 _NAME, _LOCK, _BACKUPS = "manifest.json", "lock", "before"
 

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dibs.repository import Repository
+    from dibs.local.repository import Repository
     from dibs.wiring.agents.base import Choice, Wish
     from dibs.wiring.manifest import Manifest
     from dibs.wiring.pieces import Piece

@@ -16,14 +16,14 @@ from dibs.git.calls import GitCalls
 from dibs.git.worktrees import entries, git_dir_of
 from dibs.guard.install import Hooks
 from dibs.project import open_project
-from dibs.services.scratch import Scratch
+from dibs.services.guard.trial_claims import Scratch
 from dibs.wiring.proving import Outcome, Proof, run, surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.repository import Repository
+    from dibs.local.repository import Repository
     from dibs.wiring.proving import Ran
 
 _BRANCH = "dibs-prove/"

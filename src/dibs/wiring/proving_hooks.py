@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.services.scratch import Scratch
+    from dibs.services.guard.trial_claims import Scratch
     from dibs.wiring.hooked import Wired
     from dibs.wiring.proving import Ran
 

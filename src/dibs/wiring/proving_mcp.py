@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import IO, Any
 
-    from dibs.services.scratch import Scratch
+    from dibs.services.guard.trial_claims import Scratch
     from dibs.wiring.looking import Seen
     from dibs.wiring.servers import Server
 

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.services.scratch import Scratch
+    from dibs.services.guard.trial_claims import Scratch
     from dibs.wiring.hooked import Wired
 
 _PATIENCE = 40.0

@@ -1,0 +1,275 @@
+"""Objects that nobody else sees: they lie in a folder of their own, and go with it.
+
+Small objects are written without git, in the form that git reads; starting a process costs more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+import zlib
+
+from dibs.core.forecasts import above
+from dibs.errors import Unavailable
+from dibs.git.batch_process import Servant
+from dibs.git.snapshot import quarantined
+from dibs.git.status_all import GONE, LINK, Entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping
+
+    from dibs.git.calls import GitCalls
+    from dibs.git.conversions import Conversions
+
+TREE = "40000"
+#: Objects of one run need not survive a power cut, and are soon read again.
+QUICK = ("-c", "core.fsync=none", "-c", "core.looseCompression=1")
+#: From how many bytes on a changed file is left out: reading it would hold everybody up.
+LARGEST = 16 << 20
+_WHO = "dibs <dibs@localhost> 0 +0000"
+_SHA1 = 40
+#: How many trees are remembered.
+_TREES = 4_096
+
+
+class Scratch:
+    """The objects of a repository, and new ones beside them."""
+
+    def __init__(self, git: GitCalls, common: str, folder: str) -> None:
+        self.variables = quarantined(common, folder)
+        self._git = git
+        self._folder = folder
+        self._folders = (folder, os.path.join(common, "objects"))
+        self._reader = Servant(git, "cat-file", "--batch", "-z", variables=self.variables)
+        self._trees: dict[str, dict[bytes, Entry]] = {}
+        self._roots: dict[str, str] = {}
+
+    def close(self) -> None:
+        """End the process that reads."""
+        self._reader.close()
+
+    def read(self, oid: str) -> tuple[str, bytes] | None:
+        """Return the kind and the content of an object; None if there is none."""
+        for folder in self._folders:
+            try:
+                with open(os.path.join(folder, oid[:2], oid[2:]), "rb") as file:
+                    head, _, content = zlib.decompress(file.read()).partition(b"\0")
+                return head.split(b" ")[0].decode(), content
+            except (OSError, zlib.error):
+                continue  # it is in a pack, or git knows what is wrong with it
+        self._reader.ask(oid.encode() + b"\0")
+        words = self._reader.until(b"\n").split(b" ")
+        if not words[-1].isdigit():
+            return None
+        content = self._reader.exactly(int(words[-1]))
+        self._reader.exactly(1)
+        return words[1].decode(), content
+
+    def foresee(self, wanted: Iterable[tuple[str, Iterable[str]]]) -> None:
+        """Read the folders of commits in which these paths lie, all at once; one by one would take long."""
+        names: dict[bytes, str] = {}
+        for head, paths in wanted:
+            if head not in self._roots:
+                names[f"{head}^{{tree}}".encode()] = head
+                folders = {folder for path in paths for folder in above(path)}
+                names |= dict.fromkeys((os.fsencode(f"{head}:{f}") for f in folders), "")
+        if not names:
+            return
+        said = self._git.must(
+            "cat-file", "--batch", "-z", given=b"\0".join(names) + b"\0", variables=self.variables
+        )
+        at = 0
+        for name, head in names.items():
+            if said.startswith(name + b" missing\n", at):
+                at += len(name) + len(b" missing\n")
+                continue
+            end = said.index(b"\n", at)
+            oid, kind, size = said[at:end].decode().split(" ")
+            at = end + 1 + int(size) + 1
+            if kind == "tree":
+                self._trees[oid] = _members(said[end + 1 : at - 1], len(oid) // 2)
+            if head:
+                self._roots[head] = oid
+
+    def write(self, kind: str, content: bytes, like: str) -> str:
+        """Write an object, and return its name; names are as long as ``like``."""
+        data = b"%s %d\0%s" % (kind.encode(), len(content), content)
+        digest = hashlib.sha1 if len(like) == _SHA1 else hashlib.sha256
+        oid = str(digest(data).hexdigest())
+        place = os.path.join(self._folder, oid[:2])
+        path = os.path.join(place, oid[2:])
+        if not os.path.exists(path):
+            os.makedirs(place, exist_ok=True)
+            new = f"{path}.{os.getpid()}.{threading.get_ident()}"  # the same may be written twice at once
+            with open(new, "wb") as file:
+                file.write(zlib.compress(data, 1))
+            os.replace(new, path)
+        return oid
+
+    def commit(self, head: str, entries: Mapping[str, Entry]) -> str:
+        """Return a commit on ``head`` in which ``entries`` differ; the same for the same question."""
+        plan: _Plan = {}
+        for path, entry in entries.items():
+            *folders, name = os.fsencode(path).split(b"/")
+            level = plan
+            for folder in folders:
+                level = level.setdefault(folder, (None, {}))[1]
+            level[name] = (entry, level.get(name, (None, {}))[1])
+        tree = self._overlay(self._root(head), plan, head) or self.write("tree", b"", head)
+        text = f"tree {tree}\nparent {head}\nauthor {_WHO}\ncommitter {_WHO}\n\nas it lies\n"
+        return self.write("commit", text.encode(), head)
+
+    def at(self, head: str, path: str) -> Entry:
+        """Return what a commit has at a path; the folders on the way are remembered."""
+        return self.within(self._root(head), path)
+
+    def within(self, tree: str, path: str) -> Entry:
+        """Return what a tree has at a path."""
+        found = Entry(TREE, tree)
+        for name in os.fsencode(path).split(b"/"):
+            if found.mode != TREE or not found.oid:
+                return GONE
+            found = self._tree(found.oid).get(name, GONE)
+        return found
+
+    def _root(self, head: str) -> str:
+        known = self._roots.get(head)
+        if known is None:
+            found = self.read(head)
+            known = "" if found is None else found[1][5 : 5 + len(head)].decode()
+            self._roots[head] = known
+        return known
+
+    def _overlay(self, tree: str, plan: _Plan, like: str) -> str:
+        """Write the folder ``tree`` as changed by ``plan``; return nothing if nothing is left of it."""
+        members = dict(self._tree(tree)) if tree else {}
+        for name, (entry, below) in plan.items():
+            old = members.pop(name, None)
+            is_folder = old is not None and old.mode == TREE
+            inside = old.oid if old is not None and is_folder else ""
+            if below:
+                inside = self._overlay(inside, below, like)
+            if entry is not None and entry.mode:
+                # Whatever lay below a file that stands here now, it does not any more.
+                members[name] = Entry(TREE, inside) if below and inside else entry
+            elif inside:
+                members[name] = Entry(TREE, inside)
+            elif entry is None and old is not None and not is_folder:
+                members[name] = old
+        return self.write("tree", _content(members), like) if members else ""
+
+    def _tree(self, oid: str) -> dict[bytes, Entry]:
+        known = self._trees.get(oid)
+        if known is None:
+            found = self.read(oid)
+            if found is None or found[0] != "tree":
+                raise Unavailable(f"the repository lacks the folder {oid}", code="GIT_FAILED")
+            known = _members(found[1], len(oid) // 2)
+            if len(self._trees) >= _TREES:
+                self._trees.clear()
+                self._roots.clear()
+            self._trees[oid] = known
+        return known
+
+
+#: What becomes of the names in a folder: of the name itself, if anything, and of what is below it.
+_Plan = dict[bytes, tuple[Entry | None, "_Plan"]]
+
+
+def _members(content: bytes, size: int) -> dict[bytes, Entry]:
+    members, at = {}, 0
+    while at < len(content):
+        space = content.index(b" ", at)
+        end = content.index(b"\0", space)
+        oid = content[end + 1 : end + 1 + size]
+        members[content[space + 1 : end]] = Entry(content[at:space].decode(), oid.hex())
+        at = end + 1 + size
+    return members
+
+
+def _content(members: Mapping[bytes, Entry]) -> bytes:
+    """Return a tree as git stores it: a folder is sorted as if its name ended in a slash."""
+    rows = sorted(
+        (name + b"/" if entry.mode == TREE else name, name, entry)
+        for name, entry in members.items()
+    )
+    return b"".join(
+        b"%s %s\0%s" % (entry.mode.encode(), name, bytes.fromhex(entry.oid))
+        for _, name, entry in rows
+    )
+
+
+class Filler:
+    """Reads changed files of one working tree into objects, converted as the user's git would."""
+
+    def __init__(self, git: GitCalls, scratch: Scratch, conversions: Conversions) -> None:
+        self._git = git
+        self._scratch = scratch
+        self._conversions = conversions
+        self._hasher = Servant(
+            git, *QUICK, "-c", "core.safecrlf=false", "hash-object", "-w", "--stdin-paths",
+            variables=scratch.variables,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """End the process that reads files."""
+        self._hasher.close()
+
+    def fill(self, entries: dict[str, Entry], like: str) -> list[tuple[str, str]]:
+        """Complete ``entries``; those that cannot be are taken out, and returned with the reason."""
+        left = []
+        gone = {path for path, entry in entries.items() if not entry.mode}
+        for path, entry in list(entries.items()):
+            if not entry.mode or entry.oid:
+                continue
+            why, oid = self._filled(path, entry, like, gone)
+            if oid:
+                entries[path] = entry._replace(oid=oid)
+            elif why:
+                left.append((path, why))
+                del entries[path]
+            else:
+                entries[path] = GONE
+        return left
+
+    def _filled(self, path: str, entry: Entry, like: str, gone: Container[str]) -> tuple[str, str]:
+        """Return why a file is left out, or its object; neither if it is gone."""
+        place = os.path.join(self._git.tree, path)
+        try:
+            if entry.mode == LINK:
+                return "", self._scratch.write("blob", os.fsencode(os.readlink(place)), like)
+            status = os.lstat(place)
+        except OSError:
+            status = None
+        if status is None or not stat.S_ISREG(status.st_mode):
+            return "", ""
+        if status.st_size > LARGEST:
+            return f"is larger than {LARGEST >> 20} MiB", ""
+        if not os.access(place, os.R_OK):
+            return "cannot be read", ""
+        return self._taken(path, like, gone)
+
+    def _taken(self, path: str, like: str, gone: Container[str]) -> tuple[str, str]:
+        """Return the object of a readable file, made by git only where git might convert it."""
+        try:
+            if self._conversions.leaves(self._git.tree, path, gone):
+                with open(os.path.join(self._git.tree, path), "rb") as file:
+                    return "", self._scratch.write("blob", file.read(), like)
+            self._hasher.ask(_quoted(os.fsencode(path)) + b"\n")
+            return "", self._hasher.until(b"\n").decode()
+        except (
+            Unavailable,
+            OSError,
+        ):  # it changed under git's eyes; the next file gets a new process
+            return "cannot be read", ""
+
+
+def _quoted(path: bytes) -> bytes:
+    """Spell a path so that it stands in one line."""
+    if not path.startswith(b'"') and b"\n" not in path and b"\r" not in path:
+        return path
+    plain = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    return b'"' + plain + b'"'

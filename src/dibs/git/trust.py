@@ -1,0 +1,156 @@
+"""What a repository's own configuration may run: nothing, but for what the user has allowed.
+
+The list of what is allowed lies outside of every repository, in the user's configuration folder, by the git
+directory and the whole setting: a setting that changes is no longer allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from contextlib import contextmanager
+
+from dibs.core.names import quote
+from dibs.errors import Misconfigured, NotAllowed, NotFound
+from dibs.git.config import parts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from dibs.core.agents import Caller
+    from dibs.git.config import Executing
+    from dibs.local.repository import Repository
+
+_VERSION = 1
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Trust:
+    """What the user has allowed to run in one repository."""
+
+    def __init__(self, repository: Repository, environ: Mapping[str, str] | None = None) -> None:
+        self._place = repository.common or repository.root
+        self._path = _place(os.environ if environ is None else environ)
+
+    def untrusted(self, found: Iterable[Executing]) -> tuple[Executing, ...]:
+        """Return those settings that may not run."""
+        settings = tuple(found)
+        if not settings:
+            return ()
+        allowed = set(self._read().get(self._place, ()))
+        return tuple(
+            setting
+            for setting in settings
+            if _line(setting) not in allowed and not self._is_inside(setting)
+        )
+
+    def allow(
+        self, caller: Caller, found: Sequence[Executing], keys: Iterable[str]
+    ) -> list[Executing]:
+        """Let the settings of these names run as they are now; for humans only."""
+        _refuse_agents(caller)
+        chosen = [setting for key in keys for setting in _named(found, key)]
+        with self._changing() as lists:
+            lines = {*lists.get(self._place, ()), *map(_line, chosen)}
+            lists[self._place] = sorted(lines)
+        return chosen
+
+    def forget(self, caller: Caller, keys: Iterable[str]) -> list[str]:
+        """Take back what was allowed under these names, whether the settings are there or not."""
+        _refuse_agents(caller)
+        wanted = tuple(f"{_folded(key)}=" for key in keys)
+        with self._changing() as lists:
+            lines = list(lists.get(self._place, ()))
+            gone = [line for line in lines if line.startswith(wanted)]
+            lists[self._place] = [line for line in lines if line not in gone]
+        return gone
+
+    def _is_inside(self, setting: Executing) -> bool:
+        """Tell whether these are hooks in the git directory itself, as those in its folder ``hooks`` are."""
+        if setting.key != "core.hookspath" or not os.path.isabs(setting.value):
+            return False
+        return os.path.realpath(setting.value).startswith(os.path.join(self._place, ""))
+
+    def _read(self) -> dict[str, list[str]]:
+        try:
+            with open(self._path, encoding="utf-8", errors="surrogateescape") as file:
+                self._refuse_others(os.fstat(file.fileno()))
+                content = json.load(file)
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise Misconfigured(f"{quote(self._path)} is no JSON: {error}") from None
+        lists = content.get("allowed") if isinstance(content, dict) else None
+        if not isinstance(lists, dict) or content.get("version") != _VERSION:
+            raise Misconfigured(f"{quote(self._path)} is not a list of what may run")
+        return {str(place): list(map(str, lines)) for place, lines in lists.items()}
+
+    def _refuse_others(self, status: os.stat_result) -> None:
+        mine = not hasattr(os, "geteuid") or status.st_uid in {os.geteuid(), 0}
+        if not mine or status.st_mode & _OTHERS_MAY_WRITE:
+            raise Misconfigured(
+                f"others can write to {quote(self._path)}, which says what may run",
+                hint="look into it, then chmod 600",
+            )
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, list[str]]]:
+        """Give out all lists, one caller at a time; what is in them at the end is kept."""
+        import fcntl
+
+        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            lists = self._read()
+            yield lists
+            kept = {place: lines for place, lines in lists.items() if lines}
+            text = json.dumps({"version": _VERSION, "allowed": kept}, indent=2, sort_keys=True)
+            new = f"{self._path}.new"
+            file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with open(file, "w", encoding="utf-8", errors="surrogateescape") as stream:
+                stream.write(text + "\n")
+                stream.flush()
+                os.fsync(file)
+            os.replace(new, self._path)
+        finally:
+            os.close(lock)
+
+
+def _place(environ: Mapping[str, str]) -> str:
+    base = environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):  # the rule for these variables: what is relative is ignored
+        base = os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(base, "dibs", "trusted.json")
+
+
+def _line(setting: Executing) -> str:
+    return f"{setting.key}={setting.value}"
+
+
+def _named(found: Sequence[Executing], key: str) -> list[Executing]:
+    chosen = [setting for setting in found if setting.key == _folded(key)]
+    if not chosen:
+        raise NotFound(
+            f"the configuration of this repository has no setting {quote(key)} that names a program",
+            code="NO_SETTING",
+            hint="`dibs git trust` lists them",
+        )
+    return chosen
+
+
+def _folded(key: str) -> str:
+    """Return a key as git spells it: only what stands between keeps its letters."""
+    section, name, variable = parts(key)
+    return ".".join(part for part in (section.lower(), name, variable.lower()) if part)
+
+
+def _refuse_agents(caller: Caller) -> None:
+    if not caller.human:
+        raise NotAllowed(
+            f"{caller.id} is no human: only a human says what a repository may run",
+            code="HUMANS_ONLY",
+            hint="ask a human to run `dibs git trust`",
+        )

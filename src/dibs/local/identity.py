@@ -1,0 +1,132 @@
+"""Who acts: the agent that is named, else the human at this terminal."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.names import (
+    AGENT_ID_CHARACTERS,
+    AGENT_ID_MAX,
+    check_agent_id,
+    is_agent_id,
+    is_namesake,
+)
+from dibs.core.values import Record
+from dibs.errors import BadInput
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VARIABLE = "DIBS_AGENT"
+#: The folder of the state in which the processes of guarded agents are noted; see dibs/local/processes.py.
+SESSIONS = "sessions"
+
+_USER_MAX, _PLACE_MAX = 40, 20
+_TTY_NR_FIELD = 4  # of /proc/self/stat, counted behind the command's closing bracket
+_CONSOLE_MAJOR = 4
+_FIRST_SERIAL_MINOR = 64
+_FIRST_PTS_MAJOR, _LAST_PTS_MAJOR = 136, 143
+
+
+class Identity(Record):
+    """The acting agent."""
+
+    id: str
+    #: Whether nobody named an agent, so that the caller counts as the human at the keyboard.
+    human: bool
+
+
+def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") -> Identity:
+    """Return who acts: ``flag``, else ``DIBS_AGENT``, else the human's terminal or session.
+
+    An empty ``DIBS_AGENT`` counts as not set; an empty flag is refused. With the folder of a project's
+    ``state``, a command that a guarded agent runs in its own shell is known for the agent's: also where two
+    sessions have one ``DIBS_AGENT``, of which the second has a number behind that name.
+    """
+    if flag is not None:
+        return Identity(check_agent_id(flag), human=False)
+    named = environ.get(VARIABLE, "")
+    agent = agent_of_process(state) if state else ""
+    if agent and (not named or _is_named(agent, named)):
+        return Identity(agent, human=False)
+    if named:
+        try:
+            return Identity(check_agent_id(named), human=False)
+        except BadInput as error:
+            raise BadInput(
+                f"{VARIABLE}: {error.message}", code=error.code, hint=error.hint, field=VARIABLE
+            ) from None
+    place = _terminal() or f"s{_session()}"
+    user = _sanitised(_user(environ), _USER_MAX)
+    return Identity(f"{user}-{_sanitised(place, _PLACE_MAX)}", human=True)
+
+
+def agent_of_process(state: str) -> str:
+    """Return the guarded agent that this process was started by, empty where there is none."""
+    if not os.path.isdir(f"{state}/{SESSIONS}"):
+        return ""
+    from dibs.local.processes import acting
+
+    agent = acting(state)
+    return agent if is_agent_id(agent) else ""
+
+
+def _is_named(agent: str, named: str) -> bool:
+    """Tell whether a session has this id because its human named it so."""
+    from dibs.core.guarding import session_name
+
+    return is_namesake(agent, session_name("", "", named))
+
+
+def _user(environ: Mapping[str, str]) -> str:
+    name = environ.get("USER") or environ.get("LOGNAME") or environ.get("USERNAME")
+    if name:
+        return name
+    return f"u{os.getuid()}" if hasattr(os, "getuid") else "human"
+
+
+def _session() -> int:
+    return os.getsid(0) if hasattr(os, "getsid") else os.getppid()
+
+
+def _terminal() -> str:
+    """Name the controlling terminal; standard streams may all be pipes while there still is one."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        device = int(fields[_TTY_NR_FIELD])
+    except (OSError, ValueError, IndexError):
+        return _terminal_of_streams()
+    return _device_name(device) if device else ""
+
+
+def _device_name(device: int) -> str:
+    """Name a terminal by its number, which the kernel packs as minor, major, minor."""
+    major = device >> 8 & 0xFFF
+    minor = device & 0xFF | device >> 12 & 0xFFF00
+    if _FIRST_PTS_MAJOR <= major <= _LAST_PTS_MAJOR:
+        return f"pts-{minor + (major - _FIRST_PTS_MAJOR) * 256}"
+    if major == _CONSOLE_MAJOR:
+        serial = minor - _FIRST_SERIAL_MINOR
+        return f"ttyS{serial}" if serial >= 0 else f"tty{minor}"
+    return f"tty{major}.{minor}"
+
+
+def _terminal_of_streams() -> str:
+    if not hasattr(os, "ttyname"):
+        return ""
+    for stream in (0, 1, 2):
+        try:
+            return os.ttyname(stream).removeprefix("/dev/")
+        except OSError:
+            continue
+    return ""
+
+
+def _sanitised(text: str, length: int) -> str:
+    letters = "".join(c if c in AGENT_ID_CHARACTERS else "-" for c in text)
+    return letters.strip("._-")[:length] or "x"
+
+
+assert _USER_MAX + 1 + _PLACE_MAX <= AGENT_ID_MAX

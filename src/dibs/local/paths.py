@@ -1,0 +1,278 @@
+"""Turn what somebody typed into the pattern that names it for everybody.
+
+All spellings of one file come out as one repository-relative path: relative to the folder where the
+caller stands, absolute, with ``.`` and ``..``, through symbolic links, or inside of another working
+tree of the same repository. Only names are looked at; no file is opened, and nothing is promised
+about what is there later.
+"""
+
+# pathlib costs more to import than all of this module does.
+
+from __future__ import annotations
+
+import os
+import stat
+
+from dibs.core.patterns import parse, printable
+from dibs.core.spelling import MAX_TEXT, join_scheme, split_scheme
+from dibs.errors import BadInput, DibsError
+from dibs.local.repository import find
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from dibs.core.patterns import Pattern
+    from dibs.local.repository import Repository
+
+_SPECIAL = frozenset("*?[]{}\\")
+_ESCAPES = str.maketrans({character: f"\\{character}" for character in _SPECIAL})
+_RAW_BYTE_DIGITS = 2
+#: As many symbolic links in one path as Linux follows.
+_MAX_LINKS = 40
+
+#: A repository inside of this one: its own commit can be claimed, what is in it cannot.
+_FOLDER, _FILE, _ABSENT, _INNER = "folder", "file", "absent", "repository"
+
+
+class Tree:
+    """A working tree, seen from the folder where the caller stands."""
+
+    __slots__ = ("fold_case", "repository")
+
+    def __init__(self, repository: Repository, *, fold_case: bool = True) -> None:
+        self.repository = repository
+        self.fold_case = fold_case
+
+    def resolve(self, text: str, *, literal: bool = False) -> Pattern:
+        """Return the canonical pattern of ``text``.
+
+        A name with special characters that exists just so is taken literally; with ``literal`` all
+        are. An existing folder stands for all in it. A named resource stays as it is.
+
+        Raises:
+            BadInput: ``PATH_ESCAPE``, ``PATH_ABSOLUTE``, ``PATH_NOT_DIR``, ``PATH_SUBMODULE``,
+                ``PATH_KIND``, ``PATH_ENCODING``, or what ``patterns.parse`` raises.
+        """
+        raw = not text.isascii() and _has_raw_bytes(text)
+        if not text.strip() or "\0" in text or len(text) > MAX_TEXT:
+            return parse(text, literal=literal, fold_case=self.fold_case)
+        if not literal and (":" in text or text[0] == "@") and split_scheme(text)[0]:
+            return parse(text, fold_case=self.fold_case)
+        walk = _Walk(self.repository, text)
+        names = walk.start()
+        rest = walk.take(names, literal=literal)
+        if raw and (rest or walk.kind == _ABSENT):
+            walk.refuse(
+                "PATH_ENCODING",
+                "is not UTF-8, and no file is named so",
+                r"Check the spelling; \xHH stands for a raw byte.",
+            )
+        if rest:
+            escaped = [name.translate(_ESCAPES) for name in walk.done]
+            spelled = _as_path("/".join([*escaped, *rest]))
+            return parse(spelled, fold_case=self.fold_case)
+        return parse(walk.spelled(), literal=True, fold_case=self.fold_case)
+
+
+def _as_path(text: str) -> str:
+    """Spell a path so that it is not read as a resource, nor as absolute."""
+    plain = ":" not in text and text[0] not in "@~\\." and not text.isspace()
+    return text if plain else join_scheme("", text)
+
+
+def _has_raw_bytes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+class _Walk:
+    """The way along the names of one text, from a folder to what they name."""
+
+    __slots__ = ("done", "kind", "links", "repository", "root", "text")
+
+    def __init__(self, repository: Repository, text: str) -> None:
+        self.repository = repository
+        self.text = text
+        #: Where ``done`` is relative to; changes on the way into another working tree.
+        self.root = repository.root
+        self.done: list[str] = []
+        self.kind = _FOLDER
+        self.links = 0
+
+    def start(self) -> list[str]:
+        """Go to the folder where the text starts; return the names that lead on from there."""
+        text, subdir = self.text, self.repository.subdir
+        if text[0] == "/":
+            return self._enter(text, "PATH_ABSOLUTE")
+        head, slash, _ = text.partition("/")
+        if text[0] in "~\\" or ":" in head:
+            parse(
+                text if "://" in text else head + slash, literal=True
+            )  # refuses C:\x, ~user, a URL
+        if subdir == ".." or subdir.startswith("../"):
+            return self._enter(f"{self.root}/{subdir}/{text}", "PATH_ESCAPE")
+        if subdir:
+            self.done = subdir.split("/")
+        return text.split("/")
+
+    def take(self, names: list[str], *, literal: bool) -> list[str]:
+        """Follow ``names`` as far as they are plain; return the others, which start with a glob."""
+        for index, name in enumerate(names):
+            if name in ("", "."):
+                continue
+            if self.kind == _FILE:
+                rule = "leads through a file, as if it were a folder"
+                self.refuse("PATH_NOT_DIR", rule, "Check the spelling.")
+            if self.kind == _INNER:
+                self._refuse_inner()
+            if name == "..":
+                if not self.done:
+                    above = f"{os.path.dirname(self.root)}/{'/'.join(names[index + 1 :])}"
+                    return self.take(self._enter(above, "PATH_ESCAPE"), literal=literal)
+                self.done.pop()
+                self.kind = _FOLDER
+            elif not self._step(name) and not literal and not _SPECIAL.isdisjoint(name):
+                self.done.pop()
+                plain = _unescaped(name)
+                if plain is None:
+                    return names[index:]
+                self.kind = _FOLDER
+                self._step(plain)
+        return []
+
+    def _step(self, name: str) -> bool:
+        """Go on to ``name``; tell whether it is there."""
+        self.done.append(name)
+        if self.kind == _ABSENT or name.lower() == ".git":
+            self.kind = _ABSENT
+            return False
+        path = f"{self.root}/{'/'.join(self.done)}"
+        try:
+            mode = os.lstat(path).st_mode
+        except (OSError, ValueError):
+            self.kind = _ABSENT
+            return False
+        if stat.S_ISREG(mode):
+            self.kind = _FILE
+        elif stat.S_ISDIR(mode):
+            if os.access(f"{path}/.git", os.F_OK):
+                self._cross(path)
+        elif stat.S_ISLNK(mode):
+            self._follow(path)
+        else:
+            rule = "is a pipe, a socket or a device, which nobody edits"
+            self.refuse("PATH_KIND", rule, "Claim a named resource, such as port:8000.")
+        return True
+
+    def _cross(self, path: str) -> None:
+        """Go on in the working tree that starts at ``path``, if it is one of this repository."""
+        if not self._switch(path):
+            self.kind = _INNER
+
+    def _refuse_inner(self) -> NoReturn:
+        rule = "is in another repository, inside of this one"
+        self.refuse("PATH_SUBMODULE", rule, "Change to that repository and claim it there.")
+
+    def _switch(self, folder: str) -> str:
+        """Go to the top of the working tree around ``folder``, if it is one of this repository."""
+        if not self.repository.common:
+            return ""
+        try:
+            found = find(folder, {})
+        except DibsError:
+            return ""
+        if found.common != self.repository.common:
+            return ""
+        self.root, self.done = found.root, []
+        return found.root
+
+    def _follow(self, link: str) -> None:
+        self.links += 1
+        if self.links > _MAX_LINKS:
+            rule = "leads round in a circle of symbolic links"
+            self.refuse("PATH_ESCAPE", rule, "Mend the links, or remove them.")
+        target = os.readlink(link)
+        self.done.pop()
+        names = self._enter(target, "PATH_ESCAPE") if target[0] == "/" else target.split("/")
+        self.take(names, literal=True)
+
+    def _enter(self, path: str, code: str) -> list[str]:
+        """Go to the top of the tree that ``path`` is in; return the names from there on."""
+        self.kind = _FOLDER
+        head, tail = path, list[str]()
+        while not os.path.exists(head):
+            head, _, name = head.rpartition("/")
+            head = head or "/"
+            tail.insert(0, name)
+        real = os.path.realpath(head)
+        if path.endswith("/"):
+            tail.append("")
+        inside = self.root.rstrip("/") + "/"
+        if f"{real}/".startswith(inside):
+            self.done = []
+            return [*real[len(inside) :].split("/"), *tail]
+        folder = real if os.path.isdir(real) else os.path.dirname(real)
+        top = self._switch(folder) if code == "PATH_ABSOLUTE" else ""
+        if not top:
+            where = printable(self.repository.root)
+            rule = "is outside of the repository"
+            self.refuse(code, rule, f"Only what is under {where} can be claimed.")
+        return [*real[len(top) + 1 :].split("/"), *tail]
+
+    def spelled(self) -> str:
+        """Spell what the walk has come to, when all names were plain."""
+        path = "/".join(self.done)
+        if not path:
+            climbed = ".." in self.text.split("/")
+            rule = "is the repository itself"
+            self.refuse(
+                "PATH_ESCAPE" if climbed else "PATH_EMPTY",
+                rule,
+                "Write ** for the whole repository.",
+            )
+        if self.text.endswith("/") and self.kind == _FILE:
+            self.refuse("PATH_NOT_DIR", "is a file, not a folder", "Leave out the last slash.")
+        if self.kind == _INNER and self.text.endswith("/"):
+            self._refuse_inner()
+        if self.kind == _FOLDER or self.text.endswith("/"):
+            path += "/"
+        return _as_path(path)
+
+    def refuse(self, code: str, rule: str, hint: str) -> NoReturn:
+        """Raise ``BadInput`` about the text."""
+        raise BadInput(f'"{printable(self.text)}" {rule}.', code=code, hint=hint, field="pattern")
+
+
+def _unescaped(name: str) -> str | None:
+    r"""Return the one name that ``name`` stands for: ``\[id\]`` is ``[id]``; None for a glob."""
+    plain, at = "", 0
+    while at < len(name):
+        character = name[at]
+        if character != "\\":
+            if character in _SPECIAL:
+                return None
+            plain += character
+            at += 1
+            continue
+        digits = name[at + 2 : at + 2 + _RAW_BYTE_DIGITS]
+        if name[at + 1 : at + 2] == "x" and _is_raw_byte(digits):
+            plain += chr(0xDC00 + int(digits, 16))
+            at += 2 + _RAW_BYTE_DIGITS
+        elif at + 1 < len(name):
+            plain += name[at + 1]
+            at += 2
+        else:
+            return None
+    return plain
+
+
+def _is_raw_byte(digits: str) -> bool:
+    return (
+        len(digits) == _RAW_BYTE_DIGITS
+        and digits[0] in "89abcdefABCDEF"
+        and digits[1] in "0123456789abcdefABCDEF"
+    )

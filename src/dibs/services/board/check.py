@@ -1,0 +1,184 @@
+"""What is wrong with the files of a board, found by reading all of them; and what can be mended."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.findings import Finding, Level
+from dibs.core.names import printable
+from dibs.core.tasks import ARCHIVE, ASSIGNED, DONE, INBOX
+from dibs.services.board.reconcile_values import asides_of, target_of
+from dibs.workdir.files import KEPT, Files
+from dibs.workdir.index import Index
+from dibs.workdir.layout import FOLDERS
+from dibs.workdir.pending import PENDING
+from dibs.workdir.scan import ENDINGS, UNFINISHED, scan, stem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.core.agents import Caller
+    from dibs.services.board.board import Board
+    from dibs.services.tasks.values import Stored
+    from dibs.workdir.scan import Sight
+
+_NEXT = "the next board command settles it"
+
+
+def check(board: Board, tree: str = "") -> list[Finding]:
+    """Compare every file with its row; change nothing. ``tree`` is the working tree that one is in."""
+    if not board.there():
+        return []
+    with board.lock:
+        files = board.files()
+        sight = scan(board.folders, Index(), files.now, thorough=True)
+        rows = board.tasks.stored(board.tasks.versions())
+        found = [*_asides(files), *_odd(sight, files), *_temps(sight, files.now)]
+        found += _compared(files, sight, {id_.lower(): row for id_, row in rows.items()})
+        found += _twice(board, sight) + _left(board) + _links(board, sight) + _beside(board, tree)
+    good = Finding(Level.OK, "board", f"{len(rows)} tasks, each in its place")
+    return found or [good]
+
+
+def repair(board: Board, caller: Caller) -> list[str]:
+    """Settle with every file looked at; say what was done. Nothing that a hand wrote is removed."""
+    if not board.there():
+        return []
+    done = []
+    with board.settled(caller, thorough=True) as settled:
+        done += [f"took in {v.place}/{v.id}" for v in settled.accepted]
+        done += [f"wrote {path} back" for path in settled.restored]
+        done += [f"kept a hand-made text in {path}" for path in settled.kept]
+        if settled.pulled:
+            done.append(f"wrote or moved {settled.pulled} files to show their tasks")
+    return [printable(line) for line in done]
+
+
+def _bad(code: str, text: str, level: str = Level.BAD) -> Finding:
+    return Finding(level, code, printable(text))
+
+
+def _asides(files: Files) -> list[Finding]:
+    found = []
+    for verdict in asides_of(files.index):
+        line = f":{verdict.line}" if verdict.line else ""
+        text = f"{verdict.place}/{verdict.id}{line} stands aside: {verdict.message}"
+        found.append(_bad(verdict.code, text, Level.WARN))
+    return found
+
+
+def _odd(sight: Sight, files: Files) -> list[Finding]:
+    known = files.index.asides
+    return [
+        _bad(odd.code, f"{odd.place}/{odd.name}: {odd.message}")
+        for odd in sight.odd
+        if f"{odd.place}/{odd.name}" not in known
+    ]
+
+
+def _temps(sight: Sight, now: float) -> list[Finding]:
+    old = [temp for temp in sight.temps if now - temp.mark.mtime / 1e9 > UNFINISHED]
+    return [
+        _bad("TASK_PARTIAL", f"{temp.place}/{temp.name} was begun and never finished", Level.WARN)
+        for temp in old
+    ]
+
+
+def _compared(files: Files, sight: Sight, rows: dict[str, Stored]) -> list[Finding]:
+    """Return how files and rows differ: drift, files without a task, tasks without a file."""
+    found, seen = [], set()
+    for place, name in [(s.place, s.name) for s in sight.fresh]:
+        path, row = f"{place}/{name}", rows.get(stem(name).lower())
+        seen.add(path)
+        copy = files.read(place, name)
+        if copy is None or path in files.index.asides:
+            continue
+        if row is None:
+            found.append(_bad("ORPHAN", f"{path} is not on the board yet; {_NEXT}", Level.WARN))
+        elif path == target_of(row).path and copy.digest != target_of(row).digest:
+            found.append(_bad("DRIFT", f"{path} is not what the board has; {_NEXT}", Level.WARN))
+        elif path != target_of(row).path:
+            there = f"{path} belongs to {row.place}; {_NEXT}"
+            found.append(_bad("MISPLACED", there, Level.WARN))
+    aside = {v.id.lower() for v in asides_of(files.index) if v.code != "TASK_DUPLICATE"}
+    missing = [
+        row
+        for row in rows.values()
+        if target_of(row).path not in seen and row.id.lower() not in aside  # which says it already
+    ]
+    found += [_bad("MISSING", f"{row.place}/{row.file} is gone; {_NEXT}") for row in missing]
+    return found
+
+
+def _twice(board: Board, sight: Sight) -> list[Finding]:
+    """Return the tasks that lie in more than one folder, the archive included."""
+    places: dict[str, list[str]] = {}
+    for seen in sight.fresh:
+        places.setdefault(stem(seen.name).lower(), []).append(seen.place)
+    for place, name in _archived(board):
+        places.setdefault(stem(name).lower(), []).append(place)
+    return [
+        _bad("TASK_DUPLICATE", f"task {id_} lies in {' and '.join(sorted(found))}")
+        for id_, found in sorted(places.items())
+        if len(found) > 1
+    ]
+
+
+def _archived(board: Board) -> list[tuple[str, str]]:
+    found = []
+    for month in _names(board, ARCHIVE):
+        place = f"{ARCHIVE}/{month}"
+        found += [(place, name) for name in _names(board, place) if name.endswith(ENDINGS)]
+    return found
+
+
+def _names(board: Board, place: str) -> list[str]:
+    try:
+        with board.folders.open(place) as handle:
+            return sorted(os.listdir(handle))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _links(board: Board, sight: Sight) -> list[Finding]:
+    """Return the board's own folders that are no folders: nothing is written there."""
+    told = {odd.place for odd in sight.odd}
+    found = []
+    for place in FOLDERS:
+        try:
+            board.folders.open(place).__exit__()
+        except FileNotFoundError:
+            continue
+        except NotADirectoryError:
+            if place not in told:
+                text = f"{place} is a link or no folder: nothing is read or written there"
+                found.append(_bad("TASK_KIND", text))
+    return found
+
+
+def _beside(board: Board, tree: str) -> list[Finding]:
+    """Return a word about a folder like the board's in another working tree: its files are not looked at."""
+    if not tree or os.path.realpath(tree) == os.path.realpath(board.folders.base):
+        return []
+    folder = os.path.join(tree, board.folders.folder)
+    if not any(os.path.isdir(os.path.join(folder, place)) for place in (INBOX, ASSIGNED, DONE)):
+        return []
+    text = f"{folder} is not the board: all worktrees share {board.path}; edit tasks there"
+    return [_bad("BESIDE", text, Level.WARN)]
+
+
+def _left(board: Board) -> list[Finding]:
+    """Return what was kept for somebody to look at."""
+    kept = [
+        f"{KEPT}/{name} is a hand-made text that had to make way" for name in _names(board, KEPT)
+    ]
+    found = [_bad("KEPT", text, Level.WARN) for text in kept]
+    try:
+        with board.folders.beside(PENDING) as handle:
+            names = sorted(name for name in os.listdir(handle) if name.endswith(ENDINGS))
+    except (FileNotFoundError, NotADirectoryError):
+        return found
+    inbox = set(_names(board, "inbox"))
+    for name in names:
+        why = "its name is taken in the inbox" if name in inbox else _NEXT
+        found.append(_bad("PENDING", f"{PENDING}/{name} is not taken over: {why}", Level.WARN))
+    return found

@@ -1,0 +1,160 @@
+"""Each move of a task as a git commit that holds that task's files and nothing else.
+
+What is to be committed is found by comparing the last commit with the disk, so a move that could not be
+committed at its time (a locked index, a merge under way) is committed by a later call. Commits are built
+beside the index and put onto the branch by compare-and-swap; of the index only the entries of the committed
+paths change, so what others have staged stays staged. Hooks of the user do not run, as with ``--no-verify``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from dibs.core.names import printable
+from dibs.core.values import Record
+from dibs.errors import NotAllowed, Unavailable
+from dibs.git.index import Busy, clear_up, index_locked
+from dibs.git.refs import commit_of
+from dibs.git.state import refusal, under_way
+from dibs.git.untrusted import guarded_calls, refuse_filters
+from dibs.services.board.uncommitted import Change, changes, differing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dibs.git.calls import GitCalls
+    from dibs.git.untrusted import GuardedCalls
+
+#: How often a commit is tried when somebody else is faster, or has the index.
+TRIES = 5
+
+#: Where a chain of commits stands until the branch has it.
+_SCRATCH = "refs/dibs/board"
+
+
+class Commits(Record):
+    """What was committed, a message each; and why the rest waits, empty if nothing does."""
+
+    made: tuple[str, ...] = ()
+    left: str = ""
+
+
+def commit(
+    tree: str, folder: str, *, by: Callable[[str], str], ids: Sequence[str] | None = None
+) -> Commits:
+    """Commit what changed on the board ``folder`` of the working tree ``tree``.
+
+    ``by`` says who moved a task. ``ids`` narrows to some tasks; None means all, with the board's own pages.
+    """
+    git = guarded_calls(tree)
+    why = "somebody else is committing"
+    for _ in range(TRIES):
+        try:
+            return _commit(git, folder, by, ids)
+        except NotAllowed as refusal:
+            return Commits(left=f"{refusal.message}: nothing is committed")
+        except Busy as busy:
+            why = str(busy)
+    return Commits(left=f"{why}; the changes are committed next time")
+
+
+def _commit(
+    git: GuardedCalls, folder: str, by: Callable[[str], str], ids: Sequence[str] | None
+) -> Commits:
+    where = git.run("rev-parse", "--absolute-git-dir")
+    if where.code:
+        return Commits(left=f"{refusal(where.err).message}: nothing is committed")
+    place = os.fsdecode(where.out.rstrip(b"\n"))
+    busy = under_way(place)
+    if busy:
+        return Commits(left=f"{busy} is under way: the board is committed after it")
+    if os.environ.get("GIT_INDEX_FILE"):  # a hook: a commit of ours would make the user's own fail
+        return Commits(left="a git command is under way: the board is committed after it")
+    if _is_apart(git.tree, folder):
+        return Commits(left=f"{folder} is a git repository of its own: the board is not committed")
+    if clear_up(place):
+        _realign(git, folder, place)
+    head = commit_of(git, "HEAD")
+    found = changes(git, folder, head, ids)
+    if not found:
+        return Commits()
+    refuse_filters(git, [path for change in found for path, _ in change.entries])
+    messages = [_message(change, by) for change in found]
+    tip = _build(git, found, messages, head)  # without the lock: others shall not wait for it
+    with index_locked(place) as new_index:
+        paths = [path for change in found for path, _ in change.entries]
+        _update_entries(git, paths, new_index)
+        moved = git.run("update-ref", "-m", f"dibs: {messages[-1]}", "HEAD", tip, head)
+        if moved.code:
+            raise Busy("the branch moved meanwhile")
+    git.run("update-ref", "-d", _SCRATCH)
+    return Commits(tuple(messages))
+
+
+def _is_apart(tree: str, folder: str) -> bool:
+    """Tell whether the board lies in a submodule, or in another repository inside of this one."""
+    place = folder
+    while place and not os.path.lexists(os.path.join(tree, place, ".git")):
+        place = os.path.dirname(place)
+    return bool(place)
+
+
+def _message(change: Change, by: Callable[[str], str]) -> str:
+    if not change.id:
+        return "board: pages and logs"
+    step = change.after or "gone"
+    if change.before and change.before != step:
+        step = f"{change.before} -> {step}"
+    elif change.before:
+        step = "edited"
+    who = by(change.id)
+    return printable(f"task: {change.id} {step}" + (f" by {who}" if who else ""))
+
+
+def _build(git: GitCalls, found: Sequence[Change], messages: Sequence[str], head: str) -> str:
+    """Write one commit for each change, each on the one before, and return the last."""
+    who = _identity(git)
+    lines: list[bytes] = []
+    for number, (change, message) in enumerate(zip(found, messages, strict=True), 1):
+        text = message.encode("utf-8", "backslashreplace")
+        lines += [b"commit %s" % _SCRATCH.encode(), b"mark :%d" % number, b"committer " + who]
+        lines += [b"data %d" % len(text), text]
+        if number == 1 and head:
+            lines.append(b"from " + head.encode())
+        for path, entry in change.entries:
+            name = os.fsencode(path)
+            lines.append(b"M %s %s" % (entry.encode(), name) if entry else b"D " + name)
+        lines.append(b"")
+    lines += [b"get-mark :%d" % len(found), b"done", b""]
+    out = git.must("fast-import", "--quiet", "--force", "--done", given=b"\n".join(lines))
+    return out.decode().strip()
+
+
+def _identity(git: GitCalls) -> bytes:
+    """Return name, address and moment as git writes them; a machine without a name commits as dibs."""
+    said = git.run("var", "GIT_COMMITTER_IDENT")
+    if said.code:
+        names = {"GIT_COMMITTER_NAME": "dibs", "GIT_COMMITTER_EMAIL": "dibs@localhost"}
+        return git.must("var", "GIT_COMMITTER_IDENT", variables=names).strip()
+    return said.out.strip()
+
+
+def _realign(git: GitCalls, folder: str, place: str) -> None:
+    """Bring the board's entries in line with the disk after a kill between the branch and the index."""
+    with index_locked(place) as new_index:
+        paths = list(differing(git, folder))
+        if paths:
+            _update_entries(git, paths, new_index)
+
+
+def _update_entries(git: GitCalls, paths: Sequence[str], index: str) -> None:
+    """Bring the entries of these paths in line with the disk, and no others."""
+    git.must(
+        "update-index", "--add", "--remove", "-z", "--stdin",
+        given=b"".join(os.fsencode(path) + b"\0" for path in paths),
+        variables={"GIT_INDEX_FILE": index},
+    )  # fmt: skip
+    if not stat.S_ISREG(os.stat(index).st_mode):
+        raise Unavailable("git wrote no index")

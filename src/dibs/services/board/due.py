@@ -1,0 +1,89 @@
+"""What there is to do on a board, from the rows that are kept for it: a few, however many tasks there are."""
+
+from __future__ import annotations
+
+from dibs.core.clashes import clashes
+from dibs.core.index import Range
+from dibs.core.ledger import Kind
+from dibs.core.values import Record
+from dibs.services.state.presence import role_of
+from dibs.services.tasks.rows import (
+    ANYBODY,
+    BUSY,
+    FRESH,
+    HANDOFF,
+    LENT,
+    OVER,
+    SINCE,
+    moment_of,
+    ready_of,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.config import Config
+    from dibs.core.agents import Caller
+    from dibs.core.clashes import Clash
+    from dibs.core.tasks import Task
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+_CLASH = "clash//"
+
+
+class Due(Record):
+    """Which acts of a cycle can have something to do."""
+
+    sweep: bool
+    assign: bool
+    hand_off: bool
+    stuck: bool
+    archive: bool
+
+
+def due_in(book: Book, config: Config, *, spread: bool) -> Due:
+    """Look at the first row of each kind."""
+    since, over = _first(book, SINCE), _first(book, OVER)
+    return Due(
+        sweep=bool(_first(book, BUSY) or _first(book, LENT)),
+        assign=bool(_first(book, FRESH) or (spread and _first(book, ready_of(ANYBODY)))),
+        hand_off=bool(_first(book, HANDOFF)),
+        stuck=bool(since) and moment_of(since) + config.board_timeout <= book.now,
+        archive=bool(over) and moment_of(over) + config.board_archive_after <= book.now,
+    )
+
+
+def _first(book: Book, prefix: str) -> str:
+    """Return the first key that begins so, empty if there is none."""
+    return next((key for key, _ in book.txn.scan(Range(prefix))), "")
+
+
+def warn_of_clashes(desk: Desk, caller: Caller, working: Sequence[Task]) -> list[Clash]:
+    """Tell the ledger of each clash once, for as long as it lasts; return those that are new."""
+    found = clashes(working, fold_case=desk.fold_case)
+    keys = {f"{_CLASH}{clash.first}//{clash.second}".lower(): clash for clash in found}
+    if desk.look(_known) == keys.keys():
+        return []
+
+    def step(book: Book) -> list[Clash]:
+        known = _known(book)
+        for key in known - keys.keys():
+            book.txn.delete(key)
+        fresh = [key for key in keys if key not in known]
+        for key in fresh:
+            clash = keys[key]
+            book.txn.put(key, clash.witness)
+            book.emit(
+                caller.id, role_of(book, caller.id), Kind.TASK_CLASH,
+                f"tasks {clash.first} and {clash.second} are both in progress on {clash.witness}",
+                task=clash.first, other=clash.second, path=clash.witness,
+            )  # fmt: skip
+        return [keys[key] for key in fresh]
+
+    return desk.apply(step)
+
+
+def _known(book: Book) -> set[str]:
+    return {key for key, _ in book.txn.scan(Range(_CLASH))}

@@ -1,0 +1,96 @@
+"""What happened on the board since this machine last looked: one look at the store for all of it.
+
+A look may be a question to a server far away, so a command asks once, not once for each thing that it needs.
+The ledger names the tasks that changed. Where it does not reach back far enough, or the store is not the one
+that the files were written from, the versions of all tasks tell.
+"""
+
+from __future__ import annotations
+
+from dibs.core.ledger import Kind
+from dibs.core.values import Record
+from dibs.services.tasks.rows import load, standing, versions
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+    from dibs.services.tasks.values import Stored
+
+#: From how many ledger entries on the versions of all tasks are read instead.
+MANY_ENTRIES = 2_000
+#: Stands for a change that no index has seen.
+NOTHING = -1
+
+
+class News(Record):
+    """The board as the store has it, compared with what a machine knows."""
+
+    #: The number of the last change of any task, and the board's life.
+    head: int
+    life: str
+    #: The tasks that changed, and their rows if they have one.
+    ids: Collection[str]
+    rows: dict[str, Stored]
+
+
+class Known(Record):
+    """What a machine knows of the board: up to which change, of which life, and what else it asks for."""
+
+    head: int
+    life: str
+    #: Returns the version of each task that has a file here.
+    versions: Callable[[], Mapping[str, int]]
+    behind: Iterable[str] = ()
+
+
+def news_since(desk: Desk, known: Known) -> News:
+    """Return what changed since then."""
+
+    def step(book: Book) -> News:
+        head, life = standing(book)
+        ids = _changed(book, known, head, life)
+        found = {id_: load(book, id_) for id_ in (*ids, *known.behind)}
+        rows = {id_: row for id_, row in found.items() if row is not None}
+        return News(head, life, ids, rows)
+
+    return desk.look(step)
+
+
+def is_lost(news: News, life: str) -> bool:
+    """Tell whether the store may not know the archive of a machine whose files are of ``life``.
+
+    A machine that knows of no life has just come, or has lost its index.
+    """
+    return not news.life or life != news.life
+
+
+def _changed(book: Book, known: Known, head: int, life: str) -> Collection[str]:
+    """Return the tasks whose rows changed, or are not as this machine has them."""
+    if known.life and life != known.life:
+        # Numbers of another life say nothing about this one.
+        return {**known.versions(), **versions(book)}.keys()
+    if head == known.head:
+        return ()
+    if 0 <= known.head < head:
+        told = _told_since(book, known.head, head)
+        if told is not None:
+            return told
+    there, here = versions(book), known.versions()
+    return [id_ for id_ in {**here, **there} if there.get(id_) != here.get(id_)]
+
+
+def _told_since(book: Book, after: int, head: int) -> set[str] | None:
+    """Return the tasks that the ledger names since ``after``; None if it does not hold all of that."""
+    ids, last = set(), after
+    for entry in book.txn.events(after):
+        if entry.seq != last + 1 or entry.seq > after + MANY_ENTRIES:
+            return None
+        if entry.kind == Kind.LEDGER_RESTARTED:
+            return None  # writes of before may be lost, and with them what this machine knows
+        last = entry.seq
+        if "task" in entry.details:
+            ids.add(str(entry.details["task"]))
+    return ids if last >= head else None

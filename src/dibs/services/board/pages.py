@@ -1,0 +1,197 @@
+"""The pages of the board that are generated: WORKFLOW_LOG.md, HANDOFFS.md, AGENT_STATUS.md.
+
+They are written under the board's lock. Normally what the ledger has new is appended; a page that somebody
+changed, or that is gone, is made anew from everything that the ledger and its monthly files hold. Lines in
+the page's own form that this ledger does not know are another clone's, and stay. Free text is kept aside.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from hashlib import sha256
+
+from dibs.core import boardlog
+from dibs.core.ledger import Kind
+from dibs.core.values import Record
+from dibs.workdir.disk import Mark, mark_of, read, status_of
+from dibs.workdir.moves import Meanwhile, write
+from dibs.workdir.notes import write_note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from dibs.core.ledger import Entry
+    from dibs.services.state.ledger import Ledger
+    from dibs.workdir.disk import Folders
+
+PLACE, ASIDE = "collaboration", "collaboration/set-aside"
+WORKFLOW, HANDOFFS, STATUS = "WORKFLOW_LOG.md", "HANDOFFS.md", "AGENT_STATUS.md"
+#: The form of a line of the one page and of a block of the other; the moment comes first in both.
+_LINE = re.compile(r"^\*\*\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\*\* - .*\n", re.MULTILINE)
+_BLOCK = re.compile(
+    r"^## \d{4}-\d\d-\d\d \d\d:\d\d - .* → .*\n+\*\*Artefacts:\*\* .*\n"
+    r"\*\*Task ID:\*\* .*\n\*\*Status:\*\* .*\n*",
+    re.MULTILINE,
+)
+_GAP = {_LINE: "\n", _BLOCK: "\n\n"}
+#: Pages that grow, with what stands at their top and the form of their parts.
+_GROWING = {
+    WORKFLOW: (boardlog.WORKFLOW_HEAD, _LINE),
+    HANDOFFS: (boardlog.HANDOFFS_HEAD, _BLOCK),
+}
+#: What git writes between the sides of a conflict.
+_MARKS = ("<<<<<<<", "=======", ">>>>>>>")
+#: Far above the size of any page; what is larger is not one of ours.
+LIMIT = 1 << 30
+
+
+class Memory(Record):
+    """What this machine knows of its pages: up to which entry they go, and by what they are known."""
+
+    seq: int = 0
+    #: The moment of that entry.
+    at: float = 0.0
+    marks: dict[str, Mark] = {}  # noqa: RUF012 - never changed, only replaced
+    seen: dict[str, float] = {}  # noqa: RUF012
+
+
+class Pages:
+    """The generated pages of one board; ``state`` is the file in which this machine keeps what it knows."""
+
+    def __init__(self, ledger: Ledger, folders: Folders, state: str) -> None:
+        self._ledger = ledger
+        self._folders = folders
+        self._state = state
+
+    def news(self) -> tuple[list[Entry], bool]:
+        """Return what the ledger has and the pages have not, and whether they can go on from there."""
+        memory = recall(self._state)
+        entries, whole = self._ledger.after(memory.seq)
+        return entries, whole and self._intact(memory)
+
+    def update(
+        self, entries: list[Entry], work: Iterable[tuple[str, str, str]], *, anew: bool
+    ) -> None:
+        """Bring the pages up to ``entries``, or make them anew; ``work`` is who has what."""
+        memory = Memory() if anew else recall(self._state)
+        if anew:
+            entries = list(self._ledger.history())
+        at = entries[-1].at if entries else memory.at
+        if not at:
+            return
+        seen = {**memory.seen, **{e.agent: e.at for e in entries if e.agent}}
+        flow = [boardlog.workflow_line(e) for e in entries if boardlog.is_told(e.kind)]
+        passed = [boardlog.handoff_block(e) for e in entries if e.kind == Kind.HANDOFF_CREATED]
+        marks = {
+            WORKFLOW: self._grow(WORKFLOW, flow, memory),
+            HANDOFFS: self._grow(HANDOFFS, passed, memory),
+            STATUS: self._put(STATUS, boardlog.status_page(boardlog.loads(work), seen, at)),
+        }
+        seq = entries[-1].seq if entries else memory.seq
+        remember(self._state, Memory(seq, at, marks, seen))
+
+    def _intact(self, memory: Memory) -> bool:
+        """Tell whether every page is as it was left."""
+        if not memory.marks:
+            return False
+        try:
+            with self._folders.open(PLACE) as folder:
+                return all(_mark(folder, name) == mark for name, mark in memory.marks.items())
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+    def _grow(self, name: str, parts: list[str], memory: Memory) -> Mark:
+        """Append to a page that is intact; make any other anew."""
+        known = memory.marks.get(name)
+        if known is None:
+            return self._make(name, parts)
+        if not parts:
+            return known
+        with self._folders.open(PLACE) as folder:
+            file = os.open(name, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW, dir_fd=folder)
+            try:
+                self._folders.disk.write(file, name, "".join(parts).encode())
+                self._folders.disk.sync(file, name)
+                return mark_of(os.fstat(file))
+            finally:
+                os.close(file)
+
+    def _make(self, name: str, parts: list[str]) -> Mark:
+        """Write a growing page whole: what the ledger tells, and what another clone's ledger told."""
+        head, form = _GROWING[name]
+        old = self._content(name)
+        ours = frozenset(parts)
+        others = [part for part in _parts(old, form) if part not in ours]
+        if _has_free_text(old, head, form, parts):
+            self._set_aside(name, old)
+        merged = sorted([*parts, *others], key=lambda part: part.partition(" - ")[0])
+        return self._put(name, head + "".join(merged))
+
+    def _content(self, name: str) -> str:
+        try:
+            with self._folders.open(PLACE) as folder:
+                return read(folder, name, LIMIT)[0].decode("utf-8", "replace")
+        except OSError:  # gone, or no plain file: then writing says so
+            return ""
+
+    def _set_aside(self, name: str, text: str) -> None:
+        stem, ending = os.path.splitext(name)
+        copy = f"{stem}-{sha256(text.encode()).hexdigest()[:8]}{ending}"
+        with self._folders.open(ASIDE, make=True) as folder:
+            if status_of(folder, copy) is None:
+                write(self._folders.disk, folder, copy, text, None)
+
+    def _put(self, name: str, text: str) -> Mark:
+        """Write a page, unless that is what it says already."""
+        with self._folders.open(PLACE, make=True) as folder:
+            mark = _mark(folder, name)
+            if mark is not None and self._content(name) == text:
+                return mark
+            try:
+                return write(self._folders.disk, folder, name, text, mark)
+            except Meanwhile:  # an editor saved it just now; the next cycle makes it anew
+                return Mark(0, 0, 0, 0)
+
+
+def _mark(folder: int, name: str) -> Mark | None:
+    status = status_of(folder, name)
+    return None if status is None else mark_of(status)
+
+
+def _parts(text: str, form: re.Pattern[str]) -> list[str]:
+    """Return the parts of a page that have its form, as they are written."""
+    return [found[0].rstrip("\n") + _GAP[form] for found in form.finditer(text)]
+
+
+def _has_free_text(text: str, head: str, form: re.Pattern[str], parts: list[str]) -> bool:
+    """Tell whether a page says something beside its head and its parts.
+
+    Marks of a merge say nothing, nor does the beginning of a part that a crash cut off.
+    """
+    rest = form.sub("", text.replace(head.strip(), "", 1))
+    return any(
+        line.strip()
+        and not line.startswith(_MARKS)
+        and not any(f"\n{part}".find(f"\n{line}") >= 0 for part in parts)
+        for line in rest.splitlines()
+    )
+
+
+def recall(path: str) -> Memory:
+    """Return what is known of the pages; nothing if the file is gone or damaged."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            record: dict[str, Any] = json.load(file)
+        marks = {name: Mark(*mark) for name, mark in record["marks"].items()}
+        return Memory(int(record["seq"]), float(record["at"]), marks, dict(record["seen"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Memory()
+
+
+def remember(path: str, memory: Memory) -> None:
+    """Write what is known of the pages."""
+    write_note(path, json.dumps(memory._asdict()))

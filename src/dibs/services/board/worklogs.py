@@ -1,0 +1,92 @@
+"""Work logs: one file for each finished or failed attempt, in ``logs/<agent>/`` of the board.
+
+What an agent wrote itself is never touched: a log is only made where there is none for the attempt.
+"""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+
+from dibs.core import worklog
+from dibs.core.ledger import Kind
+from dibs.core.names import check_agent_id
+from dibs.core.tasks import Status
+from dibs.workdir.disk import read, status_of
+from dibs.workdir.moves import write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dibs.core.ledger import Entry
+    from dibs.core.tasks import Task
+    from dibs.services.tasks.values import Stored
+    from dibs.workdir.disk import Folders
+
+PLACE = "logs"
+#: Entries that end an attempt which a log is about.
+ENDINGS = frozenset({Kind.TASK_COMPLETED, Kind.TASK_FAILED, Kind.TASK_REVIEWED})
+_ENDED = frozenset({Status.DONE, Status.ERROR, Status.IN_REVIEW})
+
+
+def ended_in(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """Return the last entry that ended an attempt, by task."""
+    return {
+        str(entry.details["task"]): entry
+        for entry in entries
+        if entry.kind in ENDINGS and entry.details.get("task")
+    }
+
+
+def write_log(
+    folders: Folders, root: str, stored: Stored, ending: Entry, steps: Sequence[Entry]
+) -> str:
+    """Write the log of a task's last attempt; return its path below the board, empty if there is one."""
+    task = stored.task
+    agent = stored.doer or task.agent or ending.agent
+    if task.status not in _ENDED:
+        return ""
+    place = f"{PLACE}/{check_agent_id(agent)}"
+    with folders.open(place, make=True) as folder:
+        name = _free_name(folder, task, ending.at)
+        if not name:
+            return ""
+        artefacts = worklog.marks(task, _there(root, task.made))
+        text = worklog.text(task, agent, ending.at, artefacts, steps)
+        write(folders.disk, folder, name, text, None)
+    return f"{place}/{name}"
+
+
+def _free_name(folder: int, task: Task, ended: float) -> str:
+    """Return a name for the log, empty where one was written since the attempt began."""
+    wanted = worklog.file_name(task, ended)
+    about = worklog.description(task.id)
+    digest = sha256(task.id.encode()).hexdigest()[:6]
+    endings = (f"{about}.md", f"{about}-{digest}.md")
+    if any(
+        name.endswith(endings) and _stands_for(folder, name, task) for name in os.listdir(folder)
+    ):
+        return ""
+    if status_of(folder, wanted) is not None:
+        return f"{wanted.removesuffix('.md')}-{digest}.md"
+    return wanted
+
+
+def _stands_for(folder: int, name: str, task: Task) -> bool:
+    """Tell whether a log is of this attempt: one of ours by its name, an agent's own also by its age."""
+    mark = "**Task ID:**"
+    begun = worklog.file_name(task, task.started)[: len("2025-11-23T1430")]
+    try:
+        content, known = read(folder, name, 1 << 16)
+    except OSError:
+        return True  # what cannot be read is not ours to judge
+    text = content.decode("utf-8", "replace")
+    if mark in text:
+        return f"{mark} {task.id}\n" in text and name >= begun
+    return name >= begun or known.mtime >= task.started * 1e9
+
+
+def _there(root: str, paths: Iterable[str]) -> list[str]:
+    """Return those of ``paths`` that are in the working tree."""
+    return [path for path in paths if os.path.lexists(os.path.join(root, path))]

@@ -1,0 +1,278 @@
+"""Briefings: what an agent is told of its crew, when that changed, each message in exactly one of them.
+
+A delivery has three steps, and anybody may die between them. ``prepare`` writes an offer: the text word for
+word, its number, and the messages in it. Then a surface writes the text out. ``delivered`` notes that it
+happened: only then do the messages count as told. An offer that nobody confirms is taken up again when its
+lease is over, with the same number and the same words. So a message is in one numbered delivery, and a number
+that comes twice was not confirmed the first time.
+
+The state is looked at in a view, so that a long look keeps nobody from writing. The offer is written by a
+short transaction that checks that no other delivery came in between.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+
+from dibs.core.values import Record
+from dibs.services.briefing.snapshot import sight, unread
+from dibs.services.state.deliveries import (
+    Briefed,
+    Offer,
+    get_briefed,
+    get_offer,
+    put_briefed,
+    put_offer,
+    reader_of,
+)
+from dibs.services.state.mailbox import UNREAD, boxes_of, mark, row_of
+from dibs.services.state.presence import arrive
+from dibs.services.talk.decisions import settle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from dibs.core.agents import Caller
+    from dibs.core.briefing import Rendered, Section
+    from dibs.core.sight import Sight
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+#: How long whoever took up a delivery is left alone with it, in seconds on the engine's clock.
+LEASE = 10.0
+#: How long a follower lets changes gather before it tells them, and how often it looks without one.
+DEBOUNCE, POLL = 2.0, 5.0
+#: The budget of a page that has none: all of it fits.
+UNBOUNDED = 1 << 40
+#: A look that tells nothing is a sign of life once the last one is older than this part of its ttl.
+STALE = 0.25
+
+
+class Delivery(Record):
+    """A briefing to be written out, and confirmed by its number; 0 is a page that nobody counts."""
+
+    number: int
+    #: ``full`` or ``delta``.
+    mode: str
+    digest: str
+    text: str
+    #: The messages that are in it.
+    mail: tuple[str, ...]
+    #: How many lines and messages the budget left out.
+    left: int
+    #: Whether it was begun before, and nobody said that it arrived.
+    again: bool = False
+    #: The state that it tells of; for one that is told again, the state now.
+    sight: Sight | None = None
+    #: The whole state, for a reader that asked for it, where ``text`` is a change that was lost before.
+    whole: str = ""
+
+
+class _Wish(Record):
+    """What a reader asks for."""
+
+    caller: Caller
+    budget: int
+    full: bool
+
+
+class _Plan(Record):
+    """What a look has found: what to tell, and what is written before that."""
+
+    delivery: Delivery | None = None
+    offer: Offer | None = None
+    #: Whether the reader has to give a sign of life before anything else, or at least soon.
+    first: bool = False
+    soon: bool = False
+
+
+class Briefings:
+    """The use cases of whoever wants to know where the crew stands."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def prepare(
+        self, caller: Caller, *, full: bool = False, budget: int = 0, alive: bool = True
+    ) -> Delivery | None:
+        """Return what there is to tell ``caller``, or nothing; the caller confirms it by ``delivered``.
+
+        ``full`` is for a reader that forgot what it was told. ``alive`` tells whether the agent itself calls:
+        then it is a sign of life.
+        """
+        settle(self._desk)
+        wish = _Wish(caller, budget or self._desk.config.brief_tokens, full)
+        while True:
+            plan = self._desk.look(partial(_plan, wish=wish, alive=alive))
+            if plan.first:
+                self._desk.apply(partial(arrive, caller=caller))
+            elif plan.offer is None:
+                if plan.soon:
+                    self._desk.apply(partial(arrive, caller=caller))
+                return plan.delivery
+            elif self._desk.apply(partial(_begin, wish=wish, plan=plan, alive=alive)):
+                return plan.delivery
+
+    def delivered(self, caller: Caller, number: int) -> bool:
+        """Note that the delivery ``number`` was written out; tell whether that was not known yet."""
+        return number > 0 and self._desk.apply(partial(_end, caller=caller, number=number))
+
+    def peek(self, caller: Caller, *, budget: int = 0) -> Delivery:
+        """Return the whole state as ``caller`` would be told it, with its mail; note nothing.
+
+        Without a ``budget`` nothing is left out: this is where a page that left something out points to.
+        """
+        wish = _Wish(caller, budget or UNBOUNDED, full=True)
+        return self._desk.look(lambda book: _page(book, wish, without=()))
+
+    def follow(
+        self, caller: Caller, *, budget: int = 0, pause: Callable[[float], None] = time.sleep
+    ) -> Iterator[Delivery]:
+        """Yield what there is to tell whenever that changes, for ever; each is confirmed before the next.
+
+        Only the start is a sign of life: a follower may outlive the agent that it was started for.
+        """
+        engine = self._desk.engine
+        newest, shown, first = engine.wait(0, 0), "", True
+        while True:
+            delivery = self.prepare(caller, budget=budget, alive=first)
+            first = False
+            if delivery is not None and (delivery.number or delivery.digest != shown):
+                shown = delivery.digest
+                yield delivery
+            seen, newest = newest, engine.wait(newest, POLL)
+            if newest != seen:
+                pause(DEBOUNCE)
+
+
+def _plan(book: Book, wish: _Wish, *, alive: bool) -> _Plan:
+    """Look at what there is to tell, and word it."""
+    caller = wish.caller
+    beat = book.beat(caller.id)
+    if alive and (beat.lapsed(book.now) if beat is not None else not caller.human):
+        return _Plan(first=True)
+    reader = reader_of(caller)
+    offer, last = get_offer(book, reader), get_briefed(book, reader)
+    if offer is not None and book.now >= offer.until:
+        return _Plan(_again(book, wish, offer), offer)
+    if offer is not None and (wish.full or caller.human):
+        return _Plan(_page(book, wish, without=offer.mail))
+    if offer is None:
+        plan = _news(book, wish, last)
+        if plan is not None:
+            return plan
+    soon = alive and beat is not None and book.now - beat.seen > STALE * beat.ttl
+    return _Plan(soon=soon)
+
+
+def _news(book: Book, wish: _Wish, last: Briefed) -> _Plan | None:
+    """Return what a reader has not been told, if there is anything."""
+    caller = wish.caller
+    waiting = unread(book, boxes_of(caller.id, human=caller.human))
+    if caller.human and not waiting.messages:
+        return _Plan(_page(book, wish, without=()))
+    seen = sight(book, caller.id, human=caller.human, mail=waiting.messages)
+    agent = book.agent(caller.id)
+    life = 0.0 if agent is None or caller.human else agent.started
+    forgot = wish.full or caller.human or not last.number or last.life != life
+    sections, digest = _sections(seen, 0 if forgot else last.seq)
+    if not (forgot or waiting.messages) and digest == last.digest:
+        return None
+    number = last.number + 1
+    page = _render(sections, wish.budget, number, None if forgot else last.items)
+    if not (forgot or page.mail) and digest == last.digest:
+        return None
+    newest = next((entry.seq for entry in book.txn.events(newest_first=True)), 0)
+    told = Briefed(number, 0.0, digest, page.told, newest, page.mode, life)
+    offer = Offer(told, page.text, {id_: waiting.boxes[id_] for id_ in page.mail}, page.left)
+    return _Plan(_delivery(page, number, digest, seen), offer)
+
+
+def _again(book: Book, wish: _Wish, offer: Offer) -> Delivery:
+    """Return a delivery that nobody confirmed, word for word.
+
+    Who asked for the whole state and lost a change gets the state behind it, without mail: that has its turn.
+    """
+    from dibs.core.briefing import FULL
+
+    caller, told = wish.caller, offer.briefed
+    seen = sight(book, caller.id, human=caller.human)
+    whole = ""
+    if wish.full and told.mode != FULL:
+        whole = _render(_sections(seen)[0], wish.budget, 0, None).text
+    return Delivery(
+        told.number, told.mode, told.digest, offer.text, tuple(offer.mail), offer.left,
+        again=True, sight=seen, whole=whole,
+    )  # fmt: skip
+
+
+def _page(book: Book, wish: _Wish, *, without: Iterable[str]) -> Delivery:
+    """Return the whole state as a page that nobody counts; ``without`` is told by somebody else."""
+    caller = wish.caller
+    waiting = unread(book, boxes_of(caller.id, human=caller.human), without)
+    seen = sight(book, caller.id, human=caller.human, mail=waiting.messages)
+    sections, digest = _sections(seen)
+    return _delivery(_render(sections, wish.budget, 0, None), 0, digest, seen)
+
+
+def _sections(seen: Sight, told: int = 0) -> tuple[list[Section], str]:
+    """Return what there is to tell, and its digest; of the activity only what came after ``told``."""
+    from dibs.core.briefing import digest
+    from dibs.core.crew_view import sections
+
+    found = sections(seen, told=told, clock=_clock)
+    return found, digest(found)
+
+
+def _clock(moment: float) -> str:
+    """Return a moment as the clock of this machine shows it, as all commands do."""
+    return time.strftime("%H:%M:%S", time.localtime(moment))
+
+
+def _render(
+    sections: list[Section], budget: int, number: int, known: dict[str, str] | None
+) -> Rendered:
+    from dibs.core.briefing import foreign_texts, render
+    from dibs.core.fence import nonce_for
+
+    nonce = nonce_for(foreign_texts(sections), lambda: os.urandom(4).hex())
+    return render(sections, nonce=nonce, budget=budget, number=number, known=known)
+
+
+def _delivery(page: Rendered, number: int, digest: str, seen: Sight) -> Delivery:
+    return Delivery(number, page.mode, digest, page.text, page.mail, page.left, sight=seen)
+
+
+def _begin(book: Book, wish: _Wish, plan: _Plan, *, alive: bool) -> bool:
+    """Write the offer of a plan; tell whether it is still the next delivery, and nobody else is at it."""
+    assert plan.offer is not None
+    assert plan.delivery is not None
+    reader, offer = reader_of(wish.caller), get_offer(book, reader_of(wish.caller))
+    number = plan.delivery.number
+    if plan.delivery.again:
+        mine = offer is not None and offer.briefed.number == number and book.now >= offer.until
+    else:
+        mine = offer is None and get_briefed(book, reader).number == number - 1
+    if mine:
+        put_offer(book, reader, plan.offer._replace(until=book.now + LEASE))
+        if alive and book.beat(wish.caller.id) is not None:
+            arrive(book, wish.caller)
+    return mine
+
+
+def _end(book: Book, caller: Caller, number: int) -> bool:
+    """Note that a delivery happened, if it is the one under way."""
+    reader = reader_of(caller)
+    offer = get_offer(book, reader)
+    if offer is None or offer.briefed.number != number:
+        return False
+    for message, boxes in offer.mail.items():
+        row = row_of(message)
+        for box in boxes:
+            book.txn.delete(f"{UNREAD}{box}/{row}")
+            mark(book, box, row, briefed=number)
+    put_briefed(book, reader, offer.briefed._replace(at=book.now))
+    return True

@@ -1,0 +1,100 @@
+"""The crew as one agent sees it, from one snapshot: the raw material of its briefing."""
+
+from __future__ import annotations
+
+from dibs.core.activity import is_told
+from dibs.core.index import Range
+from dibs.core.sight import Sight, Tally
+from dibs.core.tasks import Status
+from dibs.core.values import Record
+from dibs.services.claims.service import held_in, waiting_in
+from dibs.services.state.decisions import pending
+from dibs.services.state.mailbox import MAIL, UNREAD, message_of
+from dibs.services.tasks.rows import statuses
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.core.ledger import Entry
+    from dibs.core.mail import Message
+    from dibs.services.state.rows import Book
+
+#: How many of the newest entries are looked at, and how many of others' deeds are kept of them.
+LOOKED_AT, KEPT = 120, 20
+#: How many unread messages are read; more do not fit into any briefing, and come with the next one.
+MAX_MAIL = 1_000
+
+
+class Unread(Record):
+    """What lies in somebody's boxes and waits to be told."""
+
+    #: Each once, oldest first.
+    messages: tuple[Message, ...]
+    #: The boxes that a message lies in, by its id.
+    boxes: dict[str, list[str]]
+
+
+def sight(book: Book, me: str, *, human: bool, mail: Iterable[Message] = ()) -> Sight:
+    """Return what there is to tell ``me``; how far the board is, only where a lead looks."""
+    from dibs.core.crew_view import is_lead
+
+    seen = Sight(
+        book.now,
+        me,
+        human,
+        tuple(book.agents()),
+        tuple(held_in(book)),
+        tuple(waiting_in(book)),
+        tuple(mail),
+        tuple(pending(book)),
+        activity=tuple(_activity(book, me)),
+    )
+    if not is_lead(seen):
+        return seen
+    beats = {agent.id: book.beat(agent.id) for agent in seen.agents}
+    heard = {id_: beat.seen for id_, beat in beats.items() if beat is not None}
+    return seen._replace(tally=tally(book), seen=heard)
+
+
+def unread(book: Book, boxes: tuple[str, ...], without: Iterable[str] = ()) -> Unread:
+    """Return what waits in ``boxes``, but for the messages ``without``."""
+    left_out = set(without)
+    rows: dict[str, list[str]] = {}
+    for box in boxes:
+        prefix = f"{UNREAD}{box}/"
+        for key, _ in book.txn.scan(Range(prefix)):
+            rows.setdefault(key[len(prefix) :], []).append(box)
+    messages, where = [], {}
+    for row in sorted(rows)[:MAX_MAIL]:
+        value = book.txn.get(f"{MAIL}{row}")
+        message = None if value is None else message_of(value)
+        if message is not None and message.id not in left_out:
+            messages.append(message)
+            where[message.id] = rows[row]
+    return Unread(tuple(messages), where)
+
+
+def tally(book: Book) -> Tally:
+    """Count the tasks that are not archived by how they stand."""
+    by_status: dict[str, list[str]] = {}
+    for id_, status in statuses(book):
+        by_status.setdefault(status, []).append(id_)
+    return Tally(
+        sum(map(len, by_status.values())),
+        len(by_status.get(Status.DONE, ())),
+        len(by_status.get(Status.CANCELLED, ())),
+        tuple(sorted(by_status.get(Status.BLOCKED, ()))),
+        tuple(sorted(by_status.get(Status.ERROR, ()))),
+    )
+
+
+def _activity(book: Book, me: str) -> list[Entry]:
+    """Return what others did lately, oldest first; only the newest entries are looked at."""
+    found: list[Entry] = []
+    for looked, entry in enumerate(book.txn.events(newest_first=True)):
+        if looked >= LOOKED_AT or len(found) >= KEPT:
+            break
+        if entry.agent != me and is_told(entry):
+            found.append(entry)
+    return found[::-1]

@@ -1,0 +1,362 @@
+"""One attempt at a request, inside one transaction: survey, then grant, queue or deny."""
+
+from __future__ import annotations
+
+from dibs.core.agents import Beat
+from dibs.core.claims import (
+    EXCLUSIVE,
+    MAX_CLAIMS,
+    MAX_WAITERS,
+    Claim,
+    Conflict,
+    Denied,
+    Granted,
+    Outcome,
+    Queued,
+    Request,
+    Ticket,
+    Wait,
+    find_cycle,
+    live,
+    obstacle,
+    queued_before,
+    ticket_deadline,
+)
+from dibs.core.ledger import Kind
+from dibs.core.values import Record
+from dibs.errors import BadInput
+from dibs.services.state.presence import expire, withdraw
+from dibs.services.state.rows import Found, claim_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dibs.core.patterns import Pattern
+    from dibs.services.state.rows import Book
+
+#: How many obstacles a refusal names.
+SHOWN = 20
+#: The number of no ticket; a claim's row says 0.
+NO_TICKET = -1
+#: How often (in claims of one agent) the bound on a project's claims is looked at: counting costs.
+COUNT_EVERY = 2048
+
+
+class Waiting(Record):
+    """How a request waits: until when, how long a sign of life of the waiter counts."""
+
+    until: float
+    lasts: float
+    #: Whether the ticket stays when the call ends.
+    standing: bool
+
+
+class Survey:
+    """What stands around a request at one moment."""
+
+    __slots__ = ("conflicts", "dead", "dead_tickets", "own", "own_ticket")
+
+    def __init__(self) -> None:
+        self.conflicts: list[Conflict] = []
+        self.own: dict[str, tuple[str, Claim]] = {}
+        self.own_ticket: Ticket | None = None
+        self.dead: dict[str, Claim] = {}
+        self.dead_tickets: list[Ticket] = []
+
+    @property
+    def own_number(self) -> int:
+        """The number of the requester's own ticket for this."""
+        return NO_TICKET if self.own_ticket is None else self.own_ticket.number
+
+
+def survey(book: Book, request: Request) -> Survey:
+    """Look at everything that overlaps ``request``; change nothing."""
+    result = Survey()
+    waiting: list[tuple[Pattern, Pattern, int]] = []
+    for asked in request.patterns:
+        for found in book.near(asked):
+            if found.ticket:
+                entry = book.pattern(found.record["pattern"])
+                waiting.append((asked, entry, found.ticket))
+            elif found.agent == request.agent:
+                _note_own(book, asked, found, result)
+            else:
+                _weigh_claim(book, request, asked, found, result)
+    if waiting:
+        _weigh_tickets(book, request, waiting, result)
+    return result
+
+
+def _note_own(book: Book, asked: Pattern, found: Found, result: Survey) -> None:
+    """Note a claim of the requester on just what it asks for; one may have run out unnoticed."""
+    if book.pattern(found.record["pattern"]).key == asked.key:
+        claim = claim_of(found)
+        if live(claim, book.seen(claim.agent), book.now):
+            result.own[asked.key] = (found.key, claim)
+        else:
+            result.dead[found.key] = claim
+
+
+def _weigh_tickets(
+    book: Book, request: Request, waiting: list[tuple[Pattern, Pattern, int]], result: Survey
+) -> None:
+    tickets: dict[int, Ticket] = {}
+    for number in sorted({number for _, _, number in waiting}):
+        _sort_ticket(book, request, number, tickets, result)
+    own = result.own_ticket.number if result.own_ticket is not None else 0
+    for asked, entry, number in waiting:
+        if number in tickets and not _holds(result, asked, request.mode):
+            ticket = tickets[number]
+            left = ticket_deadline(ticket, book.seen(ticket.agent)) - book.now
+            conflict = queued_before(request, asked, entry, ticket, own, left)
+            if conflict is not None:
+                result.conflicts.append(conflict)
+
+
+def _holds(result: Survey, asked: Pattern, mode: str) -> bool:
+    """Tell whether the requester holds just this already: then nobody waits in front of it."""
+    own = result.own.get(asked.key)
+    return own is not None and own[1].mode in {mode, EXCLUSIVE}
+
+
+def _weigh_claim(
+    book: Book, request: Request, asked: Pattern, found: Found, result: Survey
+) -> None:
+    claim = claim_of(found)
+    seen = book.seen(found.agent)
+    if not live(claim, seen, book.now):
+        result.dead[found.key] = claim
+        return
+    held = book.pattern(claim.pattern)
+    conflict = obstacle(request, asked, held, claim, seen, book.now)
+    if conflict is not None:
+        result.conflicts.append(conflict)
+
+
+def _sort_ticket(
+    book: Book, request: Request, number: int, tickets: dict[int, Ticket], result: Survey
+) -> None:
+    """Put a ticket where it belongs: the requester's own, a rival's, or one whose waiter is gone."""
+    ticket = book.ticket(number)
+    if ticket is None:
+        return
+    if ticket_deadline(ticket, book.seen(ticket.agent)) <= book.now:
+        result.dead_tickets.append(ticket)
+    elif ticket.agent != request.agent:
+        tickets[number] = ticket
+    elif result.own_ticket is None and _same_wish(book, request, ticket):
+        result.own_ticket = ticket
+
+
+def _same_wish(book: Book, request: Request, ticket: Ticket) -> bool:
+    keys = {book.pattern(text).key for text in ticket.patterns}
+    return ticket.mode == request.mode and keys == {p.key for p in request.patterns}
+
+
+def attempt(
+    book: Book,
+    request: Request,
+    beat: Beat,
+    *,
+    max_hold: float,
+    waiting: Waiting | None,
+    quiet: bool = False,
+) -> Outcome:
+    """Grant, queue or deny ``request``, and write what follows from it.
+
+    The ledger is told of a denial, unless the caller has other ways to go and is ``quiet``.
+    """
+    result = survey(book, request)
+    for key, claim in result.dead.items():
+        expire(book, key, claim)
+        beat = book.beat(request.agent) or beat
+    for ticket in result.dead_tickets:
+        withdraw(book, ticket, "its waiter was not heard of")
+    if not result.conflicts:
+        return _grant(book, request, beat, result, max_hold)
+    conflicts = tuple(result.conflicts[:SHOWN])
+    if waiting is None:
+        if not quiet:
+            _tell_denied(book, request, beat, conflicts[0])
+        return Denied(conflicts)
+    cycle = _closes_circle(book, request, result)
+    if cycle:
+        if result.own_ticket is not None:
+            withdraw(book, result.own_ticket, "it would wait in a circle")
+        _tell_denied(book, request, beat, conflicts[0])
+        return Denied(conflicts, "deadlock", cycle)
+    ticket = queue_up(book, request, beat, result.own_ticket, waiting)
+    ahead = len({conflict.ticket for conflict in result.conflicts if conflict.ticket})
+    return Queued(ticket, conflicts, ahead)
+
+
+def _tell_denied(book: Book, request: Request, beat: Beat, conflict: Conflict) -> None:
+    book.emit(
+        request.agent,
+        beat.role,
+        Kind.LOCK_DENIED,
+        f"{request.agent} was refused {conflict.pattern}: {conflict.holder}"
+        f" {'waits for' if conflict.ticket else 'holds'} {conflict.held}",
+        pattern=conflict.pattern,
+        held=conflict.held,
+        holder=conflict.holder,
+    )
+
+
+def _closes_circle(book: Book, request: Request, around: Survey) -> tuple[Wait, ...]:
+    if not _entangled(book, request.agent, around.own_number):
+        return ()
+    waits = [Wait(request.agent, c.pattern, c.holder) for c in around.conflicts]
+    return find_cycle(request.agent, waits, lambda agent: _waits_of(book, agent))
+
+
+def circle_of(book: Book, agent: str, own: int = NO_TICKET) -> tuple[Wait, ...]:
+    """Return a circle of waiters that ``agent`` is in, if there is one.
+
+    With the number of its ticket in ``own``, the circle may be left to another agent to find.
+    """
+    if not _entangled(book, agent, own):
+        return ()
+    return find_cycle(agent, _waits_of(book, agent), lambda other: _waits_of(book, other))
+
+
+def _entangled(book: Book, agent: str, own: int) -> bool:
+    """Tell whether ``agent`` has a claim, or a ticket beside ``own``.
+
+    Who has neither only waits behind earlier tickets, and such waits alone lead to ever earlier ones:
+    every circle has an agent in it that is entangled.
+    """
+    return any(found.ticket != own for found in book.of_agent(agent))
+
+
+def _waits_of(book: Book, agent: str) -> Iterator[Wait]:
+    """Yield what ``agent`` waits for: the obstacles of each of its live tickets."""
+    for ticket in book.tickets():
+        if ticket.agent == agent and ticket_deadline(ticket, book.seen(agent)) > book.now:
+            patterns = tuple(book.pattern(text) for text in ticket.patterns)
+            request = Request(agent, patterns, ticket.mode, ticket.ttl)
+            for conflict in survey(book, request).conflicts:
+                yield Wait(agent, conflict.pattern, conflict.holder)
+
+
+def queue_up(
+    book: Book, request: Request, beat: Beat, own: Ticket | None, waiting: Waiting
+) -> Ticket:
+    if waiting.standing:
+        book.put_beat(request.agent, beat._replace(ttl=min(beat.ttl, waiting.lasts)))
+    if own is not None:
+        ticket = own._replace(seen=book.now, lasts=waiting.lasts, standing=waiting.standing)
+        if waiting.standing:
+            ticket = ticket._replace(until=waiting.until)
+        book.put_ticket(ticket)
+        return ticket
+    if sum(1 for _ in book.tickets()) >= MAX_WAITERS:
+        raise BadInput(f"{MAX_WAITERS} requests wait already", code="LIMIT")
+    texts = tuple(pattern.text for pattern in request.patterns)
+    number = book.emit(
+        request.agent,
+        beat.role,
+        Kind.LOCK_QUEUED,
+        f"{request.agent} waits for {', '.join(texts[:5])}",
+        patterns=texts[:SHOWN],
+        mode=request.mode,
+    )
+    ticket = Ticket(
+        number, request.agent, texts, request.mode, request.ttl, book.now, book.now,
+        waiting.lasts, waiting.until, request.reason, request.task, waiting.standing,
+    )  # fmt: skip
+    book.file_ticket(ticket)
+    return ticket
+
+
+def _grant(book: Book, request: Request, beat: Beat, around: Survey, max_hold: float) -> Granted:
+    agent, patterns, _, ttl, _, _ = request
+    hard = book.now + max_hold
+    claims: dict[str, Claim] = {}
+    fresh: Sequence[Pattern] = patterns
+    token = 0
+    if around.own:
+        token = _refresh(book, request, around, hard, claims)
+        fresh = [pattern for pattern in patterns if pattern.key not in claims]
+    if fresh:
+        _check_room(book, beat, len(fresh))
+        token = _grant_fresh(book, request, beat.role, fresh, hard, claims)
+        if around.own or beat.lost:
+            beat = _replace_earlier(book, agent, beat, around, fresh)
+    if around.own_ticket is not None and fresh:
+        book.drop_ticket(around.own_ticket)  # the entry that grants says so
+    elif around.own_ticket is not None:
+        withdraw(book, around.own_ticket, "it holds it already")
+    seen, shortest, earliest, count, lost, role = beat
+    beat = Beat(seen, min(shortest, ttl), min(earliest, hard), count + len(fresh), lost, role)
+    book.put_beat(agent, beat)
+    granted = tuple([claims[pattern.key] for pattern in patterns])
+    new = tuple([pattern.key not in around.own for pattern in patterns])
+    return Granted(granted, token, (min(book.now + ttl, hard),) * len(granted), new)
+
+
+def _refresh(
+    book: Book, request: Request, around: Survey, hard: float, claims: dict[str, Claim]
+) -> int:
+    """Give what the requester holds already a new life; the tokens stay good. Return the newest."""
+    for pattern in request.patterns:
+        own = around.own[pattern.key][1] if _holds(around, pattern, request.mode) else None
+        if own is not None and own.token:  # what a script took has no token yet
+            claims[pattern.key] = own._replace(
+                ttl=request.ttl,
+                hard=hard,
+                reason=request.reason or own.reason,
+                task=request.task or own.task,
+            )
+            book.put_claim(claims[pattern.key], pattern)
+    return max((claim.token for claim in claims.values()), default=0)
+
+
+def _grant_fresh(
+    book: Book,
+    request: Request,
+    role: str,
+    fresh: Sequence[Pattern],
+    hard: float,
+    claims: dict[str, Claim],
+) -> int:
+    """Write new claims under one token: the number of the ledger entry that grants them."""
+    agent, _, mode, ttl, reason, task = request
+    texts = [pattern.text for pattern in fresh]
+    details: dict[str, object] = {"patterns": texts[:SHOWN], "mode": mode, "ttl": ttl}
+    if reason:
+        details["reason"] = reason
+    if task:
+        details["task"] = task
+    summary = f"{agent} claimed {', '.join(texts[:5])}"
+    token = book.emit(agent, role, Kind.LOCK_ACQUIRED, summary, **details)
+    now = book.now
+    for place, pattern in enumerate(fresh):
+        name = f"c{token}.{place}" if place else f"c{token}"
+        claim = Claim(name, pattern.text, mode, agent, token, ttl, now, hard, reason, task)
+        book.put_claim(claim, pattern)
+        claims[pattern.key] = claim
+    return token
+
+
+def _replace_earlier(
+    book: Book, agent: str, beat: Beat, around: Survey, fresh: Sequence[Pattern]
+) -> Beat:
+    """Take off what a new claim replaces: a weaker one on the same pattern, word of a lost one."""
+    for pattern in fresh:
+        if pattern.key in around.own:
+            key, own = around.own[pattern.key]
+            book.txn.delete(key)
+            beat = beat._replace(claims=beat.claims - (1 if own.token else 0))
+        if beat.lost and book.lost_at(agent, pattern) is not None:
+            book.drop_lost(agent, pattern)
+            beat = beat._replace(lost=beat.lost - 1)
+    return beat
+
+
+def _check_room(book: Book, beat: Beat, wanted: int) -> None:
+    if beat.claims % COUNT_EVERY + wanted < COUNT_EVERY:
+        return
+    if book.count_filed() + wanted > MAX_CLAIMS:
+        raise BadInput(f"the project has {MAX_CLAIMS} claims already", code="LIMIT")

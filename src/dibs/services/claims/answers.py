@@ -1,0 +1,160 @@
+"""What a holder answers to those who ask for its claims: yes, later or no. Each answer is one transaction."""
+
+from __future__ import annotations
+
+from dibs.core.claims import check_text, live
+from dibs.core.durations import check_span, show_span
+from dibs.core.ladder import PROMISE_MAX, PROMISE_MIN, Reply
+from dibs.core.ledger import Kind
+from dibs.core.mail import MailKind
+from dibs.core.names import closest, quote
+from dibs.core.patterns import overlap
+from dibs.errors import BadInput, NotFound
+from dibs.services.claims.acquire import SHOWN
+from dibs.services.claims.holdings import give_back
+from dibs.services.state.mailbox import tell
+from dibs.services.state.own_claims import claims_of
+from dibs.services.state.presence import arrive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.core.agents import Beat, Caller
+    from dibs.core.claims import Ask
+    from dibs.core.patterns import Pattern
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+#: A release request with the key of its row.
+Filed = tuple[str, "Ask"]
+
+
+class Answers:
+    """The holder's side of a release request."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def answer(
+        self,
+        caller: Caller,
+        said: str,
+        *,
+        pattern: Pattern | None = None,
+        message: str = "",
+        note: str = "",
+        within: object = None,
+        to: str = "",
+    ) -> list[Ask]:
+        """Answer those who ask the caller for what overlaps ``pattern``, or by one message.
+
+        ``yes`` gives the claims back at once. ``later`` promises them ``within`` a span. ``no`` keeps
+        them. With ``to`` only that asker is answered. Returns the requests with their answers.
+        """
+        span = check_reply(said, within)
+        words = check_text(note, "note") if note else ""
+
+        def step(book: Book) -> list[Ask]:
+            beat = arrive(book, caller)
+            filed = _meant(book, caller.id, pattern, message, to)
+            promised = book.now + span if span is not None else 0.0
+            answered = [
+                (key, ask._replace(answer=said, answered=book.now, promised=promised))
+                for key, ask in filed
+            ]
+            if said == Reply.YES:
+                _give(book, caller.id, beat, answered)
+            else:
+                for _, ask in answered:
+                    _keep(book, ask)
+            asks = [ask for _, ask in answered]
+            _tell(book, caller.id, (book.beat(caller.id) or beat).role, asks, words, span)
+            return asks
+
+        return self._desk.apply(step)
+
+
+def check_reply(said: str, within: object) -> float | None:
+    """Refuse what is no answer; return the span that a ``later`` promises."""
+    if said not in tuple(Reply):
+        message = f"{quote(said)} is no answer: say yes, later or no"
+        raise BadInput(message, code="REPLY", field="answer", hint=closest(said, tuple(Reply)))
+    if said != Reply.LATER:
+        if within is not None:
+            message = f"a moment belongs to the answer later, not to {said}"
+            raise BadInput(message, code="REPLY", field="in")
+        return None
+    if within is None:
+        raise BadInput(
+            "say when you will give it back",
+            code="REPLY",
+            field="in",
+            hint="for example: later --in 10m",
+        )
+    return check_span(within, PROMISE_MIN, PROMISE_MAX, field="in", code="WAIT_RANGE")
+
+
+def _meant(book: Book, holder: str, pattern: Pattern | None, message: str, to: str) -> list[Filed]:
+    """Return the requests that are answered; raise if nobody asked so."""
+    asks = list(book.asks(holder))
+    meant = [
+        (key, ask)
+        for key, ask in asks
+        if (not to or ask.asker == to)
+        and (not message or ask.id == message)
+        and (pattern is None or overlap(book.pattern(ask.pattern), pattern) is not None)
+    ]
+    if not meant:
+        what = message or (quote(pattern.text) if pattern is not None else "anything")
+        who = f"{quote(to)} does not ask" if to else "nobody asks"
+        others = ", ".join(dict.fromkeys(f"{ask.asker} for {ask.pattern}" for _, ask in asks[:5]))
+        raise NotFound(
+            f"{who} you ({holder}) for {what}",
+            code="NOT_ASKED",
+            field="pattern",
+            hint=f"these ask you: {others}" if others else "no request to you is open",
+        )
+    return meant
+
+
+def _give(book: Book, holder: str, beat: Beat, answered: Sequence[Filed]) -> None:
+    """Give back what was asked for; who is answered here need not be told of that as well."""
+    for key, _ in answered:
+        book.txn.delete(key)
+    wanted = {book.pattern(ask.pattern).key for _, ask in answered}
+    mine = [
+        (key, claim)
+        for key, claim in claims_of(book, holder)
+        if book.pattern(claim.pattern).key in wanted and live(claim, book.now, book.now)
+    ]
+    give_back(book, holder, beat, mine)
+
+
+def _keep(book: Book, ask: Ask) -> None:
+    """Keep a request with its answer, and see to it that a promise is not forgotten."""
+    book.put_ask(ask)
+    if ask.promised:
+        from dibs.services.claims.promises import expect
+
+        expect(book, ask)
+
+
+def _tell(
+    book: Book, holder: str, role: str, asks: Sequence[Ask], note: str, span: float | None
+) -> None:
+    """Tell each asker once, whatever it asked for, and the ledger."""
+    said, promised = asks[0].answer, asks[0].promised
+    when = "" if span is None else f" in {show_span(span)}"
+    for asker in dict.fromkeys(ask.asker for ask in asks):
+        patterns = tuple(ask.pattern for ask in asks if ask.asker == asker)
+        book.emit(
+            holder, role, Kind.RELEASE_ANSWERED,
+            f"{holder} answers {asker} on {', '.join(patterns[:5])}: {said}{when}"
+            + (f": {note}" if note else ""),
+            asker=asker, patterns=patterns[:SHOWN], answer=said, promised=promised, note=note,
+        )  # fmt: skip
+        tell(
+            book, asker, MailKind.ANSWER, patterns, sender=holder,
+            answer=said, promised=promised, span=when.strip(), reason=note,
+        )  # fmt: skip

@@ -1,0 +1,113 @@
+"""Both sides of a conflict that a human decides, as they stand now, and the queue behind them."""
+
+from __future__ import annotations
+
+from dibs.core.claims import Ask
+from dibs.core.patterns import overlap
+from dibs.core.values import Record
+from dibs.services.claims.escalation import asks_between, still_open
+from dibs.services.claims.service import held_in, waiting_in
+from dibs.shapes import claims as shapes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.core.agents import Agent
+    from dibs.core.claims import Held, Waiter
+    from dibs.core.decisions import Decision
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+
+class Side(Record):
+    """One of two agents that want the same."""
+
+    id: str
+    #: What is known of it; nothing if it was forgotten.
+    agent: Agent | None
+    #: Its last sign of life, 0 if it has ended.
+    seen: float
+
+
+class Sides(Record):
+    """What a human must know to decide."""
+
+    now: float
+    #: Whether the conflict is still there.
+    open: bool
+    holder: Side
+    #: The claims in question that are still held.
+    held: tuple[Held, ...]
+    asker: Side
+    #: What the asker asked the holder for, and what was answered.
+    asks: tuple[Ask, ...]
+    #: All who wait for some of it, the asker too if it does.
+    queue: tuple[Waiter, ...]
+
+
+def both_sides(desk: Desk, decision: Decision) -> Sides:
+    """Look at both sides of a conflict at one moment."""
+    return desk.look(lambda book: sides(book, decision))
+
+
+def sides(book: Book, decision: Decision) -> Sides:
+    """Return both sides of a conflict."""
+    data = decision.data
+    wanted = [book.pattern(text) for text in data["wanted"]]
+    pending = still_open(book, decision)
+    held = [
+        h
+        for h in (held_in(book) if pending else ())
+        if h.claim.agent == data["holder"] and h.claim.token in data["tokens"]
+    ]
+    queue = [
+        waiter
+        for waiter in waiting_in(book)
+        if any(
+            overlap(book.pattern(t), p) is not None for t in waiter.ticket.patterns for p in wanted
+        )
+    ]
+    about = [h.claim.pattern for h in held]
+    asks = asks_between(book, data["holder"], decision.asker, about)
+    if not pending:
+        asks = [Ask(**record) for record in data["asks"]]
+    return Sides(
+        book.now, pending, _side(book, data["holder"]), tuple(held),
+        _side(book, decision.asker), tuple(asks), tuple(queue),
+    )  # fmt: skip
+
+
+def _side(book: Book, agent: str) -> Side:
+    return Side(agent, book.agent(agent), book.seen(agent))
+
+
+def shape(value: Sides) -> dict[str, Any]:
+    """Shape both sides of a conflict."""
+    return {
+        "open": value.open,
+        "holder": {**_side_shape(value.holder, value.now), "claims": [shapes.held(h) for h in value.held]},
+        "asker": {**_side_shape(value.asker, value.now), "asks": [shapes.ask(a) for a in value.asks]},
+        "queue": [shapes.waiter(w) for w in value.queue],
+    }  # fmt: skip
+
+
+def _side_shape(side: Side, now: float) -> dict[str, Any]:
+    agent = side.agent
+    return {
+        "agent": side.id,
+        "role": agent.role if agent is not None else None,
+        "task": agent.task if agent is not None else None,
+        "silent_for": round(now - side.seen, 3) if side.seen else None,
+    }
+
+
+def conflict_shape(decision: Decision) -> dict[str, Any]:
+    """Shape an escalation as its asker sees it."""
+    data = decision.data
+    return {
+        "decision": decision.id, "outcome": decision.outcome, "title": decision.title,
+        "asker": decision.asker, "holder": data["holder"], "patterns": data["patterns"],
+        "wanted": data["wanted"], "ticket": data["ticket"] or None, "at": decision.at,
+        "note": decision.rationale,
+    }  # fmt: skip

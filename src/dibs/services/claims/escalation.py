@@ -1,0 +1,325 @@
+"""Conflicts that a human decides: who put one there, what a choice does, and when one is over.
+
+An escalation is a pending decision for each holder in the way. It names the claims by their tokens: what
+changed hands meanwhile is another claim, and no choice touches it. A choice is carried out in the transaction
+that records it: it happens once, and either both the decision and what follows from it are there or neither.
+"""
+
+from __future__ import annotations
+
+from dibs.core.claims import EXCLUSIVE, Denied, Request, check_text, live, ticket_deadline
+from dibs.core.deciding import DISPUTED, KEPT
+from dibs.core.decisions import CONFLICT, Decision, Outcome
+from dibs.core.index import Range
+from dibs.core.ledger import Kind
+from dibs.core.names import cut, few
+from dibs.core.patterns import overlap
+from dibs.core.values import Record
+from dibs.services.claims.acquire import SHOWN, survey
+from dibs.services.state.decisions import pending, put_decision
+from dibs.services.state.own_claims import claims_of
+from dibs.services.state.presence import arrive, role_of, withdraw
+from dibs.services.state.rows import decode, encode
+from dibs.services.talk.decision_effects import open_decision, tell
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from dibs.core.agents import Caller
+    from dibs.core.claims import Ask, Conflict, Ticket
+    from dibs.core.patterns import Pattern
+    from dibs.services.state.own_claims import Filed
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+REFUSED = "refused/"
+#: How much of a pattern a title shows.
+LONG = 60
+#: How long, in seconds, an asker may be silent until nobody decides for it any more.
+FORSAKEN = 24 * 3600.0
+#: How long a refusal is kept for those who waited with one ticket: more than one process may have.
+REFUSAL_KEPT = 24 * 3600.0
+
+
+class Wish(Record):
+    """What somebody wants that others hold."""
+
+    agent: str
+    #: What it wants, as it was asked for.
+    patterns: tuple[str, ...]
+    mode: str
+    #: Its ticket, 0 if it does not wait in the queue.
+    ticket: int = 0
+    note: str = ""
+    #: Whether time did it, and not the agent itself.
+    automatic: bool = False
+
+
+class Escalations:
+    """Putting a conflict before a human."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def escalate(
+        self, caller: Caller, patterns: Sequence[Pattern], *, note: str = ""
+    ) -> list[Decision]:
+        """Let a human decide between the caller and each holder of something that overlaps ``patterns``.
+
+        A repeat finds the decision that waits already. Nothing is done where nobody else holds it.
+        """
+        words = check_text(note, "note") if note else ""
+
+        def step(book: Book) -> list[Decision]:
+            arrive(book, caller)
+            ticket = _ticket_for(book, caller.id, patterns)
+            mode = EXCLUSIVE if ticket is None else ticket.mode
+            conflicts = survey(book, Request(caller.id, tuple(patterns), mode, 0.0)).conflicts
+            wanted = tuple(pattern.text for pattern in patterns)
+            number = 0 if ticket is None else ticket.number
+            return put_before_human(book, Wish(caller.id, wanted, mode, number, words), conflicts)
+
+        return self._desk.apply(step)
+
+
+def _ticket_for(book: Book, agent: str, patterns: Iterable[Pattern]) -> Ticket | None:
+    """Return the live ticket by which ``agent`` waits for some of ``patterns``."""
+    return next(iter(_tickets_for(book, agent, patterns)), None)
+
+
+def _tickets_for(book: Book, agent: str, patterns: Iterable[Pattern]) -> list[Ticket]:
+    """Return the live tickets, of one agent or of all, for some of ``patterns``, the earliest first."""
+    wanted = list(patterns)
+    return [
+        ticket
+        for ticket in book.tickets()
+        if agent in {"", ticket.agent}
+        and _waits(book, ticket)
+        and any(
+            overlap(book.pattern(text), p) is not None for text in ticket.patterns for p in wanted
+        )
+    ]
+
+
+def _waits(book: Book, ticket: Ticket | None) -> bool:
+    return ticket is not None and ticket_deadline(ticket, book.seen(ticket.agent)) > book.now
+
+
+def put_before_human(book: Book, wish: Wish, conflicts: Sequence[Conflict]) -> list[Decision]:
+    """Make one decision for each holder in the way of ``wish``, or find the one that waits."""
+    in_the_way: dict[str, list[Conflict]] = {}
+    for conflict in conflicts:
+        if not conflict.ticket:
+            in_the_way.setdefault(conflict.holder, []).append(conflict)
+    made = [d for holder, found in in_the_way.items() for d in _put(book, wish, holder, found)]
+    ticket = book.ticket(wish.ticket) if wish.ticket and made else None
+    if ticket is not None:
+        tokens = {c.token for found in in_the_way.values() for c in found}
+        book.put_ticket(ticket._replace(escalated=tuple(sorted({*ticket.escalated, *tokens}))))
+    return made
+
+
+def _put(book: Book, wish: Wish, holder: str, conflicts: list[Conflict]) -> list[Decision]:
+    """Find the decisions that wait already between the same two, and make one for the rest.
+
+    What a decision is about never grows: a human may have looked at it, and takes no more than it saw.
+    """
+    found: list[Decision] = []
+    rest = conflicts
+    for decision in _between(book, wish.agent, holder):
+        keys = {book.pattern(text).key for text in decision.data["wanted"]}
+        same = [c for c in rest if book.pattern(c.pattern).key in keys]
+        if same:
+            found.append(_repeat(book, wish, decision, same))
+            rest = [c for c in rest if c not in same]
+    if not rest:
+        return found
+    if not wish.automatic:  # what time does is bounded by the tickets
+        from dibs.services.talk.decisions import check_room
+
+        check_room(book, wish.agent)
+    return [*found, _make(book, wish, holder, rest)]
+
+
+def _between(book: Book, asker: str, holder: str) -> list[Decision]:
+    """Return the conflicts of these two that wait for a human, and are not over."""
+    return [
+        decision
+        for decision in pending(book)
+        if (decision.category, decision.asker) == (CONFLICT, asker)
+        and decision.data["holder"] == holder
+        and still_open(book, decision)
+    ]
+
+
+def _repeat(book: Book, wish: Wish, decision: Decision, conflicts: list[Conflict]) -> Decision:
+    """Let a decision that waits name all claims that are in the way of what it is about."""
+    before = decision.data
+    held = list(dict.fromkeys((*before["patterns"], *_held(conflicts))))
+    data = {
+        **before,
+        "patterns": held[:SHOWN],
+        "tokens": sorted({*before["tokens"], *(c.token for c in conflicts)}),
+        "mode": wish.mode,
+        "ticket": wish.ticket or before["ticket"],
+        "automatic": before["automatic"] and wish.automatic,
+        "asks": _asks(book, before["holder"], wish.agent, held),
+    }
+    again = decision._replace(data=data, rationale=wish.note or decision.rationale)
+    put_decision(book, again)
+    return again
+
+
+def _held(conflicts: Iterable[Conflict]) -> list[str]:
+    return list(dict.fromkeys(c.held for c in conflicts))
+
+
+def asks_between(book: Book, holder: str, asker: str, held: Iterable[str]) -> list[Ask]:
+    """Return what one asked the other for, and what was answered, as far as ``held`` is about it."""
+    patterns = set(held)
+    return [a for _, a in book.asks(holder) if a.asker == asker and a.pattern in patterns]
+
+
+def _asks(book: Book, holder: str, asker: str, held: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the same as it is kept with a decision."""
+    return [ask._asdict() for ask in asks_between(book, holder, asker, held)[:SHOWN]]
+
+
+def _make(book: Book, wish: Wish, holder: str, conflicts: list[Conflict]) -> Decision:
+    wanted = list(dict.fromkeys(c.pattern for c in conflicts))
+    data: dict[str, Any] = {
+        "holder": holder,
+        "patterns": _held(conflicts)[:SHOWN],
+        "tokens": sorted({c.token for c in conflicts}),
+        "wanted": wanted,
+        "mode": wish.mode,
+        "ticket": wish.ticket,
+        "automatic": wish.automatic,
+        "asks": _asks(book, holder, wish.agent, _held(conflicts)),
+    }
+    shown = few([cut(text, LONG) for text in wanted])
+    title = f"{wish.agent} wants {shown}, which {holder} holds"
+    role = role_of(book, wish.agent)
+    number = book.emit(
+        wish.agent, role, Kind.CONFLICT_ESCALATED,
+        f"{wish.agent} asks a human: {title}" + (f": {wish.note}" if wish.note else ""),
+        holder=holder, patterns=data["patterns"], wanted=wanted[:SHOWN],
+        automatic=wish.automatic,
+    )  # fmt: skip
+    decision = Decision(
+        f"d{number}", book.now, wish.agent, role, title, wish.note, CONFLICT, Outcome.PENDING,
+        data=data,
+    )  # fmt: skip
+    decision = open_decision(book, decision)
+    tell(book, holder, decision, DISPUTED, wish.agent, wish.note)
+    return decision
+
+
+def still_open(book: Book, decision: Decision) -> bool:
+    """Tell whether the conflict that a human was asked about is still there.
+
+    It is over when the holder has none of the claims any more, when the asker has ended or is silent
+    for a day, or when its place in the queue is gone and it was that place that brought it here.
+    """
+    if not _disputed(book, decision):
+        return False
+    ticket = decision.data["ticket"]
+    if ticket and decision.data["automatic"]:
+        return _waits(book, book.ticket(ticket))
+    return book.seen(decision.asker) + FORSAKEN > book.now
+
+
+def _disputed(book: Book, decision: Decision) -> list[Filed]:
+    """Return the claims that the decision is about, as far as they are still held."""
+    holder = decision.data["holder"]
+    seen = book.seen(holder)
+    wanted = {(found := book.pattern(text)).key: found for text in decision.data["wanted"]}
+
+    def in_the_way(pattern: Pattern) -> bool:
+        # Most are wanted just as they are held, and that is known without a look at each pair.
+        return pattern.key in wanted or any(
+            overlap(pattern, p) is not None for p in wanted.values()
+        )
+
+    return [
+        (key, claim)
+        for key, claim in claims_of(book, holder)
+        if claim.token in decision.data["tokens"]
+        and live(claim, seen, book.now)
+        and in_the_way(book.pattern(claim.pattern))
+    ]
+
+
+def carry_out(
+    book: Book, caller: Caller, decision: Decision, confirmed: bool, reason: str
+) -> Decision:
+    """Do what a human chose: take the claims from their holder, or send the asker away.
+
+    ``decision`` is already marked as decided; it comes back as settled where the conflict is over.
+    """
+    if not still_open(book, decision):
+        return decision._replace(outcome=Outcome.SETTLED)
+    data = dict(decision.data)
+    holder = data["holder"]
+    disputed = {claim.pattern for _, claim in _disputed(book, decision)}
+    data["asks"] = _asks(book, holder, decision.asker, disputed)
+    for key, ask in list(book.asks(holder)):
+        if ask.asker == decision.asker and ask.pattern in disputed:
+            book.txn.delete(key)  # the human has answered it, and the asker hears that
+    if confirmed:
+        data["first"] = _first_in_line(book, data["wanted"])
+        _revoke(book, caller, decision, reason)
+    else:
+        _refuse(book, caller, decision, reason)
+    return decision._replace(data=data)
+
+
+def _first_in_line(book: Book, wanted: Sequence[str]) -> str:
+    """Return who gets it when it is free, which need not be whoever asked a human; nobody if none waits."""
+    waiting = _tickets_for(book, "", [book.pattern(text) for text in wanted])
+    return waiting[0].agent if waiting else ""
+
+
+def _revoke(book: Book, caller: Caller, decision: Decision, reason: str) -> None:
+    from dibs.services.claims.holdings import take_from_holders
+
+    words = reason or f"{decision.asker} needs it; decided in {decision.id}"
+    take_from_holders(book, caller.id, role_of(book, caller.id), _disputed(book, decision), words)
+
+
+def _refuse(book: Book, caller: Caller, decision: Decision, reason: str) -> None:
+    """Take the asker out of the queue, its requests off, and leave word for a process that waits."""
+    patterns = [book.pattern(claim.pattern) for _, claim in _disputed(book, decision)]
+    tickets = {t.number: t for t in _tickets_for(book, decision.asker, patterns)}
+    _forget_refusals(book)
+    for number, ticket in tickets.items():
+        refusal = {
+            "at": book.now, "by": caller.id, "reason": reason, "decision": decision.id,
+        }  # fmt: skip
+        book.txn.put(f"{REFUSED}{number:016d}", encode(refusal))
+        withdraw(book, ticket, f"{caller.id} refused it" + _because(reason))
+    tell(book, decision.data["holder"], decision, KEPT, caller.id, reason)
+
+
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""
+
+
+def _forget_refusals(book: Book) -> None:
+    """Take off refusals that all waiters have read, or never will."""
+    for key, value in list(book.txn.scan(Range(REFUSED))):
+        if decode(value)["at"] + REFUSAL_KEPT <= book.now:
+            book.txn.delete(key)
+
+
+def refusal(book: Book, ticket: int, conflicts: Sequence[Conflict]) -> Denied | None:
+    """Return what a human said to all who waited with this ticket."""
+    value = book.txn.get(f"{REFUSED}{ticket:016d}")
+    if value is None:
+        return None
+    said = decode(value)
+    return Denied(
+        tuple(conflicts[:SHOWN]), "refused", (), said["decision"], said["by"], said["reason"]
+    )

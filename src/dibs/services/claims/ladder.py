@@ -1,0 +1,140 @@
+"""The steps that a waiter takes by itself: ask each holder in its way, then put it before a human.
+
+A process that waits takes them as it looks around. A standing ticket has no process: its steps are
+deadlines, which whoever comes next carries out. What was taken is in the rows (a request at the holder,
+a token in the ticket), so each step is taken once for each claim in the way, whoever takes it.
+"""
+
+from __future__ import annotations
+
+from dibs.core.agents import NEVER
+from dibs.core.claims import Ask, Request, ticket_deadline
+from dibs.core.ladder import TURNS, Policy, Rung, due, moments, next_moment
+from dibs.services.claims.acquire import survey
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dibs.config import Config
+    from dibs.core.claims import Conflict, Ticket
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+#: The kind of deadline of a standing ticket.
+LADDER = "ladder"
+#: The least time, in seconds, between two looks at a standing ticket.
+SHORTEST_REST = 1.0
+
+
+def policy_of(config: Config) -> Policy:
+    """Return the settings of the ladder."""
+    return Policy(config.ladder_ask, config.ladder_escalate)
+
+
+def next_step(book: Book, ticket: Ticket, conflicts: Sequence[Conflict], policy: Policy) -> float:
+    """Return the moment at which the next step of a waiter is due, ``NEVER`` if none is to come."""
+    steps = _steps(book, ticket, conflicts, policy)
+    return min((next_moment(at, taken) for _, at, taken in steps), default=NEVER)
+
+
+def climb(book: Book, request: Request, policy: Policy) -> None:
+    """Take the steps that are due for whoever waits for ``request``; nothing if it waits no more."""
+    around = survey(book, request)
+    if around.own_ticket is not None:
+        _climb(book, around.own_ticket, around.conflicts, policy)
+
+
+def _climb(book: Book, ticket: Ticket, conflicts: Sequence[Conflict], policy: Policy) -> None:
+    asked: dict[tuple[str, str], Conflict] = {}
+    escalated: list[Conflict] = []
+    for conflict, at, taken in list(_steps(book, ticket, conflicts, policy)):
+        steps = due(at, taken, book.now)
+        if Rung.ASK in steps:
+            asked[conflict.holder, conflict.held] = conflict
+        if Rung.ESCALATE in steps:
+            escalated.append(conflict)
+    if asked:
+        _ask(book, ticket, list(asked.values()))
+    if escalated:
+        _escalate(book, ticket, escalated)
+
+
+def _steps(
+    book: Book, ticket: Ticket, conflicts: Sequence[Conflict], policy: Policy
+) -> Iterator[tuple[Conflict, dict[str, float], set[str]]]:
+    """Yield each holder in the way, with the moments of the steps, and which were taken."""
+    for conflict in conflicts:
+        if conflict.ticket or conflict.held.startswith(TURNS):
+            continue  # who waits, too, has nothing to give back
+        taken = set()
+        if book.is_asked(conflict.holder, conflict.held, ticket.agent):
+            taken.add(Rung.ASK)
+        if conflict.token in ticket.escalated:
+            taken.add(Rung.ESCALATE)
+        yield conflict, moments(policy, ticket.since, conflict.since), taken
+
+
+def _ask(book: Book, ticket: Ticket, conflicts: Sequence[Conflict]) -> None:
+    from dibs.services.claims.asks import put_asks
+    from dibs.services.state.presence import role_of
+
+    asks = [
+        Ask(c.held, c.holder, ticket.agent, ticket.reason, book.now, ticket.until)
+        for c in conflicts
+    ]
+    put_asks(book, role_of(book, ticket.agent), asks)
+
+
+def _escalate(book: Book, ticket: Ticket, conflicts: Sequence[Conflict]) -> None:
+    from dibs.services.claims.escalation import Wish, put_before_human
+
+    wish = Wish(
+        ticket.agent, ticket.patterns, ticket.mode, ticket.number, ticket.reason, automatic=True
+    )
+    put_before_human(book, wish, conflicts)
+
+
+# -- tickets at which no process waits
+
+
+def expect(book: Book, config: Config, ticket: Ticket) -> None:
+    """Let the ladder of a standing ticket begin, by the settings of whoever waits.
+
+    A repeat changes nothing. What a process that was killed has waited already counts.
+    """
+    policy = policy_of(config)
+    if ticket.ladder[:2] != tuple(policy):
+        _look_again(book, ticket, policy, max(ticket.since + policy.soonest, book.now))
+
+
+def settle(_: Desk, book: Book, number: str) -> None:
+    """Take the steps of a standing ticket that are due, and set the next deadline while it waits."""
+    ticket = book.ticket(int(number))
+    if ticket is None or not ticket.ladder:
+        return
+    if ticket_deadline(ticket, book.seen(ticket.agent)) <= book.now:
+        return
+    policy = Policy(*ticket.ladder[:2])
+    wish = tuple(book.pattern(text) for text in ticket.patterns)
+    request = Request(ticket.agent, wish, ticket.mode, ticket.ttl)
+    climb(book, request, policy)
+    around = survey(book, request)
+    ticket = around.own_ticket or ticket
+    # A claim may yet come into the way, so somebody looks again even if no step is to come now.
+    after = min(book.now + policy.soonest, next_step(book, ticket, around.conflicts, policy))
+    _look_again(book, ticket, policy, max(after, book.now + SHORTEST_REST))
+
+
+def _look_again(book: Book, ticket: Ticket, policy: Policy, moment: float) -> None:
+    """Set the deadline of a standing ticket in place of the one that it has; none if no step is taken."""
+    from dibs.services.state import deadlines
+
+    number = str(ticket.number)
+    if ticket.ladder:
+        deadlines.drop(book, ticket.ladder[2], LADDER, number)
+    if policy.soonest:
+        deadlines.put(book, moment, LADDER, number)
+    ladder = (*policy, moment) if policy.soonest else ()
+    if ladder != ticket.ladder:
+        book.put_ticket(ticket._replace(ladder=ladder))

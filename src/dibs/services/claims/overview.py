@@ -1,0 +1,46 @@
+"""Who works here, what is held and who waits, at one moment: all from one snapshot."""
+
+from __future__ import annotations
+
+from dibs.core.agents import is_terminal
+from dibs.core.values import Record
+from dibs.services.claims.agents import Seen, agents_in
+from dibs.services.claims.service import held_in, waiting_in
+from dibs.services.state.decisions import waiting_since
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.core.claims import Held, Waiter
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+
+class Overview(Record):
+    """A project at one moment."""
+
+    now: float
+    claims: list[Held]
+    queue: list[Waiter]
+    #: Those that work; the others are only counted.
+    agents: list[Seen]
+    ended: int
+    #: Since when each decision waits that waits for somebody, the oldest first.
+    undecided: list[float]
+
+
+def overview(desk: Desk, agent: str = "") -> Overview:
+    """Look at the project, or at what concerns one agent."""
+
+    def step(book: Book) -> Overview:
+        agents = [seen for seen in agents_in(book) if agent in {"", seen.agent.id}]
+        working = [seen for seen in agents if not is_terminal(seen.agent.status)]
+        return Overview(
+            book.now,
+            [held for held in held_in(book) if agent in {"", held.claim.agent}],
+            [waiter for waiter in waiting_in(book) if agent in {"", waiter.ticket.agent}],
+            working,
+            len(agents) - len(working),
+            waiting_since(book),
+        )
+
+    return desk.look(step)

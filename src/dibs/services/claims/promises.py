@@ -1,0 +1,54 @@
+"""Promises of holders: ``later`` names a moment, and if it passes in vain both sides hear of it, once.
+
+A promise is a deadline for each asker that was answered. It names its moment, so that one which was replaced
+by another answer, or by a new request, does nothing when it comes.
+"""
+
+from __future__ import annotations
+
+from dibs.core.claims import live
+from dibs.core.ladder import BROKEN, Reply
+from dibs.core.mail import MailKind
+from dibs.services.claims.asks import put_asks
+from dibs.services.state import deadlines as due
+from dibs.services.state.mailbox import tell
+from dibs.services.state.own_claims import claims_of
+from dibs.services.state.presence import role_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.core.claims import Ask
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+#: How promises are filed as deadlines.
+PROMISE = "promise"
+
+
+def expect(book: Book, ask: Ask) -> None:
+    """Let somebody look, at the moment that was promised to an asker, whether the promise was kept."""
+    moment = due.mark(ask.promised)
+    due.put(book, ask.promised, PROMISE, f"{moment}/{ask.holder}/{ask.asker}")
+
+
+def remind(_: Desk, book: Book, id_: str) -> None:
+    """Ask the holder again for what it promised and still has, and tell the asker that it has it."""
+    moment, holder, asker = id_.split("/")
+    asks = [
+        ask
+        for _, ask in book.asks(holder)
+        if (ask.asker, ask.answer, due.mark(ask.promised)) == (asker, Reply.LATER, moment)
+    ]
+    if not asks or book.beat(asker) is None:
+        return
+    seen = book.seen(holder)
+    held = {
+        book.pattern(claim.pattern).key
+        for _, claim in claims_of(book, holder)
+        if live(claim, seen, book.now)
+    }
+    late = [ask for ask in asks if book.pattern(ask.pattern).key in held]
+    if late:
+        put_asks(book, role_of(book, asker), late)
+        patterns = tuple(ask.pattern for ask in late)
+        tell(book, asker, MailKind.ANSWER, patterns, sender=holder, answer=BROKEN)

@@ -1,0 +1,355 @@
+"""Claiming: ask for patterns, wait for them, and see who holds what."""
+
+from __future__ import annotations
+
+import time
+
+from dibs.core.agents import NEVER
+from dibs.core.claims import (
+    EXCLUSIVE,
+    Ask,
+    Conflict,
+    Denied,
+    Granted,
+    Held,
+    Outcome,
+    Queued,
+    Request,
+    Waiter,
+    check_request,
+    check_text,
+    deadline,
+    fold_duplicates,
+    live,
+    ticket_deadline,
+)
+from dibs.core.durations import check_wait
+from dibs.core.memo import partial
+from dibs.core.values import Record
+from dibs.services.claims.acquire import SHOWN, Waiting, attempt, circle_of, survey
+from dibs.services.state.presence import arrive, withdraw
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from dibs.core.agents import Caller
+    from dibs.core.ladder import Policy
+    from dibs.core.patterns import Pattern
+    from dibs.services.guard.unfinished import Row
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+    Step = Callable[[Book], Outcome]
+
+#: Rows of files that were left half-done; see services/guard/unfinished.py.
+LEFT = "left/"
+#: A waiter rests at least so long, in seconds, however near the deadline of a holder is.
+SHORTEST_PAUSE = 0.005
+#: So often, in seconds, a waiter looks whether the process of a holder is still there.
+GONE_EVERY = 2.0
+
+
+class Claims:
+    """The use cases of claiming. Every method is one transaction, but for ``claim`` when it waits.
+
+    ``end_gone`` ends those of the agents it is given whose processes are gone, and tells whether it did.
+    ``tell_left`` tells an agent what of its new claims was left half-done.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        end_gone: Callable[[set[str]], bool] | None = None,
+        tell_left: Callable[[str, list[Row]], object] | None = None,
+    ) -> None:
+        self._desk = desk
+        self._end_gone = end_gone
+        self._tell_left = tell_left
+
+    def claim(
+        self,
+        caller: Caller,
+        patterns: Sequence[Pattern],
+        *,
+        mode: str = EXCLUSIVE,
+        ttl: object = None,
+        wait: object = 0,
+        queue: bool = False,
+        reason: str = "",
+        task: str = "",
+        request_id: str = "",
+    ) -> Outcome:
+        """Grant all of ``patterns`` to ``caller``, or none.
+
+        With ``wait`` the call blocks for up to so many seconds in a fair queue; with ``queue`` it
+        takes a place in the queue and returns, and a later call collects the grant.
+        """
+        request = self._wish(caller, patterns, mode, ttl, reason, task)
+        patience = check_wait(wait) if wait != 0 or wait is False else 0.0
+
+        left: list[Row] = []
+
+        def step(book: Book) -> Outcome:
+            def act() -> Outcome:
+                return self._attempt(book, caller, request, patience, queue)
+
+            if not request_id:
+                outcome = act()
+            else:
+                from dibs.services.state.idempotency import once
+
+                outcome = once(book, caller.id, request_id, _fingerprint(request), act)
+            left[:] = _left_behind(book, request, outcome)
+            return outcome
+
+        self._look_after_silent(request)
+        if not patience:
+            outcome = self._ask(step)
+        else:
+            outcome = self._stand_in_line(request, patience, step, keep=queue)
+        if left and not caller.human and self._tell_left is not None:
+            self._tell_left(caller.id, left)
+        return outcome
+
+    def _wish(
+        self,
+        caller: Caller,
+        patterns: Sequence[Pattern],
+        mode: str,
+        ttl: object,
+        reason: str,
+        task: str,
+    ) -> Request:
+        return Request(
+            caller.id,
+            fold_duplicates(patterns),
+            mode,
+            self._desk.ttl(ttl),
+            check_text(reason, "reason") if reason else "",
+            check_text(task, "task") if task else "",
+        )
+
+    def _ask(self, step: Step) -> Outcome:
+        """Ask; whoever stands in the way and is gone is ended, and then it is asked again."""
+        outcome = self._desk.apply(step)
+        if not isinstance(outcome, Granted) and self._freed(outcome.conflicts):
+            outcome = self._desk.apply(step)
+        return outcome
+
+    def _look_after_silent(self, request: Request) -> None:
+        """End those whose claims ran out because they are gone, so that it is known what they left."""
+        if self._end_gone is not None:
+            dead = self._desk.look(lambda book: survey(book, request).dead)
+            if silent := {claim.agent for claim in dead.values()} - {request.agent}:
+                self._end_gone(silent)
+
+    def _freed(self, conflicts: Sequence[Conflict]) -> bool:
+        return self._end_gone is not None and self._end_gone({c.holder for c in conflicts})
+
+    def _stand_in_line(
+        self, request: Request, patience: float, step: Step, *, keep: bool
+    ) -> Outcome:
+        """Ask, wait if need be, and leave no place in the queue behind that nobody waits at."""
+        try:
+            outcome = self._ask(step)
+            if not isinstance(outcome, Queued):
+                return outcome
+            outcome = self._wait(request, outcome, patience, step)
+        except BaseException:
+            # Wherever it was broken off, maybe on the way back from the queue: nobody waits now.
+            self._give_up(request, keep=keep)
+            raise
+        if not isinstance(outcome, Granted):
+            self._give_up(request, keep=keep)
+        return outcome
+
+    def _attempt(
+        self, book: Book, caller: Caller, request: Request, patience: float, queue: bool
+    ) -> Outcome:
+        config = self._desk.config
+        beat = arrive(book, caller)
+        allow_broad = config.broad == "allow"
+        check_request(request, held=beat.claims, human=caller.human, allow_broad=allow_broad)
+        waiting = None
+        if queue:
+            waiting = Waiting(book.now + config.max_hold, self._desk.ttl(), standing=True)
+        elif patience:
+            waiting = Waiting(book.now + patience, self._desk.waiter_ttl, standing=False)
+        outcome = attempt(book, request, beat, max_hold=config.max_hold, waiting=waiting)
+        if queue and isinstance(outcome, Queued):
+            from dibs.services.claims.ladder import expect
+
+            expect(book, config, outcome.ticket)
+        return outcome
+
+    def _wait(self, request: Request, queued: Queued, patience: float, step: Step) -> Outcome:
+        """Wait for a turn: look on every change, act only when the way is free or something is due.
+
+        Due is a sign of life, or a step of the ladder: see services/claims/ladder.py.
+        """
+        from dibs.services.claims.ladder import climb, policy_of
+
+        outcome: Outcome = queued
+        policy = policy_of(self._desk.config)
+        give_up = time.monotonic() + patience
+        beat_every = self._desk.look(lambda book: self._beat_every(book, request.agent))
+        next_beat = time.monotonic() + beat_every
+        next_look = NEVER if self._end_gone is None else time.monotonic() + GONE_EVERY
+        look = partial(look_around, request=request, policy=policy)
+        around = self._desk.look(look)
+        newest = 0
+        while isinstance(outcome, Queued):
+            now = time.monotonic()
+            if now >= give_up:
+                return Denied(tuple(around.conflicts[:SHOWN]), "timeout")
+            soonest = now + min((c.expires_in for c in around.conflicts), default=0.0)
+            act_at = min(give_up, next_beat, soonest, now + around.step_in, next_look)
+            newest = self._desk.engine.wait(newest, max(SHORTEST_PAUSE, act_at - now))
+            if time.monotonic() >= next_look:
+                self._freed(around.conflicts)
+                next_look = time.monotonic() + GONE_EVERY
+            around = self._desk.look(look)
+            if around.step_in <= 0:
+                self._desk.apply(partial(climb, request=request, policy=policy))
+            now = time.monotonic()
+            # Whoever has waited long enough takes what is free, and draws no other ticket.
+            if not around.conflicts or (now < give_up and (around.must_act or now >= next_beat)):
+                outcome = self._desk.apply(partial(_turn, queued=outcome, step=step))
+                next_beat = now + beat_every
+                if isinstance(outcome, Queued):  # somebody came between the look and the act
+                    around = around._replace(conflicts=outcome.conflicts)
+        return outcome
+
+    def _give_up(self, request: Request, *, keep: bool) -> None:
+        """Take the waiter's ticket out of the queue, even one that has just run out."""
+        if not keep:
+            self._desk.apply(partial(_leave_queue, request=request))
+
+    def _beat_every(self, book: Book, agent: str) -> float:
+        """Return how often a waiter shows up: its ticket and its claims must outlast the pause."""
+        beat = book.beat(agent)
+        shortest = beat.ttl if beat is not None else self._desk.config.ttl
+        return min(self._desk.waiter_ttl, shortest) / 3
+
+    def check(
+        self, caller: Caller, patterns: Sequence[Pattern], mode: str = EXCLUSIVE
+    ) -> tuple[Conflict, ...]:
+        """Return what stands between ``caller`` and ``patterns`` now; change nothing."""
+        request = Request(caller.id, fold_duplicates(patterns), mode, self._desk.config.ttl)
+        check_request(request, held=0, human=True, allow_broad=True)
+        return self._desk.look(lambda book: tuple(survey(book, request).conflicts))
+
+    def overlapping(self, pattern: Pattern) -> tuple[list[Held], list[Waiter]]:
+        """Return who holds and who waits for anything that overlaps ``pattern``."""
+        from dibs.core.patterns import overlap
+
+        def step(book: Book) -> tuple[list[Held], list[Waiter]]:
+            held = [
+                h
+                for h in held_in(book)
+                if overlap(book.pattern(h.claim.pattern), pattern) is not None
+            ]
+            waiting = [
+                w
+                for w in waiting_in(book)
+                if any(overlap(book.pattern(t), pattern) is not None for t in w.ticket.patterns)
+            ]
+            return held, waiting
+
+        return self._desk.look(step)
+
+    def all(self, agent: str = "") -> tuple[list[Held], list[Waiter]]:
+        """Return all live claims and tickets, of one agent or of everybody."""
+
+        def step(book: Book) -> tuple[list[Held], list[Waiter]]:
+            held = [h for h in held_in(book) if not agent or h.claim.agent == agent]
+            waiting = [w for w in waiting_in(book) if not agent or w.ticket.agent == agent]
+            return held, waiting
+
+        return self._desk.look(step)
+
+
+def held_in(book: Book) -> Iterable[Held]:
+    """Yield every live claim, with those who ask for it."""
+    asks: dict[tuple[str, str], list[Ask]] = {}
+    for _, ask in book.asks():
+        asks.setdefault((ask.holder, book.pattern(ask.pattern).key), []).append(ask)
+    for _, claim in book.claims():
+        seen = book.seen(claim.agent)
+        if live(claim, seen, book.now):
+            ends = deadline(claim, seen)
+            asked = asks and asks.get((claim.agent, book.pattern(claim.pattern).key))
+            yield Held(claim, ends, ends - book.now, tuple(asked or ()))
+
+
+def waiting_in(book: Book) -> Iterable[Waiter]:
+    """Yield every live ticket, in the order in which they were drawn."""
+    place = 0
+    for ticket in book.tickets():
+        left = ticket_deadline(ticket, book.seen(ticket.agent)) - book.now
+        if left > 0:
+            place += 1
+            yield Waiter(ticket, place, left)
+
+
+class Around(Record):
+    """What a waiter sees when it looks around."""
+
+    conflicts: Sequence[Conflict]
+    #: Whether the way is free, the ticket is gone, or it waits in a circle.
+    must_act: bool
+    #: In how many seconds the next step of its ladder is due.
+    step_in: float
+
+
+def look_around(book: Book, request: Request, policy: Policy) -> Around:
+    """Return what stands before a waiter, and whether it must act on that.
+
+    No request closes a circle, but a loss can: who loses or gives up what it also waits for, stands
+    behind those who came earlier.
+    """
+    from dibs.services.claims.ladder import next_step
+
+    around = survey(book, request)
+    ticket, conflicts = around.own_ticket, around.conflicts
+    if not conflicts or ticket is None:
+        return Around(conflicts, must_act=True, step_in=NEVER)
+    circle = bool(circle_of(book, request.agent, around.own_number))
+    return Around(conflicts, circle, next_step(book, ticket, conflicts, policy) - book.now)
+
+
+def _turn(book: Book, queued: Queued, step: Step) -> Outcome:
+    """Try again, unless a human refused what this ticket waited for."""
+    number = queued.ticket.number
+    if book.ticket(number) is None:
+        from dibs.services.claims.escalation import refusal
+
+        refused = refusal(book, number, queued.conflicts)
+        if refused is not None:
+            return refused
+    return step(book)
+
+
+def _leave_queue(book: Book, request: Request) -> None:
+    around = survey(book, request)
+    tickets = [ticket for ticket in around.dead_tickets if ticket.agent == request.agent]
+    if around.own_ticket is not None:
+        tickets.append(around.own_ticket)
+    for ticket in tickets:
+        withdraw(book, ticket, "it gave up")
+
+
+def _left_behind(book: Book, request: Request, outcome: Outcome) -> list[Row]:
+    """Return what of new claims their last holder left half-done; hardly ever is there anything."""
+    if not isinstance(outcome, Granted) or not any(outcome.fresh):
+        return []
+    for _ in book.txn.scan((LEFT, "")):
+        from dibs.services.guard.unfinished import left_at
+
+        return left_at(book, request.patterns)
+    return []
+
+
+def _fingerprint(request: Request) -> str:
+    return "\n".join((request.mode, *sorted(p.key for p in request.patterns)))

@@ -1,0 +1,110 @@
+"""Handing claims to another agent, whole, and without making anybody wait in a circle."""
+
+from __future__ import annotations
+
+from dibs.core.agents import Agent, Beat, is_terminal
+from dibs.core.claims import Claim, Lost, compatible
+from dibs.core.ledger import Kind
+from dibs.core.patterns import overlap
+from dibs.errors import BadInput, NotAllowed, NotFound
+from dibs.services.claims.acquire import SHOWN, circle_of
+from dibs.services.state.own_claims import claims_of, own_at
+from dibs.services.state.presence import lose
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.core.patterns import Pattern
+    from dibs.services.state.own_claims import Filed
+    from dibs.services.state.rows import Book
+
+
+def hand_over(book: Book, giver: str, role: str, filed: Sequence[Filed], to: str) -> list[Claim]:
+    """Give the giver's claims to the agent ``to``, under one new token; refuse what would do harm."""
+    heir = _heir(book, giver, to)
+    _check_whole(book, giver, filed)
+    handed = _move(book, giver, role, filed, heir)
+    for agent in (heir.id, giver):
+        _check_circle(book, agent)
+    return handed
+
+
+def _heir(book: Book, giver: str, to: str) -> Agent:
+    heir = book.agent(to)
+    if heir is None or is_terminal(heir.status):
+        message = f"no agent {to} works here"
+        hint = f"let it join first: `dibs agent join --agent {to}`"
+        raise NotFound(message, code="NO_AGENT", field="to", hint=hint)
+    if to == giver:
+        raise BadInput(f"{to} holds it already", code="AGENT_SAME", field="to")
+    return heir
+
+
+def _check_whole(book: Book, giver: str, filed: Sequence[Filed]) -> None:
+    """Refuse to hand over a part of what the giver keeps: both would hold it."""
+    if not filed:
+        raise NotFound(f"you ({giver}) hold nothing to hand over", code="NOT_HELD")
+    moved = dict(filed)
+    for key, kept in claims_of(book, giver):
+        for claim in [] if key in moved else moved.values():
+            apart = overlap(book.pattern(kept.pattern), book.pattern(claim.pattern)) is None
+            if not apart and not compatible(kept.mode, claim.mode):
+                raise BadInput(
+                    f"you also hold {kept.pattern}, which overlaps {claim.pattern}",
+                    code="TRANSFER_OVERLAP",
+                    hint="hand over both, or release the one that you do not need",
+                )
+
+
+def _check_circle(book: Book, agent: str) -> None:
+    """Refuse a handover that would make ``agent`` and others wait for each other.
+
+    The giver may be in one, too: what it waits for may hold what it gives away.
+    """
+    cycle = circle_of(book, agent)
+    if cycle:
+        circle = ", ".join(f"{w.agent} waits for {w.pattern} of {w.holder}" for w in cycle)
+        raise NotAllowed(f"this would close a circle of waiters: {circle}", code="DEADLOCK")
+
+
+def _move(book: Book, giver: str, role: str, filed: Sequence[Filed], heir: Agent) -> list[Claim]:
+    token = book.emit(
+        giver, role, Kind.LOCK_TRANSFERRED,
+        f"{giver} handed {', '.join(c.pattern for _, c in filed[:5])} to {heir.id}",
+        patterns=[claim.pattern for _, claim in filed[:SHOWN]], to=heir.id,
+    )  # fmt: skip
+    theirs = book.beat(heir.id) or Beat(book.now, role=heir.role)
+    handed = []
+    for place, (key, claim) in enumerate(filed):
+        lost = Lost(claim.pattern, claim.token, "transferred", book.now, heir.id, told=True)
+        lose(book, key, claim, lost)
+        merged = _drop_same(book, heir.id, book.pattern(claim.pattern))
+        if book.lost_at(heir.id, book.pattern(claim.pattern)) is not None:
+            book.drop_lost(heir.id, book.pattern(claim.pattern))
+            theirs = theirs._replace(lost=max(0, theirs.lost - 1))
+        moved = claim._replace(id=f"c{token}.{place}", agent=heir.id, token=token, since=book.now)
+        book.put_claim(moved, book.pattern(claim.pattern))
+        theirs = theirs._replace(
+            ttl=min(theirs.ttl, moved.ttl),
+            hard=min(theirs.hard, moved.hard),
+            claims=theirs.claims + 1 - merged,
+        )
+        handed.append(moved)
+    book.put_beat(heir.id, theirs)
+    from dibs.services.state.mailbox import tell_heir
+
+    tell_heir(book, giver, handed)
+    return handed
+
+
+def _drop_same(book: Book, agent: str, pattern: Pattern) -> int:
+    """Take off an agent's own shared claim that the one handed over replaces."""
+    same = [
+        key
+        for key, claim in own_at(book, agent, pattern)
+        if book.pattern(claim.pattern).key == pattern.key
+    ]
+    for key in same:
+        book.txn.delete(key)
+    return len(same)

@@ -1,0 +1,138 @@
+"""What is changed and not committed, by whose it is: in one working tree, or in all of a clone."""
+
+from __future__ import annotations
+
+from dibs.core.dirt import Dirty, Part, What, shares
+from dibs.core.patterns import matches
+from dibs.core.scope import Cover, Held
+from dibs.core.values import Record
+from dibs.errors import Unavailable
+from dibs.git.patch import patch
+from dibs.git.state import read_state
+from dibs.git.status import changed
+from dibs.git.untrusted import guarded_calls
+from dibs.git.worktrees import entries
+from dibs.services.claims.service import held_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.core.patterns import Pattern
+    from dibs.git.calls import GitCalls
+    from dibs.git.status import FileChange
+    from dibs.local.repository import Repository
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+
+class Idle(Record):
+    """An agent that may write files and has changed none of them."""
+
+    agent: str
+    claims: int
+
+
+class TreeChanges(Record):
+    """What is changed in one working tree; ``wrong`` says why that cannot be told."""
+
+    root: str
+    branch: str = ""
+    agents: tuple[Part, ...] = ()
+    nobody: tuple[Dirty, ...] = ()
+    idle: tuple[Idle, ...] = ()
+    wrong: str = ""
+
+
+class Difference(Record):
+    """The changed files of one agent, and how they differ from the last commit, as bytes of text."""
+
+    agent: str
+    files: tuple[Dirty, ...]
+    text: bytes
+
+
+class Changes:
+    """Looking at uncommitted work; nothing is changed by it, not even an index."""
+
+    def __init__(self, desk: Desk, repository: Repository) -> None:
+        self._desk = desk
+        self._repository = repository
+
+    def here(self) -> TreeChanges:
+        """Return what is changed in the caller's working tree."""
+        return self._of(self._repository.root, self._claims())
+
+    def everywhere(self) -> list[TreeChanges]:
+        """Return what is changed in each working tree of this clone; a claim holds in all of them."""
+        claims = self._claims()
+        found: list[TreeChanges] = []
+        for tree in entries(self._git(self._repository.root)):
+            if tree.bare:
+                continue
+            if tree.missing:
+                found.append(
+                    TreeChanges(tree.path, tree.branch or "HEAD", wrong="its folder is gone")
+                )
+                continue
+            try:
+                found.append(self._of(tree.path, claims))
+            except Unavailable as error:
+                found.append(TreeChanges(tree.path, tree.branch or "HEAD", wrong=error.message))
+        return found
+
+    def difference(
+        self, agent: str, within: Sequence[Pattern] = (), *, stat: bool = False
+    ) -> Difference:
+        """Return how the files that ``agent`` holds and has changed differ from the last commit.
+
+        ``within`` narrows to paths that one of these matches.
+        """
+        root = self._repository.root
+        seen = self._of(root, self._claims())
+        own = next((part.files for part in seen.agents if part.agent == agent), ())
+        if within:
+            own = tuple(f for f in own if any(matches(p, f"./{f.path}") for p in within))
+        git = self._git(root)
+        state = read_state(git)
+        paths = [file.path for file in own if file.what != What.REPOSITORY]
+        return Difference(agent, own, patch(git, state.git_dir, state.head, paths, stat=stat))
+
+    def knows(self, agent: str) -> bool:
+        """Tell whether an agent of this name ever joined."""
+        return self._desk.look(lambda book: book.agent(agent) is not None)
+
+    def _git(self, root: str) -> GitCalls:
+        return guarded_calls(root, self._repository)
+
+    def _claims(self) -> list[Held]:
+        def step(book: Book) -> list[Held]:
+            found = ((h.claim, book.pattern(h.claim.pattern), h.expires_in) for h in held_in(book))
+            return [Held(*about) for about in found if not about[1].scheme]
+
+        return self._desk.look(step)
+
+    def _of(self, root: str, claims: Sequence[Held]) -> TreeChanges:
+        git = self._git(root)
+        state = read_state(git)
+        found = shares(map(_dirty, changed(git)), Cover(claims))
+        busy = {part.agent for part in found.agents}
+        counts: dict[str, int] = {}
+        for held in claims:
+            if held.claim.agent not in busy:
+                counts[held.claim.agent] = counts.get(held.claim.agent, 0) + 1
+        idle = tuple(Idle(*about) for about in sorted(counts.items()))
+        return TreeChanges(root, state.branch, found.agents, found.nobody, idle)
+
+
+def _dirty(change: FileChange) -> Dirty:
+    what = What.MODIFIED
+    if change.unmerged:
+        what = What.CONFLICT
+    elif change.nested:
+        what = What.REPOSITORY
+    elif change.gone:
+        what = What.DELETED
+    elif change.new:
+        what = What.NEW
+    return Dirty(change.path, what, change.staged, change.code[1] != ".")

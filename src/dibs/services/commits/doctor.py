@@ -1,0 +1,154 @@
+"""What ``dibs doctor`` looks at in git: commits that were begun, locks that were left, programs that are new.
+
+Hooks in the git directory run as the user whenever the user commits. Who can write there can plant one, so
+they are compared with those of the last look; a change is told until somebody says that it is fine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from dibs.core.findings import Finding, Level
+from dibs.errors import DibsError
+from dibs.git.calls import GitCalls
+from dibs.git.config import executing
+from dibs.git.locks import find_stale, put_aside
+from dibs.git.trust import Trust
+from dibs.services.commits.gate import Gate
+from dibs.workdir.notes import write_note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.local.repository import Repository
+    from dibs.services.state.store import Desk
+
+_NOTE = "hooks-seen.json"
+_SAMPLE = ".sample"
+
+
+class GitCare:
+    """Looks after the git directory of one repository; hooks that are ``ours`` to the letter are no news."""
+
+    def __init__(
+        self, repository: Repository, desk: Desk, ours: frozenset[str] = frozenset()
+    ) -> None:
+        self._repository = repository
+        self._ours = ours
+        self._gate = Gate(desk, repository)
+        self._note = os.path.join(repository.state, _NOTE)
+
+    def inspect(self) -> list[Finding]:
+        """Return what is to know; nothing is changed, but for the note of a first look."""
+        if not self._repository.common:
+            return []
+        return [*self._begun(), *self._locks(), *self._programs(), *self._hooks()]
+
+    def repair(self) -> list[str]:
+        """Put locks aside that nobody holds, settle what was begun, and take the hooks as they are."""
+        if not self._repository.common:
+            return []
+        done = []
+        for lock in find_stale(self._repository.common):
+            aside = put_aside(lock, self._repository.common)
+            if aside:
+                done.append(f"the lock {lock.path} of a killed git is kept as {aside}")
+        done += self._settled()
+        now = self._digests()
+        if _changes(self._seen(), now):
+            self._remember(now)
+            done.append("the hooks of this repository are noted as they are now")
+        return done
+
+    def _begun(self) -> list[Finding]:
+        return [
+            Finding(
+                Level.WARN,
+                "git commit",
+                f"a {intent.kind} of {intent.agent} to {intent.ref.removeprefix('refs/heads/')} was begun"
+                f" {age:.0f} s ago and has no end; the next one settles it, --fix does it now",
+            )
+            for intent, age in self._gate.begun()
+        ]
+
+    def _settled(self) -> list[str]:
+        try:
+            return self._gate.recover()
+        except DibsError as error:  # it is told by the look that follows
+            return [f"what was begun cannot be settled now: {error.message}"]
+
+    def _locks(self) -> list[Finding]:
+        return [
+            Finding(
+                Level.WARN,
+                "git lock",
+                f"{lock.path} was left {lock.age:.0f} s ago by a git that was killed",
+            )
+            for lock in find_stale(self._repository.common)
+        ]
+
+    def _programs(self) -> list[Finding]:
+        try:
+            found = executing(GitCalls(self._repository.root))
+            refused = Trust(self._repository).untrusted(found)
+        except DibsError as error:
+            return [Finding(Level.WARN, "git settings", error.message)]
+        return [
+            Finding(
+                Level.WARN,
+                "git settings",
+                f"{setting.key} in {setting.origin} names a program, which Dibs does not run; plain git may",
+            )
+            for setting in refused
+        ]
+
+    def _hooks(self) -> list[Finding]:
+        seen, now = self._seen(), self._digests()
+        if seen is None:
+            self._remember(now)
+            return []
+        return [
+            Finding(Level.WARN, "git hooks", f"the hook {name} {what} since the last look")
+            for name, what in _changes(seen, now)
+            if name not in self._ours
+        ]
+
+    def _seen(self) -> dict[str, str] | None:
+        try:
+            with open(self._note, encoding="utf-8") as file:
+                content = json.load(file)
+        except (OSError, ValueError):
+            return None
+        return {str(k): str(v) for k, v in content.items()} if isinstance(content, dict) else None
+
+    def _remember(self, digests: dict[str, str]) -> None:
+        write_note(self._note, json.dumps(digests, sort_keys=True))
+
+    def _digests(self) -> dict[str, str]:
+        """Return a digest of each hook that git would run."""
+        from hashlib import sha256
+
+        folder = os.path.join(self._repository.common, "hooks")
+        found = {}
+        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+            path = os.path.join(folder, name)
+            if name.endswith(_SAMPLE) or not os.path.isfile(path) or not os.access(path, os.X_OK):
+                continue
+            with open(path, "rb") as file:
+                found[name] = sha256(file.read()).hexdigest()
+        return found
+
+
+def _changes(seen: dict[str, str] | None, now: dict[str, str]) -> list[tuple[str, str]]:
+    """Return what happened to each hook, in words."""
+    if seen is None:
+        return []
+    found = []
+    for name in sorted({*seen, *now}):
+        if name not in now:
+            found.append((name, "is gone"))
+        elif name not in seen:
+            found.append((name, "is new"))
+        elif seen[name] != now[name]:
+            found.append((name, "was changed"))
+    return found

@@ -1,0 +1,382 @@
+"""The gate: how a ref moves only while the claims that it hangs on are in force, and the ledger tells no lie.
+
+Theory of operation. The store (claims, ledger) and git (refs) have no transaction in common. So what is about
+to happen is written down first, in the same transaction that checks the claims: the intent. Then one
+transaction of git moves the ref, from the commit that it was seen at, and only while ``refs/dibs/gate`` holds
+what the intent expects. Then the store is told. A process that dies in between leaves its intent, and the
+next one decides it: it moves ``refs/dibs/gate``, after which the late one can never land, and looks at the
+ref. If that holds the new commit, the intent is finished, else dropped. So a ref is old or new, and the
+ledger has exactly what landed. Processes of one clone take turns by a lock, so that they do not meet; safety
+does not hang on it, and a stopped process holds nobody up for long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+
+from dibs.core.values import Record
+from dibs.errors import DibsError, Fenced, Unavailable, Unknown
+from dibs.git.refs import value_of
+from dibs.git.untrusted import Guard
+from dibs.local.clone import clone_id
+from dibs.services.commits import intents as rows
+from dibs.services.commits.gate_lock import holds, refused, turn_taken
+from dibs.services.commits.intents import Intent
+from dibs.services.state.presence import arrive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from dibs.core.agents import Caller
+    from dibs.core.claims import Claim
+    from dibs.git.calls import GitCalls
+    from dibs.local.repository import Repository
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+#: How long a process waits for its turn before it goes on without.
+TURN = 5.0
+#: How often a passage is tried when the fence moved under it.
+TRIES = 8
+FENCE = "refs/dibs/gate"
+_PAUSE = 0.02
+
+
+class Passage(Record):
+    """What is to pass the gate: a ref goes from one commit to another."""
+
+    #: ``commit`` or ``merge``.
+    kind: str
+    #: ``refs/heads/x``, or ``HEAD`` when it is detached.
+    ref: str
+    #: Where the ref was seen; empty for a branch without a commit.
+    old: str
+    new: str
+    #: The top of the working tree whose index follows; empty for none.
+    tree: str
+    paths: tuple[str, ...]
+    summary: str
+    #: What the ledger's entry says besides.
+    details: dict[str, Any]
+
+
+class Landed(Record):
+    """The ref has moved; ``seq`` is the ledger's entry, 0 where the store could not be told yet."""
+
+    seq: int
+    claims: tuple[Claim, ...]
+    #: Whether a claim ran out in the moment in which the ref moved.
+    late: bool = False
+
+
+class Moved(Exception):
+    """Somebody else moved the ref meanwhile; nothing of the passage has happened."""
+
+
+class _Begun(Record):
+    intent: Intent
+    fence: str
+    claims: tuple[Claim, ...]
+    #: The last moment, on this machine's clock, at which the claims surely are in force.
+    until: float
+
+
+def reach(step: str) -> None:
+    """Do nothing; a test's double stops here, as a crash would."""
+
+
+def machine_clock() -> float:
+    """Return seconds that pass while this machine sleeps, too."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot is None else time.clock_gettime(boot)
+
+
+def nothing(*_: object) -> None:
+    """Do nothing."""
+
+
+class Gate:
+    """Lets refs of one clone move, one after the other."""
+
+    def __init__(self, desk: Desk, repository: Repository) -> None:
+        self._desk = desk
+        self._repository = repository
+        #: How all calls of a passage start git.
+        self.guard = Guard(repository)
+        self._turns = 0
+        self._clone = ""
+
+    def _git(self, tree: str = "") -> GitCalls:
+        place = tree if tree and os.path.isdir(tree) else self._repository.root
+        return self.guard.calls(place)
+
+    @property
+    def clone(self) -> str:
+        """The id of this clone: on a shared store, refs are still each clone's own."""
+        if not self._clone:
+            self._clone = clone_id(self._repository.state)
+        return self._clone
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Be the one process of this clone at the gate; may be taken again inside."""
+        if self._turns:
+            yield
+            return
+        with turn_taken(self._repository.state, TURN):
+            self._turns += 1
+            try:
+                yield
+            finally:
+                self._turns -= 1
+
+    def land(
+        self,
+        caller: Caller,
+        passage: Passage,
+        check: Callable[[Book], Sequence[Claim]],
+        *,
+        follow: Callable[[], None] = nothing,
+        record: Callable[[Book], None] = nothing,
+    ) -> Landed:
+        """Move the ref, if ``check`` agrees in the transaction that writes the intent.
+
+        ``check`` returns the claims that the passage hangs on, or raises. ``follow`` runs when the ref has
+        moved; a recovery calls ``again`` of the kind's module in its place. ``record`` adds to the last
+        transaction.
+
+        Raises:
+            Moved: the ref is not at ``passage.old`` any more.
+            Fenced: the claims may have run out on the way.
+            Unavailable: git or the store cannot now; nothing has happened.
+        """
+        with self.turn():
+            for _ in range(TRIES):
+                begun = self._begin(caller, passage, check)
+                reach("intent")
+                try:
+                    moved = self._move(begun)
+                except Moved:
+                    self._desk.look(check)  # who has lost its claims hears that first
+                    raise
+                if moved:
+                    reach("moved")
+                    try:
+                        follow()
+                    except Unavailable:  # the intent stands, and the next one at the gate does it
+                        return Landed(0, begun.claims)
+                    reach("followed")
+                    return self._finish(begun, check, record)
+        raise Unavailable("the gate was moved again and again by others", code="GIT_FAILED")
+
+    # -- before the ref
+
+    def _begin(
+        self, caller: Caller, passage: Passage, check: Callable[[Book], Sequence[Claim]]
+    ) -> _Begun:
+        """Write the intent, once nothing that others left is in the way."""
+        name, clone = os.urandom(8).hex(), self.clone
+
+        def step(book: Book) -> _Begun | list[Intent]:
+            left = [i for i in rows.intents(book, clone) if not i.landed or i.tree == passage.tree]
+            if left:
+                return left
+            beat, fence = arrive(book, caller), rows.fence_row(book, clone)
+            claims = tuple(
+                check(book)
+            )  # behind the fence: what `check` sees gone was gone before it
+            intent = Intent(
+                name, passage.kind, caller.id, beat.role, passage.ref, passage.old, passage.new,
+                passage.tree, passage.paths, passage.summary,
+                claims=tuple(claim.id for claim in claims),
+                tokens=tuple(sorted({claim.token for claim in claims})),
+                patterns=tuple(claim.pattern for claim in claims),
+                details=passage.details, at=book.now,
+            )  # fmt: skip
+            rows.put_intent(book, clone, intent)
+            lasts = min(
+                (min(c.ttl, c.hard - book.now) for c in claims), default=self._desk.config.ttl
+            )
+            return _Begun(intent, fence, claims, started + lasts / 2)
+
+        for _ in range(TRIES):
+            started = machine_clock()
+            answer = self._desk.apply(step)
+            if isinstance(answer, _Begun):
+                return answer
+            self._settle(answer)
+        raise Unavailable("commits that others began could not be settled", code="GIT_FAILED")
+
+    def _move(self, begun: _Begun) -> bool:
+        """Move the ref; return whether it moved, False to begin anew."""
+        intent = begun.intent
+        if machine_clock() > begun.until:
+            self._drop(intent)
+            raise Fenced(
+                "this process was held up for so long that your claims may have run out",
+                hint="your changes are kept; claim again, look at the files, and commit again",
+            )
+        reach("moving")
+        zero = "0" * len(intent.new)
+        orders = (
+            f"update {intent.ref}\0{intent.new}\0{intent.old or zero}\0",
+            f"verify {FENCE}\0{begun.fence or zero}\0",
+        )
+        git = self._git(intent.tree)
+        reason = f"dibs {intent.kind}: {intent.summary}"
+        why = ""
+        try:
+            said = git.run(
+                "update-ref", "--stdin", "-z", "-m", reason, given=os.fsencode("".join(orders))
+            )
+            if not said.code:
+                return True
+            why = said.err
+        except Unavailable as late:  # it may have moved all the same
+            why = late.message
+        return self._unmoved(git, begun, why)
+
+    def _unmoved(self, git: GitCalls, begun: _Begun, why: str) -> bool:
+        """Find out why the ref did not move: by itself, by the fence, or not at all."""
+        intent = begun.intent
+        if holds(git, intent.ref, intent.new):
+            return True
+        self._drop(intent)
+        if value_of(git, intent.ref) != intent.old:
+            raise Moved(intent.ref)
+        fence = value_of(git, FENCE)
+        if fence != begun.fence:
+            self._desk.apply(lambda book: rows.put_fence_row(book, self.clone, fence))
+            return False
+        raise refused(why)
+
+    def _drop(self, intent: Intent) -> None:
+        self._desk.apply(lambda book: book.txn.delete(rows.key_of(self.clone, intent.id)))
+
+    # -- after the ref
+
+    def _finish(
+        self,
+        begun: _Begun,
+        check: Callable[[Book], Sequence[Claim]],
+        record: Callable[[Book], None],
+    ) -> Landed:
+        intent, claims = begun.intent, begun.claims
+
+        def step(book: Book) -> Landed:
+            seq, late = 0, _is_late(book, check)
+            if not rows.is_told(book, intent):  # else somebody took us for dead, and has told it
+                seq = rows.finish(book, self.clone, intent, late=late)
+            record(book)
+            return Landed(seq or book.newest, claims, late)
+
+        try:
+            return self._desk.apply(step)
+        except (Unavailable, Unknown):
+            return Landed(0, claims)  # the intent stands; the next one at the gate tells the ledger
+
+    # -- what others left
+
+    def begun(self) -> list[tuple[Intent, float]]:
+        """Return what has been begun at this gate and is not settled, and for how many seconds."""
+
+        def step(book: Book) -> list[tuple[Intent, float]]:
+            return [(intent, book.now - intent.at) for intent in rows.intents(book, self.clone)]
+
+        return self._desk.look(step)
+
+    def recover(self) -> list[str]:
+        """Settle what processes that died have left at the gate; say what was done, a line each."""
+        with self.turn():
+            left = self._desk.look(lambda book: rows.intents(book, self.clone))
+            return self._settle(left) if left else []
+
+    def _settle(self, left: Sequence[Intent]) -> list[str]:
+        """Finish each intent whose ref has moved, drop each other one; none of them can land any more."""
+        fence = self._raise_fence()
+        reach("fenced")
+        return [line for line in (self._decide(intent, fence) for intent in left) if line]
+
+    def _decide(self, intent: Intent, fence: str) -> str:
+        git = self._git(intent.tree)
+        moved = intent.landed or holds(git, intent.ref, intent.new)
+        followed = _follow_again(git, intent) if moved else ""
+        reach("settling")
+
+        def step(book: Book) -> str:
+            rows.put_fence_row(book, self.clone, fence)
+            if rows.get_intent(book, self.clone, intent.id) is None:
+                return ""
+            if followed:
+                rows.put_intent(book, self.clone, intent._replace(landed=True))
+                return f"{intent.kind} {intent.new[:10]} of {intent.agent} waits: {followed}"
+            if moved:
+                rows.finish(book, self.clone, intent)
+                return f"{intent.kind} {intent.new[:10]} of {intent.agent} had landed: finished"
+            book.txn.delete(rows.key_of(self.clone, intent.id))
+            return f"{intent.kind} {intent.new[:10]} of {intent.agent} had not landed: dropped"
+
+        line = self._desk.apply(step)
+        if followed and intent.tree == self._repository.root:
+            raise Unavailable(
+                followed,
+                code="GIT_LOCKED",
+                hint="let the other git command end, or see why it does not",
+            )
+        return line
+
+    def bar(self) -> None:
+        """Let nobody land who has begun before now."""
+        fence = self._raise_fence()
+        self._desk.apply(lambda book: rows.put_fence_row(book, self.clone, fence))
+
+    def _raise_fence(self) -> str:
+        """Give ``refs/dibs/gate`` a value that it never had; return it."""
+        git, why = self._git(), ""
+        for turn in range(TRIES):
+            if turn == TRIES - 1:
+                self._free_fence()
+            seen = value_of(git, FENCE)
+            nonce = f"{self.clone} {os.urandom(12).hex()}\n".encode()
+            value = git.must("hash-object", "-w", "--stdin", given=nonce).decode().strip()
+            order = f"update {FENCE}\0{value}\0{seen or '0' * len(value)}\0"
+            said = git.run("update-ref", "--stdin", "-z", given=order.encode())
+            if not said.code:
+                return value
+            why = said.err
+            time.sleep(_PAUSE)
+        raise refused(why)
+
+    def _free_fence(self) -> None:
+        """Put aside the lock of a git that was killed at our own ref, if it surely is dead."""
+        from dibs.git.locks import find_stale, put_aside
+
+        for lock in find_stale(self._repository.common):
+            if lock.path.endswith(f"/{FENCE}.lock"):
+                put_aside(lock, self._repository.common)
+
+
+#: The module of each kind with ``again(git, intent)``: it does what ``follow`` does, by what the intent
+#: says, and returns why that cannot be done now, an empty text when it is done.
+_AGAIN = {"commit": "dibs.services.commits.shared_index", "merge": "dibs.services.merging.checkout"}
+
+
+def _follow_again(git: GitCalls, intent: Intent) -> str:
+    if not intent.tree or not os.path.isdir(intent.tree):
+        return ""
+    import importlib
+
+    module = importlib.import_module(_AGAIN[intent.kind])
+    return str(module.again(git, intent))
+
+
+def _is_late(book: Book, check: Callable[[Book], Sequence[Claim]]) -> bool:
+    try:
+        check(book)
+    except DibsError:
+        return True
+    return False

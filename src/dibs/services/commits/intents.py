@@ -1,0 +1,129 @@
+"""The rows by which the store and git agree: what is about to land, what landed, and the fence between them.
+
+- ``intent/<clone>/<id>``: a ref of this clone is about to move, or has moved and the ledger lacks it yet
+- ``gate/<clone>``: what ``refs/dibs/gate`` of this clone holds; whoever expects another value cannot land
+- ``commit/<oid>``: by whose claims a commit was made
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from dibs.core.index import Range
+from dibs.core.ledger import Kind
+from dibs.core.values import Record
+from dibs.services.state.idempotency import remember
+from dibs.services.state.presence import role_of
+from dibs.services.state.rows import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.services.state.rows import Book
+
+#: Where it lies by whose claims a commit was made.
+COMMIT = "commit/"
+#: How many names an entry of the ledger lists.
+SHOWN = 100
+
+
+class Intent(Record):
+    """A ref that is about to move: all that is needed to finish it, or to drop it, without its process."""
+
+    id: str
+    kind: str
+    agent: str
+    role: str
+    ref: str
+    old: str
+    new: str
+    #: The working tree whose index follows; empty for none.
+    tree: str
+    paths: tuple[str, ...]
+    summary: str
+    claims: tuple[str, ...]
+    tokens: tuple[int, ...]
+    patterns: tuple[str, ...]
+    details: dict[str, Any]
+    at: float = 0.0
+    #: Whether the ref is known to have moved, and only a locked index keeps it from being finished.
+    landed: bool = False
+
+
+def shown(path: str) -> str:
+    """Return a path as text that any store takes: a byte that is no UTF-8 is spelled out."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def key_of(clone: str, name: str) -> str:
+    """Return under which key an intent lies."""
+    return f"intent/{clone}/{name}"
+
+
+def put_intent(book: Book, clone: str, intent: Intent) -> None:
+    """Write ``intent``; paths of any bytes are escaped."""
+    book.txn.put(key_of(clone, intent.id), json.dumps(intent._asdict(), separators=(",", ":")))
+
+
+def get_intent(book: Book, clone: str, name: str) -> Intent | None:
+    """Return an intent, nothing if somebody has finished or dropped it."""
+    value = book.txn.get(key_of(clone, name))
+    return None if value is None else _intent(value)
+
+
+def intents(book: Book, clone: str) -> list[Intent]:
+    """Return all intents of a clone."""
+    return [_intent(value) for _, value in book.txn.scan(Range(f"intent/{clone}/"))]
+
+
+def _intent(value: str) -> Intent:
+    record = decode(value)
+    for name in ("paths", "claims", "tokens", "patterns"):
+        record[name] = tuple(record[name])
+    return Intent(**record)
+
+
+def fence_row(book: Book, clone: str) -> str:
+    """Return what ``refs/dibs/gate`` holds, as far as the store knows; empty for no such ref."""
+    value = book.txn.get(f"gate/{clone}")
+    return "" if value is None else str(decode(value))
+
+
+def put_fence_row(book: Book, clone: str, oid: str) -> None:
+    """Note what ``refs/dibs/gate`` holds."""
+    if oid:
+        book.txn.put(f"gate/{clone}", encode(oid))
+    else:
+        book.txn.delete(f"gate/{clone}")
+
+
+def is_told(book: Book, intent: Intent) -> bool:
+    """Tell whether the store has noted already that what was intended has happened."""
+    return book.txn.get(f"{COMMIT}{intent.new}") is not None
+
+
+_KINDS = {"commit": Kind.COMMITTED, "merge": Kind.MERGED}
+
+
+def finish(book: Book, clone: str, intent: Intent, *, late: bool = False) -> int:
+    """Note that what was intended has happened; return the entry's number in the ledger."""
+    book.txn.delete(key_of(clone, intent.id))
+    record = {
+        "agent": intent.agent, "kind": intent.kind, "at": book.now, "ref": intent.ref, "clone": clone,
+        "claims": intent.claims, "tokens": intent.tokens, "patterns": intent.patterns,
+    }  # fmt: skip
+    book.txn.put(f"{COMMIT}{intent.new}", encode(record))
+    request, fingerprint = intent.details.get("request", ("", ""))
+    if request:
+        answer = [intent.new, intent.ref, *map(shown, intent.paths)]
+        remember(book, intent.agent, request, fingerprint, answer)
+    told = {name: value for name, value in intent.details.items() if name != "request"}
+    if late:
+        told["late"] = True
+    return book.emit(
+        intent.agent, intent.role or role_of(book, intent.agent), _KINDS[intent.kind], intent.summary,
+        commit=intent.new, parent=intent.old, ref=intent.ref, paths=[*map(shown, intent.paths[:SHOWN])],
+        files=len(intent.paths), patterns=intent.patterns[:SHOWN], tokens=intent.tokens[:SHOWN], **told,
+    )  # fmt: skip

@@ -1,0 +1,253 @@
+"""How a verified commit gets onto the branch, with what others commit meanwhile below it.
+
+It passes the gate while git's lock on the shared index is held, so that a plain ``git commit`` beside us
+never sees a branch that its index does not know. In the shared index only the entries of the committed paths
+change.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.names import printable
+from dibs.core.values import Record
+from dibs.errors import NotFound, Unavailable
+from dibs.git.index import (
+    Busy,
+    TakenOver,
+    clear_up,
+    freeze,
+    index_locked,
+    set_free,
+    settle,
+    still_has,
+)
+from dibs.git.state import branch_of, read_state
+from dibs.git.trees import differences
+from dibs.services.claims.holdings import give_back
+from dibs.services.commits import build as building
+from dibs.services.commits import gate
+from dibs.services.commits.build_fast import index_stat
+from dibs.services.commits.gate import Moved, Passage
+from dibs.services.commits.intents import shown
+from dibs.services.commits.report import about, files_of, releasable
+from dibs.services.commits.scope import still_covered
+from dibs.services.commits.shared_index import bring_forward, catch_up
+from dibs.services.state.presence import arrive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dibs.core.agents import Caller
+    from dibs.core.claims import Claim
+    from dibs.core.scope import Blocked, Held
+    from dibs.git.calls import GitCalls
+    from dibs.git.trees import TreeChange
+    from dibs.services.commits.build import Built, Stat
+    from dibs.services.commits.gate import Gate
+    from dibs.services.commits.values import Committed, Plan, Wish
+    from dibs.services.state.rows import Book
+
+#: How often a commit is built anew when plain git moves the branch under it.
+TRIES = 10
+#: How long a commit waits for git's index, in seconds.
+PATIENCE = 10.0
+
+
+class Ready(Record):
+    """A verified commit that is on no branch yet."""
+
+    built: Built
+    commit: str
+    message: str
+    #: What the files were like when they were read.
+    stats: dict[str, Stat | None]
+    #: Whether the files on disk are what was committed; a hook may have staged something else.
+    as_on_disk: bool
+    sign: tuple[str, ...]
+    #: An index that knows the commit already, and what the shared index was like that it was made from.
+    new_index: str = ""
+    made_from: Stat | None = None
+
+
+class Landing:
+    """One commit on its way to the branch."""
+
+    def __init__(
+        self,
+        passing: Gate,
+        git: GitCalls,
+        caller: Caller,
+        wish: Wish,
+        plan: Plan,
+        index: str,
+        verify: Callable[[Caller, Plan, Sequence[TreeChange]], list[Blocked]],
+    ) -> None:
+        self._gate = passing
+        self._git = git
+        self._caller = caller
+        self._wish = wish
+        self._plan = plan
+        self._index = index
+        self._verify = verify
+
+    def land(self, ready: Ready) -> Committed:
+        """Pass the gate, and return the answer."""
+        with self._gate.turn():
+            for _ in range(TRIES):
+                try:
+                    return self._with_index(ready)
+                except TakenOver:
+                    continue  # we were stopped, and others went on: all is to be checked again
+                except Busy as busy:
+                    raise Unavailable(
+                        f"{busy}: nothing was committed",
+                        code="GIT_LOCKED",
+                        hint="let the other git command end; if none runs, a killed one left that file",
+                    ) from None
+        raise self._too_often()
+
+    def _with_index(self, ready: Ready) -> Committed:
+        git_dir = self._plan.state.git_dir
+        if freeze(git_dir):  # a process of ours is stopped, and has git's lock
+            self._gate.bar()
+            set_free(git_dir)
+        self._gate.recover()
+        clear_up(git_dir)
+        with index_locked(git_dir, PATIENCE, yields=True) as own:
+            self._still_on_branch()
+            self._bring_forward(ready, own)
+            gate.reach("prepared")
+            return self._pass(ready, own)
+
+    def _bring_forward(self, ready: Ready, own: str) -> None:
+        """Make ``own`` an index that knows the commit, but else is as the shared one is now."""
+        if ready.new_index and index_stat(self._plan.state.git_dir) == ready.made_from:
+            try:
+                os.replace(ready.new_index, own)
+            except FileNotFoundError:  # it was used by an earlier try, or others have taken over
+                if not still_has(own):
+                    raise TakenOver from None
+            else:
+                return
+        bring_forward(self._git, own, ready.built.changes, ready.stats, fresh=ready.as_on_disk)
+
+    def _pass(self, ready: Ready, own: str) -> Committed:
+        """Try until it lands; while we have git's index, only a bare ``update-ref`` moves the branch."""
+        for _ in range(TRIES):
+            try:
+                return self._try(ready, own)
+            except Moved:
+                ready = self._again(ready)
+        raise self._too_often()
+
+    def _too_often(self) -> Unavailable:
+        return Unavailable(
+            f"others moved {self._plan.ref} {TRIES} times while this was committed",
+            code="CONFLICT",
+            hint="nothing was committed and your changes are kept; try again",
+        )
+
+    def _try(self, ready: Ready, own: str) -> Committed:
+        paths = [change.path for change in ready.built.changes]
+        back = self._releasable(ready)
+        given: list[Claim] = []
+        moved = False
+
+        def check(book: Book) -> list[Claim]:
+            if not moved and not still_has(own):
+                raise TakenOver
+            return still_covered(book, self._caller.id, self._plan.standing.own, paths)
+
+        def follow() -> None:
+            nonlocal moved
+            moved = True
+            self._let_index_follow(ready, own)
+
+        def record(book: Book) -> None:
+            given.clear()
+            if back:
+                filed = [(h.key, h.claim) for h in back if book.txn.get(h.key) is not None]
+                give_back(book, self._caller.id, arrive(book, self._caller), filed)
+                given.extend(claim for _, claim in filed)
+
+        landed = self._gate.land(
+            self._caller, self._passage(ready), check, follow=follow, record=record
+        )
+        told = about(self._plan, tuple(files_of(ready.built.changes)))
+        return told._replace(
+            commit=ready.commit,
+            ref=self._plan.ref,
+            released=tuple(given),
+            seq=landed.seq,
+            late=landed.late,
+        )
+
+    def _let_index_follow(self, ready: Ready, own: str) -> None:
+        if settle(self._plan.state.git_dir, own):
+            return
+        left = catch_up(self._git, self._plan.ref, ready.built.parent, ready.commit)
+        if left:
+            raise Unavailable(left, code="GIT_LOCKED")
+
+    def _passage(self, ready: Ready) -> Passage:
+        wish, ref = self._wish, self._plan.ref
+        subject = printable(ready.message.partition("\n")[0])
+        where = f"{ready.commit[:10]} to {ref.removeprefix('refs/heads/')}"
+        return Passage(
+            "commit", ref, ready.built.parent, ready.commit, self._git.tree,
+            tuple(change.path for change in ready.built.changes),
+            f"{self._caller.id} committed {where}: {subject}",
+            {"request": (wish.request_id, wish.fingerprint)} if wish.request_id else {},
+        )  # fmt: skip
+
+    def _releasable(self, ready: Ready) -> list[Held]:
+        if not self._wish.release:
+            return []
+        paths = [change.path for change in ready.built.changes]
+        return releasable(self._plan, paths, self._git.tree, ready.stats)
+
+    def _still_on_branch(self) -> None:
+        state = self._plan.state
+        if branch_of(self._git, state.git_dir) != state.ref:
+            raise Unavailable(
+                "another branch was checked out meanwhile: nothing was committed",
+                code="REPO_STATE",
+                hint="look at git status, then commit again",
+            )
+
+    def _again(self, ready: Ready) -> Ready:
+        """Build the same changes on what the branch is now, unless others changed the same files."""
+        self._still_on_branch()
+        head = read_state(self._git).head
+        own = {change.path: change for change in ready.built.changes}
+        for theirs in differences(self._git, ready.built.parent, head):
+            mine = own.get(theirs.path)
+            if mine is not None and (mine.new_mode, mine.new_oid) != (
+                theirs.new_mode,
+                theirs.new_oid,
+            ):
+                raise self._conflict(theirs.path, head)
+            own.pop(theirs.path, None)  # somebody has committed just that
+        if not own:
+            who = self._author(head)
+            message = f"somebody else has committed your changes meanwhile ({head[:10]} by {who})"
+            raise NotFound(message, code="NOTHING_CHANGED")
+        built = building.rebase(self._git, self._index, tuple(own.values()), head)
+        blocked = self._verify(self._caller, self._plan, built.changes)
+        if blocked:
+            raise self._conflict(blocked[0].path, head)
+        commit = building.write_commit(self._git, built, ready.message, ready.sign)
+        return ready._replace(built=built, commit=commit)
+
+    def _conflict(self, path: str, head: str) -> Unavailable:
+        return Unavailable(
+            f"{shown(path)} was committed by {self._author(head)} meanwhile ({head[:10]})",
+            code="CONFLICT",
+            hint="nothing was committed and your changes are kept; look at git diff HEAD, then try again",
+        )
+
+    def _author(self, commit: str) -> str:
+        out = self._git.run("log", "-1", "--format=%an", "--end-of-options", commit).out
+        return printable(out.decode("utf-8", "replace").strip()) or "somebody"

@@ -1,0 +1,67 @@
+"""Forgetting by whose claims old commits were made: the store does not grow without end.
+
+Merges and hooks ask for it while a commit is on its way. Of one that is merged, or on no branch any more,
+nobody asks after a while; and the ledger with its monthly files still tells.
+"""
+
+from __future__ import annotations
+
+from dibs.core.index import Range
+from dibs.errors import Unavailable, Unknown
+from dibs.services.commits.intents import COMMIT
+from dibs.services.state.rows import decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.git.calls import GitCalls
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+_DAY = 24 * 3600.0
+#: For how long a commit is remembered that is not on its way to anywhere.
+KEPT = 30 * _DAY
+#: For how long one of another clone is, whose branches cannot be seen from here.
+KEPT_ELSEWHERE = 365 * _DAY
+#: How many go at once, and after how many entries of the ledger a commit looks for them.
+MOST, EVERY = 500, 64
+#: The commit that is checked out in the main working tree.
+_MAIN = "main-worktree/HEAD"
+
+
+def forget_old(desk: Desk, git: GitCalls, clone: str) -> int:
+    """Forget old commits that are not on an unmerged branch; return how many. It may be done again later."""
+    try:
+        old = desk.look(lambda book: _old(book, clone))
+        if not old:
+            return 0
+        under_way = _unmerged(git, desk.config.merge_into)
+        gone = [oid for oid in old if oid not in under_way][:MOST]
+        desk.apply(lambda book: _forget(book, gone))
+    except (Unavailable, Unknown):
+        return 0
+    return len(gone)
+
+
+def _old(book: Book, clone: str) -> list[str]:
+    found = []
+    for key, value in book.txn.scan(Range(COMMIT)):
+        row = decode(value)
+        kept = KEPT if row.get("clone") == clone else KEPT_ELSEWHERE
+        if row.get("at", 0.0) + kept < book.now:
+            found.append(key.removeprefix(COMMIT))
+    return found
+
+
+def _forget(book: Book, commits: Iterable[str]) -> None:
+    for oid in commits:
+        book.txn.delete(f"{COMMIT}{oid}")
+
+
+def _unmerged(git: GitCalls, into: str) -> set[str]:
+    """Return the commits that the integration branch lacks and some ref has."""
+    main = f"refs/heads/{into}" if into else _MAIN
+    return set(
+        git.must("rev-list", "--all", "--end-of-options", f"^{main}").decode("ascii").split()
+    )

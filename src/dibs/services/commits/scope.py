@@ -1,0 +1,94 @@
+"""Whose the changed files are: the claims of a moment, and that they are still in force at the gate."""
+
+from __future__ import annotations
+
+from dibs.core.claims import EXCLUSIVE, deadline, live
+from dibs.core.patterns import matches
+from dibs.core.scope import Cover, Held
+from dibs.core.values import Record
+from dibs.errors import Fenced
+from dibs.services.commits.intents import shown
+from dibs.services.state.own_claims import claims_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dibs.core.claims import Claim, Lost
+    from dibs.services.state.rows import Book
+
+
+class Standing(Record):
+    """The live claims of a moment, and what an agent has lost."""
+
+    cover: Cover
+    #: The agent's own live, exclusive claims on paths.
+    own: tuple[Held, ...]
+    lost: tuple[Lost, ...]
+
+
+def standing(book: Book, agent: str) -> Standing:
+    """Look at all claims, and at what ``agent`` has lost; its claims that ran out count as lost."""
+    found: list[Held] = []
+    ran_out: list[Lost] = []
+    for key, claim in book.claims():
+        seen = book.seen(claim.agent)
+        if live(claim, seen, book.now):
+            left = deadline(claim, seen) - book.now
+            found.append(Held(claim, book.pattern(claim.pattern), left, key))
+        elif claim.agent == agent:
+            ran_out.append(_ran_out(claim, deadline(claim, seen)))
+    own = [h for h in found if h.claim.agent == agent and h.claim.mode == EXCLUSIVE]
+    lost = [*ran_out, *(lost for _, lost in book.lost(agent))]
+    return Standing(Cover(found), tuple(h for h in own if not h.pattern.scheme), tuple(lost))
+
+
+def _ran_out(claim: Claim, at: float) -> Lost:
+    from dibs.core.claims import Lost
+
+    return Lost(claim.pattern, claim.token, "expired", at)
+
+
+def lost_for(book: Book, lost: Iterable[Lost], paths: Iterable[str]) -> list[tuple[str, Lost]]:
+    """Return the paths that a claim covered which its holder has lost."""
+    known = [(item, book.pattern(item.pattern)) for item in lost]
+    return [
+        (path, item)
+        for path in paths
+        for item, pattern in known
+        if not pattern.scheme and matches(pattern, f"./{path}")
+    ]
+
+
+def fenced(path: str, lost: Lost | None) -> Fenced:
+    """Return that a file's claim was lost on the way."""
+    why = str(lost) if lost is not None else f"you do not hold {shown(path)} any more"
+    return Fenced(
+        f"{shown(path)} is not committed: {why}",
+        hint="your changes are kept; look at the file, claim it again, then commit",
+    )
+
+
+def still_covered(
+    book: Book, agent: str, held: Sequence[Held], paths: Sequence[str]
+) -> list[Claim]:
+    """Return the claims that cover ``paths``, in the gate; raise ``Fenced`` if one of them is gone.
+
+    A claim must be the very one that was seen when the tree was built. One that was lost and claimed again
+    does not count, because somebody else may have worked on the file in between.
+    """
+    now_filed = {(claim.id, claim.token): claim for _, claim in claims_of(book, agent)}
+    standing = []
+    for one in held:
+        claim = now_filed.get((one.claim.id, one.claim.token))
+        if claim is not None and claim.mode == EXCLUSIVE and book.now < claim.hard:
+            standing.append(one._replace(claim=claim))
+    cover = Cover(standing)
+    needed: dict[str, Claim] = {}
+    for path in paths:
+        found = cover.exclusive(agent, path)
+        if found is None:
+            gone = lost_for(book, (lost for _, lost in book.lost(agent)), [path])
+            raise fenced(path, gone[0][1] if gone else None)
+        needed[found.claim.id] = found.claim
+    return list(needed.values())

@@ -1,0 +1,298 @@
+"""Scoped commits: exactly the files that an agent holds and has changed, whatever else lies in the tree.
+
+First it is planned (whose is what), then built in an index of its own and verified path by path against the
+claims, then landed through the gate.
+"""
+
+from __future__ import annotations
+
+from dibs.core.claims import check_text
+from dibs.core.ledger import Kind
+from dibs.core.scope import sort, staged_by, uncovered
+from dibs.core.trailers import check_message, signed
+from dibs.errors import NotFound, Unavailable
+from dibs.git.state import read_state, refusal, state_of
+from dibs.git.status import begin_changed, compared_with, parsed
+from dibs.git.untrusted import refuse_filters, refuse_hooks, refuse_signing
+from dibs.services.claims.holdings import tell_lost
+from dibs.services.commits import build as building
+from dibs.services.commits.build_fast import can_do, private_directory, quick
+from dibs.services.commits.gate import Gate
+from dibs.services.commits.intents import intents, shown
+from dibs.services.commits.land import Landing, Ready
+from dibs.services.commits.report import about, chosen_from, files_of
+from dibs.services.commits.retention import EVERY, forget_old
+from dibs.services.commits.scope import fenced, lost_for, standing
+from dibs.services.commits.user_hooks import HOOKS, HookRefused, Hooks, setup_of
+from dibs.services.commits.values import Committed, File, Plan, Refused
+from dibs.services.state.idempotency import answered
+from dibs.services.state.presence import arrive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.core.agents import Caller
+    from dibs.core.claims import Lost
+    from dibs.core.scope import Blocked, Sorted
+    from dibs.git.calls import GitCalls
+    from dibs.git.state import TreeState
+    from dibs.git.status import FileChange
+    from dibs.git.trees import TreeChange
+    from dibs.git.untrusted import GuardedCalls
+    from dibs.local.repository import Repository
+    from dibs.services.commits.scope import Standing
+    from dibs.services.commits.user_hooks import Setup
+    from dibs.services.commits.values import Wish
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+
+class Commits:
+    """The scoped commits of one working tree."""
+
+    def __init__(self, desk: Desk, repository: Repository) -> None:
+        self._desk = desk
+        self._repository = repository
+        self._gate = Gate(desk, repository)
+
+    def _git(self) -> GuardedCalls:
+        return self._gate.guard.calls(self._repository.root)
+
+    def commit(self, caller: Caller, wish: Wish, *, trial: bool = False) -> Committed | Refused:
+        """Commit what ``caller`` holds and has changed; a ``trial`` only tells what would be.
+
+        Raises:
+            Fenced: a claim on a changed file was lost; nothing happened, and the changes are kept.
+            NotFound: ``NOTHING_CHANGED``, ``PATH_MISSING``.
+            BadInput: ``MESSAGE``, ``PATH_IGNORED``.
+            Unavailable: ``REPO_STATE``, ``CONFLICT``, ``GIT_LOCKED``, ``GIT_FAILED``.
+        """
+        wish = wish._replace(task=check_text(wish.task, "task"))
+        git = self._git()
+        if trial:
+            state, changes, _ = _looked(git, self._repository.common)
+            plan = self._plan(git, caller, wish, state, changes)
+            return plan if isinstance(plan, Refused) else _would(plan)
+        task = check_text(wish.task, "task")
+        wish = wish._replace(message=check_message(wish.message), task=task)
+        earlier = self._earlier(caller.id, wish) if wish.request_id else None
+        if earlier is not None:
+            return earlier
+        state, changes, setup = _looked(git, self._repository.common)
+        plan = self._plan(git, caller, wish, state, changes)
+        if isinstance(plan, Refused):
+            return plan
+        _refuse_programs(git, wish, plan, signs=bool(setup.sign))
+        with (
+            building.private_index(state.git_dir) as index,
+            private_directory(index) as place,
+        ):
+            hooks = Hooks(git.users(), setup.hooks, index, caller)
+            try:
+                ready = self._quick(git, caller, wish, plan, place, hooks, setup)
+                ready = ready or self._build(git, caller, wish, plan, index, hooks, setup)
+            except HookRefused as refusal:
+                return self._refused(caller, hook=str(refusal))
+            if not isinstance(ready, Ready):
+                return ready
+            landing = Landing(self._gate, git, caller, wish, plan, index, self._verify)
+            answer = landing.land(ready)
+        if answer.seq and not answer.seq % EVERY:
+            forget_old(self._desk, git, self._gate.clone)
+        hooks.after()
+        return answer
+
+    # -- building
+
+    def _quick(
+        self,
+        git: GuardedCalls,
+        caller: Caller,
+        wish: Wish,
+        plan: Plan,
+        place: str,
+        hooks: Hooks,
+        setup: Setup,
+    ) -> Ready | Refused | None:
+        """Build it in one go, where no hook has a say; return nothing where that does not fit."""
+        if hooks.have_a_say(verify=wish.verify) or not can_do(git.tree, plan):
+            return None
+        if git.reading.conditional:  # more might be included in a git directory of its own
+            return None
+        paths = [change.path for change in plan.chosen]
+        seen = building.stats(git.tree, paths)
+        text = _signed(plan, caller, wish, wish.message, paths)
+        made = quick(git, plan, text, place)
+        if made is None:
+            return None
+        held = [change.path for change in made.built.changes]
+        if _signed(plan, caller, wish, wish.message, held) != text:
+            return None  # a file is as it was committed, so its claim has no part in this
+        blocked = self._verify(caller, plan, made.built.changes)
+        if blocked:
+            return self._refused(caller, blocked)
+        return Ready(
+            made.built, made.commit, text, seen, True, setup.sign, made.new_index, made.made_from
+        )
+
+    def _build(
+        self,
+        git: GitCalls,
+        caller: Caller,
+        wish: Wish,
+        plan: Plan,
+        index: str,
+        hooks: Hooks,
+        setup: Setup,
+    ) -> Ready | Refused:
+        """Build it step by step, with the user's hooks in between."""
+        building.fill(git, index, plan.state.head)
+        seen = building.stats(git.tree, (change.path for change in plan.chosen))
+        building.add(git, index, plan.chosen)
+        hooked = wish.verify and hooks.before()
+        built = building.finish(git, index, plan.state.head)
+        blocked = self._verify(caller, plan, built.changes)
+        if blocked:
+            chosen = {change.path for change in plan.chosen}
+            return self._refused(caller, staged_by("pre-commit", blocked, chosen))
+        if not built.changes:
+            hint = "only times or line ends differ from the last commit"
+            raise NotFound("nothing that you hold is changed", code="NOTHING_CHANGED", hint=hint)
+        message = hooks.message(wish.message, verify=wish.verify)
+        text = _signed(plan, caller, wish, message, [change.path for change in built.changes])
+        commit = building.write_commit(git, built, text, setup.sign)
+        return Ready(built, commit, text, seen, not hooked, setup.sign)
+
+    # -- what is to be committed
+
+    def _earlier(self, agent: str, wish: Wish) -> Committed | None:
+        """Return the answer that this request had before, also from a process that died on the way."""
+        if self._desk.look(lambda book: bool(intents(book, self._gate.clone))):
+            self._gate.recover()
+        names = self._desk.look(
+            lambda book: answered(book, agent, wish.request_id, wish.fingerprint)
+        )
+        if names is None:
+            return None
+        commit, ref, *paths = names
+        return Committed(commit, ref, tuple(File(path, "") for path in paths), repeated=True)
+
+    def _plan(
+        self,
+        git: GitCalls,
+        caller: Caller,
+        wish: Wish,
+        state: TreeState,
+        changes: Sequence[FileChange],
+    ) -> Plan | Refused:
+        plain = [change for change in changes if not change.nested]
+        guards = self._desk.config.commit_guarded == "human" and not caller.human
+
+        def look(book: Book) -> tuple[Standing, Sorted, list[tuple[str, Lost]]]:
+            now = standing(book, caller.id)
+            found = sort(caller.id, (change.path for change in plain), now.cover, guards=guards)
+            foreign = [*(item.path for item in found.others), *found.nobody]
+            return now, found, lost_for(book, now.lost, foreign)
+
+        now, found, lost = self._desk.look(look)
+        chosen, blocked = chosen_from(git, wish, changes, found)
+        self._refuse_lost(caller, wish, found, lost, {item.path for item in blocked})
+        if blocked:
+            return self._refused(caller, blocked)
+        unmerged = next((change.path for change in chosen if change.unmerged), "")
+        if unmerged:
+            raise Unavailable(
+                f"{shown(unmerged)} has a conflict that is not resolved",
+                code="REPO_STATE",
+                hint="resolve it, then git add it",
+            )
+        if not chosen:
+            raise self._nothing(caller, wish, found, now)
+        return Plan(state, tuple(changes), found, now, tuple(chosen))
+
+    def _refuse_lost(
+        self,
+        caller: Caller,
+        wish: Wish,
+        found: Sorted,
+        lost: Sequence[tuple[str, Lost]],
+        named: set[str],
+    ) -> None:
+        """Stop once for a changed file whose claim is gone; a caller that knows may commit the rest."""
+        for path, item in lost:
+            if path in named or (not wish.narrowed and (not item.told or not found.mine)):
+                self._desk.apply(lambda book: (arrive(book, caller), tell_lost(book, caller.id)))
+                raise fenced(path, item)
+
+    def _refused(self, caller: Caller, blocked: Sequence[Blocked] = (), hook: str = "") -> Refused:
+        answer = Refused(tuple(blocked), hook)
+        details = {"paths": [shown(item.path) for item in blocked[:20]], "hook": hook}
+
+        def tell(book: Book) -> None:
+            summary = f"a commit of {caller.id} was refused: {answer.reason}"
+            book.emit(caller.id, arrive(book, caller).role, Kind.COMMIT_REFUSED, summary, **details)
+
+        self._desk.apply(tell)
+        return answer
+
+    def _nothing(self, caller: Caller, wish: Wish, found: Sorted, now: Standing) -> NotFound:
+        left = len(found.others) + len(found.nobody)
+        if not now.own:
+            what = f"you ({caller.id}) hold no file: nothing is committed"
+            hint = (
+                "claim what you changed: `dibs claim PATH`" if left else "claim, edit, then commit"
+            )
+        else:
+            what = (
+                "none of these files is changed"
+                if wish.narrowed
+                else "nothing that you hold is changed"
+            )
+            files = "1 changed file is" if left == 1 else f"{left} changed files are"
+            hint = f"{files} not yours; `dibs changes` shows whose" if left else ""
+        return NotFound(what, code="NOTHING_CHANGED", hint=hint)
+
+    def _verify(self, caller: Caller, plan: Plan, changes: Sequence[TreeChange]) -> list[Blocked]:
+        """Return which paths of the finished tree no claim of the caller covers."""
+        guards = self._desk.config.commit_guarded == "human" and not caller.human
+        paths = [change.path for change in changes]
+        return uncovered(caller.id, paths, plan.standing.cover, guards=guards)
+
+
+def _refuse_programs(git: GuardedCalls, wish: Wish, plan: Plan, *, signs: bool) -> None:
+    """Refuse what only the repository itself names, and what would be part of the commit."""
+    refuse_filters(git, (change.path for change in plan.chosen))
+    refuse_signing(git, wanted=signs)
+    if wish.verify:
+        refuse_hooks(git, HOOKS)
+
+
+def _looked(git: GuardedCalls, common: str) -> tuple[TreeState, list[FileChange], Setup]:
+    """Look at the tree, and at the settings as they were read."""
+    said = begin_changed(git).end()
+    if said.code:
+        raise refusal(said.err)
+    state = _usable(state_of(git, common, compared_with(said.out)) or read_state(git))
+    return state, parsed(said.out), setup_of(git.reading, state.common, git.tree)
+
+
+def _signed(plan: Plan, caller: Caller, wish: Wish, message: str, paths: Sequence[str]) -> str:
+    found = (plan.standing.cover.exclusive(caller.id, path) for path in sorted(paths))
+    covering = {held.claim.id: held.claim for held in found if held is not None}
+    return signed(message, caller.id, covering.values(), wish.task)
+
+
+def _would(plan: Plan) -> Committed:
+    files = tuple(files_of(plan.chosen))
+    return about(plan, files)._replace(ref=plan.ref)
+
+
+def _usable(state: TreeState) -> TreeState:
+    if state.under_way:
+        raise Unavailable(
+            f"{state.under_way} is under way: Dibs does not commit into it",
+            code="REPO_STATE",
+            hint="finish or abort it with git, then commit",
+        )
+    return state

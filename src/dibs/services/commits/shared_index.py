@@ -1,0 +1,109 @@
+"""Git's shared index after a commit of ours: the entries of the committed paths follow, all others stay."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from dibs.errors import Unavailable
+from dibs.git.index import Busy, clear_up, index_locked, settle
+from dibs.git.state import read_state
+from dibs.git.trees import differences, index_info, parsed
+from dibs.services.commits.build import rows_of, stats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from dibs.git.calls import GitCalls
+    from dibs.git.trees import TreeChange
+    from dibs.services.commits.build import Stat
+    from dibs.services.commits.intents import Intent
+
+
+#: For how long files are read under git's lock, in seconds: whoever has it for longer counts as stopped.
+READING = 5.0
+
+
+def write_entries(git: GitCalls, index: str, changes: Iterable[TreeChange]) -> None:
+    """Bring the entries of these paths to their second side in the index file ``index``, and no others."""
+    given = index_info(changes)
+    if given:
+        git.must(
+            "update-index", "-z", "--index-info", given=given, variables={"GIT_INDEX_FILE": index}
+        )
+
+
+def again(git: GitCalls, intent: Intent) -> str:
+    """Let the index follow a commit whose process died; return why it cannot, empty when it is done."""
+    return catch_up(git, intent.ref, intent.old, intent.new)
+
+
+def catch_up(git: GitCalls, ref: str, old: str, new: str) -> str:
+    """Bring forward the entries that a commit left behind; return why not, empty when it is done.
+
+    Only entries that are still as they were before the commit, and that the checked-out commit has as
+    this one made them, are brought forward: whatever happened to a path since then stays.
+    """
+    state = read_state(git)
+    clear_up(state.git_dir)
+    if (state.ref or "HEAD") != ref or not state.head:
+        return ""  # another branch is checked out, with an index of its own
+    try:
+        with index_locked(state.git_dir, yields=True) as own:
+            variables = {"GIT_INDEX_FILE": own}
+            ahead = {change.path: change for change in _index_behind(git, state.head, variables)}
+            stale = [
+                change
+                for change in differences(git, old, new)
+                if change.path in ahead
+                and ahead[change.path].old_oid == change.new_oid
+                and ahead[change.path].old_mode == change.new_mode
+                and ahead[change.path].new_oid == change.old_oid
+                and ahead[change.path].new_mode == change.old_mode
+            ]
+            write_entries(git, own, stale)
+            done = settle(state.git_dir, own)
+    except Busy as busy:
+        return str(busy)
+    return "" if done else "another process has taken over git's index"
+
+
+def _index_behind(git: GitCalls, head: str, variables: Mapping[str, str]) -> list[TreeChange]:
+    """Return what the index has other than the checked-out commit."""
+    out = git.must(
+        "diff-index", "--cached", "-r", "-z", "--raw", "--no-renames", "--no-abbrev",
+        "--ignore-submodules=dirty", "--end-of-options", head,
+        variables=variables,
+    )  # fmt: skip
+    return parsed(out)
+
+
+def bring_forward(
+    git: GitCalls,
+    index: str,
+    changes: Sequence[TreeChange],
+    before: Mapping[str, Stat | None],
+    *,
+    fresh: bool,
+) -> None:
+    """Bring the entries of committed paths forward in the index file ``index``.
+
+    With ``fresh`` what was committed is what was on disk. Where it still is, git reads it again, so that the
+    entries know the files' times and nobody has to look into them to see that they are clean.
+    """
+    there = [change.path for change in changes if fresh and not change.gone]
+    same = {path for path, seen in stats(git.tree, there).items() if seen == before.get(path)}
+    write_entries(git, index, [change for change in changes if change.path not in same])
+    if not same:
+        return
+    try:
+        git.patient(READING).must(
+            "update-index", "--add", "--replace", "-z", "--stdin",
+            given=rows_of(change.path for change in changes if change.path in same),
+            variables={"GIT_INDEX_FILE": index},
+        )  # fmt: skip
+    except Unavailable:  # huge files, or a slow filter: whoever looks next reads them, unlocked
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{index}.lock")
+        write_entries(git, index, changes)

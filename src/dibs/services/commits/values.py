@@ -1,0 +1,114 @@
+"""What a scoped commit is asked for, and what it answers."""
+
+from __future__ import annotations
+
+from dibs.core.values import Record
+from dibs.services.commits.intents import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.core.claims import Claim
+    from dibs.core.patterns import Pattern
+    from dibs.core.scope import Blocked, Sorted
+    from dibs.git.state import TreeState
+    from dibs.git.status import FileChange
+    from dibs.services.commits.scope import Standing
+
+
+class Wish(Record):
+    """What an agent wants to commit."""
+
+    #: The message, not yet checked.
+    message: str
+    #: Only files that these match; empty for all that the agent holds.
+    patterns: tuple[Pattern, ...] = ()
+    #: Files that were named as they are spelled on disk.
+    names: tuple[str, ...] = ()
+    release: bool = False
+    #: Whether the user's hooks run that may refuse.
+    verify: bool = True
+    request_id: str = ""
+    task: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """What two requests have in common that are the same."""
+        return "\n".join(("commit", *self.names, *(p.key for p in self.patterns), "", self.message))
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether only some of the agent's files are meant."""
+        return bool(self.patterns or self.names)
+
+
+class Plan(Record):
+    """What is to be committed, and what else was seen."""
+
+    state: TreeState
+    changes: tuple[FileChange, ...]
+    sorted: Sorted
+    standing: Standing
+    chosen: tuple[FileChange, ...]
+
+    @property
+    def ref(self) -> str:
+        """The ref that is to move: ``refs/heads/x``, or ``HEAD`` when it is detached."""
+        return self.state.ref or "HEAD"
+
+
+class File(Record):
+    """A file of a commit, and what happened to it: ``new``, ``changed`` or ``deleted``."""
+
+    path: str
+    what: str
+
+
+class Committed(Record):
+    """The answer to a commit that landed, or would land."""
+
+    #: Empty for a trial.
+    commit: str
+    #: ``refs/heads/x``, or ``HEAD`` when it is detached.
+    ref: str
+    files: tuple[File, ...]
+    #: What the agent claims by name and did not change.
+    unchanged: tuple[str, ...] = ()
+    #: Changed files that nobody holds, in the folders of the commit; new ones first.
+    nobody: tuple[File, ...] = ()
+    #: How many more of them there are elsewhere.
+    elsewhere: int = 0
+    #: Changed files that others hold.
+    others: tuple[Blocked, ...] = ()
+    released: tuple[Claim, ...] = ()
+    #: The ledger's entry; 0 where the store could not be told yet.
+    seq: int = 0
+    #: Whether this is the answer to an earlier request with the same id.
+    repeated: bool = False
+    #: Whether a claim ran out in the moment in which the branch moved.
+    late: bool = False
+
+    @property
+    def branch(self) -> str:
+        """The branch's short name."""
+        return self.ref.removeprefix("refs/heads/")
+
+
+class Refused(Record):
+    """The answer to a commit that may not be: why, path by path, or which hook said no."""
+
+    blocked: tuple[Blocked, ...] = ()
+    #: The hook that refused, where it was one.
+    hook: str = ""
+
+    @property
+    def code(self) -> str:
+        """The stable name of the reason."""
+        return "HOOK_REFUSED" if self.hook else "SCOPE"
+
+    @property
+    def reason(self) -> str:
+        """The reason in a few words: the first path stands for all."""
+        if self.hook:
+            return f"the {self.hook} hook said no"
+        more = f" and {len(self.blocked) - 1} more" if len(self.blocked) > 1 else ""
+        return f"{shown(self.blocked[0].path)} is {self.blocked[0].why}{more}"

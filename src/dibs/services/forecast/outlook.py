@@ -1,0 +1,302 @@
+"""A forecast that is kept up to date: what has not changed is neither read nor merged again."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.forecasts import Forecast, Left, Pair, Party, can_meet, joined
+from dibs.core.names import quote
+from dibs.errors import NotFound, Unavailable
+from dibs.git.attributes import attribute_files
+from dibs.git.branches import ancestry, branches, changes
+from dibs.git.conversions import ATTRIBUTES, Conversions
+from dibs.git.merge_pairs import Merger
+from dibs.git.temp_objects import Scratch
+from dibs.services.forecast.cache import Outcomes, salt_of
+from dibs.services.forecast.trees import Trees, left_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from dibs.core.forecasts import Ancestry, Touched
+    from dibs.git.calls import GitCalls
+    from dibs.local.repository import Repository
+    from dibs.services.worktrees.context import Tree
+
+#: Where the branches of agents are.
+AGENTS = "agent/"
+#: How many lists of changed paths are remembered, beside those that are in use.
+REMEMBERED = 500
+
+
+class Outlook:
+    """The working trees and agents' branches of a clone, and what would conflict among them.
+
+    ``into`` is the branch that all is merged into. New objects lie in ``folder``, which the caller makes
+    and removes.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        folder: str,
+        into: str,
+        *,
+        git_of: Callable[[str], GitCalls],
+        trees_of: Callable[[], list[Tree]],
+    ) -> None:
+        self._git = git_of(repository.root)
+        self._into = into
+        self._folder = folder
+        self._scratch = Scratch(self._git, repository.common, folder)
+        self._merger = Merger(self._git, self._scratch)
+        self._common = repository.common
+        conversions = Conversions(self._git, self._common)
+        self._trees = Trees(self._scratch, git_of, conversions)
+        self._salt = self._new_salt()
+        self._outcomes = Outcomes(os.path.join(repository.state, "forecast.json"), self._salt)
+        self._base = into
+        self._trees_of = trees_of
+        self._places: list[Tree] = []
+        self._tips: dict[str, str] = {}
+        self._heads: tuple[str, ...] = ()
+        self._ancestry: Ancestry | None = None
+        self._bases: dict[tuple[str, str], list[str]] = {}
+        #: What changed from one commit to another.
+        self._touched: dict[tuple[str, str], Touched] = {}
+        #: The same with what is not committed yet.
+        self._dirty: dict[tuple[str, str], Touched] = {}
+        #: Whether two commits can meet, by them and their common ancestor.
+        self._meets: dict[tuple[str, str, str], bool] = {}
+
+    def close(self) -> None:
+        """End all processes, and keep what was found for the next time."""
+        self._trees.close()
+        self._scratch.close()
+        self._outcomes.save()
+
+    @property
+    def places(self) -> list[str]:
+        """The working trees that take part."""
+        return [place.path for place in self._places]
+
+    def look(self, names: Sequence[str] = ()) -> Forecast:
+        """Look at everything, and tell what would conflict; for ``names`` only with them."""
+        self._survey()
+        self._trees.forget(self.places)
+        self._trees.read(self.places)
+        return self._forecast(names)
+
+    def look_again(
+        self,
+        changed: Mapping[str, Collection[str]],
+        names: Sequence[str] = (),
+        *,
+        refs: bool = True,
+    ) -> Forecast:
+        """Look at what changed: paths in working trees (none: all of one), and ``refs`` if branches moved."""
+        steered = any(os.path.basename(p) == ATTRIBUTES for p in changed.get(self._git.tree, ()))
+        if refs or steered:
+            self._survey()
+            self._trees.forget(self.places)
+        seen = self._trees.seen
+        moved: dict[str, Collection[str]] = {
+            place.path: ()
+            for place in self._places
+            if place.path not in seen
+            or (refs and (place.head, place.branch) != seen[place.path][:2])
+        }
+        told = {path: found for path, found in changed.items() if path in seen}
+        self._trees.read_again({**told, **moved})
+        return self._forecast(names)
+
+    def _survey(self) -> None:
+        """Find the working trees and the branches."""
+        listed = self._trees_of()
+        # A bare repository is listed as well; it has no files.
+        self._places = [place for place in listed if place.head or place.branch or not place.main]
+        into = self._into or next((place.branch for place in listed if place.main), "")
+        found = branches(self._git, AGENTS, *([into] if into else []))
+        if into not in found:
+            missing = (
+                f"there is no branch {quote(into)}"
+                if into
+                else "the main working tree has no branch"
+            )
+            raise NotFound(
+                f"{missing} that work is merged into",
+                code="NO_BRANCH",
+                hint="name one with --base, or in [merge] into of dibs.toml",
+            )
+        self._base = into
+        self._tips = found
+        salt = self._new_salt()
+        if salt != self._salt:
+            self._salt = salt
+            self._outcomes.renew(salt)
+            self._trees.close()
+            self._trees.conversions = Conversions(self._git, self._common)
+
+    def _new_salt(self) -> str:
+        """Return a text that changes when merges may come to work otherwise: by settings or attributes."""
+        root = self._git.tree
+        settings = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+        return salt_of(
+            os.environ.get("GIT_CONFIG_GLOBAL") or os.path.expanduser("~/.gitconfig"),
+            *(os.path.join(settings, "git", name) for name in ("config", "attributes")),
+            os.path.join(self._common, "config"),
+            os.path.join(self._common, "info", "attributes"),
+            os.path.join(root, ".gitattributes"),
+            *(os.path.join(root, path) for path in attribute_files(self._git)),
+        )
+
+    def _forecast(self, names: Sequence[str]) -> Forecast:
+        parties, left = self._parties()
+        known = {party.name for party in parties} | {item.party for item in left}
+        for name in names:
+            if name not in known:
+                raise NotFound(
+                    f"{quote(name)} has neither a working tree nor a branch with work in this clone",
+                    code="NO_WORKTREE",
+                    hint="`dibs forecast` shows who has",
+                )
+        asked = set(names)
+        pairs = [
+            (one, other)
+            for place, one in enumerate(parties)
+            for other in parties[place + 1 :]
+            if not asked or asked & {one.name, other.name}
+        ]
+        found, met, merged = self._compare(pairs)
+        os.utime(self._folder)  # a sign that somebody still uses it
+        compared = tuple((one.name, other.name) for one, other in pairs)
+        return Forecast(
+            self._base, tuple(parties), tuple(found), tuple(left), compared, met, merged
+        )
+
+    def _parties(self) -> tuple[list[Party], list[Left]]:
+        """Return all who take part, the integration branch first, and what is left out."""
+        tip = self._tips[self._base]
+        parties, left = [Party(self._base, "", self._base, tip, tip, base=True)], []
+        taken = {self._base}
+        for place in sorted(self._places, key=lambda place: (not place.branch, place.path)):
+            seen = self._trees.seen[place.path]
+            branch = place.branch if seen.failed else seen.branch
+            name = _free(place.agent or _name(branch, place.path, self._base), taken)
+            left += left_of(name, seen)
+            if seen.failed or (branch == self._base and not seen.entries):
+                continue
+            taken.add(name)
+            commit = self._trees.commit(place.path)
+            parties.append(Party(name, place.path, branch, seen.head, commit, len(seen.entries)))
+        checked_out = {party.branch for party in parties} | {
+            place.branch for place in self._places if not self._trees.seen[place.path].failed
+        }
+        for branch, oid in self._tips.items():
+            if branch not in checked_out:
+                parties.append(Party(_free(_name(branch, "", ""), taken), "", branch, oid, oid))
+                taken.add(parties[-1].name)
+        self._relate(parties)
+        assert self._ancestry is not None
+        kept = [p for p in parties if p.path or p.base or not self._ancestry.holds(tip, p.head)]
+        return [kept[0], *sorted(kept[1:])], left
+
+    def _relate(self, parties: Sequence[Party]) -> None:
+        heads = tuple(dict.fromkeys(party.head for party in parties))
+        if heads != self._heads:
+            self._ancestry = ancestry(self._git, heads)
+            self._heads = heads
+            self._bases = {}
+
+    def _bases_of(self, one: str, other: str) -> list[str]:
+        assert self._ancestry is not None
+        known = self._bases.get((one, other))
+        if known is None:
+            known = self._bases[one, other] = self._ancestry.bases(one, other)
+        return known
+
+    def _compare(self, pairs: Sequence[tuple[Party, Party]]) -> tuple[list[Pair], int, int]:
+        """Return the pairs that conflict, how many could meet, and how many were merged now."""
+        bases = {(a.head, b.head): self._bases_of(a.head, b.head) for a, b in pairs}
+        self._learn(bases)
+        found: list[Pair] = []
+        meeting: list[tuple[Party, Party]] = []
+        if len(self._meets) > REMEMBERED + 2 * len(pairs):
+            self._meets.clear()
+        for one, other in pairs:
+            common = bases[one.head, other.head]
+            if not common:
+                found.append(Pair(one.name, other.name, (), "no common history"))
+            elif len(common) > 1 or self._can_meet(common[0], one, other):
+                meeting.append((one, other))
+        unknown = {
+            (one.commit, other.commit): None
+            for one, other in meeting
+            if self._outcomes.get(one.commit, other.commit) is None
+        }
+        wanted = list(unknown)
+        failed: dict[tuple[str, str], str] = {}
+        for pair, clashes in zip(wanted, self._merger.clashes(wanted), strict=True):
+            if isinstance(clashes, Unavailable):
+                failed[pair] = clashes.message
+            else:
+                self._outcomes.put(*pair, clashes)
+        for one, other in meeting:
+            known = self._outcomes.get(one.commit, other.commit)
+            why = failed.get((one.commit, other.commit), "")
+            if known or why:
+                found.append(Pair(one.name, other.name, known or (), why))
+        return found, len(meeting), len(wanted)
+
+    def _learn(self, bases: Mapping[tuple[str, str], Sequence[str]]) -> None:
+        """Read what changed since the common ancestors, where that is not known yet."""
+        wanted: dict[tuple[str, str], None] = {}
+        for heads, common in bases.items():
+            if len(common) == 1:
+                wanted.update({(common[0], head): None for head in heads})
+        self._touched = {pair: self._touched[pair] for pair in wanted if pair in self._touched}
+        unknown = [pair for pair in wanted if pair not in self._touched]
+        self._touched |= changes(self._git, unknown)
+        if len(self._dirty) > REMEMBERED:
+            self._dirty.clear()
+
+    def _can_meet(self, base: str, one: Party, other: Party) -> bool:
+        key = base, one.commit, other.commit
+        known = self._meets.get(key)
+        if known is None:
+            known = can_meet(self._changed(base, one), self._changed(base, other))
+            self._meets[key] = known
+        return known
+
+    def _changed(self, base: str, party: Party) -> Touched:
+        committed = self._touched[base, party.head]
+        if not party.dirty:
+            return committed
+        known = self._dirty.get((base, party.commit))
+        if known is None:
+            dirty = self._trees.touched(party.path, party.commit)
+            known = self._dirty[base, party.commit] = joined(committed, dirty)
+        return known
+
+
+def _name(branch: str, path: str, base: str) -> str:
+    """Return what one who takes part is called: by the agent, else by the branch, else by the folder."""
+    if branch.startswith(AGENTS):
+        return branch.removeprefix(AGENTS)
+    if branch:
+        return f"{branch}+" if branch == base else branch
+    return os.path.basename(path) or path
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """Return a name that nobody has yet."""
+    return next(n for n in _numbered(name) if n not in taken)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}.{number}"
+        number += 1

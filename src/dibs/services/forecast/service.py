@@ -1,0 +1,85 @@
+"""Conflicts before they happen: what would not go together if it were merged now, and who is told."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+
+from dibs.errors import NotFound
+from dibs.git.untrusted import Guard
+from dibs.local.repository import shared_state
+from dibs.services.forecast.outlook import Outlook
+from dibs.services.worktrees.service import Worktrees
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dibs.core.agents import Caller
+    from dibs.core.forecasts import Forecast, Pair
+    from dibs.git.calls import GitCalls
+    from dibs.local.repository import Repository
+    from dibs.services.state.store import Desk
+
+_FOLDER = "forecast-objects-"
+#: After so many seconds without a change, a folder of objects is of a process that was killed.
+_ABANDONED = 86_400.0
+
+
+class Forecasts:
+    """Forecasts for one clone."""
+
+    def __init__(self, desk: Desk, repository: Repository) -> None:
+        self._desk = desk
+        self._repository = repository
+        self._guard = Guard(repository)
+
+    @contextlib.contextmanager
+    def outlook(self, base: str = "") -> Iterator[Outlook]:
+        """Open a forecast that can be kept up to date; ``base`` is another integration branch."""
+        repository = self._repository
+        if not repository.common:
+            raise NotFound(
+                "this is no git repository: nothing is merged here",
+                code="NO_REPO",
+                hint="run git init",
+            )
+        os.makedirs(repository.state, exist_ok=True)
+        _clear_abandoned(repository.state)
+        folder = tempfile.mkdtemp(prefix=_FOLDER, dir=repository.state)
+        into = base or self._desk.config.merge_into
+        trees = Worktrees(self._desk, repository).all
+        try:
+            outlook = Outlook(repository, folder, into, git_of=self._git, trees_of=trees)
+            with contextlib.closing(outlook):
+                yield outlook
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _git(self, tree: str) -> GitCalls:
+        return self._guard.calls(tree)
+
+    def once(self, names: Sequence[str] = (), base: str = "") -> Forecast:
+        """Look at everything once; only pairs with one of ``names`` if there are any."""
+        with self.outlook(base) as outlook:
+            return outlook.look(names)
+
+    def warn(self, caller: Caller, forecast: Forecast) -> list[Pair]:
+        """Tell the ledger of conflicts that it has not been told of; return these."""
+        from dibs.local.clone import clone_id
+        from dibs.services.forecast.warnings import warn
+
+        return warn(self._desk, caller, forecast, clone_id(shared_state(self._repository)))
+
+
+def _clear_abandoned(state: str) -> None:
+    """Remove the objects of processes that were killed."""
+    with os.scandir(state) as entries:
+        for entry in entries:
+            if entry.name.startswith(_FOLDER) and entry.is_dir(follow_symlinks=False):
+                with contextlib.suppress(OSError):
+                    if time.time() - entry.stat().st_mtime > _ABANDONED:
+                        shutil.rmtree(entry.path, ignore_errors=True)

@@ -1,0 +1,103 @@
+"""Telling both sides of a coming conflict, once: the ledger has an entry for each new set of files."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from urllib.parse import quote
+
+from dibs.core.index import Range
+from dibs.core.ledger import Kind
+from dibs.core.mail import MailKind
+from dibs.core.names import few, printable
+from dibs.services.state.mailbox import tell
+from dibs.services.state.presence import arrive
+from dibs.services.state.rows import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.core.agents import Caller
+    from dibs.core.forecasts import Forecast, Pair
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+#: Where it is noted which files a pair was warned of.
+WARNED = "warned/"
+#: How many files an entry of the ledger names.
+NAMED = 50
+_SHOWN = 3
+
+
+def warn(desk: Desk, caller: Caller, forecast: Forecast, clone: str) -> list[Pair]:
+    """Write what is new into the ledger; forget conflicts that are gone, so that new ones are told again.
+
+    On a common store each ``clone`` has working trees and branches of its own, so it minds its own rows.
+    """
+    if not desk.look(lambda book: any(_plan(book, forecast, clone))):
+        return []
+
+    def step(book: Book) -> list[Pair]:
+        fresh, gone = _plan(book, forecast, clone)
+        role = arrive(book, caller).role if fresh else ""
+        for key in gone:
+            book.txn.delete(key)
+        for pair in fresh:
+            files = [printable(clash.path) for clash in pair.clashes]
+            row = {"files": pair.digest, "base": forecast.base, "at": book.now}
+            book.txn.put(_key(clone, *pair.names), encode(row))
+            book.emit(
+                caller.id,
+                role,
+                Kind.CONFLICT_FORECAST,
+                _summary(pair, files),
+                agents=list(pair.names),
+                files=files[:NAMED],
+                count=len(files),
+                base=forecast.base,
+            )
+            for name, other in (pair.names, pair.names[::-1]):
+                tell(book, name, MailKind.FORECAST, tuple(files), sender="", other=printable(other))
+        return fresh
+
+    return desk.apply(step)
+
+
+def _plan(book: Book, forecast: Forecast, clone: str) -> tuple[list[Pair], list[str]]:
+    """Return the pairs to warn of, and the keys of warnings that hold no more."""
+    found = book.txn.scan(Range(f"{WARNED}{clone}/"))
+    rows = {key: decode(row) for key, row in found}
+    now = {_key(clone, *pair.names): pair for pair in forecast.pairs if pair.clashes}
+    fresh = [p for key, p in now.items() if rows.get(key, {}).get("files") != p.digest]
+    if not rows:
+        return fresh, []
+    unsaid = {_key(clone, *names) for names in _unsaid(forecast)}
+    gone = [
+        key
+        for key, row in rows.items()
+        if key not in now and key not in unsaid and row.get("base") == forecast.base
+    ]
+    return fresh, gone
+
+
+def _unsaid(forecast: Forecast) -> Iterator[tuple[str, str]]:
+    """Yield pairs that are there, but of which a forecast says nothing: not asked for, or not readable."""
+    names = {party.name for party in forecast.parties}
+    names |= {item.party for item in forecast.left if not item.path}
+    said = set(forecast.compared) - {pair.names for pair in forecast.pairs if pair.why}
+    for one, other in combinations(sorted(names), 2):
+        if (one, other) not in said and (other, one) not in said:
+            yield one, other
+
+
+def _key(clone: str, one: str, other: str) -> str:
+    first, second = sorted((one, other))
+    return f"{WARNED}{clone}/{_plain(first)}//{_plain(second)}"
+
+
+def _plain(name: str) -> str:
+    return quote(name.encode("utf-8", "surrogateescape"), safe="@+")
+
+
+def _summary(pair: Pair, files: list[str]) -> str:
+    return f"{pair.one} and {pair.other} would conflict in {few(files, _SHOWN)}"

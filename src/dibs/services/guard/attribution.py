@@ -1,0 +1,282 @@
+"""What a shell command changed, found out by looking: a mark before it runs, the difference afterwards.
+
+A change to a file that another agent holds goes to the ledger and to both agents, and what the file held
+before is kept in a salvage ref. A file that nobody held becomes the writer's, as by an edit.
+
+Nobody is blamed for what the holder may have done itself: what an agent's own calls left on the disk is
+noted, and while the holder has a call of its own open, it is only said that the file changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from dibs.core.claims import EXCLUSIVE, Request
+from dibs.core.gates import pattern_of
+from dibs.core.ledger import Kind
+from dibs.core.mail import MailKind
+from dibs.core.names import few, printable
+from dibs.core.scope import Cover, Held
+from dibs.core.values import Record
+from dibs.errors import DibsError
+from dibs.git.status import changed
+from dibs.git.untrusted import guarded_calls
+from dibs.services.claims.service import held_in
+from dibs.services.guard.backups import copies, keep_old, same_content
+from dibs.services.guard.before_call import Mark, Marks, stat_of
+from dibs.services.guard.sessions import seat_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.core.guarding import Policy
+    from dibs.local.repository import Repository
+    from dibs.services.guard.before_call import Stat
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+#: Git gets so many seconds to say what has changed; without it only files that others hold are looked at.
+_PATIENCE = 1.0
+#: More new files than this are the output of a program, and nobody's edit.
+MOST_CLAIMED = 50
+
+
+class Foreign(Record):
+    """A file of another agent that changed during a call."""
+
+    path: str
+    holder: str
+    #: The ref that keeps what the file held before; empty where the last commit has it.
+    salvage: str = ""
+    #: Whether the holder cannot have done it itself.
+    sure: bool = True
+    #: Whether there is no copy of what it held: it was too large, or git failed.
+    lost: bool = False
+
+
+class Attribution:
+    """Finds out what shell commands changed, in one working tree."""
+
+    def __init__(self, desk: Desk, repository: Repository, policy: Policy | None = None) -> None:
+        self._desk = desk
+        self._repository = repository
+        self._policy = policy
+        self._marks = Marks(repository)
+
+    def mark(self, agent: str, call: str = "") -> None:
+        """Note how the tree lies, before a command of an agent runs."""
+        if not self._repository.common:
+            return
+        now, claims = self._claims()
+        others = [held for held in claims if held.claim.agent != agent]
+        dirty = self._dirty()
+        cover = Cover(others)
+        paths = {held.pattern.path.removeprefix("./") for held in others if held.pattern.literal}
+        known = dirty is not None
+        paths.update(dirty or ())
+        root = self._repository.root
+        stats = {path: stat_of(root, path) for path in sorted(paths)}
+        # Also of what git takes for unchanged: it may be ignored, or git told not to look at it.
+        at_stake = {path: about for path, about in stats.items() if about and any(cover.of(path))}
+        blobs = copies(self._repository, self._marks, at_stake)
+        with contextlib.suppress(OSError):  # a disk that is full stops no command
+            self._marks.put(Mark(agent, call, now, stats, blobs, known))
+
+    def found(self, agent: str, call: str = "") -> list[Foreign]:
+        """Return what of others changed since the mark, after both were told; take what nobody had."""
+        mark = self._marks.take(agent, call)
+        return [] if mark is None else self._since(mark)
+
+    def unheard(self, agent: str, *, ended: bool) -> list[Foreign]:
+        """Do so for calls whose end was not heard, as of a command that its user broke off.
+
+        Unless the agent has ``ended`` its turn, one of them may still run: it is looked at again.
+        """
+        found: list[Foreign] = []
+        for mark in self._marks.take_all(agent):
+            found += self._since(mark)
+            if not ended:
+                self.mark(agent, mark.call)
+        return found
+
+    def _since(self, mark: Mark) -> list[Foreign]:
+        """Find out, tell and take what changed since a mark."""
+        agent, dirty = mark.agent, self._dirty()
+        changes = self._changes(mark, dirty)
+        if not changes:
+            return []
+        now, claims = self._claims()
+        cover = Cover(claims)
+        owners = {path: _holder(cover, path) for path in changes}
+        owners = {p: h for p, h in owners.items() if not h or not self._brought_in(p, h, dirty)}
+        own = [path for path, holder in owners.items() if holder in {agent, ""}]
+        self._marks.note_own(agent, own, now)
+        theirs = self._marks.owned_by_others(agent, changes)
+        foreign = [
+            Foreign(path, holder, sure=not self._may_have(holder, mark, now))
+            for path, holder in owners.items()
+            if holder not in {agent, "", self._parent(agent)} and path not in theirs
+        ]
+        foreign = self._told(agent, mark, foreign)
+        if not self._marks.any_open(agent):
+            free = [path for path, holder in owners.items() if not holder and path not in theirs]
+            self._take(agent, free)
+        return foreign
+
+    def _parent(self, agent: str) -> str:
+        """Return whose claims an agent may write under: those of the session that it is a subagent of."""
+        known = self._desk.look(lambda book: book.agent(agent))
+        return "" if known is None else known.parent
+
+    # -- what changed
+
+    def _dirty(self) -> list[str] | None:
+        """Return the files that differ from the last commit; None where git cannot tell in time."""
+        root = self._repository.root
+        try:
+            git = guarded_calls(root, self._repository, timeout=_PATIENCE)
+            return [change.path for change in changed(git) if not change.nested]
+        except (DibsError, OSError):
+            return None
+
+    def _brought_in(self, path: str, holder: str, dirty: list[str] | None) -> bool:
+        """Tell whether git brought a commit's file in, where its holder works in another working tree."""
+        if dirty is None or path in dirty:
+            return False
+        root = self._repository.root
+        found = self._desk.look(lambda book: seat_of(book, holder))
+        return found is not None and found[1].root not in {"", root} and root not in found[1].also
+
+    def _changes(self, mark: Mark, dirty: list[str] | None) -> list[str]:
+        """Return the files whose content is other than at the mark."""
+        root = self._repository.root
+        found = [path for path, before in mark.stats.items() if stat_of(root, path) != before]
+        if mark.known:
+            before = set(mark.stats)
+            found += [path for path in dirty or () if path not in before]
+        touched = [p for p in found if _mode(mark.stats.get(p)) == _mode(stat_of(root, p))]
+        same = same_content(self._repository, touched, mark.blobs)
+        return [path for path in found if path not in same]
+
+    def _claims(self) -> tuple[float, list[Held]]:
+        def step(book: Book) -> tuple[float, list[Held]]:
+            held = [
+                Held(h.claim, book.pattern(h.claim.pattern), h.expires_in) for h in held_in(book)
+            ]
+            return book.now, [h for h in held if not h.pattern.scheme and h.claim.mode == EXCLUSIVE]
+
+        return self._desk.look(step)
+
+    def _may_have(self, holder: str, mark: Mark, now: float) -> bool:
+        """Tell whether a holder may have changed its file itself during a call."""
+        if self._marks.is_open(holder):
+            return True
+        noted = self._marks.last_noted(holder)
+        seen = self._desk.look(lambda book: book.seen(holder))
+        # A sign of life during the call, of something other than what is noted already.
+        return mark.at <= seen <= now and seen > noted
+
+    # -- who is told
+
+    def _told(self, agent: str, mark: Mark, foreign: Sequence[Foreign]) -> list[Foreign]:
+        """Keep what was there before, and tell the ledger and both agents."""
+        found: list[Foreign] = []
+        for holder in dict.fromkeys(one.holder for one in foreign):
+            theirs = [one for one in foreign if one.holder == holder]
+            paths = [one.path for one in theirs]
+            about = f"{few(paths)} before a command of {agent}"
+            ref = keep_old(
+                self._repository,
+                holder,
+                paths,
+                mark.blobs,
+                stats=mark.stats,
+                at=mark.at,
+                about=about,
+            )
+            blobs = mark.blobs if ref is not None else {}
+            ref = ref or ""
+            kept = [
+                one._replace(
+                    salvage=ref if one.path in blobs else "",
+                    lost=mark.stats.get(one.path) is not None and one.path not in blobs,
+                )
+                for one in theirs
+            ]
+            self._desk.apply(lambda book, kept=kept, ref=ref: _tell(book, agent, kept, ref))  # type: ignore[misc]
+            found += kept
+        return found
+
+    def _take(self, agent: str, paths: Sequence[str]) -> None:
+        """Claim files that nobody held for the agent whose command wrote them."""
+        config = self._desk.config
+        if config.guard_auto_claim == "off" or not paths or len(paths) > MOST_CLAIMED:
+            return
+        policy = self._policy
+        wanted = [path for path in paths if policy is None or policy.fate(path) == "claim"]
+
+        def step(book: Book) -> None:
+            taken = [path for path in wanted if _claim(book, self._desk, agent, path)]
+            if taken:
+                shown = printable(few(taken))
+                book.emit(
+                    agent, "agent", Kind.FILE_EDIT, f"{agent} wrote {shown} by a command",
+                    paths=taken[:20], count=len(taken),
+                )  # fmt: skip
+
+        if wanted:
+            self._desk.apply(step)
+
+
+def _claim(book: Book, desk: Desk, agent: str, path: str) -> bool:
+    from dibs.core.claims import Denied, Queued
+    from dibs.services.claims.acquire import attempt
+
+    beat = book.beat(agent)
+    if beat is None:
+        return False
+    pattern = pattern_of(path, fold_case=desk.fold_case)
+    ttl = max(desk.config.ttl, desk.engine.shortest_ttl)
+    request = Request(agent, (pattern,), EXCLUSIVE, ttl)
+    outcome = attempt(book, request, beat, max_hold=desk.config.max_hold, waiting=None)
+    return not isinstance(outcome, Denied | Queued)
+
+
+def _holder(cover: Cover, path: str) -> str:
+    return next((held.claim.agent for held in cover.of(path)), "")
+
+
+def _tell(book: Book, agent: str, foreign: Sequence[Foreign], ref: str) -> None:
+    """Write one entry, and tell holder and writer by mail."""
+    from dibs.services.state.mailbox import tell
+
+    holder = foreign[0].holder
+    paths = tuple(one.path for one in foreign)
+    sure = all(one.sure for one in foreign)
+    how = "changed" if sure else "changed, or its holder did meanwhile,"
+    shown = printable(few(list(paths)))
+    book.emit(
+        agent, "agent", Kind.FOREIGN_WRITE, f"a command of {agent} {how} {shown}, held by {holder}",
+        paths=list(paths[:20]), count=len(paths), holder=holder, salvage=ref, sure=sure,
+        lost=[one.path for one in foreign if one.lost][:20],
+    )  # fmt: skip
+    for box, sender, told in ((holder, agent, "holder"), (agent, holder, "writer")):
+        tell(
+            book, box, MailKind.FOREIGN_WRITE, paths, sender=sender, told=told, sure=sure,
+            salvage=ref, reason=_where(foreign, ref),
+        )  # fmt: skip
+
+
+def _mode(about: Stat) -> int | None:
+    return about[3] if about else None
+
+
+def _where(foreign: Sequence[Foreign], ref: str) -> str:
+    """Say where that lies which was there before."""
+    lost = [one.path for one in foreign if one.lost]
+    found = f"what was there before lies in {ref}" if ref else "the last commit has what was there"
+    if not lost:
+        return found
+    gone = f"no copy could be kept of {few(lost)}, only the last commit may have it"
+    return gone if len(lost) == len(foreign) else f"{found}; {gone}"

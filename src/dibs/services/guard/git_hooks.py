@@ -1,0 +1,156 @@
+"""What hooks of git ask: may these paths be committed, and by whom?"""
+
+from __future__ import annotations
+
+from dibs.core.claims import EXCLUSIVE, deadline
+from dibs.core.gates import Made, pattern_of, stands_against
+from dibs.core.ledger import Kind
+from dibs.core.names import printable
+from dibs.core.overlap import overlap
+from dibs.core.scope import guarded_path, held_path, unclaimed
+from dibs.core.steering import guarded
+from dibs.services.state.rows import claim_of, decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dibs.core.agents import Caller
+    from dibs.core.claims import Claim
+    from dibs.core.scope import Blocked
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+#: Up to so many paths are looked up one by one; for more, all claims are read once.
+_FEW = 24
+#: So many paths of a refused commit are named in the ledger.
+_TOLD = 20
+
+
+class Gating:
+    """Judges commits that were made, or are about to be, without ``dibs commit``.
+
+    ``end_gone`` ends those of the agents it is given whose processes are gone, and tells whether it did.
+    """
+
+    def __init__(self, desk: Desk, end_gone: Callable[[set[str]], bool] | None = None) -> None:
+        self._desk = desk
+        self._end_gone = end_gone
+
+    def judge(
+        self, committer: Caller | None, made: Sequence[Made], *, making: bool = True
+    ) -> list[Blocked]:
+        """Return what stops these commits; nothing is changed, but that holders who are gone are ended.
+
+        ``committer`` made whatever the store does not know; None where nobody can say who did. What an agent
+        may do only with claims of its own, or not at all, is asked while it is ``making`` them: whoever
+        pushes them later need not be whoever made them, and may have given the claims back.
+        """
+        asked = making and committer is not None and not committer.human
+        deny = asked and self._desk.config.gate_unclaimed == "deny"
+        guards = asked and self._desk.config.commit_guarded == "human"
+
+        def step(book: Book) -> list[Blocked]:
+            found: dict[str, Blocked] = {}
+            makers = _makers(book, [one.commit for one in made if one.commit])
+            for one in made:
+                maker = makers.get(one.commit, one.maker)
+                agents = {maker} if maker else set[str]()
+                if committer is not None:
+                    agents.add(committer.id)
+                around = _around(book, one.paths, fold_case=self._desk.fold_case)
+                own, kept = deny and not maker, guards and not maker
+                for stop in _stops(book, around, agents, own=own, guards=kept):
+                    found.setdefault(stop.path, stop)
+            return list(found.values())
+
+        stopped = self._desk.look(step)
+        holders = {stop.holder for stop in stopped if stop.holder}
+        if holders and self._end_gone is not None and self._end_gone(holders):
+            stopped = self._desk.look(step)
+        return stopped
+
+    def tell(self, caller: Caller, stopped: Sequence[Blocked]) -> None:
+        """Tell the ledger that a commit was refused, so that holders hear who wanted what."""
+        paths = [printable(stop.path) for stop in stopped[:_TOLD]]
+        holders = sorted({stop.holder for stop in stopped if stop.holder})
+        more = f" and {len(stopped) - 1} more" if len(stopped) > 1 else ""
+        held = f", held by {', '.join(holders)}" if holders else ""
+        summary = f"git refused a commit of {paths[0]}{more}{held}"
+        self._desk.apply(
+            lambda book: book.emit(
+                caller.id, caller.role, Kind.COMMIT_REFUSED, summary,
+                paths=paths, files=len(stopped), holders=holders,
+            )
+        )  # fmt: skip
+
+
+def _makers(book: Book, commits: Sequence[str]) -> dict[str, str]:
+    """Return who made the commits that ``dibs commit`` made, or is about to put onto a branch."""
+    makers: dict[str, str] = {}
+    for oid in commits:
+        row = book.txn.get(f"commit/{oid}")
+        if row is not None:
+            makers[oid] = decode(row)["agent"]
+    if len(makers) < len(commits):
+        wanted = set(commits)
+        for _, row in book.txn.scan(("intent/", "")):
+            record = decode(row)
+            if record.get("new") in wanted:
+                makers.setdefault(record["new"], record["agent"])
+    return makers
+
+
+def _stops(
+    book: Book,
+    around: Iterable[tuple[str, list[Claim]]],
+    agents: set[str],
+    *,
+    own: bool,
+    guards: bool,
+) -> Iterator[Blocked]:
+    """Yield what stops ``agents`` from committing paths.
+
+    With ``own`` they must hold them; with ``guards`` files that steer tools are not theirs to commit.
+    """
+    for path, claims in around:
+        against = [claim for claim in claims if stands_against(claim, agents)]
+        if against:
+            claim = against[0]
+            left = deadline(claim, book.seen(claim.agent)) - book.now
+            yield held_path(path, claim, left)
+        elif guards and guarded(path):
+            yield guarded_path(path)
+        elif own and not any(c.mode == EXCLUSIVE and c.agent in agents for c in claims):
+            yield unclaimed(path)
+
+
+def _around(
+    book: Book, paths: Sequence[str], *, fold_case: bool
+) -> Iterator[tuple[str, list[Claim]]]:
+    """Yield each path with the live claims on it."""
+    if len(paths) <= _FEW:
+        for path in paths:
+            pattern = pattern_of(path, fold_case=fold_case)
+            near = [claim_of(found) for found in book.near(pattern) if not found.ticket]
+            live = _live(book, near)
+            yield path, [c for c in live if overlap(pattern, book.pattern(c.pattern)) is not None]
+    else:
+        yield from _around_many(book, paths, fold_case=fold_case)
+
+
+def _around_many(
+    book: Book, paths: Sequence[str], *, fold_case: bool
+) -> Iterator[tuple[str, list[Claim]]]:
+    from dibs.core.patternindex import PatternIndex
+
+    index, held = PatternIndex(), list(_live(book, (claim for _, claim in book.claims())))
+    for place, claim in enumerate(held):
+        index.add(str(place), book.pattern(claim.pattern))
+    for path in paths:
+        pattern = pattern_of(path, fold_case=fold_case)
+        yield path, [held[int(place)] for place, _, _ in index.overlapping(pattern)]
+
+
+def _live(book: Book, claims: Iterable[Claim]) -> Iterator[Claim]:
+    return (claim for claim in claims if book.now < deadline(claim, book.seen(claim.agent)))

@@ -1,0 +1,355 @@
+"""What hooks of coding agents ask and hear: one call, one verdict.
+
+A call is a sign of life of its agent. Before a tool runs, its paths are judged and claimed in one
+transaction; see services/guard/admission.py. Who stands in the way is looked at first: an agent whose process is
+gone holds nothing any more; see services/guard/departures.py.
+
+The commonest call, an edit of a file that is the agent's own or free, loads no more than it needs.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from dibs.core.agents import Caller
+from dibs.core.guarding import Policy, Refused
+from dibs.core.steering import guarded
+from dibs.core.toolcalls import PASSED, Moment, Touch, Verdict, Word
+from dibs.errors import NotAllowed
+from dibs.services.guard.admission import Admission
+from dibs.services.guard.sessions import note_process, put_seat, row_of, seated, speaker
+from dibs.services.state.presence import arrive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dibs.core.toolcalls import Heard
+    from dibs.local.processes import Running
+    from dibs.local.repository import Repository
+    from dibs.services.guard.admission import Decided
+    from dibs.services.guard.attribution import Attribution
+    from dibs.services.guard.departures import Departures
+    from dibs.services.guard.sessions import Seat, Speaker
+    from dibs.services.guard.touched import Touched
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+#: Whoever waits for a hot file looks again after so long, in seconds, at the soonest.
+SHORTEST_PAUSE = 0.02
+#: So long a start looks after agents that are gone, in seconds.
+ROOM_AT_START = 0.5
+_STARTS = frozenset({Moment.STARTED, Moment.COMPACTED, Moment.SUBAGENT_STARTED})
+_ENDS = frozenset({Moment.ENDED, Moment.SUBAGENT_STOPPED})
+
+
+class Guarding:
+    """Answers the hooks of coding agents in one project."""
+
+    def __init__(self, desk: Desk, repository: Repository) -> None:
+        self._desk = desk
+        self._repository = repository
+        config = desk.config
+        self._policy = Policy(
+            auto_claim=config.guard_auto_claim,
+            free=config.guard_free,
+            human=config.guard_human,
+            hot=config.guard_hot,
+            reads=config.guard_reads,
+            steering=guarded if config.commit_guarded == "human" else None,
+            fold_case=desk.fold_case,
+        )
+        self._admission = Admission(desk, self._policy)
+        #: Called with the seconds that a call is about to wait, so that no deadline takes it for stuck.
+        self.waits: Callable[[float], object] = lambda _: None
+        #: Asks the guard of another working tree about a call, where each tree has claims of its own.
+        self.elsewhere: Callable[[str, Heard, Speaker], Verdict] | None = None
+
+    def hear(
+        self,
+        heard: Heard,
+        process: int | Running = 0,
+        environ: Mapping[str, str] | None = None,
+        *,
+        tells: bool = True,
+    ) -> Verdict:
+        """Answer one call. ``process`` is the number of the hook's process, or the agent's own process.
+
+        ``environ`` is that of the hook. ``tells`` says whether the agent hears what is told at this moment:
+        where it does not, nothing is prepared, so that no mail is lost.
+        """
+        who = speaker(process, environ or {}, heard.agent, self._repository.root)
+        if not heard.session and who.agent is not None:
+            # An agent that does not tell its sessions apart has one in each process.
+            heard = heard._replace(session=f"p{who.agent.pid}-{who.agent.born}")
+        try:
+            return self._answer(heard, who, tells=tells and heard.listens)
+        except NotAllowed as stopped:
+            if stopped.code != "AGENT_STOPPED":
+                raise
+            return _stopped(heard, stopped)
+
+    def _answer(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
+        moment = heard.moment
+        if moment == Moment.BEFORE:
+            return self._before(heard, who, tells=tells)
+        if moment in _STARTS:
+            return self._started(heard, who, tells=tells)
+        if moment in _ENDS:
+            if moment == Moment.ENDED or heard.subagent:
+                self._departures.end(self._row(heard, who))
+            return PASSED
+        if moment == Moment.STOPPED:
+            return self._turn_ended(heard, who, tells=tells)
+        return self._news(heard, who, tells=tells)
+
+    # -- what each moment does
+
+    def _started(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
+        """Join, and tell all; who cannot be told now is told when it next listens."""
+        if heard.moment == Moment.STARTED:
+            self._departures.gone(within=ROOM_AT_START)
+        seat, _ = self._arrive(heard, who, forgot=not tells)
+        if heard.moment == Moment.STARTED:
+            self._departures.inherit(self._row(heard, who), seat)
+        note_process(self._repository.state, seat)
+        return self._brief(seat, full=True) if tells else PASSED
+
+    def _news(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
+        """Tell what is new: at a prompt all that changed, between tools only what somebody has to say."""
+        seat, mail = self._arrive(heard, who)
+        if heard.moment == Moment.AFTER:
+            mail = self._looked(heard, seat) or mail
+        elif heard.moment == Moment.PROMPTED:
+            mail = bool(self._attribution.unheard(seat.id, ended=False)) or mail
+        if not tells or heard.moment == Moment.OTHER:
+            return PASSED
+        if seat.forgot:
+            self._arrive(heard, who, forgot=False)
+            return self._brief(seat, full=True)
+        return self._brief(seat) if mail or heard.moment == Moment.PROMPTED else PASSED
+
+    def _turn_ended(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
+        """Give back what is not changed; tell once what is still held."""
+        seat, _ = self._arrive(heard, who)
+        self._attribution.unheard(seat.id, ended=True)
+        departures, key = self._departures, self._row(heard, who)
+        found = departures.rest(key)
+        if found is None or not found[1] or heard.stop_active or not tells:
+            return PASSED
+        seat, paths = found
+        if not departures.told(key, "\n".join(sorted(paths))):
+            return PASSED
+        from dibs.core.guard_words import kept
+
+        return Verdict(Word.TELL, kept(sorted(paths), _draw), reader=seat.id)
+
+    def _before(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
+        """Judge what a tool is about to touch, and claim it."""
+        paths = self._paths(heard)
+        if self.elsewhere is not None and (other := _by_tree(paths)):
+            for root, touches in other.items():
+                there = heard._replace(touches=tuple(touches), command="", cwd=root)
+                verdict = self.elsewhere(root, there, who)
+                if verdict.word == Word.DENY:
+                    return verdict
+            paths = [one for one in paths if not one.elsewhere]
+        decided = self._decide(heard, who, paths)
+        if decided.new or heard.command:
+            # Of several sessions in one process, a command in a shell is of whoever opened a shell last.
+            note_process(self._repository.state, decided.seat)
+        if decided.refused:
+            return self._refusal(decided)
+        if self._is_watched(heard):
+            self._attribution.mark(decided.seat.id, heard.call)
+        if decided.left:
+            return self._half_done(decided, tells=tells)
+        return PASSED
+
+    # -- steps of these
+
+    def _paths(self, heard: Heard) -> list[Touched]:
+        """Return what a call touches in the repository: what its tool names, and what a shell would write."""
+        if not heard.touches and not heard.command:
+            return []
+        from dibs.services.guard.touched import touched
+
+        fold = self._desk.fold_case
+        paths = touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
+        if heard.command:
+            from dibs.services.guard.shell_targets import aimed
+
+            shell = heard.tool.casefold()
+            paths += aimed(
+                self._repository, heard.command, heard.cwd, fold_case=fold,
+                powershell=shell in {"powershell", "pwsh"}, reads=self._desk.config.guard_reads,
+            ).paths  # fmt: skip
+        return paths
+
+    def _decide(self, heard: Heard, who: Speaker, paths: Sequence[Touched]) -> Decided:
+        """Decide. Who is in the way is looked at first; for a file that all need, wait a moment."""
+
+        def run(*, looked: bool = True, last: bool = False) -> Decided:
+            return self._desk.apply(
+                lambda book: self._admission.decide(
+                    book, heard, who, paths, looked=looked, last=last
+                )
+            )
+
+        decided = run(looked=False)
+        new = decided.new
+        if decided.conflicts or decided.silent:
+            names = {c.holder for c in decided.conflicts} | set(decided.silent)
+            self._departures.gone(names)
+            decided = run()
+        if decided.may_wait:
+            decided = self._wait(run, decided)
+        decided = run(last=True) if decided.conflicts else decided
+        return decided._replace(new=new)
+
+    def _wait(self, run: Callable[[], Decided], decided: Decided) -> Decided:
+        """Wait in line for a file that all need."""
+        patience = self._desk.config.guard_hot_wait
+        self.waits(patience)
+        give_up = time.monotonic() + patience
+        newest = self._desk.engine.wait(0, 0)
+        while decided.may_wait and (left := give_up - time.monotonic()) > 0:
+            soonest = min((c.expires_in for c in decided.conflicts), default=0.0)
+            newest = self._desk.engine.wait(newest, max(SHORTEST_PAUSE, min(left, soonest)))
+            decided = run()
+        return decided
+
+    def _half_done(self, decided: Decided, *, tells: bool) -> Verdict:
+        """Tell an agent that what it has now was left half-done; where it does not listen, by mail."""
+        from dibs.services.guard.unfinished import settle
+
+        agent = decided.seat.id
+        left = settle(self._desk, self._repository, agent, decided.left, by_mail=not tells)
+        if not left or not tells:
+            return PASSED
+        from dibs.core.guard_words import half_done
+
+        here = decided.seat.root
+        text = half_done(
+            [
+                (one.path, one.agent, one.salvage, one.root if one.root != here else "")
+                for one in left
+            ],
+            _draw,
+        )
+        return Verdict(Word.TELL, text, reader=agent)
+
+    def _looked(self, heard: Heard, seat: Seat) -> bool:
+        """Find out what a call has written; tell whether that was another's."""
+        if self._is_watched(heard):
+            return bool(self._attribution.found(seat.id, heard.call))
+        if heard.touches:
+            from dibs.services.guard.before_call import Marks
+
+            marks = Marks(self._repository)
+            if marks.any_open(seat.id):
+                from dibs.services.guard.touched import touched
+
+                fold = self._desk.fold_case
+                paths = touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
+                now = self._desk.look(lambda book: book.now)
+                marks.note_own(seat.id, [one.path for one in paths], now)
+        return False
+
+    def _is_watched(self, heard: Heard) -> bool:
+        """Tell whether what a call does is looked for after it.
+
+        That is what a shell runs, unless it only looks, and the edit of a file that has a second name.
+        """
+        if heard.command:
+            from dibs.core.shellwrites import writes
+
+            return not writes(heard.command).quiet
+        for touch in heard.touches:
+            try:
+                about = os.lstat(os.path.join(heard.cwd or self._repository.root, touch.path))
+            except (OSError, ValueError):
+                continue
+            if about.st_nlink > 1 and about.st_mode & 0o170000 == 0o100000:  # noqa: PLR2004
+                return True
+        return False
+
+    @property
+    def _attribution(self) -> Attribution:
+        from dibs.services.guard.attribution import Attribution
+
+        return Attribution(self._desk, self._repository, self._policy)
+
+    @property
+    def _departures(self) -> Departures:
+        from dibs.services.guard.departures import Departures
+
+        return Departures(self._desk, self._repository)
+
+    def _row(self, heard: Heard, who: Speaker) -> str:
+        return self._desk.look(lambda book: row_of(book, heard, who))
+
+    def _arrive(
+        self, heard: Heard, who: Speaker, *, forgot: bool | None = None
+    ) -> tuple[Seat, bool]:
+        """Take a call as a sign of life; whoever is new joins by it. Tell whether mail waits for it."""
+
+        def step(book: Book) -> tuple[Seat, bool, bool]:
+            key, seat, new = seated(book, heard, who)
+            arrive(book, Caller(seat.id, "agent"))
+            if forgot is not None and seat.forgot != forgot:
+                seat = seat._replace(forgot=forgot)
+                put_seat(book, key, seat)
+            mail = next(iter(book.txn.scan((f"unread/{seat.id}/", ""))), None)
+            return seat, new, mail is not None
+
+        seat, new, mail = self._desk.apply(step)
+        if new:
+            note_process(self._repository.state, seat)
+        return seat, mail
+
+    def _brief(self, seat: Seat, *, full: bool = False) -> Verdict:
+        from dibs.services.briefing.service import Briefings
+
+        delivery = Briefings(self._desk).prepare(Caller(seat.id, "agent"), full=full)
+        if delivery is None:
+            return PASSED
+        text = delivery.text + delivery.whole
+        if full:
+            from dibs.core.guard_words import welcome
+
+            text = f"{welcome(seat.id)}\n{text}"
+        return Verdict(Word.TELL, text, delivery=delivery.number, reader=seat.id)
+
+    def _refusal(self, decided: Decided) -> Verdict:
+        from dibs.core.guard_words import note, refusal
+
+        seat = decided.seat.id
+        text = refusal(decided.refused, _draw)
+        return Verdict(Word.DENY, text, note(seat, decided.refused), reader=seat)
+
+
+def _by_tree(paths: Sequence[Touched]) -> dict[str, list[Touch]]:
+    """Return what a call touches in other working trees, by their roots."""
+    found: dict[str, list[Touch]] = {}
+    for one in paths:
+        if one.elsewhere:
+            path = os.path.join(one.elsewhere, one.path)
+            found.setdefault(one.elsewhere, []).append(Touch(path, one.how, one.deep))
+    return found
+
+
+def _draw() -> str:
+    return os.urandom(4).hex()
+
+
+def _stopped(heard: Heard, stopped: NotAllowed) -> Verdict:
+    """Answer an agent that somebody stopped: no tool of it runs, and nothing else is said."""
+    if heard.moment != Moment.BEFORE:
+        return PASSED
+    from dibs.core.guard_words import refusal
+
+    reason = stopped.message.partition(": ")[2]
+    text = refusal([Refused(".", "stopped", reason=reason)], _draw)
+    return Verdict(Word.DENY, text, f"dibs: {stopped.message}")

@@ -1,0 +1,255 @@
+"""Who a hook speaks for: sessions of agents, the subagents in them, and the processes that they run in.
+
+- ``session/<dialect>/<session>``, and ``…/<subagent>`` behind it: the seat of each, with its agent's id;
+  ``<session>@<process>`` where another process has the same session at once
+- ``seat/<agent>``: which of these rows has that id, so that two sessions of one name are two agents
+- ``guarded/<agent>``: see services/state/guarded_agents.py
+"""
+
+from __future__ import annotations
+
+from dibs.core.agents import HUMAN, Agent, Status
+from dibs.core.guarding import role_of, session_name, subagent_name
+from dibs.core.names import AGENT_ID_CHARACTERS, distinct
+from dibs.core.values import Record
+from dibs.errors import NotAllowed
+from dibs.local.processes import Running, agent_above, forget, is_there, note, realm
+from dibs.services.state.guarded_agents import tell_guarded
+from dibs.services.state.presence import admit
+from dibs.services.state.rows import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dibs.core.toolcalls import Heard
+    from dibs.services.state.rows import Book
+
+SESSION, SEAT = "session/", "seat/"
+#: What the human named an agent, and the number that Claude Code gives its own process.
+NAME, CLAUDE_PID = "DIBS_AGENT", "CLAUDE_PID"
+#: Dialects whose hooks are started by an editor: a human's terminal has the same process above it.
+EDITORS = frozenset({"cursor", "windsurf", "vscode"})
+_PART_MAX = 64
+
+
+class Seat(Record):
+    """A session, or a subagent in one, as the store knows it."""
+
+    #: The agent's id.
+    id: str
+    dialect: str = ""
+    #: The agent's process; 0 where it is not known.
+    pid: int = 0
+    born: int = 0
+    #: Where this number means something; see ``ancestry.realm``.
+    realm: str = ""
+    #: The working tree that it stands in.
+    root: str = ""
+    #: For a subagent, the agent of its session.
+    parent: str = ""
+    #: What it was told at the end of a turn, so that it is told once.
+    told: str = ""
+    #: Whether the session is over, and files of it are not committed.
+    over: bool = False
+    #: Whether it forgot what it was told, and nobody could tell it again yet.
+    forgot: bool = False
+    #: Other working trees that it wrote in.
+    also: tuple[str, ...] = ()
+
+
+class Speaker(Record):
+    """What is known of whoever runs a hook, beside what it says."""
+
+    #: The agent's own process; None where it is not known.
+    agent: Running | None = None
+    named: str = ""
+    root: str = ""
+    realm: str = ""
+
+
+def speaker(process: int | Running, environ: Mapping[str, str], dialect: str, root: str) -> Speaker:
+    """Return who speaks: ``process`` is the agent's own, or the number of its hook's."""
+    if isinstance(process, Running):
+        agent: Running | None = process
+    else:
+        told = environ.get(CLAUDE_PID, "") if dialect == "claude" else ""
+        agent = agent_above(process, told) if process else None
+    return Speaker(agent, environ.get(NAME, ""), root, realm())
+
+
+def row_of(book: Book, heard: Heard, who: Speaker) -> str:
+    """Return the row of whoever speaks. A session that two processes have at once is two agents.
+
+    That happens where a session is resumed while it still runs. Of an editor each window has a process of its
+    own, and its sessions are not told apart by that.
+    """
+    key = key_of(heard)
+    if who.agent is None or heard.agent in EDITORS:
+        return key
+    main = key_of(heard._replace(subagent=""))
+    seat = get_seat(book, main)
+    if seat is not None and (seat.pid, seat.born) == (who.agent.pid, who.agent.born):
+        return key
+    apart = f"{main}@{who.agent.pid}-{who.agent.born}"
+    taken = seat is not None and seat.pid and _sits(seat, who)
+    return apart + key[len(main) :] if taken or book.txn.get(apart) is not None else key
+
+
+def key_of(heard: Heard) -> str:
+    """Return the row of a session, or of a subagent in it."""
+    key = f"{SESSION}{_part(heard.agent)}/{_part(heard.session)}"
+    return f"{key}/{_part(heard.subagent)}" if heard.subagent else key
+
+
+def _part(text: str) -> str:
+    """Return a text of an agent as a part of a key: as it is where it is short and plain."""
+    if 0 < len(text) <= _PART_MAX and AGENT_ID_CHARACTERS.issuperset(text):
+        return text
+    from hashlib import sha256
+
+    return "~" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def get_seat(book: Book, key: str) -> Seat | None:
+    """Return the seat in a row."""
+    value = book.txn.get(key)
+    return None if value is None else _seat(value)
+
+
+def _seat(value: str) -> Seat:
+    seat = Seat(*decode(value))
+    return seat._replace(also=tuple(seat.also))
+
+
+def put_seat(book: Book, key: str, seat: Seat) -> None:
+    """Write a seat."""
+    book.txn.put(key, encode(list(seat)))
+    book.txn.put(f"{SEAT}{seat.id}", encode(key))
+
+
+def drop_seat(book: Book, key: str, seat: Seat) -> None:
+    """Forget a seat: its session is over."""
+    book.txn.delete(key)
+    row = book.txn.get(f"{SEAT}{seat.id}")
+    if row is not None and decode(row) == key:
+        book.txn.delete(f"{SEAT}{seat.id}")
+
+
+def seats(book: Book, under: str = SESSION) -> Iterator[tuple[str, Seat]]:
+    """Yield each seat with its row."""
+    for key, value in list(book.txn.scan((under, ""))):
+        yield key, _seat(value)
+
+
+def seat_of(book: Book, agent: str) -> tuple[str, Seat] | None:
+    """Return the seat of an agent, with its row."""
+    row = book.txn.get(f"{SEAT}{agent}")
+    if row is None:
+        return None
+    key = decode(row)
+    seat = get_seat(book, key)
+    return None if seat is None or seat.id != agent else (key, seat)
+
+
+def is_gone(seat: Seat, here: str) -> bool:
+    """Tell whether the process of a seat has ended; of other machines that cannot be told."""
+    return bool(seat.pid) and seat.realm == here and not is_there(seat.pid, seat.born)
+
+
+def seated(book: Book, heard: Heard, who: Speaker) -> tuple[str, Seat, bool]:
+    """Return the row and seat of whoever speaks, and whether it sits down only now.
+
+    A session that goes on in another process keeps its id.
+    """
+    key = row_of(book, heard, who)
+    seat = get_seat(book, key)
+    if seat is not None and _sits(seat, who):
+        if seat.over or (who.root and seat.root != who.root):
+            seat = seat._replace(over=False, root=who.root or seat.root)
+            put_seat(book, key, seat)
+        if book.beat(seat.id) is None:  # it had ended, and comes back
+            _join(book, seat, heard)
+        return key, seat, False
+    pid, born = (who.agent.pid, who.agent.born) if who.agent is not None else (0, 0)
+    if seat is not None and seat.pid and who.agent is None:
+        return key, seat, False  # a hook that outlives its agent must not bring the agent back
+    if seat is not None:
+        seat = seat._replace(pid=pid, born=born, realm=who.realm, root=who.root, over=False)
+        put_seat(book, key, seat)
+        _join(book, seat, heard)
+        return key, seat, False
+    parent = ""
+    if heard.subagent:
+        parent = seated(book, heard._replace(subagent="", subagent_type=""), who)[1].id
+        wished = subagent_name(heard.agent, parent, heard.subagent)
+    else:
+        wished = session_name(heard.agent, heard.session, who.named, pid)
+    seat = Seat("", heard.agent, pid, born, who.realm, who.root, parent)
+    seat = seat._replace(id=distinct(wished, _Taken(book, key, seat)))
+    put_seat(book, key, seat)
+    _join(book, seat, heard)
+    tell_guarded(book, seat.id, seat.dialect)
+    return key, seat, True
+
+
+def _sits(seat: Seat, who: Speaker) -> bool:
+    """Tell whether a seat needs no other process: the one that it has still runs."""
+    return seat.realm == who.realm and (not seat.pid or is_there(seat.pid, seat.born))
+
+
+class _Taken:
+    """The names that are another's: of a session that goes on, or of a human."""
+
+    def __init__(self, book: Book, key: str, own: Seat) -> None:
+        self._book, self._key, self._own = book, key, own
+
+    def __contains__(self, name: object) -> bool:
+        beat = self._book.beat(str(name))
+        if beat is not None and beat.role == HUMAN:
+            return True
+        found = seat_of(self._book, str(name))
+        if found is None or found[0] == self._key:
+            return False
+        return not is_gone(found[1], self._own.realm) and not is_heir(self._own, found[1])
+
+
+def is_heir(seat: Seat, before: Seat) -> bool:
+    """Tell whether a session follows on one that is over, in the same process: its context was cleared."""
+    same = (before.pid, before.born, before.realm) == (seat.pid, seat.born, seat.realm)
+    return bool(seat.pid) and same and before.over and not (seat.parent or before.parent)
+
+
+def _join(book: Book, seat: Seat, heard: Heard) -> None:
+    """Write the agent of a seat as one that works, unless somebody stopped it."""
+    known = book.agent(seat.id)
+    if known is not None and known.status == Status.TERMINATED and book.beat(seat.id) is None:
+        raise NotAllowed(
+            f"{seat.id} was stopped: {known.ended or 'no reason given'}",
+            code="AGENT_STOPPED",
+            hint="stop your work; a human can let you back in with `dibs agent join`",
+        )
+    host = seat.realm.partition("/")[0]
+    base = known or Agent(
+        seat.id, seat.id, role_of(heard.subagent_type) if seat.parent else "agent"
+    )
+    agent = base._replace(
+        parent=seat.parent or base.parent, host=host, pid=seat.pid,
+        model=heard.model[:_PART_MAX] or base.model, status=Status.RUNNING, ended="",
+    )  # fmt: skip
+    if book.beat(seat.id) is None:
+        admit(book, agent._replace(started=book.now))
+    elif agent != known:
+        book.put_agent(agent)
+
+
+def note_process(state: str, seat: Seat) -> None:
+    """Leave word of an agent's process, so that commands that it runs itself are taken for its own."""
+    if seat.pid and seat.dialect not in EDITORS:
+        note(state, seat.pid, seat.born, seat.parent or seat.id)
+
+
+def forget_process(state: str, seat: Seat) -> None:
+    """Take that word away."""
+    if seat.pid and not seat.parent:
+        forget(state, seat.pid, seat.id)

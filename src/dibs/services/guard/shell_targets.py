@@ -1,0 +1,177 @@
+"""Which files of the repository a shell command would write, with a look at the disk and at git.
+
+What the text alone leaves open is decided here: a glob becomes the files that it matches, ``cp a folder`` the
+file in the folder, and a git command that may change any file those that it really would.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+
+from dibs.core.gates import pattern_of
+from dibs.core.shellwords import TOP
+from dibs.core.shellwrites import writes
+from dibs.core.toolcalls import How, Touch
+from dibs.core.values import Record
+from dibs.errors import DibsError
+from dibs.services.guard.touched import Touched, touched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from dibs.core.shellwrites import Target, Whole
+    from dibs.git.status import FileChange
+    from dibs.local.repository import Repository
+
+#: A glob names at most so many files; beyond that it is judged as a pattern.
+_MOST = 500
+#: Git gets so many seconds to say what a command would change.
+_PATIENCE = 1.0
+
+
+class Aimed(Record):
+    """What a command would write."""
+
+    paths: list[Touched]
+    unsure: tuple[str, ...] = ()
+
+
+def aimed(
+    repository: Repository,
+    command: str,
+    cwd: str,
+    *,
+    fold_case: bool,
+    powershell: bool = False,
+    reads: bool = False,
+) -> Aimed:
+    """Return what of the repository ``command`` would write in ``cwd``; with ``reads`` all it touches."""
+    place = cwd or repository.root
+    home = os.path.expanduser("~")
+    found = writes(command, place, home, powershell=powershell, reads=reads)
+    literal: list[Touch] = []
+    patterns: list[Touch] = []
+    unsure = list(found.unsure)
+    for target in found.targets:
+        _place(target, place, repository.root, literal, patterns)
+    paths = touched(repository, literal, place, fold_case=fold_case)
+    paths += touched(repository, patterns, place, fold_case=fold_case, literal=False)
+    for whole in found.whole:
+        folder = os.path.join(place, _from_top(whole.place, repository.root))
+        try:
+            more = list(_by_git(repository, whole, folder, place, fold_case=fold_case))
+        except (DibsError, OSError):
+            unsure.append(f"git {whole.verb} {whole.revision}".strip())
+            more = []
+        paths += more
+    return Aimed(_once(paths), tuple(unsure))
+
+
+def _from_top(path: str, root: str) -> str:
+    return f"{root}/{path[len(TOP) :].lstrip('/')}".rstrip("/") if path.startswith(TOP) else path
+
+
+def _place(
+    target: Target, cwd: str, root: str, literal: list[Touch], patterns: list[Touch]
+) -> None:
+    """Put a target among the paths, or among the patterns that are judged as such."""
+    path = os.path.join(cwd, _from_top(target.path, root))
+    if target.glob and "**" not in path:
+        from glob import iglob
+
+        files = list(islice(iglob(path), _MOST + 1))
+        if len(files) <= _MOST:
+            literal += [Touch(f, target.how, target.deep and os.path.isdir(f)) for f in files]
+            return
+    if target.glob:
+        patterns.append(Touch(path, target.how, target.deep))
+    elif target.into and os.path.isdir(path):
+        inner = os.path.join(path, target.into)
+        literal.append(Touch(inner, target.how, target.deep and os.path.isdir(inner)))
+    elif os.path.isdir(path):
+        if target.deep:
+            literal.append(Touch(path, target.how, True))
+    else:
+        literal.append(Touch(path, target.how))
+
+
+def _by_git(
+    repository: Repository, whole: Whole, folder: str, cwd: str, *, fold_case: bool
+) -> Iterator[Touched]:
+    """Yield the files that a git command would change; they are judged, not claimed."""
+    from dibs.local.repository import find
+
+    there = find(folder, {})
+    if there.common != repository.common or not there.common:
+        return
+    elsewhere = "" if there.root == repository.root else there.root
+    for path in _changed_by(there, whole, folder, cwd):
+        pattern = pattern_of(path, fold_case=fold_case)
+        local = whole.verb != "commit"
+        yield Touched(path, pattern, How.WRITE, deep=True, elsewhere=elsewhere, local=local)
+
+
+def _changed_by(there: Repository, whole: Whole, folder: str, cwd: str) -> Iterable[str]:
+    from dibs.git.refs import commit_of
+    from dibs.git.status import changed
+    from dibs.git.untrusted import guarded_calls
+
+    git = guarded_calls(there.root, there, timeout=_PATIENCE)
+    verb, revision = whole.verb, whole.revision
+    if verb == "checkout":
+        if os.path.lexists(os.path.join(folder, revision)) or not commit_of(git, revision):
+            full = os.path.realpath(os.path.join(folder, revision))
+            inside = os.path.relpath(full, there.root)
+            return [c.path for c in changed(git) if f"{c.path}/".startswith(f"{inside}/")]
+        verb = "switch"
+    if verb == "commit":
+        return _committed(changed(git), whole, there.root, cwd)
+    dirty = changed(git) if verb in {"reset", "stash", "clean"} else []
+    found = [c.path for c in dirty if c.untracked == (verb == "clean") or revision == "all"]
+    if revision and verb not in {"stash", "clean"}:
+        found += _differing(there, verb, revision)
+    return dict.fromkeys(found)
+
+
+def _committed(changes: Iterable[FileChange], whole: Whole, root: str, cwd: str) -> Iterator[str]:
+    """Yield what a commit would hold: what is staged or added before it, or only what it names."""
+    from fnmatch import fnmatchcase
+
+    full = [os.path.normpath(os.path.join(cwd, _from_top(path, root))) for path in whole.paths]
+    named = [os.path.relpath(path, root) for path in full]
+    for change in changes:
+        path = change.path
+        by_name = any(
+            n == "." or f"{path}/".startswith(f"{n}/") or fnmatchcase(path, n) for n in named
+        )
+        by_state = change.staged or (whole.revision == "all" and not change.untracked)
+        if by_name or (by_state and whole.revision != "only"):
+            yield path
+
+
+def _differing(there: Repository, verb: str, revision: str) -> list[str]:
+    """Return the files that differ between the last commit and what is gone to, or taken in."""
+    from dibs.git.refs import commit_of
+    from dibs.git.trees import differences
+    from dibs.git.untrusted import guarded_calls
+
+    git = guarded_calls(there.root, there, timeout=_PATIENCE)
+    new, old = commit_of(git, revision), commit_of(git, "HEAD")
+    if not new:
+        return []
+    if verb in {"pick", "unstash"}:
+        old = commit_of(git, f"{revision}^1")
+    elif verb == "merge" and old:
+        said = git.run("merge-base", "--end-of-options", old, new)
+        old = said.out.decode().strip() or old
+    return [change.path for change in differences(git, old, new)]
+
+
+def _once(paths: Iterable[Touched]) -> list[Touched]:
+    found: dict[tuple[str, str], Touched] = {}
+    for one in paths:
+        key = ("read" if one.how == How.READ else "write", one.pattern.key)
+        found.setdefault(key, one)
+    return list(found.values())

@@ -1,0 +1,140 @@
+"""Which files of the repository a tool call names: each spelling becomes the pattern that claims have."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.gates import pattern_of
+from dibs.core.guarding import steers_git
+from dibs.core.patterns import parse
+from dibs.core.toolcalls import How
+from dibs.core.values import Record
+from dibs.errors import BadInput
+from dibs.local.paths import Tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.core.patterns import Pattern
+    from dibs.core.toolcalls import Touch
+    from dibs.local.repository import Repository
+
+#: What resolving says of a path that is of no interest here: outside, or of another repository.
+_ELSEWHERE = frozenset({"PATH_SUBMODULE", "PATH_KIND"})
+
+
+class Touched(Record):
+    """A path of the repository that a call touches."""
+
+    #: From the root, as the file system has it; empty for the root itself.
+    path: str
+    pattern: Pattern
+    how: str = How.WRITE
+    deep: bool = False
+    #: Whether it lies in the git directory and steers git.
+    steering: bool = False
+    #: The working tree that it lies in, where that is not the caller's own.
+    elsewhere: str = ""
+    #: Whether only those mind who work in the same working tree: it is brought in, or thrown away, by git.
+    local: bool = False
+
+
+def touched(
+    repository: Repository,
+    touches: Iterable[Touch],
+    cwd: str,
+    *,
+    fold_case: bool,
+    literal: bool = True,
+) -> list[Touched]:
+    """Return what of ``touches`` lies in the repository, each once; the rest is nobody's here.
+
+    A tool names one file, so every character of it is ``literal``; a shell also knows globs.
+    """
+    tree = Tree(repository, fold_case=fold_case)
+    found: dict[tuple[str, str], Touched] = {}
+    for touch in touches:
+        if not touch.path or "\0" in touch.path:
+            continue
+        path = os.path.join(cwd or repository.root, touch.path)
+        one = _resolved(tree, touch, path, literal=literal)
+        if one is not None:
+            spelled_beneath = path.startswith(f"{repository.root}/") and "/.." not in path
+            if not one.local and not spelled_beneath:
+                one = one._replace(elsewhere=_root_of(path, repository))
+            key = ("read" if one.how == How.READ else "write", one.pattern.key)
+            before = found.get(key)
+            found[key] = one if before is None else before._replace(deep=before.deep or one.deep)
+    return list(found.values())
+
+
+def _resolved(tree: Tree, touch: Touch, path: str, *, literal: bool) -> Touched | None:
+    """Return a touch by the pattern of its path, None where it is not in the repository."""
+    try:
+        pattern = tree.resolve(path, literal=literal)
+    except BadInput as error:
+        return None if error.code in _ELSEWHERE else _odd(tree, touch, path)
+    if not pattern.literal:  # a folder stands for all in it, a glob for what it matches
+        relative = pattern.text.removeprefix("./").rstrip("/")
+        return Touched(relative, pattern, touch.how, deep=True)
+    relative = pattern.path.removeprefix("./")
+    if touch.deep and not os.path.isfile(path):
+        pattern = pattern_of(f"{relative}/", fold_case=tree.fold_case)
+    return Touched(relative, pattern, touch.how, touch.deep)
+
+
+def _root_of(path: str, repository: Repository) -> str:
+    """Return the working tree of a path that is not spelled beneath the caller's; empty if it is that."""
+    from dibs.local.repository import find
+
+    folder = os.path.realpath(path)
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    root = find(folder, {}).root
+    return "" if root == repository.root else root
+
+
+def _odd(tree: Tree, touch: Touch, path: str) -> Touched | None:
+    """Return a path that nobody could claim as it stands: of the git directory, or with an odd name."""
+    repository = tree.repository
+    try:
+        real = os.path.realpath(path)
+    except (OSError, ValueError):
+        return None
+    common = repository.common
+    if common and (real == common or real.startswith(f"{common}/")):
+        inside = real[len(common) + 1 :]
+        if touch.how == How.READ or not (touch.deep or steers_git(inside)):
+            return None
+        shown = f".git/{inside}".rstrip("/")
+        pattern = pattern_of("dibs.toml", fold_case=tree.fold_case)
+        return Touched(shown, pattern, touch.how, touch.deep, steering=True)
+    root = repository.root.rstrip("/")
+    if real != root and not real.startswith(f"{root}/"):
+        return _around(tree, touch, real)
+    inside = real[len(root) + 1 :]
+    deep = touch.deep or not inside
+    if not inside:
+        return Touched("", parse("**", fold_case=tree.fold_case), touch.how, deep=True)
+    name = f"{inside}/" if deep else inside
+    return Touched(inside, pattern_of(name, fold_case=tree.fold_case), touch.how, deep)
+
+
+def _around(tree: Tree, touch: Touch, real: str) -> Touched | None:
+    """Return all of a working tree that a folder is, or that goes with the folder around it."""
+    if touch.how == How.READ or not touch.deep:
+        return None
+    from dibs.local.repository import trees
+
+    own = tree.repository.root
+    folder = real.rstrip("/")
+    known = (own, *trees(tree.repository))
+    gone = [root for root in known if root == folder]
+    if touch.how == How.DELETE:
+        gone = [root for root in known if f"{root}/".startswith(f"{folder}/")]
+    if not gone:
+        return None
+    elsewhere = "" if gone[0] == own else gone[0]
+    everything = parse("**", fold_case=tree.fold_case)
+    return Touched("", everything, touch.how, deep=True, elsewhere=elsewhere, local=True)

@@ -1,0 +1,177 @@
+"""Files that an agent left behind half-done: what is kept of them, and who is told.
+
+``left/<pattern>`` says who left a file with changes that are not committed, and where a copy lies. Whoever
+claims it next is told, once.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+
+from dibs.core.overlap import matches
+from dibs.core.values import Record
+from dibs.errors import DibsError
+from dibs.git.state import read_state
+from dibs.git.status import changed
+from dibs.git.untrusted import guarded_calls
+from dibs.services.state.rows import decode, encode
+from dibs.services.worktrees.salvage import save_commits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dibs.core.patterns import Pattern
+    from dibs.git.calls import GitCalls
+    from dibs.local.repository import Repository
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+    #: Where it stands in the store that a file was left behind.
+    Row = tuple[str, "Left"]
+
+LEFT = "left/"
+_LINK, _FILE, _PROGRAM, _NOTHING = "120000", "100644", "100755", "0"
+
+
+class Left(Record):
+    """A file that an agent left behind with changes that are not committed."""
+
+    path: str
+    agent: str
+    at: float
+    #: The ref that keeps a copy; empty where none could be made.
+    salvage: str = ""
+    #: The working tree that it lies in.
+    root: str = ""
+
+
+def dirty_in(root: str, repository: Repository, patterns: Sequence[Pattern]) -> list[str] | None:
+    """Return the changed files of a working tree that these patterns match; None where git cannot tell."""
+    if not repository.common:
+        return []
+    try:
+        found = changed(guarded_calls(root, repository))
+    except (DibsError, OSError):
+        return None
+    return [c.path for c in found if any(matches(p, f"./{c.path}") for p in patterns)]
+
+
+def keep(
+    root: str, repository: Repository, agent: str, paths: Sequence[str], *, at: float, about: str
+) -> str:
+    """Keep a copy of files as they lie on the disk, on top of the last commit; return its ref.
+
+    Where that cannot be done, the files themselves still lie where they are: the ref is empty.
+    """
+    try:
+        git = guarded_calls(root, repository)
+        head = read_state(git).head
+        tree = _tree_with(git, root, head, paths)
+        parents = [head] if head else []
+        saved = save_commits(git, agent=agent, about=about, at=at, tree=tree, parents=parents)
+        git.must("rev-list", "--objects", "--quiet", "--end-of-options", saved.ref)
+    except (DibsError, OSError):
+        return ""
+    return saved.ref
+
+
+def _tree_with(git: GitCalls, root: str, head: str, paths: Sequence[str]) -> str:
+    """Return the last commit's tree with files as they lie on the disk, byte for byte."""
+    with tempfile.TemporaryDirectory(prefix="dibs-left-") as scratch:
+        index = {"GIT_INDEX_FILE": os.path.join(scratch, "index")}
+        if head:
+            git.must("read-tree", "--end-of-options", head, variables=index)
+        rows = b"".join(_rows(git, root, paths))
+        git.must("update-index", "-z", "--index-info", given=rows, variables=index)
+        return git.must("write-tree", variables=index).decode().strip()
+
+
+def _rows(git: GitCalls, root: str, paths: Sequence[str]) -> Iterator[bytes]:
+    """Yield what an index holds of each file; one that is gone is taken out."""
+    for path in paths:
+        full = os.path.join(root, path)
+        try:
+            mode = os.lstat(full).st_mode
+            if stat.S_ISLNK(mode):
+                kind, content = _LINK, os.fsencode(os.readlink(full))
+            elif stat.S_ISREG(mode):
+                kind = _PROGRAM if mode & stat.S_IXUSR else _FILE
+                with open(full, "rb") as file:
+                    content = file.read()
+            else:
+                continue  # a repository inside of this one keeps its own work
+        except FileNotFoundError:
+            kind, content = _NOTHING, b""
+        oid = git.must("hash-object", "-w", "--no-filters", "--stdin", given=content)
+        name = oid.strip() if kind != _NOTHING else b"0" * len(oid.strip())
+        yield kind.encode() + b" " + name + b"\t" + os.fsencode(path) + b"\0"
+
+
+def put_left(book: Book, pattern: Pattern, left: Left) -> None:
+    """Note that a file was left behind."""
+    book.txn.put(f"{LEFT}{pattern.key}", encode(list(left)))
+
+
+def left_at(book: Book, patterns: Iterable[Pattern]) -> list[tuple[str, Left]]:
+    """Return what of the files that patterns match was left behind, with its row."""
+    found: dict[str, Left] = {}
+    for pattern in patterns:
+        if pattern.literal:
+            value = book.txn.get(f"{LEFT}{pattern.key}")
+            if value is not None:
+                found[f"{LEFT}{pattern.key}"] = Left(*decode(value))
+            continue
+        for key, value in book.txn.scan((LEFT, "")):
+            left = Left(*decode(value))
+            if matches(pattern, f"./{left.path}"):
+                found[key] = left
+    return list(found.items())
+
+
+def still_dirty(repository: Repository, left: Sequence[Left]) -> list[Left]:
+    """Return those files that are not committed to this day; where git cannot tell, all."""
+    found: list[Left] = []
+    for root in dict.fromkeys(one.root for one in left):
+        here = [one for one in left if one.root == root]
+        try:
+            dirty = {c.path for c in changed(guarded_calls(root, repository))}
+        except (DibsError, OSError):
+            found += here
+            continue
+        found += [one for one in here if one.path in dirty]
+    return found
+
+
+def settle(
+    desk: Desk, repository: Repository, agent: str, found: Iterable[Row], *, by_mail: bool = True
+) -> list[Left]:
+    """Forget that files were left behind: an agent has them. Return what it has to know; or mail it too."""
+    rows = dict(found)
+    left = still_dirty(repository, [one for one in rows.values() if one.agent != agent])
+
+    def step(book: Book) -> None:
+        for row in rows:
+            book.txn.delete(row)
+        if by_mail:
+            mail_left(book, agent, left)
+
+    desk.apply(step)
+    return left
+
+
+def mail_left(book: Book, agent: str, left: Sequence[Left]) -> None:
+    """Tell an agent by mail what it has of others' half-done work."""
+    if not left:
+        return
+    from dibs.core.ledger import Kind
+    from dibs.core.mail import MailKind
+    from dibs.services.state.mailbox import tell
+
+    book.emit(agent, "agent", Kind.PROGRESS_UPDATE, f"{agent} has files that were left half-done")
+    for one in left:
+        copy = f"; a copy lies in {one.salvage}" if one.salvage else ""
+        reason = f"it was left half-done, not committed{copy}"
+        tell(book, agent, MailKind.HANDED_OVER, (one.path,), sender=one.agent, reason=reason)

@@ -1,0 +1,153 @@
+"""A branch that cannot be merged: a task for its agent, and an entry that names who is concerned.
+
+A repeat makes no second task: its id is made of what clashes, not of the moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from dibs.core.ledger import Kind
+from dibs.core.names import AGENT_ID_CHARACTERS, printable
+from dibs.core.tasknames import slug
+from dibs.core.tasks import Status
+from dibs.core.trailers import read_signed
+from dibs.errors import BadInput
+from dibs.git.log import last_change
+from dibs.services.merging.values import End
+from dibs.services.state.presence import arrive
+from dibs.services.tasks.rows import unfinished
+from dibs.services.tasks.values import Draft
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from dibs.core.agents import Caller
+    from dibs.git.calls import GitCalls
+    from dibs.git.merging import Clash
+    from dibs.services.merging.values import Verdict
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+    from dibs.services.tasks.service import Tasks
+
+#: How many files a task, an entry or a search goes through.
+FILES = 50
+_ASKED = 10
+#: Where a task is that can be taken off the board without taking it from anybody.
+_WAITING = frozenset({Status.NEW, Status.ASSIGNED, Status.BLOCKED, Status.ERROR})
+
+
+def concerned(
+    git: GitCalls, base: str, tip: str, clashes: Sequence[Clash], owner: str
+) -> tuple[str, ...]:
+    """Return who last changed on the integration side what clashes: an agent, else an author."""
+    names: dict[str, None] = {}
+    for clash in clashes[:_ASKED] if base else ():
+        commit = last_change(git, base, tip, clash.path)
+        if commit is not None:
+            signed = read_signed(commit.message)
+            names[commit.author if signed is None else signed.agent] = None
+    return tuple(printable(name) for name in names if name != owner)
+
+
+def report(desk: Desk, caller: Caller, verdict: Verdict, into: str, tips: tuple[str, str]) -> None:
+    """Tell the ledger that a branch was refused, and who is concerned by it."""
+    summary = f"{verdict.branch} was not merged into {into}: {said_of(verdict)}"
+
+    def step(book: Book) -> None:
+        beat = arrive(book, caller)
+        book.emit(
+            caller.id, beat.role, Kind.MERGE_REFUSED, printable(summary),
+            branch=verdict.branch, into=into, why=verdict.end, owner=verdict.agent,
+            others=list(verdict.others), task=verdict.task, old=tips[0], new=tips[1],
+            paths=[printable(path) for path in paths_of(verdict)[:FILES]],
+        )  # fmt: skip
+
+    desk.apply(step)
+
+
+def said_of(verdict: Verdict) -> str:
+    """Return in a few words why a branch was refused."""
+    count = len(paths_of(verdict))
+    files = f"{count} file{'s' if count != 1 else ''}"
+    if verdict.end == End.CONFLICT:
+        names = " and ".join(dict.fromkeys(filter(None, (verdict.agent, *verdict.others))))
+        return f"{files} clash" + (f" ({names})" if names else "")
+    if verdict.end == End.TESTS:
+        return f"the tests fail ({verdict.run.how})" if verdict.run else "the tests fail"
+    words = {
+        End.SCOPE: f"{files} outside of its agent's claims",
+        End.HELD: f"{files} held by others",
+        End.DIRTY: "the working tree has changes of its own",
+        End.MOVED: "the branch moved again and again",
+    }
+    return words.get(verdict.end, verdict.end)
+
+
+def paths_of(verdict: Verdict) -> list[str]:
+    """Return what a refusal is about."""
+    found = [*(o.path for o in verdict.outside), *(c.path for c in verdict.clashes)]
+    return list(dict.fromkeys(found)) or list(verdict.paths)
+
+
+def make_task(tasks: Tasks, caller: Caller, verdict: Verdict, into: str, tip: str) -> str:
+    """Make the task of a branch that clashes or breaks the tests; return its id, old or new."""
+    what = "conflict" if verdict.end == End.CONFLICT else "tests"
+    paths = sorted(paths_of(verdict))
+    mark = hashlib.sha256("\0".join((tip, into, *paths)).encode("utf-8", "surrogateescape"))
+    id_ = f"merge-{what}-{slug(verdict.branch, 40)}-{mark.hexdigest()[:10]}"
+    draft = Draft(fields=_fields(verdict, into, what, paths), id=id_)
+    try:
+        tasks.create(caller, [draft], request_id="")
+    except BadInput as error:
+        if error.code != "TASK_EXISTS":
+            raise
+    return id_
+
+
+def settled_tasks(book: Book, branches: Iterable[str], into: str) -> list[str]:
+    """Return the tasks of these branches that nobody works on, and nobody has to: the branches are merged."""
+    titles = {title(branch, into) for branch in branches for title in _TITLES.values()}
+    return [
+        task.id for task in unfinished(book) if task.title in titles and task.status in _WAITING
+    ]
+
+
+def _conflict_title(branch: str, into: str) -> str:
+    return f"Resolve the merge conflict of {branch} with {into}"
+
+
+def _tests_title(branch: str, into: str) -> str:
+    return f"Mend the tests that {branch} breaks in {into}"
+
+
+_TITLES = {"conflict": _conflict_title, "tests": _tests_title}
+
+
+def _fields(verdict: Verdict, into: str, what: str, paths: Sequence[str]) -> dict[str, Any]:
+    branch = verdict.branch
+    if what == "conflict":
+        with_whom = ", ".join(verdict.others) or "somebody unknown"
+        notes = [
+            f"{verdict.agent or branch} and {with_whom} changed the same places.",
+            f"In the worktree of {branch}: claim, git merge {into}, resolve, git commit, dibs merge.",
+            *(f"{printable(c.path)}: {c.kind}" + _hunks(c) for c in verdict.clashes[:FILES]),
+        ]
+    else:
+        log = verdict.run.log if verdict.run else ""
+        notes = [f"In the worktree of {branch}: git merge {into}, mend, commit, dibs merge."]
+        notes += [f"The run's output: {log}"] if log else []
+        notes += list(verdict.run.tail) if verdict.run else []
+    fields: dict[str, Any] = {"title": _TITLES[what](branch, into), "priority": "high"}
+    if verdict.agent and AGENT_ID_CHARACTERS.issuperset(verdict.agent):
+        fields["agent"] = verdict.agent
+    artefacts = [path for path in paths[:FILES] if path.isprintable()]
+    if artefacts:
+        fields["artefacts"] = artefacts
+    return {**fields, "context": {"notes": notes}}
+
+
+def _hunks(clash: Clash) -> str:
+    return f", {clash.hunks} place{'s' if clash.hunks != 1 else ''}" if clash.hunks else ""

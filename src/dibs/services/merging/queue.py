@@ -1,0 +1,172 @@
+"""The queue of merges: one at a time for each integration branch, by a claim that ends with its process.
+
+A claim hangs on its agent's signs of life, and an agent goes on giving them after its merge was killed. So
+this claim has a hard end that only the process which merges puts off: a killed merge frees the queue within
+a ttl.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+
+from dibs.core.claims import EXCLUSIVE, Granted, live
+from dibs.core.durations import TTL_MIN, check_wait
+from dibs.core.patterns import parse
+from dibs.errors import DibsError, Fenced, NotFound, Unavailable
+from dibs.local.heartbeat import Keeper
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.state.own_claims import own, own_at
+from dibs.services.state.presence import arrive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dibs.core.agents import Caller
+    from dibs.core.claims import Claim, Denied, Queued
+    from dibs.core.patterns import Pattern
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+#: How long the queue stays taken after the last sign of life of the process that merges, in seconds.
+LASTS = 60.0
+#: By its reason a claim is told from one that somebody took by hand.
+_REASON = "dibs merge into"
+_POLL = 0.1
+
+
+class Lease:
+    """The place at the head of the queue."""
+
+    def __init__(self, desk: Desk, caller: Caller, claim: Claim, *, by_hand: bool = False) -> None:
+        """``by_hand`` says that the caller claimed it before, and keeps it afterwards."""
+        self._desk = desk
+        self._caller = caller
+        self._by_hand = by_hand
+        self.claim = claim
+        #: For how long after a sign of life it is surely ours.
+        self.lasts = max(LASTS, desk.engine.shortest_ttl)
+        #: Why it was lost, empty as long as it is held.
+        self.lost = ""
+
+    def renew(self) -> None:
+        """Put the hard end off; ``Fenced`` if the claim is gone."""
+        pattern = parse(self.claim.pattern, fold_case=self._desk.fold_case)
+
+        def step(book: Book) -> None:
+            beat = arrive(book, self._caller)
+            mine = own(book, self._caller.id, [pattern], self.claim.token)
+            for _, claim in () if self._by_hand else mine:
+                hard = book.now + self.lasts
+                book.put_claim(claim._replace(hard=hard), pattern)
+                book.put_beat(self._caller.id, beat._replace(hard=min(beat.hard, hard)))
+
+        try:
+            self._desk.apply(step)
+        except (Fenced, NotFound) as error:
+            self.lost = error.message
+            raise Fenced(error.message, hint="another merge may have begun: merge again") from None
+
+    def release(self) -> None:
+        """Free the queue; if that fails, the ttl does it."""
+        if self._by_hand:
+            return
+        pattern = parse(self.claim.pattern, fold_case=self._desk.fold_case)
+        with contextlib.suppress(DibsError):
+            Holdings(self._desk).release(self._caller, [pattern], token=self.claim.token)
+
+
+class Taken(Exception):
+    """The queue was not free in time."""
+
+    def __init__(self, answer: Denied | Queued) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+@contextlib.contextmanager
+def at_head(
+    desk: Desk,
+    caller: Caller,
+    branch: str,
+    *,
+    state: str,
+    wait: object,
+    told: Callable[[str], None],
+) -> Iterator[Lease]:
+    """Wait for the head of the queue of ``branch``, and keep it while the block runs."""
+    with _alone(state, caller.id, branch, wait, told):
+        lease = _lease(desk, caller, branch, wait, told)
+        keeper = Keeper(lease.renew, lease.lasts / 3)
+        try:
+            lease.renew()
+            keeper.start()
+            yield lease
+        finally:
+            keeper.stop()
+            lease.release()
+
+
+def _lease(
+    desk: Desk, caller: Caller, branch: str, wait: object, told: Callable[[str], None]
+) -> Lease:
+    pattern = parse(f"@merge/{branch}", literal=True, fold_case=desk.fold_case)
+    held = desk.look(lambda book: _by_hand(book, caller.id, pattern))
+    if held is not None:
+        return Lease(desk, caller, held, by_hand=True)
+    ttl = max(LASTS, TTL_MIN, desk.engine.shortest_ttl)
+    claims = Claims(desk)
+    ahead = claims.check(caller, [pattern])
+    if ahead and wait:
+        told(f"waiting behind {ahead[0].holder} for the merge queue of {branch}")
+    answer = claims.claim(caller, [pattern], ttl=ttl, wait=wait, reason=f"{_REASON} {branch}")
+    if not isinstance(answer, Granted):
+        raise Taken(answer)
+    return Lease(desk, caller, answer.claims[0])
+
+
+def _by_hand(book: Book, agent: str, pattern: Pattern) -> Claim | None:
+    """Return the claim by which the caller keeps others from merging, if it has taken one itself."""
+    for _, claim in own_at(book, agent, pattern):
+        alive = live(claim, book.seen(agent), book.now)
+        if alive and claim.mode == EXCLUSIVE and not claim.reason.startswith(_REASON):
+            return claim
+    return None
+
+
+@contextlib.contextmanager
+def _alone(
+    state: str, agent: str, branch: str, wait: object, told: Callable[[str], None]
+) -> Iterator[None]:
+    """Let two merges of one agent take turns as well; to the store they are the same holder."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: the branch is moved by compare-and-swap all the same
+        yield
+        return
+    os.makedirs(state, mode=0o700, exist_ok=True)
+    name = hashlib.sha256(f"{agent}\n{branch}".encode()).hexdigest()[:16]
+    handle = os.open(os.path.join(state, f"merge-{name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        until = time.monotonic() + (check_wait(wait) if wait else 0.0)
+        said = False
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() >= until:
+                    raise Unavailable(
+                        f"another merge of {agent} into {branch} is under way", code="MERGE_BUSY"
+                    ) from None
+            if not said:
+                told(f"waiting behind another merge of {agent}")
+            said = True
+            time.sleep(_POLL)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,200 @@
+"""Whether what a branch changes was its agents' to change: what store and ledger know of it."""
+
+from __future__ import annotations
+
+from dibs.core.claims import live
+from dibs.core.index import Range
+from dibs.core.merges import (
+    Change,
+    Grant,
+    Outside,
+    Proof,
+    Why,
+    guarded,
+    judge,
+    maker_of,
+    spans,
+    undone,
+)
+from dibs.core.patterns import matches, parse
+from dibs.core.steering import guarded as guarded_file
+from dibs.core.trailers import read_signed
+from dibs.errors import BadInput
+from dibs.git.log import changes_of, is_same, renamed
+from dibs.services.claims.service import held_in
+from dibs.services.commits.intents import COMMIT
+from dibs.services.state.ledger import Ledger
+from dibs.services.state.own_claims import claims_of
+from dibs.services.state.rows import decode
+from dibs.services.worktrees.rows import rows as worktree_rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from dibs.core.patterns import Pattern
+    from dibs.git.calls import GitCalls
+    from dibs.git.log import Logged
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+
+class Scope:
+    """Judges one branch: its commits one by one, then what its merge would change."""
+
+    def __init__(self, desk: Desk, git: GitCalls, owner: str, logged: Sequence[Logged]) -> None:
+        self._desk = desk
+        self._git = git
+        self._owner = owner
+        self._changes = [_change(commit) for commit in logged]
+        self._proof: Proof | None = None
+
+    @property
+    def agents(self) -> dict[str, set[str]]:
+        """Who changed each path: the agents that the commits name truly, else the branch's own."""
+        found: dict[str, set[str]] = {}
+        for change in self._changes:
+            for path in change.paths:
+                maker = maker_of(change, path, self._known(), self._owner)
+                found.setdefault(path, set()).add(maker)
+        return found
+
+    def outside(self) -> list[Outside]:
+        """Return what the commits of the branch changed without a claim."""
+        proof = self._known()
+        return [o for change in self._changes for o in judge(change, proof, self._owner)]
+
+    def beyond(self, base: str, tip: str, paths: Iterable[str]) -> list[Outside]:
+        """Return what a merge would change although no commit of the branch did.
+
+        A merge inside of the branch that dropped what others had changed is found by this. A path that was
+        renamed on the other side counts as what it was before.
+        """
+        changed = {path for change in self._changes for path in change.paths}
+        extra = [path for path in paths if path not in changed]
+        before = renamed(self._git, base, tip) if extra and base else {}
+        extra = [path for path in extra if before.get(path, path) not in changed]
+        now = [span for span in self._known().spans if span.until == float("inf")] if extra else []
+        lost = [path for path in extra if not any(span.covers(path) for span in now)]
+        return [undone(path, self._owner) for path in lost]
+
+    def _known(self) -> Proof:
+        if self._proof is None:
+            self._proof = _proof(self._desk, self._git, self._owner, self._changes)
+        return self._proof
+
+
+def guarded_in(owner: str, paths: Iterable[str]) -> list[Outside]:
+    """Return those of ``paths`` that steer tools."""
+    return [guarded(path, owner) for path in paths if guarded_file(path)]
+
+
+def held_by_others(book: Book, paths: Iterable[str], allowed: dict[str, set[str]]) -> list[Outside]:
+    """Return which of ``paths`` somebody holds who did not change it: the merge would change it for them.
+
+    Whoever has a worktree of its own sees nothing of it before it merges itself, and is not in the way.
+    """
+    found = []
+    apart = {row.agent for row in worktree_rows(book)}
+    held = [(h, book.pattern(h.claim.pattern)) for h in held_in(book) if h.claim.agent not in apart]
+    on_paths = [(h, pattern) for h, pattern in held if not pattern.scheme]
+    for path in paths if on_paths else ():
+        for h, pattern in on_paths:
+            claim = h.claim
+            if claim.agent not in allowed.get(path, ()) and matches(pattern, f"./{path}"):
+                hint = f"ask {claim.agent} for it (`dibs ask`), or merge again when it is free"
+                found.append(
+                    Outside(path, Why.HELD, "", "", claim.agent, claim.pattern, h.expires_in, hint)
+                )
+                break
+    return found
+
+
+def _change(commit: Logged) -> Change:
+    subject = commit.message.partition("\n")[0]
+    signed = read_signed(commit.message)
+    agent, tokens = ("", ()) if signed is None else (signed.agent, signed.tokens)
+    return Change(commit.oid, subject, float(commit.at), commit.paths, agent, tokens)
+
+
+def _proof(desk: Desk, git: GitCalls, owner: str, changes: Sequence[Change]) -> Proof:
+    """Look up what the judgement needs, and no more: most branches are known commit by commit."""
+    recorded = desk.look(lambda book: _recorded(desk, book, changes))
+    proof = Proof(recorded, {}, desk.look(lambda book: _held_now(desk, book, owner)))
+    doubtful = [change for change in changes if judge(change, proof, owner)]
+    if doubtful:
+        proof = proof._replace(repeated=_repeated(desk, git, doubtful))
+        doubtful = [change for change in doubtful if judge(change, proof, owner)]
+    if doubtful:
+        held = spans(Ledger(desk).history(), {owner}, _reader(desk))
+        proof = proof._replace(spans=[*proof.spans, *held])
+    return proof
+
+
+def _reader(desk: Desk) -> Any:
+    def read(text: str) -> Pattern:
+        return parse(text, fold_case=desk.fold_case)
+
+    return read
+
+
+def _grant_of(desk: Desk, row: dict[str, Any]) -> Grant:
+    return Grant(str(row.get("agent", "")), _patterns(desk, row.get("patterns", ())))
+
+
+def _patterns(desk: Desk, texts: Iterable[object]) -> tuple[Pattern, ...]:
+    found = []
+    for text in texts:
+        try:
+            found.append(parse(str(text), fold_case=desk.fold_case))
+        except BadInput:
+            continue  # somebody wrote it without Dibs: it proves nothing
+    return tuple(found)
+
+
+def _recorded(desk: Desk, book: Book, changes: Sequence[Change]) -> dict[str, Grant]:
+    found = {}
+    for change in changes:
+        value = book.txn.get(f"{COMMIT}{change.oid}")
+        if value is not None:
+            found[change.oid] = _grant_of(desk, decode(value))
+    return found
+
+
+def _repeated(desk: Desk, git: GitCalls, changes: Sequence[Change]) -> dict[str, frozenset[str]]:
+    """Return at which paths commits repeat a change that the gate let in for the agent they name."""
+    signed = [change for change in changes if change.agent and change.tokens]
+    originals = desk.look(lambda book: _originals(desk, book, signed))
+    oids = {oid for some in originals.values() for oid in some}
+    made = changes_of(git, [*originals, *oids]) if originals else {}
+    found = {}
+    for oid, some in originals.items():
+        same: set[str] = set()
+        for path, change in made.get(oid, {}).items():
+            let_in = [made.get(o, {}).get(path) for o, grant in some.items() if grant.covers(path)]
+            if any(other is not None and is_same(git, change, other) for other in let_in):
+                same.add(path)
+        found[oid] = frozenset(same)
+    return found
+
+
+def _originals(desk: Desk, book: Book, changes: Sequence[Change]) -> dict[str, dict[str, Grant]]:
+    """Return by commit which others the gate recorded for the same agent and one of the same tokens."""
+    found: dict[str, dict[str, Grant]] = {}
+    for key, value in book.txn.scan(Range(COMMIT)) if changes else ():
+        row = decode(value)
+        for change in changes:
+            if row.get("agent") == change.agent and set(change.tokens) & set(row.get("tokens", ())):
+                oid = key.removeprefix(COMMIT)
+                found.setdefault(change.oid, {})[oid] = _grant_of(desk, row)
+    return found
+
+
+def _held_now(desk: Desk, book: Book, owner: str) -> list[Grant]:
+    """Return what the branch's agent holds: that counts for whatever it did before."""
+    return [
+        Grant(owner, _patterns(desk, [claim.pattern]))
+        for _, claim in claims_of(book, owner)
+        if live(claim, book.seen(owner), book.now) and claim.mode == "exclusive"
+    ]

@@ -1,0 +1,251 @@
+"""Merging: branches of agents into the integration branch, one call at a time."""
+
+from __future__ import annotations
+
+import contextlib
+
+from dibs.core.names import check_branch, quote
+from dibs.core.trailers import check_message
+from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
+from dibs.git.refs import HEADS, tip_of
+from dibs.git.state import read_state
+from dibs.git.untrusted import guarded_calls
+from dibs.git.worktrees import present
+from dibs.services.commits.gate import Gate, nothing
+from dibs.services.merging.batch import Batch
+from dibs.services.merging.checkout import survey
+from dibs.services.merging.conflicts import make_task, report, settled_tasks
+from dibs.services.merging.queue import at_head
+from dibs.services.merging.tests import Trials, clear_up, command_of
+from dibs.services.merging.values import FINE, Branch, Rules
+from dibs.services.state.rows import decode
+from dibs.services.worktrees.ignored_files import Supply
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dibs.config import Config
+    from dibs.core.agents import Caller
+    from dibs.git.calls import GitCalls
+    from dibs.git.untrusted import GuardedCalls
+    from dibs.git.worktrees import Entry
+    from dibs.local.repository import Repository
+    from dibs.services.board.board import Board
+    from dibs.services.merging.queue import Lease
+    from dibs.services.merging.values import Report, Wish
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+_AGENTS = "agent/"
+
+
+class Merges:
+    """The use cases of the merge queue."""
+
+    def __init__(
+        self, desk: Desk, repository: Repository, board: Board, *, config: Config, main: str
+    ) -> None:
+        """``config`` holds the settings of the main working tree ``main``: an agent's own do not count."""
+        self._desk = desk
+        self._repository = repository
+        self._board = board
+        self._config = config
+        self._main = main
+
+    def merge(self, caller: Caller, wish: Wish, told: Callable[[str], None] = nothing) -> Report:
+        """Merge branches into the integration branch; refusals are in the report, branch by branch.
+
+        Raises:
+            Taken: the queue was not free in time.
+            Fenced: the queue was lost on the way; nothing more was merged.
+        """
+        self._check_rights(caller, wish)
+        if wish.message:
+            check_message(wish.message)
+        gate = Gate(self._desk, self._repository)
+        git = gate.guard.calls(self._repository.root)
+        trees = present(git)
+        into = self._into(git, wish, trees)
+        survey(git, self._repository.common, into, trees)
+        branches = self._branches(git, caller, wish, into)
+        rules = Rules(
+            self._config.merge_scope == "warn",
+            not caller.human and self._config.commit_guarded != "anyone",
+        )
+        desk, repository = self._desk, self._repository
+        if wish.dry_run:
+            batch = Batch(
+                desk, repository, gate, caller, wish, rules, lease=None, trials=None, told=told
+            )
+            return batch.run(branches, into)
+        command = command_of(self._config.merge_test if wish.test is None else wish.test)
+        state = repository.state
+        with at_head(desk, caller, into, state=state, wait=wish.wait, told=told) as lease:
+            clear_up(git, state)
+            recovered = gate.recover()
+            trials = self._trials(git, command, lease, told)
+            batch = Batch(
+                desk, repository, gate, caller, wish, rules, lease=lease, trials=trials, told=told
+            )
+            done = batch.run(branches, into)
+        done = done._replace(notes=(*recovered, *done.notes))
+        return self._with_tasks(git, caller, done)
+
+    def _trials(
+        self, git: GuardedCalls, command: list[str], lease: Lease, told: Callable[[str], None]
+    ) -> Trials | None:
+        """Return what runs the tests; nothing where there are none."""
+        if not command:
+            return None
+        return Trials(
+            git, self._repository.state, command, timeout=self._config.merge_test_timeout, lease=lease,
+            told=told, supply=self._supply,
+        )  # fmt: skip
+
+    def _check_rights(self, caller: Caller, wish: Wish) -> None:
+        """Keep agents from passing what the project set up against them."""
+        if caller.human:
+            return
+        if wish.allow_unclaimed:
+            option = "--allow-unclaimed"
+        elif wish.test is not None and self._config.merge_test:
+            option = "--test" if wish.test else "--no-test"
+        else:
+            return
+        raise NotAllowed(
+            f"{caller.id} is no human: {option} is for humans here",
+            code="HUMANS_ONLY",
+            hint="merge without it, or ask a human to merge",
+        )
+
+    def _supply(self, tree: str) -> list[str]:
+        """Give a test tree the ignored files that worktrees get, such as installed packages."""
+        supply = Supply(guarded_calls(self._main, self._repository), tree)
+        supply.copy(self._config.worktree_copy)
+        supply.link(self._config.worktree_link)
+        return supply.notes
+
+    def _into(self, git: GitCalls, wish: Wish, trees: Sequence[Entry]) -> str:
+        named = wish.into or self._config.merge_into
+        if named:
+            return _checked(git, named)
+        first = trees[0]
+        if first.bare or first.path != self._main:
+            state = read_state(guarded_calls(self._main, self._repository))
+            branch = "" if state.detached else state.branch
+        else:
+            branch = first.branch
+        if not branch:
+            raise Unavailable(
+                "the main working tree has no branch checked out",
+                code="REPO_STATE",
+                hint="name the integration branch: --into BRANCH, or [merge] into in dibs.toml",
+            )
+        return branch
+
+    def _branches(self, git: GitCalls, caller: Caller, wish: Wish, into: str) -> list[Branch]:
+        owners = self._desk.look(_owners)
+        if wish.all:
+            names = _all_of_agents(git, into)
+        else:
+            names = [_checked(git, name) for name in wish.branches]
+            names = names or [self._default(git, caller, into)]
+        for name in names:
+            if name == into:
+                raise BadInput(
+                    f"{into} is the integration branch itself", code="REF_NAME", field="branch"
+                )
+            if not tip_of(git, name):
+                raise NotFound(
+                    f"there is no branch {quote(name)}",
+                    code="NO_BRANCH",
+                    field="branch",
+                    hint="`git branch --list` names those that are there",
+                )
+        return [Branch(name, _owner(name, owners, caller)) for name in dict.fromkeys(names)]
+
+    def _default(self, git: GitCalls, caller: Caller, into: str) -> str:
+        own = f"{_AGENTS}{caller.id}"
+        if tip_of(git, own):
+            return own
+        here = read_state(git)
+        if here.detached or here.branch == into:
+            raise NotFound(
+                f"there is no branch {own}, and no other one is checked out here",
+                code="NO_BRANCH",
+                field="branch",
+                hint="name the branch: dibs merge BRANCH",
+            )
+        return here.branch
+
+    def _with_tasks(self, git: GitCalls, caller: Caller, done: Report) -> Report:
+        """Tell of each refusal; make a task of each that its agent must work on. The queue is free by now."""
+        verdicts = list(done.verdicts)
+        for place, verdict in enumerate(verdicts):
+            if verdict.end in FINE:
+                continue
+            tip = tip_of(git, verdict.branch)
+            if verdict.theirs:
+                with self._board.settled(caller):
+                    id_ = make_task(self._board.tasks, caller, verdict, done.into, tip)
+                verdicts[place] = verdict._replace(task=id_)
+            report(self._desk, caller, verdicts[place], done.into, (done.new, tip))
+        self._close_tasks(caller, done)
+        return done._replace(verdicts=tuple(verdicts))
+
+    def _close_tasks(self, caller: Caller, done: Report) -> None:
+        """Take the tasks of earlier refusals off the board once their branch is merged."""
+        names = [verdict.branch for verdict in done.verdicts if verdict.end in FINE]
+        left = self._desk.look(lambda book: settled_tasks(book, names, done.into)) if names else []
+        if left:
+            with self._board.settled(caller):
+                for id_ in left:
+                    with contextlib.suppress(NotFound, BadInput):  # somebody else was faster
+                        self._board.tasks.cancel(
+                            caller, id_, reason=f"the branch is merged into {done.into}"
+                        )
+
+
+def _checked(git: GitCalls, name: str) -> str:
+    """Return a branch's name that our rule and git's allow."""
+    check_branch(name)
+    if git.run("check-ref-format", HEADS + name).code:
+        check_branch("")
+    return name
+
+
+def _all_of_agents(git: GitCalls, into: str) -> list[str]:
+    """Return the branches of agents that have something to merge, the oldest first."""
+    out = git.must(
+        "for-each-ref", "--sort=committerdate", "--format=%(refname)",
+        f"--no-merged={HEADS}{into}", "--", f"{HEADS}{_AGENTS}",
+    )  # fmt: skip
+    names = [ref.removeprefix(HEADS) for ref in out.decode("utf-8", "replace").split("\n") if ref]
+    return [name for name in names if name != into and _is_branch(name)]
+
+
+def _is_branch(name: str) -> bool:
+    """Tell whether a name is one that could be typed; others are somebody's mischief, or a mistake."""
+    try:
+        check_branch(name)
+    except BadInput:
+        return False
+    return True
+
+
+def _owners(book: Book) -> dict[str, str]:
+    """Return whose each branch is, as the rows of worktrees tell."""
+    from dibs.core.index import Range
+
+    found = {}
+    for _, value in book.txn.scan(Range("tree/")):
+        row = decode(value)
+        found[str(row.get("branch", ""))] = str(row.get("agent", ""))
+    return found
+
+
+def _owner(branch: str, owners: dict[str, str], caller: Caller) -> str:
+    """Return the agent that answers for a branch: by its worktree, by its name, else whoever merges it."""
+    named = branch.removeprefix(_AGENTS) if branch.startswith(_AGENTS) else ""
+    return owners.get(branch) or named or caller.id

@@ -1,0 +1,208 @@
+"""Trying the merged files before they land: the test command in a working tree of its own.
+
+The tree lies in the project's state, is made anew for each run and taken away after it. What a killed run
+left is cleared by the next: a lock that ends with its process tells whose run is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import time
+
+from dibs.core.durations import show_span
+from dibs.core.names import printable
+from dibs.core.tasknames import slug
+from dibs.errors import BadInput, Fenced
+from dibs.git.untrusted import guarded_calls, refuse_filters
+from dibs.local.process_table import end_group
+from dibs.services.merging.values import Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from dibs.git.calls import GitCalls
+    from dibs.git.untrusted import GuardedCalls
+    from dibs.services.merging.queue import Lease
+
+#: How many lines of a failed run an answer shows, and how many logs are kept.
+SHOWN, KEPT = 12, 50
+#: How long a run has to end by itself when it is told to, in seconds.
+GRACE = 5.0
+_POLL = 0.05
+_TREES, _LOGS = "merge-trees", "merge-logs"
+
+
+def command_of(text: str) -> list[str]:
+    """Split a test command into words, as a shell would, and run none; refuse what cannot be split."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        message = f"the test command cannot be read: {error}"
+        raise BadInput(message, code="COMMAND", field="test") from None
+
+
+class Trials:
+    """Runs of one test command."""
+
+    def __init__(
+        self,
+        git: GuardedCalls,
+        state: str,
+        command: list[str],
+        *,
+        timeout: float,
+        lease: Lease,
+        told: Callable[[str], None],
+        supply: Callable[[str], Sequence[str]],
+    ) -> None:
+        """``supply`` brings to a new tree what git does not, and returns what it left out."""
+        self._git = git
+        self._supply = supply
+        self._state = state
+        self._command = command
+        self._timeout = timeout
+        self._lease = lease
+        self._told = told
+        self._known: dict[str, Run] = {}
+
+    def run(self, commit: str, about: str) -> Run:
+        """Try a commit; one that was tried already is not tried again."""
+        if commit not in self._known:
+            self._told(f"testing {about}: {printable(shlex.join(self._command))}")
+            with _tree(self._git, self._state, commit) as (tree, lock):
+                for note in self._supply(tree):
+                    self._told(note)
+                self._known[commit] = self._tried(tree, lock, commit, about)
+        return self._known[commit]
+
+    def _tried(self, tree: str, lock: int, commit: str, about: str) -> Run:
+        log = _new_log(self._state, f"{slug(about)}-{commit[:12]}")
+        with open(log, "xb") as out:
+            try:
+                process = subprocess.Popen(  # noqa: S603 - the project's own command, no shell
+                    self._command,
+                    cwd=tree,
+                    env=_environment(os.environ),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    pass_fds=(lock,),  # as long as it runs, nobody takes its tree away
+                )
+            except (OSError, ValueError) as error:
+                why = error.strerror if isinstance(error, OSError) else str(error)
+                message = f"the test command cannot be run: {self._command[0]}: {why}"
+                raise BadInput(message, code="COMMAND", field="test") from None
+            how = self._watched(process)
+        return Run(not how, how or "passed", log, _tail(log) if how else ())
+
+    def _watched(self, process: subprocess.Popen[bytes]) -> str:
+        """Wait for the end of a run; return how it failed, empty if it did not."""
+        until = time.monotonic() + self._timeout
+        try:
+            while process.poll() is None:
+                if self._lease.lost:
+                    raise Fenced(self._lease.lost, hint="the merge is given up; merge again")
+                if time.monotonic() >= until:
+                    return f"did not end within {show_span(self._timeout)}"
+                time.sleep(_POLL)
+        finally:
+            end_group(process, GRACE)
+        code = process.returncode
+        if not code:
+            return ""
+        return f"exit status {code}" if code > 0 else f"ended by signal {-code}"
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of the caller, without those that lead git to another repository."""
+    kept = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+    kept["DIBS_MERGE"] = "1"
+    return kept
+
+
+@contextlib.contextmanager
+def _tree(git: GuardedCalls, state: str, commit: str) -> Iterator[tuple[str, int]]:
+    """Make a working tree of ``commit`` for one run, with a lock on it, and take it away."""
+    above = os.path.join(state, _TREES)
+    os.makedirs(above, mode=0o700, exist_ok=True)
+    place = os.path.join(above, f"{os.getpid()}-{time.time_ns():x}")
+    os.mkdir(place, 0o700)
+    handle = _locked(place)
+    try:
+        tree = _tree_in(place)
+        bare = ("--detach", "--no-checkout", "--quiet")
+        git.must("worktree", "add", *bare, "--end-of-options", tree, commit)
+        inside = guarded_calls(tree, timeout=git.timeout)  # a worktree may have settings of its own
+        refuse_filters(inside, None, tree=commit)
+        inside.must("reset", "--hard", "--quiet")
+        yield tree, handle
+    finally:
+        _take_away(git, place)
+        os.close(handle)
+
+
+def _locked(place: str) -> int:
+    handle = os.open(os.path.join(place, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    with contextlib.suppress(ImportError):
+        import fcntl
+
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            return -1
+    return handle
+
+
+def _tree_in(place: str) -> str:
+    """Return where the tree is; by the end of its path git names it, so that says what it is for."""
+    return os.path.join(place, f"merge-{os.path.basename(place)}")
+
+
+def _take_away(git: GitCalls, place: str) -> None:
+    remove = ("worktree", "remove", "--force", "--force", "--", _tree_in(place))
+    if git.run(*remove).code:  # a half-made one; git forgets one whose folder is gone
+        shutil.rmtree(_tree_in(place), ignore_errors=True)
+        git.run(*remove)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def clear_up(git: GitCalls, state: str) -> int:
+    """Take away the trees of runs that were killed; return how many there were."""
+    above = os.path.join(state, _TREES)
+    cleared = 0
+    for name in sorted(os.listdir(above)) if os.path.isdir(above) else ():
+        place = os.path.join(above, name)
+        handle = _locked(place)
+        if handle < 0:
+            continue  # its process lives
+        try:
+            _take_away(git, place)
+            cleared += 1
+        finally:
+            os.close(handle)
+    return cleared
+
+
+def _new_log(state: str, name: str) -> str:
+    """Return where the next run writes; only the newest logs are kept."""
+    folder = os.path.join(state, _LOGS)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    for old in sorted(os.listdir(folder))[: 1 - KEPT]:
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(folder, old))
+    moment = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    return os.path.join(folder, f"{moment}-{time.time_ns() % 10**9:09d}-{name}.log")
+
+
+def _tail(log: str) -> tuple[str, ...]:
+    with open(log, "rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 65_536))
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    return tuple(printable(line) for line in lines[-SHOWN:])

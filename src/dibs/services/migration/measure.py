@@ -1,0 +1,84 @@
+"""Measuring a store, and saying whether it is open for work; nothing of what is written stays."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from dibs.core.findings import Finding, Level
+from dibs.core.index import Range
+from dibs.core.values import Record
+from dibs.errors import Unavailable
+from dibs.services.migration.service import PROBE
+from dibs.services.state.closed import Why, closure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.engines.base import Engine, Txn
+
+#: How often each is measured; less often once that took ``ENOUGH`` seconds, as each may be a push.
+ROUNDS = 5
+ENOUGH = 0.25
+
+
+class Measured(Record):
+    """Medians, in milliseconds."""
+
+    #: A transaction that writes; None where nothing may be written.
+    transaction: float | None
+    view: float
+
+
+def is_open(engine: Engine) -> list[Finding]:
+    """Say whether agents can work in this store: nothing where they can."""
+    found = engine.view(closure)
+    if engine.as_of is not None:
+        raise Unavailable("the remote cannot be reached", hint="try again when it is back")
+    if found is None:
+        return []
+    if found.why == Why.MOVED:
+        text = f"the state has moved to {found.other}; nobody can work here"
+        return [Finding(Level.BAD, "moved", text)]
+    way = "to" if found.why == Why.MOVING else "here from"
+    text = f"the state is being moved {way} {found.other}; nobody can work here until that is done"
+    return [Finding(Level.BAD, "moved", text)]
+
+
+def measure(engine: Engine, *, write: bool) -> Measured:
+    """Time real transactions and views; ``write`` where something may be written for a moment."""
+    key = f"{PROBE}{os.urandom(6).hex()}"
+
+    def put(txn: Txn) -> None:
+        for left_behind, _ in list(txn.scan(Range(PROBE))):
+            txn.delete(left_behind)
+        txn.put(key, "1")
+
+    def remove(txn: Txn) -> None:
+        txn.delete(key)
+
+    engine.view(_look)  # the first call connects
+    view = _median([lambda: engine.view(_look)])
+    if not write:
+        return Measured(None, view)
+    return Measured(_median([lambda: engine.transact(put), lambda: engine.transact(remove)]), view)
+
+
+def _look(txn: Txn) -> float:
+    txn.get(PROBE)
+    return txn.now
+
+
+def _median(calls: list[Callable[[], object]]) -> float:
+    """Make the calls in turn, several times; return the median of how long one took."""
+    taken: list[float] = []
+    started = time.perf_counter()
+    for _ in range(ROUNDS):
+        for call in calls:
+            before = time.perf_counter()
+            call()
+            taken.append((time.perf_counter() - before) * 1e3)
+        if time.perf_counter() - started > ENOUGH:
+            break
+    return round(sorted(taken)[len(taken) // 2], 3)

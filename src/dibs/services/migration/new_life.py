@@ -1,0 +1,44 @@
+"""A new life of a store: what is left of the one before, and who is told.
+
+A store can lose its newest writes: a server that failed over, was emptied, or whose clock was moved. Then
+nobody knows which grants were lost with them. So none of the claims that are left holds any longer: their
+tokens are fenced, and their holders are told to claim again. Everything else stays, also what a script took
+without a token: nobody could tell the script, and its lock ends by age.
+"""
+
+from __future__ import annotations
+
+from dibs.core.claims import Lost
+from dibs.core.ledger import Kind
+from dibs.services.state.presence import take_off
+from dibs.services.state.rows import Book
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.engines.base import Txn
+
+#: Who speaks in the ledger where no agent acts.
+STORE = "dibs"
+
+
+def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
+    """Void every claim of the earlier life, and say so; runs in the transaction that begins the new one."""
+    book = Book(txn, fold_case=fold_case)
+    claims = [(key, claim) for key, claim in book.claims() if claim.token]
+    asks = list(book.asks())
+    void: set[tuple[str, str]] = set()
+    for key, claim in claims:
+        take_off(book, key, claim, Lost(claim.pattern, claim.token, "void", book.now, "", why))
+        void.add((claim.agent, book.pattern(claim.pattern).key))
+    for key, ask in asks:
+        if (ask.holder, book.pattern(ask.pattern).key) in void:
+            txn.delete(key)
+    book.emit(
+        STORE,
+        "store",
+        Kind.LEDGER_RESTARTED,
+        f"the store began a new life: {why}; {len(claims)} claims are void",
+        why=why,
+        claims=len(claims),
+    )
+    book.flush()

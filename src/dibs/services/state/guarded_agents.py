@@ -1,0 +1,29 @@
+"""Who is guarded: ``guarded/<agent>`` says since when its tool calls come by our hooks, in which dialect."""
+
+from __future__ import annotations
+
+from dibs.core.ledger import Kind
+from dibs.services.state.presence import role_of
+from dibs.services.state.rows import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.services.state.rows import Book
+
+GUARDED = "guarded/"
+
+
+def tell_guarded(book: Book, agent: str, dialect: str) -> None:
+    """Note that an agent is guarded, and tell the ledger."""
+    book.txn.put(f"{GUARDED}{agent}", encode({"at": book.now, "dialect": dialect}))
+    summary = f"{agent} is guarded at its tool calls ({dialect})"
+    book.emit(agent, role_of(book, agent), Kind.AGENT_GUARDED, summary, dialect=dialect)
+
+
+def guarded_since(book: Book, agent: str) -> tuple[float, str]:
+    """Return since when an agent's tool calls come by us, and its dialect; 0 for never."""
+    value = book.txn.get(f"{GUARDED}{agent}")
+    if value is None:
+        return 0.0, ""
+    record = decode(value)
+    return float(record["at"]), str(record["dialect"])

@@ -1,0 +1,91 @@
+"""Repeats of a request: the same request id gets the same answer, and nothing happens twice."""
+
+from __future__ import annotations
+
+from dibs.core.claims import Claim, Conflict, Denied, Granted, Wait
+from dibs.core.index import Range
+from dibs.errors import BadInput
+from dibs.services.state.rows import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from dibs.services.state.rows import Book
+
+    T = TypeVar("T")
+
+
+#: How long an answer is kept for its repeats.
+KEPT = 24 * 3600.0
+MAX_REQUEST_ID = 128
+
+
+def once(book: Book, agent: str, request_id: str, fingerprint: str, action: Callable[[], T]) -> T:
+    """Run ``action``, unless ``agent`` had an answer to this request before: then return that."""
+    if not request_id:
+        return action()
+    earlier: T | None = answered(book, agent, request_id, fingerprint)
+    if earlier is not None:
+        return earlier
+    answer = action()
+    remember(book, agent, request_id, fingerprint, answer)
+    return answer
+
+
+def answered(book: Book, agent: str, request_id: str, fingerprint: str) -> Any:
+    """Return the answer that ``agent`` had to this request before, None if it had none."""
+    if len(request_id) > MAX_REQUEST_ID or not request_id.isprintable() or "/" in request_id:
+        message = f"a request id has at most {MAX_REQUEST_ID} printable characters and no slash"
+        raise BadInput(message, code="REQUEST_ID", field="request_id")
+    earlier = book.txn.get(f"req/{agent}/{request_id}")
+    if earlier is None:
+        return None
+    record = decode(earlier)
+    if record["asked"] != fingerprint:
+        message = f"request id {request_id} was used before for another request"
+        raise BadInput(message, code="REQUEST_REUSED", field="request_id")
+    return _revive(record["answer"])
+
+
+def remember(book: Book, agent: str, request_id: str, fingerprint: str, answer: object) -> None:
+    """Keep a final answer for repeats of its request."""
+    stored = _store(answer)
+    if stored is not None:
+        _forget_old(book, agent)
+        record = {"asked": fingerprint, "at": book.now, "answer": stored}
+        book.txn.put(f"req/{agent}/{request_id}", encode(record))
+
+
+def _forget_old(book: Book, agent: str) -> None:
+    for key, value in list(book.txn.scan(Range(f"req/{agent}/"))):
+        if decode(value)["at"] + KEPT <= book.now:
+            book.txn.delete(key)
+
+
+def _store(answer: object) -> dict[str, Any] | None:
+    """Return the stored form of a final answer; a place in the queue is none."""
+    if isinstance(answer, Granted):
+        return {"granted": answer}
+    if isinstance(answer, Denied):
+        return {"denied": answer}
+    if isinstance(answer, (list, tuple)) and all(isinstance(item, Claim) for item in answer):
+        return {"claims": answer}
+    if isinstance(answer, list) and all(isinstance(item, str) for item in answer):
+        return {"names": answer}
+    return None
+
+
+def _revive(stored: dict[str, Any]) -> Any:
+    if "granted" in stored:
+        claims, token, expires, fresh = stored["granted"]
+        held = tuple(Claim(*claim) for claim in claims)
+        return Granted(held, token, tuple(expires), tuple(fresh))
+    if "denied" in stored:
+        conflicts, why, cycle, *refusal = stored["denied"]
+        waits = tuple(Wait(*wait) for wait in cycle)
+        return Denied(tuple(Conflict(*c) for c in conflicts), why, waits, *refusal)
+    if "names" in stored:
+        return stored["names"]
+    return [Claim(*claim) for claim in stored["claims"]]

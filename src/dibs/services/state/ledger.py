@@ -1,0 +1,241 @@
+"""The ledger: what happened, asked for by agent, kind and time; bounded, with the rest in monthly files."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+
+from dibs.core.values import Record
+from dibs.errors import Unavailable
+from dibs.services.state.rows import decode, encode
+from dibs.services.state.store import CLOSED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+    from dibs.core.ledger import Entry
+    from dibs.engines.base import Txn
+    from dibs.services.state.store import Desk
+
+#: How much of a monthly file is read to find its last entry.
+TAIL = 1 << 20
+
+
+class Query(Record):
+    """Which entries a reader wants; what is empty does not narrow."""
+
+    agents: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset()
+    #: The earliest moment, on the engine's clock.
+    since: float = 0.0
+    after: int = 0
+
+    def wants(self, entry: Entry) -> bool:
+        """Tell whether ``entry`` is asked for."""
+        return (
+            (not self.agents or entry.agent in self.agents)
+            and (not self.kinds or entry.kind in self.kinds)
+            and entry.at >= self.since
+        )
+
+
+class Summary(Record):
+    """Counts over what the ledger holds."""
+
+    entries: int
+    first_seq: int
+    last_seq: int
+    by_kind: dict[str, int]
+    by_agent: dict[str, int]
+
+
+class Ledger:
+    """The use cases of the ledger's readers, and its bound."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def now(self) -> float:
+        """Return the moment on the engine's clock."""
+        return self._desk.engine.view(lambda txn: txn.now)
+
+    def newest(self, query: Query, limit: int) -> list[Entry]:
+        """Return the newest ``limit`` entries that fit, the oldest of them first."""
+
+        def step(txn: Txn) -> list[Entry]:
+            chosen: list[Entry] = []
+            for entry in txn.events(query.after, newest_first=True):
+                if len(chosen) >= limit or entry.at < query.since:
+                    break
+                if query.wants(entry):
+                    chosen.append(entry)
+            return chosen[::-1]
+
+        return self._desk.engine.view(step)
+
+    def follow(self, query: Query, *, poll: float = 1.0) -> Iterator[list[Entry]]:
+        """Yield what comes after ``query.after``, for ever; an empty list when nothing came."""
+        after = query.after
+        while True:
+            self._desk.engine.wait(after, poll)
+            mark = after
+            entries = self._desk.engine.view(lambda txn: list(txn.events(mark)))  # noqa: B023
+            if entries:
+                after = entries[-1].seq
+            yield [entry for entry in entries if query.wants(entry)]
+
+    def summary(self) -> Summary:
+        """Count what the ledger holds, by kind and by agent."""
+
+        def step(txn: Txn) -> Summary:
+            kinds: dict[str, int] = {}
+            agents: dict[str, int] = {}
+            first = last = count = 0
+            for entry in txn.events():
+                first = first or entry.seq
+                last = entry.seq
+                count += 1
+                kinds[entry.kind] = kinds.get(entry.kind, 0) + 1
+                agents[entry.agent] = agents.get(entry.agent, 0) + 1
+            return Summary(count, first, last, kinds, agents)
+
+        return self._desk.engine.view(step)
+
+    def after(self, seq: int) -> tuple[list[Entry], bool]:
+        """Return what came after ``seq``, and whether that is all: older entries may be in the files only."""
+
+        def step(txn: Txn) -> tuple[list[Entry], bool]:
+            oldest = next(txn.events(), None)
+            return list(txn.events(seq)), oldest is None or oldest.seq <= seq + 1
+
+        return self._desk.engine.view(step)
+
+    def history(self) -> Iterator[Entry]:
+        """Yield everything that this machine knows of, the oldest first, from the monthly files on."""
+        current = self._desk.engine.view(lambda txn: list(txn.events()))
+        last = 0
+        # What is moved to the files after this look is in both; its number tells.
+        for entry in _archived(self._desk.archive):
+            if last < entry.seq and (not current or entry.seq < current[0].seq):
+                last = entry.seq
+                yield entry
+        yield from current
+
+    def trim(self) -> int:
+        """Bring the ledger back under its bound; what goes is in the monthly files first."""
+        limit = self._desk.config.ledger_limit
+        keep = limit - self._desk.trim_every
+        old = self._desk.engine.view(lambda txn: _beyond(txn, keep))
+        if not old:
+            return 0
+        if self._desk.archive:
+            _archive(self._desk.archive, old)
+        upto = old[-1].seq
+
+        def step(txn: Txn) -> int:
+            return txn.trim(upto) if txn.get(CLOSED) is None else 0
+
+        return self._desk.engine.transact(step)
+
+
+def _beyond(txn: Txn, keep: int) -> list[Entry]:
+    """Return all entries but the newest ``keep``, the oldest first."""
+    newest = next(txn.events(newest_first=True), None)
+    if newest is None:
+        return []
+    old, last = [], 0
+    for entry in txn.events():
+        if last and entry.seq != last + 1:
+            return _all_but(
+                txn, keep
+            )  # numbers jump at a new life: count entries, which takes longer
+        if entry.seq > newest.seq - keep:
+            break
+        old.append(entry)
+        last = entry.seq
+    return old
+
+
+def _all_but(txn: Txn, keep: int) -> list[Entry]:
+    old = list(islice(txn.events(newest_first=True), keep, None))
+    old.reverse()
+    return old
+
+
+def _archive(folder: str, entries: list[Entry]) -> None:
+    """Append ``entries`` to the files of their months and make that durable.
+
+    A crash before the ledger is cut leaves them in both; the next run skips what a file has already.
+    """
+    import time
+
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    months: dict[str, list[Entry]] = {}
+    for entry in entries:
+        months.setdefault(time.strftime("%Y-%m", time.gmtime(entry.at)), []).append(entry)
+    lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _take(lock)
+        for month, group in months.items():
+            _append(os.path.join(folder, f"{month}.jsonl"), group)
+    finally:
+        os.close(lock)
+
+
+def _archived(folder: str) -> Iterator[Entry]:
+    """Yield the entries of the monthly files, month by month; a torn line is passed over."""
+    from dibs.core.ledger import Entry
+
+    try:
+        names = sorted(name for name in os.listdir(folder or ".") if name.endswith(".jsonl"))
+    except FileNotFoundError:
+        return
+    for name in names if folder else ():
+        with open(os.path.join(folder, name), "rb") as file:
+            for line in file:
+                try:
+                    yield Entry(**decode(line.decode("utf-8", "surrogateescape").strip()))
+                except (Unavailable, TypeError):
+                    continue
+
+
+def _take(lock: int) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows: two archivers at once may repeat lines; a reader sees the number
+        return
+    fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def _append(path: str, entries: list[Entry]) -> None:
+    """Append what the file does not have yet, on lines of their own even after a torn one."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    with open(handle, "r+b") as file:
+        tail = _tail(file)
+        done = _last_seq(tail)
+        lines = [encode(entry._asdict()) for entry in entries if entry.seq > done]
+        start = "\n" if tail and not tail.endswith(b"\n") else ""
+        if lines:
+            text = start + "\n".join(lines) + "\n"
+            file.write(text.encode("utf-8", "surrogateescape"))
+        file.flush()
+        os.fsync(handle)
+
+
+def _tail(file: BinaryIO) -> bytes:
+    """Return the end of a file: long enough for several entries, whose size is bounded."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - TAIL))
+    return file.read()
+
+
+def _last_seq(tail: bytes) -> int:
+    """Return the number of the last whole entry, 0 if there is none."""
+    for line in reversed(tail.split(b"\n")):
+        try:
+            return int(decode(line.decode("utf-8", "surrogateescape"))["seq"])
+        except (Unavailable, KeyError, TypeError):
+            continue
+    return 0

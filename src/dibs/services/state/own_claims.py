@@ -1,0 +1,113 @@
+"""Whose claim is meant: the gate that every act on a claim passes.
+
+The caller names patterns, and maybe a token; here it is decided which of its claims these are, and
+what it is told when it does not hold them any more.
+"""
+
+from __future__ import annotations
+
+from dibs.core.claims import Claim, live
+from dibs.core.index import entry_prefix
+from dibs.core.names import quote
+from dibs.core.patterns import overlap
+from dibs.errors import DibsError, Fenced, NotFound
+from dibs.services.state.rows import claim_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+    from dibs.core.patterns import Pattern
+    from dibs.services.state.rows import Book
+
+#: A claim with the key that it is filed under.
+Filed = tuple[str, Claim]
+
+
+def claims_of(book: Book, agent: str) -> list[Filed]:
+    """Return the claims of ``agent`` with their keys, live or not."""
+    return [(f.key, claim_of(f)) for f in book.of_agent(agent) if not f.ticket]
+
+
+def own(book: Book, agent: str, patterns: Sequence[Pattern], token: int) -> list[Filed]:
+    """Return the caller's claims that are meant; raise if one that is named is not its own.
+
+    The caller has arrived, so what is left of its claims is live, but for what a script took in its name.
+    """
+    if not patterns:
+        filed = [
+            (key, claim)
+            for key, claim in claims_of(book, agent)
+            if token in {0, claim.token} and book.now < claim.hard
+        ]
+        if token and not filed:
+            raise _stale(token, "")
+        return filed
+    chosen: dict[str, Claim] = {}
+    for pattern in patterns:
+        mine = [filed for filed in own_at(book, agent, pattern) if book.now < filed[1].hard]
+        if not mine:
+            _refuse(book, agent, pattern, token)
+        meant = {key: claim for key, claim in mine if token in {0, claim.token}}
+        if not meant:
+            other = mine[0][1]
+            raise _stale(token, f" for {other.pattern}; it is held with {other.token}")
+        chosen |= meant
+    return list(chosen.items())
+
+
+def _stale(token: int, where: str) -> Fenced:
+    return Fenced(
+        f"token {token} is not in force{where}",
+        hint="the claim that it came with is gone: stop work on it, and claim it again",
+    )
+
+
+def own_at(book: Book, agent: str, pattern: Pattern) -> list[Filed]:
+    """Return the claims of ``agent`` on ``pattern``; for a glob, else, on paths inside it."""
+    prefix = f"{entry_prefix(pattern)}{agent}/"
+    if pattern.literal:
+        return book.claims_under(prefix)
+    exact, inside = [], []
+    for found in book.near(pattern):
+        if found.agent == agent and not found.ticket:
+            held = book.pattern(found.record["pattern"])
+            if found.key.startswith(prefix) and held.key == pattern.key:
+                exact.append((found.key, claim_of(found)))
+            elif held.literal and overlap(pattern, held) is not None:
+                inside.append((found.key, claim_of(found)))
+    return exact + inside
+
+
+def _refuse(book: Book, agent: str, pattern: Pattern, token: int) -> NoReturn:
+    """Raise what fits a claim that the caller does not hold."""
+    holders = [claim for _, claim in others(book, agent, [pattern])]
+    now_held = f"; {holders[0].agent} holds {holders[0].pattern} now" if holders else ""
+    for _, lost in book.lost(agent):
+        if overlap(pattern, book.pattern(lost.pattern)) is not None:
+            raise Fenced(
+                f"{lost}{now_held}",
+                hint="stop working on it, keep your changes aside, and claim it again",
+            )
+    if token:
+        raise _stale(token, f" for {pattern.text}{now_held}")
+    error: type[DibsError] = Fenced if holders else NotFound
+    raise error(
+        f"you ({agent}) do not hold {quote(pattern.text)}{now_held}",
+        code="FENCED" if holders else "NOT_HELD",
+        hint="`dibs status` shows what you hold",
+    )
+
+
+def others(book: Book, agent: str, patterns: Sequence[Pattern]) -> list[Filed]:
+    """Return the live claims of agents other than ``agent`` that overlap ``patterns``."""
+    chosen: dict[str, Claim] = {}
+    for pattern in patterns:
+        for found in book.near(pattern):
+            if found.agent != agent and not found.ticket:
+                claim = claim_of(found)
+                overlaps = overlap(pattern, book.pattern(claim.pattern)) is not None
+                if overlaps and live(claim, book.seen(claim.agent), book.now):
+                    chosen[found.key] = claim
+    return list(chosen.items())

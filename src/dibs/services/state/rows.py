@@ -1,0 +1,308 @@
+"""The records of a project, typed: how values are filed under keys, and read back.
+
+A ``Book`` is one transaction's view. It decides nothing; it knows where things lie:
+
+- ``at/<path>//<agent>/<id>`` and ``in/<folder>//<tail>//<agent>/<id>``: a claim, or a ticket's entry
+- ``at/:task/<task>//<agent>/<spelling>/<id>``: a claim on a task whose name folds to another
+- ``wait/<number>``: a ticket
+- ``beat/<agent>``: an agent's liveness; gone when the agent has ended
+- ``agent/<agent>``: an agent; ``worker/<agent>``: that it takes tasks
+- ``lost/<agent>/<pattern>``: a claim that its holder did not give back
+- ``ask/<holder>/<pattern>//<asker>``: a release request
+- ``refused/<number>``: that a human refused what a ticket waited for; its waiter takes the row away
+- ``req/<agent>/<request id>``: the outcome of a request, for its repeats
+- ``closed``, ``origin``: that nobody may work in this store, and which moves its state has been through
+- ``mail/``, ``box/``, ``unread/``: messages; see services/state/mailbox.py
+- ``offer/<reader>``, ``briefed/<reader>``: briefings; see services/state/deliveries.py
+- ``queue/<file>``, ``finished/<file>``: the text of a task that waits to be done, or is done
+"""
+
+from __future__ import annotations
+
+from dibs.core.agents import Agent, Beat
+from dibs.core.claims import Ask, Claim, Lost, Ticket
+from dibs.core.index import Range, entry_prefix, ranges
+from dibs.core.ledger import Event
+from dibs.core.names import cut
+from dibs.core.patterns import parse
+from dibs.core.quickjson import encoder, quoted, raw_decode
+from dibs.core.values import Record
+from dibs.errors import Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dibs.core.patterns import Pattern
+    from dibs.engines.base import Txn
+
+encode = encoder()
+
+#: How long a ledger entry's one line may be.
+MAX_SUMMARY = 300
+
+#: Everything that is filed by pattern: claims and the entries of tickets.
+FILED = ("at/", "in/")
+
+
+def decode(text: str, start: int = 0) -> Any:
+    """Return the value of a stored record, which has no space around it, or of its part at ``start``."""
+    try:
+        return raw_decode(text, start)[0]
+    except ValueError:
+        raise Unavailable(
+            f"a row of the store cannot be read: {text[:60]!r}",
+            code="STORE_DAMAGED",
+            hint="somebody wrote to it without Dibs; remove that row",
+        ) from None
+
+
+class Found(Record):
+    """A row filed by pattern: a claim, or a ticket's entry, of any agent."""
+
+    key: str
+    agent: str
+    record: dict[str, Any]
+
+    @property
+    def ticket(self) -> int:
+        """The ticket's number, 0 for a claim."""
+        number: int = self.record.get("ticket", 0)
+        return number
+
+
+def claim_of(found: Found) -> Claim:
+    """Return the claim that a row holds."""
+    return claim_at(found.key, found.record)
+
+
+def claim_at(key: str, r: dict[str, Any]) -> Claim:
+    """Return the claim that the record under ``key`` is."""
+    return Claim(
+        key[key.rfind("/") + 1 :], r["pattern"], r["mode"], r["agent"], r["token"],
+        r["ttl"], r["since"], r["hard"], r["reason"], r["task"],
+    )  # fmt: skip
+
+
+class Book:
+    """Typed reading and writing of the rows of one transaction."""
+
+    __slots__ = (
+        "_beats", "_changed", "_fold", "_patterns", "newest", "notices", "now", "posted", "txn",
+    )  # fmt: skip
+
+    def __init__(self, txn: Txn, *, fold_case: bool) -> None:
+        self.txn = txn
+        self.now = txn.now
+        self._fold = fold_case
+        self._beats: dict[str, Beat | None] = {}
+        self._changed: set[str] = set()
+        self._patterns: dict[str, Pattern] = {}
+        #: The sequence number of the last event of this step, 0 if there was none.
+        self.newest = 0
+        #: What holders and askers are told at the end of this step; see services/state/mailbox.py.
+        self.notices: dict[tuple[str, str, str, str], list[str]] = {}
+        #: With which event messages were posted last, and how many.
+        self.posted = (0, 0)
+
+    def emit(self, agent: str, role: str, kind: str, summary: str, /, **details: Any) -> int:
+        """Append to the ledger and return the entry's number."""
+        self.newest = self.txn.emit(Event(agent, role, kind, cut(summary, MAX_SUMMARY), details))
+        return self.newest
+
+    def flush(self) -> None:
+        """Write what is written once for each step, however often it changed."""
+        if self.notices:
+            from dibs.services.state.mailbox import write_notices
+
+            write_notices(self)
+        for agent in self._changed:
+            beat = self._beats[agent]
+            if beat is not None:
+                self.txn.put(f"beat/{agent}", beat_record(beat))
+
+    def pattern(self, text: str) -> Pattern:
+        """Parse a pattern that was stored: it is canonical."""
+        known = self._patterns.get(text)
+        if known is None:
+            known = self._patterns[text] = parse(text, fold_case=self._fold)
+        return known
+
+    # -- what is filed by pattern
+
+    def near(self, pattern: Pattern) -> Iterator[Found]:
+        """Yield every row whose pattern might overlap ``pattern``."""
+        for key, value in self.txn.scan(*ranges(pattern)):
+            mark = key.rindex("//") + 2
+            yield Found(key, key[mark : key.index("/", mark)], decode(value))
+
+    def claims_under(self, prefix: str) -> list[tuple[str, Claim]]:
+        """Return the claims that one agent has on one pattern, with their keys: ``prefix`` is both."""
+        found = [(key, decode(value)) for key, value in self.txn.scan((prefix, ""))]
+        return [(key, claim_at(key, record)) for key, record in found if "token" in record]
+
+    def of_agent(self, agent: str) -> Iterator[Found]:
+        """Yield every claim and ticket entry of ``agent``."""
+        mark = f"//{agent}/"
+        for key, value in self.txn.scan(*(Range(prefix, mark) for prefix in FILED)):
+            yield Found(key, agent, decode(value))
+
+    def claims(self) -> Iterator[tuple[str, Claim]]:
+        """Yield the key and claim of every claim, live or not."""
+        for key, value in self.txn.scan(*(Range(prefix) for prefix in FILED)):
+            record = decode(value)
+            if "token" in record:
+                yield key, claim_of(Found(key, record["agent"], record))
+
+    def count_filed(self) -> int:
+        """Return how many rows are filed by pattern."""
+        return sum(1 for _ in self.txn.scan(*(Range(prefix) for prefix in FILED)))
+
+    def put_claim(self, claim: Claim, pattern: Pattern) -> None:
+        """File ``claim`` under ``pattern``, which is its own."""
+        key = f"{entry_prefix(pattern)}{claim.agent}/{claim.id}"
+        if pattern.scheme == "task" and pattern.literal:
+            from dibs.core.taskfiles import claim_key, name_of
+
+            own = pattern if pattern.text == claim.pattern else self.pattern(claim.pattern)
+            key = claim_key(pattern, name_of(own), claim.agent, claim.id)
+        self.txn.put(key, claim_record(claim))
+
+    # -- tickets
+
+    def ticket(self, number: int) -> Ticket | None:
+        """Return the ticket with this number."""
+        value = self.txn.get(f"wait/{number:016d}")
+        return None if value is None else _ticket(value)
+
+    def tickets(self) -> Iterator[Ticket]:
+        """Yield all tickets, the earliest first."""
+        for _, value in self.txn.scan(Range("wait/")):
+            yield _ticket(value)
+
+    def put_ticket(self, ticket: Ticket) -> None:
+        """Write ``ticket``; its entries are filed once, by ``file_ticket``."""
+        record = ticket._asdict()
+        self.txn.put(f"wait/{ticket.number:016d}", encode(record))
+
+    def file_ticket(self, ticket: Ticket) -> None:
+        """Write ``ticket`` and file an entry under each of its patterns."""
+        self.put_ticket(ticket)
+        for key, text in self._entries(ticket):
+            entry = {"ticket": ticket.number, "pattern": text, "mode": ticket.mode}
+            self.txn.put(key, encode(entry))
+
+    def drop_ticket(self, ticket: Ticket) -> None:
+        """Remove ``ticket`` and its entries."""
+        self.txn.delete(f"wait/{ticket.number:016d}")
+        for key, _ in self._entries(ticket):
+            self.txn.delete(key)
+
+    def _entries(self, ticket: Ticket) -> Iterator[tuple[str, str]]:
+        for place, text in enumerate(ticket.patterns):
+            prefix = entry_prefix(self.pattern(text))
+            yield f"{prefix}{ticket.agent}/t{ticket.number}.{place}", text
+
+    # -- agents
+
+    def beat(self, agent: str) -> Beat | None:
+        """Return the liveness of ``agent``, nothing if it never joined or has ended."""
+        if agent not in self._beats:
+            value = self.txn.get(f"beat/{agent}")
+            self._beats[agent] = None if value is None else Beat(*decode(value))
+        return self._beats[agent]
+
+    def seen(self, agent: str) -> float:
+        """Return when ``agent`` last gave a sign of life, 0 if it has ended."""
+        beat = self.beat(agent)
+        return 0.0 if beat is None else beat.seen
+
+    def put_beat(self, agent: str, beat: Beat) -> None:
+        """Note the liveness of ``agent``; ``flush`` writes it."""
+        self._beats[agent] = beat
+        self._changed.add(agent)
+
+    def drop_beat(self, agent: str) -> None:
+        """Note that ``agent`` has ended."""
+        self._beats[agent] = None
+        self.txn.delete(f"beat/{agent}")
+
+    def agent(self, agent: str) -> Agent | None:
+        """Return what is known of ``agent``."""
+        value = self.txn.get(f"agent/{agent}")
+        return None if value is None else Agent(**decode(value))
+
+    def agents(self) -> list[Agent]:
+        """Return all agents that ever joined and were not forgotten."""
+        return [Agent(**decode(value)) for _, value in self.txn.scan(Range("agent/"))]
+
+    def put_agent(self, agent: Agent) -> None:
+        """Write what is known of an agent."""
+        self.txn.put(f"agent/{agent.id}", encode(agent._asdict()))
+
+    # -- what a holder is told
+
+    def lost(self, agent: str) -> Iterator[tuple[str, Lost]]:
+        """Yield the key and record of each claim that ``agent`` lost."""
+        for key, value in self.txn.scan(Range(f"lost/{agent}/")):
+            yield key, Lost(**decode(value))
+
+    def lost_at(self, agent: str, pattern: Pattern) -> Lost | None:
+        """Return how ``agent`` lost its claim on ``pattern``, if it did."""
+        value = self.txn.get(f"lost/{agent}/{pattern.key}")
+        return None if value is None else Lost(**decode(value))
+
+    def put_lost(self, agent: str, pattern: Pattern, lost: Lost) -> None:
+        """Note that ``agent`` lost its claim on ``pattern``."""
+        self.txn.put(f"lost/{agent}/{pattern.key}", encode(lost._asdict()))
+
+    def drop_lost(self, agent: str, pattern: Pattern) -> None:
+        """Forget that ``agent`` lost its claim on ``pattern``."""
+        self.txn.delete(f"lost/{agent}/{pattern.key}")
+
+    def asks(self, holder: str = "") -> Iterator[tuple[str, Ask]]:
+        """Yield the key and record of each release request, to one holder or to all."""
+        prefix = f"ask/{holder}/" if holder else "ask/"
+        for key, value in self.txn.scan(Range(prefix)):
+            yield key, Ask(**decode(value))
+
+    def put_ask(self, ask: Ask) -> None:
+        """Write a release request; a repeat replaces the earlier one."""
+        key = self._ask_key(ask.holder, ask.pattern, ask.asker)
+        self.txn.put(key, encode(ask._asdict()))
+
+    def is_asked(self, holder: str, pattern: str, asker: str) -> bool:
+        """Tell whether ``asker`` has a release request for just this pattern at ``holder``."""
+        return self.txn.get(self._ask_key(holder, pattern, asker)) is not None
+
+    def _ask_key(self, holder: str, pattern: str, asker: str) -> str:
+        return f"ask/{holder}/{self.pattern(pattern).key}//{asker}"
+
+
+# The two records that every claim writes are spelled out: that is two to three times as fast as the
+# general encoder, and the budget of a claim is a few dozen microseconds.
+
+
+def claim_record(claim: Claim) -> str:
+    """Return the stored form of ``claim``: all but its id, which is in the key."""
+    _, pattern, mode, agent, token, ttl, since, hard, reason, task = claim
+    return (
+        f'{{"pattern":{quoted(pattern)},"mode":"{mode}","agent":"{agent}","token":{token},'
+        f'"ttl":{ttl!r},"since":{since!r},"hard":{hard!r},'
+        f'"reason":{quoted(reason)},"task":{quoted(task)}}}'
+    )
+
+
+def beat_record(beat: Beat) -> str:
+    """Return the stored form of ``beat``: an array, in the order of its fields."""
+    seen, ttl, hard, claims, lost, role = beat
+    return f"[{seen!r},{ttl!r},{hard!r},{claims},{lost},{quoted(role)}]"
+
+
+def _ticket(value: str) -> Ticket:
+    record = decode(value)
+    record["patterns"] = tuple(record["patterns"])
+    record["escalated"] = tuple(record.get("escalated", ()))
+    record["ladder"] = tuple(record.get("ladder", ()))
+    return Ticket(**record)

@@ -1,0 +1,90 @@
+"""Acknowledgements: who wanted one is told when it comes, and once if it does not come in time."""
+
+from __future__ import annotations
+
+from dibs.core.ledger import Kind
+from dibs.core.mail import HUMANS, MailKind, Message, box_of
+from dibs.core.names import cut, few
+from dibs.services.state import mailbox as post
+from dibs.services.talk.mail import mark_read, need, no_message
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.core.agents import Caller
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+#: How much of a message a word about it repeats.
+SHOWN = 60
+
+
+def acknowledge(book: Book, caller: Caller, role: str, number: str) -> Message:
+    """Note that the caller acknowledges a message that lies in one of its boxes, and tell its sender."""
+    message = need(book, number)
+    row = post.row_of(number)
+    fresh = False
+    own = [b for b in post.boxes_of(caller.id, human=caller.human) if b in message.boxes]
+    if not own:
+        raise no_message(number)
+    for box in own:
+        mark_read(book, box, row)
+        if "acked" not in (post.state_of(book, box, row) or {"acked": 0}):
+            post.mark(book, box, row, acked=book.now)
+            fresh = True
+    if fresh and message.wants_ack:
+        _tell_sender(book, message, caller.id, role)
+    return message
+
+
+def _tell_sender(book: Book, message: Message, reader: str, role: str) -> None:
+    book.emit(
+        reader, role, Kind.MESSAGE_SENT,
+        f"{reader} acknowledged {message.id} of {message.sender}",
+        to=message.sender, thread=message.thread, acknowledges=message.id,
+    )  # fmt: skip
+    text = f"{reader} acknowledged {message.id}: {_start(message)}"
+    _answer(book, message, MailKind.ACKNOWLEDGED, text, reader, role)
+    if message.due and not missing(book, message):
+        from dibs.services.state import deadlines as due
+
+        due.drop(book, message.due, "mail", message.id)
+
+
+def overdue(_: Desk, book: Book, number: str) -> None:
+    """Tell the sender of a message who has not acknowledged it in time; say nothing if all have."""
+    message = post.message_at(book, number)
+    late = missing(book, message) if message is not None else []
+    if message is None or not late:
+        return
+    names = few([name.removeprefix("@") for name in late], 5)
+    text = f"{names} did not acknowledge {number} in time: {_start(message)}"
+    book.emit(
+        message.sender, message.role, Kind.MESSAGE_SENT,
+        f"{number} of {message.sender} was not acknowledged in time by {names}",
+        to=message.to, thread=message.thread, overdue=number,
+    )  # fmt: skip
+    _answer(book, message, MailKind.OVERDUE, text, "", "")
+
+
+def missing(book: Book, message: Message) -> list[str]:
+    """Return the boxes whose owners have not acknowledged a message."""
+    row = post.row_of(message.id)
+    return [box for box in message.boxes if "acked" not in (post.state_of(book, box, row) or {})]
+
+
+def _answer(book: Book, message: Message, kind: str, text: str, sender: str, role: str) -> None:
+    """Put a word about a message into the box of its sender, unless that has ended."""
+    box = box_of(message.sender, message.role)
+    if box != HUMANS and book.beat(box) is None:
+        return
+    number = post.next_id(book)
+    told = Message(
+        number, book.now, sender, role, kind, text, box, (box,), message.thread, message.id,
+        data={"message": message.id},
+    )  # fmt: skip
+    post.put(book, told)
+
+
+def _start(message: Message) -> str:
+    """Return how a message begins, in one line."""
+    return cut(" ".join(message.text.split()), SHOWN)

@@ -1,0 +1,144 @@
+"""What becomes of one decision inside a transaction: written, told to the ledger, and to whom it concerns."""
+
+from __future__ import annotations
+
+from dibs.core import deciding
+from dibs.core.agents import HUMAN, ancestors, is_terminal
+from dibs.core.deciding import ASKED, COMMENTED, NEEDLESS, Voter
+from dibs.core.decisions import LEAD, Outcome
+from dibs.core.ledger import Kind
+from dibs.core.mail import HUMANS, MailKind, box_of, wording
+from dibs.services.state import deadlines as due
+from dibs.services.state import mailbox as post
+from dibs.services.state.decisions import put_decision
+from dibs.services.state.presence import role_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.core.decisions import Comment, Decision
+    from dibs.services.state.rows import Book
+
+#: How deadlines of decisions are filed.
+WHAT = "decision"
+
+
+def record(book: Book, draft: Decision) -> Decision:
+    """Write a decision that nobody has to confirm, under the number of its entry in the ledger."""
+    seq = book.emit(
+        draft.asker, draft.role, Kind.DECISION_MADE, f"{draft.asker} decided: {draft.title}",
+        title=draft.title, category=draft.category, outcome=draft.outcome,
+        rationale=draft.rationale,
+    )  # fmt: skip
+    made = draft._replace(id=f"d{seq}")
+    put_decision(book, made)
+    return made
+
+
+def ask(book: Book, draft: Decision) -> Decision:
+    """Write a decision that waits, under the number of its entry in the ledger."""
+    seq = book.emit(
+        draft.asker, draft.role, Kind.DECISION_ASKED,
+        f"{draft.asker} asks for a decision: {draft.title}",
+        title=draft.title, category=draft.category, decider=draft.decider, deadline=draft.deadline,
+        rationale=draft.rationale,
+    )  # fmt: skip
+    return open_decision(book, draft._replace(id=f"d{seq}"))
+
+
+def open_decision(book: Book, decision: Decision) -> Decision:
+    """Write a decision that waits, with its deadline, and tell those who may decide."""
+    told = {}
+    for box in decider_boxes(book, decision):
+        news = _news(decision, ASKED, decision.rationale)
+        message = post.notice(book, box, MailKind.DECISION, (), sender=decision.asker, **news)
+        post.put(book, message)
+        told[box] = message.id
+    asked = decision._replace(data={**decision.data, "told": told})
+    put_decision(book, asked)
+    if decision.deadline:
+        due.put(book, decision.deadline, WHAT, decision.id)
+    return asked
+
+
+def decided(book: Book, decision: Decision, outcome: str, by: str, reason: str) -> Decision:
+    """Return a decision as decided now; by nobody means by silence."""
+    return decision._replace(outcome=outcome, decided_by=by, decided_at=book.now, reason=reason)
+
+
+def close(book: Book, before: Decision, done: Decision, role: str) -> Decision:
+    """Write what became of a decision, and tell its asker unless it did that itself."""
+    put_decision(book, done)
+    if before.deadline:
+        due.drop(book, before.deadline, WHAT, done.id)
+    why = f" ({done.reason})" if done.reason else ""
+    book.emit(
+        done.decided_by or done.asker, role or done.role, Kind.DECISION_MADE,
+        f"{deciding.how_decided(done)}: {done.title}{why}",
+        decision=done.id, title=done.title, category=done.category, outcome=done.outcome,
+        asker=done.asker, decided_by=done.decided_by, reason=done.reason,
+    )  # fmt: skip
+    _ask_nobody_any_more(book, done)
+    if done.decided_by != done.asker:
+        tell(book, asker_box(done), done, done.outcome, done.decided_by, done.reason)
+    return done
+
+
+def _ask_nobody_any_more(book: Book, done: Decision) -> None:
+    """Let those who may decide, and have not heard so yet, hear what became of it in place of that."""
+    role = role_of(book, done.decided_by) if done.decided_by else ""
+    for box, number in done.data.get("told", {}).items():
+        message = post.message_at(book, number) if post.untold(book, box, number) else None
+        if message is not None:
+            data = {**message.data, "event": NEEDLESS, "outcome": done.outcome}
+            text = wording(message.kind, done.decided_by, (), data)
+            now = message._replace(sender=done.decided_by, role=role, text=text, data=data)
+            post.rewrite(book, now)
+
+
+def tell(book: Book, box: str, decision: Decision, event: str, sender: str, reason: str) -> None:
+    """Let the owner of a box know what is new of a decision."""
+    news = _news(decision, event, reason)
+    post.tell(book, box, MailKind.DECISION, (), sender=sender, **news)
+
+
+def _news(decision: Decision, event: str, reason: str) -> dict[str, str]:
+    """Return what a message says of a decision, for programs."""
+    news = {
+        "decision": decision.id, "title": decision.title, "category": decision.category,
+        "event": event, "reason": reason,
+    }  # fmt: skip
+    before = deciding.before_asker(decision)
+    return {**news, "first": before} if before else news
+
+
+def tell_comment(book: Book, decision: Decision, said: Comment) -> None:
+    """Tell the asker what was said; where the asker said it, those who are to decide."""
+    boxes = [asker_box(decision)]
+    if said.by == decision.asker:
+        boxes = decider_boxes(book, decision) if decision.outcome == Outcome.PENDING else []
+    for box in boxes:
+        tell(book, box, decision, COMMENTED, said.by, said.text)
+
+
+def asker_box(decision: Decision) -> str:
+    """Return the box of whoever asked; humans share one."""
+    return box_of(decision.asker, decision.role)
+
+
+def decider_boxes(book: Book, decision: Decision) -> list[str]:
+    """Return the boxes of those who may decide; humans are told where no agent that works may."""
+    if decision.decider == HUMAN:
+        return [HUMANS]
+    leads = above(book, decision.asker) if decision.decider == LEAD else ()
+    found = [
+        agent.id
+        for agent in book.agents()
+        if not is_terminal(agent.status)
+        and deciding.may_decide(decision, Voter(agent.id, human=False, role=agent.role), leads)
+    ]
+    return found or [HUMANS]
+
+
+def above(book: Book, asker: str) -> list[str]:
+    """Return the agents above the asker, the nearest first."""
+    return ancestors(asker, {agent.id: agent.parent for agent in book.agents()})

@@ -1,0 +1,208 @@
+"""Groups: agents that are written to together, by name or by role.
+
+``group/<name>`` holds a group. Whoever works here may change one; the ledger says who did.
+"""
+
+from __future__ import annotations
+
+from dibs.core.addressees import ALL, Crew, Group
+from dibs.core.agents import HUMAN
+from dibs.core.claims import check_text
+from dibs.core.index import Range
+from dibs.core.ledger import Kind
+from dibs.core.names import check_agent_id, closest, is_agent_id, quote
+from dibs.core.values import Record
+from dibs.errors import BadInput, NotFound
+from dibs.services.state import mailbox as post
+from dibs.services.state.presence import arrive
+from dibs.services.state.rows import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.core.agents import Caller
+    from dibs.core.mail import Message
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+GROUP = "group/"
+MAX_GROUPS = 1_000
+MAX_MEMBERS = 1_000
+#: How many of its messages a group is shown with.
+SHOWN = 20
+_ROLE = "role:"
+_AGENT = "agent:"
+
+
+class Shown(Record):
+    """A group as its page shows it."""
+
+    group: Group
+    #: The agents that a message to it would reach now.
+    reaches: tuple[str, ...]
+    #: The newest messages to it, the oldest of them first.
+    messages: tuple[Message, ...]
+
+
+class Groups:
+    """The use cases of groups."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def new(self, caller: Caller, name: str, members: Sequence[str] = ()) -> Group:
+        """Make a group of agents and roles (``role:x``)."""
+        check_name(name)
+
+        def step(book: Book) -> Group:
+            role = arrive(book, caller).role
+            if book.txn.get(f"{GROUP}{name}") is not None:
+                hint = f"`dibs group add {name} AGENT` adds to it"
+                message = f"there is a group {name} already"
+                raise BadInput(message, code="GROUP_EXISTS", field="group", hint=hint)
+            if len(groups_in(book)) >= MAX_GROUPS:
+                raise BadInput(f"there are {MAX_GROUPS} groups: drop some", code="LIMIT")
+            group = _with(book, Group(name, by=caller.id, at=book.now), members)
+            return _put(book, caller.id, role, group, "made")
+
+        return self._desk.apply(step)
+
+    def add(self, caller: Caller, name: str, members: Sequence[str]) -> Group:
+        """Add agents and roles to a group; those in it stay what they are."""
+
+        def step(book: Book) -> Group:
+            role = arrive(book, caller).role
+            group = _with(book, need(book, name), members)
+            return _put(book, caller.id, role, group, "added to")
+
+        return self._desk.apply(step)
+
+    def remove(self, caller: Caller, name: str, members: Sequence[str]) -> Group:
+        """Take agents and roles out of a group."""
+
+        def step(book: Book) -> Group:
+            role = arrive(book, caller).role
+            return _put(book, caller.id, role, _without(need(book, name), members), "took from")
+
+        return self._desk.apply(step)
+
+    def drop(self, caller: Caller, name: str) -> Group:
+        """Forget a group; its messages stay where they are."""
+
+        def step(book: Book) -> Group:
+            role = arrive(book, caller).role
+            group = need(book, name)
+            book.txn.delete(f"{GROUP}{name}")
+            summary = f"{caller.id} dropped the group {name}"
+            book.emit(caller.id, role, Kind.GROUP_CHANGED, summary, group=name, dropped=True)
+            return group
+
+        return self._desk.apply(step)
+
+    def all(self) -> list[Group]:
+        """Return all groups, by name."""
+        return self._desk.look(lambda book: list(groups_in(book).values()))
+
+    def show(self, name: str) -> Shown:
+        """Return a group, whom it reaches now, and what was said to it lately."""
+
+        def step(book: Book) -> Shown:
+            from dibs.core.addressees import members
+
+            group = need(book, name)
+            reached = {agent.id for agent in members(group, crew_of(book))}
+            said = [m for m in post.messages(book) if m.to == f"group:{name}"]
+            humans = {HUMAN} & set(group.members)
+            return Shown(group, tuple(sorted(reached | humans)), tuple(said[-SHOWN:]))
+
+        return self._desk.look(step)
+
+
+def check_name(name: str) -> str:
+    """Return the name of a group; it is spelled like the id of an agent."""
+    try:
+        check_agent_id(name)
+    except BadInput as error:
+        message = f"{quote(name)} cannot be the name of a group"
+        raise BadInput(message, code="GROUP_NAME", field="group", hint=error.hint) from None
+    if name in {ALL, HUMAN}:
+        message = f"{name} is no name for a group: it means others already"
+        raise BadInput(message, code="GROUP_NAME", field="group")
+    return name
+
+
+def crew_of(book: Book) -> Crew:
+    """Return everybody who can be written to."""
+    return Crew(book.agents(), groups_in(book))
+
+
+def groups_in(book: Book) -> dict[str, Group]:
+    """Return all groups by their names."""
+    found = {}
+    for key, value in book.txn.scan(Range(GROUP)):
+        name = key.removeprefix(GROUP)
+        found[name] = _group(name, value)
+    return found
+
+
+def need(book: Book, name: str) -> Group:
+    """Return the group of this name, or say which one was meant."""
+    value = book.txn.get(f"{GROUP}{name}") if is_agent_id(name) else None
+    if value is not None:
+        return _group(name, value)
+    meant = closest(name, groups_in(book)) if name else ""
+    hint = f"did you mean {meant}?" if meant else "`dibs group ls` names those that there are"
+    raise NotFound(f"there is no group {quote(name)}", code="NO_GROUP", field="group", hint=hint)
+
+
+def _group(name: str, value: str) -> Group:
+    record = decode(value)
+    return Group(name, tuple(record["members"]), tuple(record["roles"]), record["by"], record["at"])
+
+
+def _put(book: Book, by: str, role: str, group: Group, verb: str) -> Group:
+    record = {"members": group.members, "roles": group.roles, "by": group.by, "at": group.at}
+    book.txn.put(f"{GROUP}{group.name}", encode(record))
+    book.emit(
+        by, role, Kind.GROUP_CHANGED, f"{by} {verb} the group {group.name}",
+        group=group.name, members=list(group.members), roles=list(group.roles),
+    )  # fmt: skip
+    return group
+
+
+def _with(book: Book, group: Group, words: Sequence[str]) -> Group:
+    """Return the group with more members; refuse one that nobody knows, so that no message is lost."""
+    known = {agent.id for agent in book.agents()} | {HUMAN}
+    members, roles = list(group.members), list(group.roles)
+    for word in words:
+        if word.startswith(_ROLE):
+            roles.append(check_text(word.removeprefix(_ROLE).strip(), "role"))
+            continue
+        name = word.removeprefix(_AGENT)
+        if name not in known:
+            meant = closest(name, sorted(known))
+            hint = f"did you mean {meant}?" if meant else "write role:NAME for all with a role"
+            message = f"no agent {quote(name)} works here"
+            raise NotFound(message, code="NO_AGENT", field="member", hint=hint)
+        members.append(name)
+    if len(members) + len(roles) > MAX_MEMBERS:
+        message = f"a group has at most {MAX_MEMBERS} members and roles"
+        raise BadInput(message, code="LIMIT", field="member", hint="name a role")
+    if "" in roles:
+        raise BadInput("role: needs a name behind it", code="GROUP_NAME", field="member")
+    return group._replace(members=tuple(dict.fromkeys(members)), roles=tuple(dict.fromkeys(roles)))
+
+
+def _without(group: Group, words: Sequence[str]) -> Group:
+    gone = {word.removeprefix(_AGENT) for word in words}
+    there = {*group.members, *(f"{_ROLE}{role}" for role in group.roles)}
+    strange = sorted(gone - there)
+    if strange:
+        message = f"{quote(strange[0])} is not in the group {group.name}"
+        hint = f"`dibs group show {group.name}` names its members"
+        raise NotFound(message, code="NOT_IN_GROUP", field="member", hint=hint)
+    return group._replace(
+        members=tuple(m for m in group.members if m not in gone),
+        roles=tuple(r for r in group.roles if f"{_ROLE}{r}" not in gone),
+    )

@@ -1,0 +1,224 @@
+"""Mail: saying something to others, reading what they said, and acknowledging it.
+
+The inbox is a view. It notes what was read, and takes nothing from a briefing, which has each message once.
+"""
+
+from __future__ import annotations
+
+from dibs.core.mail import id_in
+from dibs.core.values import Record
+from dibs.errors import NotFound
+from dibs.services.state import mailbox as post
+from dibs.services.state.presence import arrive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from dibs.core.agents import Caller
+    from dibs.core.mail import Message
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+
+
+class Letter(Record):
+    """A message as one reader has it."""
+
+    message: Message
+    #: When it was read in the inbox, and when it was acknowledged; 0 for not yet.
+    read: float = 0.0
+    acked: float = 0.0
+    #: The number of the briefing that held it; 0 for none yet.
+    briefed: int = 0
+
+
+def letter_of(message: Message, state: dict[str, Any]) -> Letter:
+    """Return a message with what became of it in a box."""
+    return Letter(message, state.get("read", 0.0), state.get("acked", 0.0), state.get("briefed", 0))
+
+
+class Mail:
+    """The use cases of those who write and read."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def say(
+        self,
+        caller: Caller,
+        to: str,
+        text: str,
+        *,
+        reply_to: str = "",
+        everybody: bool = False,
+        priority: str = "normal",
+        wants_ack: bool = False,
+        within: object = None,
+        request_id: str = "",
+    ) -> Message:
+        """Put a message into the boxes of whoever ``to`` means.
+
+        An answer (``reply_to``) goes to whom it answers where ``to`` is empty; with ``everybody`` to all
+        in the thread.
+        """
+        from dibs.services.talk.send import Saying, check, say
+
+        saying = check(Saying(to, text, reply_to, everybody, priority, wants_ack), within)
+        return self._desk.apply(
+            lambda book: say(book, caller, saying, self._desk.config.mail_rate, request_id)
+        )
+
+    def inbox(
+        self, caller: Caller, *, everything: bool = False, thread: str = "", sent: bool = False
+    ) -> list[Letter]:
+        """Return what the caller has not read, oldest first; or all of it, a thread, or what it sent."""
+        self._settle()
+
+        def step(book: Book) -> list[Letter]:
+            if thread:
+                return _thread(book, caller, thread)
+            if sent:
+                return [Letter(m) for m in post.messages(book) if m.sender == caller.id]
+            found = letters(book, caller)
+            return [letter for letter in found if everything or not letter.read]
+
+        return self._desk.look(step)
+
+    def follow(self, caller: Caller, *, poll: float = 1.0) -> Iterator[list[Letter]]:
+        """Yield what the caller has not read, at once and after every change; nothing where that is so."""
+        newest = self._desk.engine.wait(0, 0)
+        while True:
+            yield self.inbox(caller)
+            newest = self._desk.engine.wait(newest, poll)
+
+    def read(self, caller: Caller, ids: Iterable[str]) -> None:
+        """Note that the caller has read these messages; those that are in none of its boxes do not matter."""
+        rows = [post.row_of(check_id(number)) for number in ids]
+        if not rows:
+            return
+
+        def step(book: Book) -> None:
+            arrive(book, caller)
+            for box in post.boxes_of(caller.id, human=caller.human):
+                for row in rows:
+                    mark_read(book, box, row)
+
+        self._desk.apply(step)
+
+    def ack(self, caller: Caller, ids: Sequence[str]) -> list[Message]:
+        """Acknowledge messages; whoever wanted to know is told. A repeat changes nothing."""
+        from dibs.services.talk.acknowledgements import acknowledge
+
+        numbers = [check_id(number) for number in ids]
+
+        def step(book: Book) -> list[Message]:
+            beat = arrive(book, caller)
+            return [acknowledge(book, caller, beat.role, number) for number in numbers]
+
+        return self._desk.apply(step)
+
+    def some(self, caller: Caller, ids: Sequence[str]) -> list[Letter]:
+        """Return messages by their ids, as far as the caller wrote or got them."""
+
+        def step(book: Book) -> list[Letter]:
+            mine = {letter.message.id: letter for letter in letters(book, caller)}
+            found = []
+            for number in ids:
+                message = need(book, check_id(number))
+                if not concerns(message, caller):
+                    raise no_message(number)
+                found.append(mine.get(message.id, Letter(message)))
+            return found
+
+        return self._desk.look(step)
+
+    def show(self, number: str) -> tuple[Message, dict[str, Letter]]:
+        """Return a message, and how it stands in each of its boxes."""
+        return self._desk.look(lambda book: _standing(book, check_id(number)))
+
+    def _settle(self) -> None:
+        """Carry out what is due, so that a reader sees it."""
+        from dibs.services.talk.decisions import settle
+
+        settle(self._desk)
+
+
+def check_id(number: str) -> str:
+    """Return the id of a message; refuse what cannot be one."""
+    found = id_in(number)
+    if not found:
+        raise no_message(number)
+    return found
+
+
+def need(book: Book, number: str) -> Message:
+    """Return the message with this id."""
+    message = post.message_at(book, number)
+    if message is None:
+        raise no_message(number)
+    return message
+
+
+def no_message(number: str) -> NotFound:
+    """Return that there is no such message."""
+    from dibs.core.names import quote
+
+    return NotFound(
+        f"there is no message {quote(number)} for you",
+        code="NO_MESSAGE",
+        field="message",
+        hint="`dibs inbox --all` names those that you have; old ones are forgotten",
+    )
+
+
+def concerns(message: Message, caller: Caller) -> bool:
+    """Tell whether a message is one of the caller's: it wrote it, or got it. Humans may see all."""
+    own = post.boxes_of(caller.id, human=caller.human)
+    return caller.human or message.sender == caller.id or any(b in own for b in message.boxes)
+
+
+def letters(book: Book, caller: Caller) -> list[Letter]:
+    """Return all that lies in the boxes of the caller, the oldest first."""
+    from dibs.core.index import Range
+    from dibs.services.state.rows import decode
+
+    found: dict[str, Letter] = {}
+    for box in post.boxes_of(caller.id, human=caller.human):
+        prefix = f"{post.BOX}{box}/"
+        for key, value in book.txn.scan(Range(prefix)):
+            row = key.removeprefix(prefix)
+            stored = book.txn.get(f"{post.MAIL}{row}")
+            if stored is not None and row not in found:
+                found[row] = letter_of(post.message_of(stored), decode(value))
+    return [found[row] for row in sorted(found)]
+
+
+def mark_read(book: Book, box: str, row: str) -> None:
+    """Note that the owner of a box has read a message in it; it no longer fills the box."""
+    state = post.state_of(book, box, row)
+    if state is None or "read" in state:
+        return
+    post.mark(book, box, row, read=book.now)
+    if book.txn.get(f"{post.UNREAD}{box}/{row}") is not None:
+        book.txn.put(f"{post.UNREAD}{box}/{row}", "{}")
+
+
+def _thread(book: Book, caller: Caller, number: str) -> list[Letter]:
+    """Return the thread that a message is in, as far as the caller wrote or got it."""
+    first = need(book, check_id(number))
+    if not concerns(first, caller):
+        raise no_message(number)
+    mine = {letter.message.id: letter for letter in letters(book, caller)}
+    return [
+        mine.get(message.id, Letter(message))
+        for message in post.messages(book)
+        if message.thread == first.thread and concerns(message, caller)
+    ]
+
+
+def _standing(book: Book, number: str) -> tuple[Message, dict[str, Letter]]:
+    message = need(book, number)
+    row = post.row_of(number)
+    states = {box: post.state_of(book, box, row) or {} for box in message.boxes}
+    return message, {box: letter_of(message, state) for box, state in states.items()}

@@ -1,0 +1,194 @@
+"""Saying something: who gets it, whether there is room, and what the ledger keeps of it."""
+
+from __future__ import annotations
+
+from dibs.core.addressees import Addressed, resolve
+from dibs.core.agents import HUMAN
+from dibs.core.durations import check_span
+from dibs.core.index import Range
+from dibs.core.ledger import Kind
+from dibs.core.mail import HUMANS, MailKind, Message, box_of
+from dibs.core.mail_limits import (
+    ACK_MAX,
+    ACK_MIN,
+    MAX_UNREAD,
+    Bucket,
+    check_message,
+    check_priority,
+    draw,
+)
+from dibs.core.values import Record
+from dibs.errors import BadInput, NotFound, Unavailable
+from dibs.services.state import mailbox as post
+from dibs.services.state.idempotency import answered, remember
+from dibs.services.state.presence import arrive, role_of
+from dibs.services.state.rows import decode, encode
+from dibs.services.talk.groups import crew_of
+from dibs.services.talk.mail import check_id, concerns, need, no_message
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.core.agents import Caller
+    from dibs.services.state.rows import Book
+
+RATE = "rate/"
+#: How much of a message the ledger's one line shows.
+HEADLINE = 80
+#: How an answer is addressed that goes to everybody in its thread.
+_THREAD = "thread:"
+
+
+class Saying(Record):
+    """What somebody wants to say."""
+
+    to: str
+    text: str
+    reply_to: str = ""
+    everybody: bool = False
+    priority: str = "normal"
+    wants_ack: bool = False
+    #: Within how many seconds it should be acknowledged; 0 for no matter when.
+    within: float = 0.0
+
+
+def check(saying: Saying, within: object) -> Saying:
+    """Return it with its text masked; refuse what is wrong before anything is looked up."""
+    span = 0.0
+    if within is not None:
+        span = check_span(within, ACK_MIN, ACK_MAX, field="within", code="WAIT_RANGE")
+    check_priority(saying.priority)
+    if saying.everybody and not saying.reply_to:
+        message = "to all of a thread goes an answer only: name the message with reply_to"
+        raise BadInput(message, code="NO_THREAD", field="reply_to")
+    if saying.everybody and saying.to:
+        message = "an answer goes to all of its thread or to somebody, not both"
+        raise BadInput(message, code="NO_THREAD", field="to")
+    return saying._replace(
+        text=check_message(saying.text),
+        reply_to=saying.reply_to and check_id(saying.reply_to),
+        within=span,
+        wants_ack=saying.wants_ack or bool(span),
+    )
+
+
+def say(book: Book, caller: Caller, saying: Saying, rate: int, request_id: str) -> Message:
+    """Say it, unless this very request was carried out before."""
+    asked = _fingerprint(saying)
+    if request_id:
+        earlier = answered(book, caller.id, request_id, asked)
+        if earlier is not None:
+            return need(book, earlier[0])
+    message = _say(book, caller, saying, rate)
+    if request_id:
+        remember(book, caller.id, request_id, asked, [message.id])
+    return message
+
+
+def _fingerprint(saying: Saying) -> str:
+    from hashlib import sha256
+
+    said = sha256(saying.text.encode()).hexdigest()
+    rest = saying._replace(text=said)
+    return "\n".join(["say", *map(str, rest)])
+
+
+def _say(book: Book, caller: Caller, saying: Saying, rate: int) -> Message:
+    reported = arrive(book, caller).role
+    role = HUMAN if caller.human else reported
+    _draw(book, caller.id, rate)
+    answered_to = _answered(book, caller, saying.reply_to)
+    addressed = _addressed(book, caller, saying, answered_to)
+    boxes, full = _with_room(book, addressed.boxes)
+    thread = answered_to.thread if answered_to is not None else ""
+    first = " ".join(saying.text.split())[:HEADLINE]
+    kind = Kind.GROUP_MESSAGE if addressed.many else Kind.MESSAGE_SENT
+    book.emit(
+        caller.id, role, kind, f"{caller.id} to {addressed.to}: {first}",
+        to=addressed.to, thread=thread, priority=saying.priority,
+    )  # fmt: skip
+    number = post.next_id(book)
+    ended = [box for box in addressed.ended if box in boxes]
+    message = Message(
+        number, book.now, caller.id, role, MailKind.MESSAGE, saying.text, addressed.to, boxes,
+        thread or number, saying.reply_to, saying.priority, saying.wants_ack,
+        book.now + saying.within if saying.within else 0.0,
+        {key: names for key, names in (("ended", ended), ("full", full)) if names},
+    )  # fmt: skip
+    post.put(book, message)
+    if message.due:
+        from dibs.services.state import deadlines as due
+
+        due.put(book, message.due, "mail", number)
+    return message
+
+
+def _draw(book: Book, agent: str, rate: int) -> None:
+    """Take one message from what the agent may still send; refuse it where nothing is left."""
+    stored = book.txn.get(f"{RATE}{agent}")
+    bucket = None if stored is None else Bucket(*decode(stored))
+    book.txn.put(f"{RATE}{agent}", encode(list(draw(bucket, book.now, rate))))
+
+
+def _answered(book: Book, caller: Caller, number: str) -> Message | None:
+    if not number:
+        return None
+    message = need(book, number)
+    if not concerns(message, caller):
+        raise no_message(number)
+    return message
+
+
+def _addressed(book: Book, caller: Caller, saying: Saying, to: Message | None) -> Addressed:
+    crew = crew_of(book)
+    if saying.to or to is None:
+        return resolve(saying.to, caller, crew)
+    if saying.everybody:
+        return _whole_thread(book, caller, to.thread)
+    if to.sender == caller.id:  # going on with what one said oneself
+        if to.to.startswith(_THREAD):
+            return _whole_thread(book, caller, to.thread)
+        return resolve(to.to, caller, crew)
+    if not to.sender:
+        message = f"{to.id} is a notice of Dibs: nobody would read an answer"
+        raise NotFound(message, code="NO_ADDRESSEE", field="reply_to")
+    return resolve(HUMAN if to.role == HUMAN else f"agent:{to.sender}", caller, crew)
+
+
+def _whole_thread(book: Book, caller: Caller, thread: str) -> Addressed:
+    """Return everybody who wrote or got a message of a thread, but for the caller."""
+    boxes: set[str] = set()
+    for message in post.messages(book):
+        if message.thread == thread:
+            boxes.update(message.boxes)
+            boxes.update({box_of(message.sender, message.role)} - {""})
+    # A human who got a notice of its own has the box of all humans, too, and is told once.
+    boxes = {box_of(box, role_of(book, box)) for box in boxes}
+    boxes -= set(post.boxes_of(caller.id, human=caller.human))
+    if not boxes:
+        alone = f"nobody else is in the thread of {thread}"
+        raise NotFound(alone, code="NO_ADDRESSEE", field="reply_to")
+    ended = tuple(sorted(b for b in boxes - {HUMANS} if book.beat(b) is None))
+    return Addressed(_THREAD + thread, tuple(sorted(boxes)), ended)
+
+
+def _with_room(book: Book, boxes: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the boxes that take another message, and those that do not; refuse if none does."""
+    room: list[str] = []
+    full: list[str] = []
+    for box in boxes:
+        (room if _unread(book, box) < MAX_UNREAD else full).append(box)
+    if not room:
+        raise Unavailable(
+            f"{full[0]} has {MAX_UNREAD} messages that it has not read: no more go in",
+            code="BOX_FULL",
+            hint="it reads them with `dibs inbox`",
+        )
+    return tuple(room), full
+
+
+def _unread(book: Book, box: str) -> int:
+    """Count the messages of agents that the owner of a box has neither read nor been briefed of."""
+    rows = book.txn.scan(Range(f"{post.UNREAD}{box}/"))
+    return sum(1 for _, value in rows if value != "{}")

@@ -1,0 +1,196 @@
+"""Making tasks: several at once, all or none, that may depend on each other in any order."""
+
+from __future__ import annotations
+
+from dibs.core.ledger import Kind
+from dibs.core.names import quote
+from dibs.core.secrets import storable
+from dibs.core.similarity import Active
+from dibs.core.taskbatch import check_new
+from dibs.core.tasknames import new_id, slug
+from dibs.core.tasks import FINISHED, INBOX, Status, check_task_id
+from dibs.errors import BadInput
+from dibs.services.tasks.rows import load, past, unfinished
+from dibs.services.tasks.texts import Teller, moment
+from dibs.services.tasks.values import Likeness, Stored
+from dibs.taskfile.names import DEPENDENCIES
+from dibs.taskfile.reading import error_of, late_times, read
+from dibs.taskfile.writing import edit, render, stamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from dibs.core.tasks import Task
+    from dibs.services.state.rows import Book
+    from dibs.services.tasks.values import Draft
+
+#: How many tasks one call makes.
+MAX_BATCH = 5_000
+
+
+def drafted(
+    book: Book, author: str, drafts: Sequence[Draft], *, reserved: frozenset[str] = frozenset()
+) -> list[Stored]:
+    """Return the rows of new tasks; raise what is wrong with the first that cannot be made."""
+    if not drafts:
+        raise BadInput("name at least one task", code="YAML_SHAPE", field="task")
+    if len(drafts) > MAX_BATCH:
+        raise BadInput(f"{len(drafts)} tasks at once: at most {MAX_BATCH}", code="LIMIT")
+    names = _Names(book, reserved)
+    ids = [names.take(draft) for draft in drafts]
+    keys = {draft.key: id_ for draft, id_ in zip(drafts, ids, strict=True) if draft.key}
+    if len(keys) < sum(1 for draft in drafts if draft.key):
+        raise BadInput("two tasks of the batch have the same key", code="TASK_EXISTS", field="key")
+    rows = [_row(book, author, draft, id_, keys) for draft, id_ in zip(drafts, ids, strict=True)]
+    check_new([row.task for row in rows], lambda id_: needs_of(book, id_))
+    return rows
+
+
+def needs_of(book: Book, id_: str) -> tuple[str, ...] | None:
+    """Return what a task waits for: nothing once it is over, None if there is no such task."""
+    stored = load(book, id_)
+    if stored is not None and stored.id == id_:
+        return () if stored.task.status in FINISHED else stored.task.dependencies
+    return () if past(book, id_) is not None else None
+
+
+def write_new(teller: Teller, rows: Sequence[Stored], said: str = "added") -> list[Stored]:
+    """Write the rows of new tasks, and an entry for each."""
+    return [
+        teller.write(
+            None,
+            row,
+            Kind.TASK_ADDED,
+            f"{teller.agent} {said} {row.id}" + (f": {row.task.title}" if row.task.title else ""),
+            {"title": row.task.title[:200]} if row.task.title else None,
+        )
+        for row in rows
+    ]
+
+
+def likenesses(book: Book, rows: Sequence[Stored], *, fold_case: bool) -> list[Likeness]:
+    """Return the active tasks that the new ones look like."""
+    active = Active(unfinished(book), fold_case=fold_case)
+    return [
+        Likeness(row.id, like.id, like.title, like.share, like.paths)
+        for row in rows
+        for like in active.like(row.task)
+    ]
+
+
+def refuse_similar(found: Sequence[Likeness]) -> None:
+    """Refuse to make tasks that look like others."""
+    if found:
+        first = found[0]
+        raise BadInput(
+            f"task {quote(first.other)} looks like it: {quote(first.title)}",
+            code="TASK_SIMILAR",
+            field="title",
+            hint="leave out --strict to make it all the same",
+        )
+
+
+class _Names:
+    """The ids of the tasks of one batch, each of which is given once."""
+
+    def __init__(self, book: Book, reserved: frozenset[str]) -> None:
+        self._book = book
+        self._taken = {id_.lower() for id_ in reserved}
+        #: The number with which the last task of each name was told from the others.
+        self._numbers: dict[str, int] = {}
+
+    def take(self, draft: Draft) -> str:
+        """Return the id of one more task: its own, or one made of the moment, the agent and the title."""
+        fields = draft.fields or {}
+        given = draft.id or str(fields.get("id") or "")
+        if given and self._is_taken(check_task_id(given)):
+            raise BadInput(
+                f"there is a task {quote(given)} already",
+                code="TASK_EXISTS",
+                field="id",
+                hint="give it another id, or none",
+            )
+        id_ = given or self._made(_masked(draft.slug or str(fields.get("title") or "")), fields)
+        self._taken.add(id_.lower())
+        return id_
+
+    def _made(self, about: str, fields: Mapping[str, Any]) -> str:
+        base = new_id(self._book.now, str(fields.get("agent") or ""), slug(about))
+        number, id_ = self._numbers.get(base, 1), base
+        while self._is_taken(id_):
+            number += 1
+            id_ = f"{base}-{number}"
+        self._numbers[base] = number
+        return id_
+
+    def _is_taken(self, id_: str) -> bool:
+        return id_.lower() in self._taken or is_taken(self._book, id_)
+
+
+def is_taken(book: Book, id_: str) -> bool:
+    """Tell whether there is, or was, a task of this id."""
+    return load(book, id_) is not None or past(book, id_) is not None
+
+
+def _row(book: Book, author: str, draft: Draft, id_: str, keys: Mapping[str, str]) -> Stored:
+    file = f"{id_}.yaml"
+    text = draft.text
+    if draft.fields is not None:
+        own = {"id": id_, "status": Status.NEW, "created_at": stamp(book.now), "created_by": author}
+        text = render({**own, **_resolved(draft.fields, keys), "id": id_})
+    reading = read(text.encode("utf-8", "surrogateescape"), file)
+    if reading.task is None:
+        raise error_of(reading.remarks[0], file)
+    for remark in late_times(reading.task, book.now):
+        raise error_of(remark, file)
+    if reading.task.status != Status.NEW:
+        message = f"a task that is made is new, not {reading.task.status}"
+        raise BadInput(message, code="TASK_TRANSITION", field="status")
+    return filled_in(book, reading.text, reading.task, file, author)
+
+
+def filled_in(book: Book, text: str, task: Task, file: str, author: str) -> Stored:
+    """Return the row of a file in the inbox, with what it may lack: id, status, who made it and when."""
+    changes: dict[str, Any] = {}
+    rows = f"\n{text}"
+    if "\nid:" not in rows and "\ntask_id:" not in rows:
+        changes["id"] = task.id
+    if "\nstatus:" not in rows:
+        changes["status"] = task.status
+    if not task.created:
+        task = task._replace(created=moment(book.now))
+        changes["created_at"] = stamp(task.created)
+    if author and not task.created_by:
+        task = task._replace(created_by=author)
+        changes["created_by"] = author
+    return Stored(task, file, INBOX, edit(text, changes), 0, asked=task.agent)
+
+
+def _resolved(fields: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:
+    """Return fields with ids for the keys of the batch, and without secrets."""
+    found = {name: _masked(value) for name, value in fields.items()}
+    for holder in (found, found.get("context")):
+        if isinstance(holder, dict):
+            for place in DEPENDENCIES:
+                if place in holder:
+                    holder[place] = _with_ids(holder[place], keys)
+    return found
+
+
+def _with_ids(needed: Any, keys: Mapping[str, str]) -> Any:
+    """Return what a task depends on, however it is written, with ids in place of keys."""
+    if isinstance(needed, str):
+        return keys.get(needed, needed)
+    return [_with_ids(one, keys) for one in needed] if isinstance(needed, list | tuple) else needed
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, dict):
+        return {key: _masked(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(inner) for inner in value]
+    return value

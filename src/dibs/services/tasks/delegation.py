@@ -1,0 +1,184 @@
+"""Sending work to another agent: a task on the board, and a message that says so.
+
+Before anything is sent, active work that looks alike is named, and then nothing is sent unless the sender
+insists. All of it is one transaction: two senders of the same work cannot both be told that nobody has it.
+"""
+
+from __future__ import annotations
+
+from dibs.core.addressees import Addressed
+from dibs.core.claims import check_text
+from dibs.core.delegation import like, owner, receivers
+from dibs.core.ledger import Kind
+from dibs.core.mail import MailKind, Message
+from dibs.core.names import quote
+from dibs.core.tasks import OPEN, check_title
+from dibs.core.values import Record
+from dibs.errors import BadInput, NotAllowed, NotFound
+from dibs.services.state import mailbox as post
+from dibs.services.state.idempotency import answered, remember
+from dibs.services.state.presence import arrive
+from dibs.services.tasks import rows as taskrows
+from dibs.services.tasks.create import drafted, write_new
+from dibs.services.tasks.texts import Teller
+from dibs.services.tasks.transitions import Moves
+from dibs.services.tasks.values import Draft
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.core.agents import Agent, Caller
+    from dibs.core.delegation import Alike
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+    from dibs.services.tasks.values import Stored
+
+
+class Delegated(Record):
+    """Work that was sent, and who is told of it."""
+
+    stored: Stored
+    to: tuple[str, ...]
+    #: Those of them that have ended: they learn of it when they come back.
+    ended: tuple[str, ...] = ()
+    #: The active work that it looks like, where the sender insisted.
+    alike: tuple[Alike, ...] = ()
+
+
+class Repeated(Record):
+    """The answer where such work is under way: nothing was sent."""
+
+    alike: tuple[Alike, ...]
+
+
+class Delegation:
+    """The use cases of whoever hands out work."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def delegate(
+        self,
+        caller: Caller,
+        to: str,
+        title: str,
+        *,
+        context: str = "",
+        artefacts: Sequence[str] = (),
+        anyway: bool = False,
+        request_id: str = "",
+    ) -> Delegated | Repeated:
+        """Make a task for an agent or a role, and tell whoever that is; not if it looks like active work."""
+        words = check_text(context, "context")
+        check_title(title)
+        asked = f"delegate\n{to}\n{title}"
+
+        def step(book: Book) -> Delegated | Repeated:
+            beat = arrive(book, caller)
+            if request_id:
+                earlier = answered(book, caller.id, request_id, asked)
+                if earlier is not None:
+                    return Delegated(taskrows.need(book, earlier[0]), tuple(earlier[1:]))
+            agents = book.agents()
+            whom = receivers(to, caller, agents)
+            draft = Draft(fields=_fields(owner(whom), title, words, artefacts))
+            rows = drafted(book, caller.id, [draft])
+            tasks = list(taskrows.unfinished(book))
+            found = like(rows[0].task, tasks, agents, fold_case=self._desk.fold_case)
+            if found and not anyway:
+                return Repeated(found)
+            (made,) = write_new(Teller(book, caller.id, beat.role), rows)
+            _tell(Teller(book, caller.id, beat.role), made, whom, _Told.sent(made, words))
+            if request_id:
+                remember(book, caller.id, request_id, asked, [made.id, *whom.boxes])
+            return Delegated(made, whom.boxes, whom.ended, found)
+
+        return self._desk.apply(step)
+
+    def cancel(self, caller: Caller, id_: str, *, reason: str = "") -> Delegated:
+        """Take back work that nobody has begun, and tell whoever it was for; for its sender and humans."""
+        words = check_text(reason, "reason")
+
+        def step(book: Book) -> Delegated:
+            stored = taskrows.need(book, id_)
+            _check_cancel(stored, caller)
+            whom = _still_there(stored, caller, book.agents())
+            after = Moves(self._desk, book, caller).cancel(id_, words)
+            teller = Teller(book, caller.id, arrive(book, caller).role)
+            _tell(teller, stored, whom, _Told.taken_back(stored, words))
+            return Delegated(after, whom.boxes, whom.ended)
+
+        return self._desk.apply(step)
+
+
+def _fields(to: str, title: str, context: str, artefacts: Sequence[str]) -> dict[str, object]:
+    """Return what the file of the new task says; raise what is wrong before anything is looked up."""
+    fields: dict[str, object] = {
+        "agent": to, "title": title, "artefacts": list(artefacts),
+        "context": {"notes": [context]} if context else {},
+    }  # fmt: skip
+    return {key: value for key, value in fields.items() if value}
+
+
+def _check_cancel(stored: Stored, caller: Caller) -> None:
+    if stored.task.status not in OPEN:
+        raise BadInput(
+            f"task {quote(stored.id)} is {stored.task.status}: only what nobody has begun is taken back",
+            code="TASK_TRANSITION",
+            field="task",
+            hint=f"ask whoever works on it: dibs ask task:{stored.id}",
+        )
+    if stored.task.created_by != caller.id and not caller.human:
+        raise NotAllowed(
+            f"{stored.task.created_by or 'somebody else'} made {quote(stored.id)}, not you",
+            code="NOT_SENDER",
+            field="task",
+            hint="its sender or a human takes it back; `dibs task release` gives back what you have",
+        )
+
+
+def _still_there(stored: Stored, caller: Caller, agents: Sequence[Agent]) -> Addressed:
+    """Return who is told that work is taken back; nobody may be left of those it was for."""
+    try:
+        return receivers(stored.asked, caller, agents)
+    except (BadInput, NotFound):
+        return Addressed(stored.asked, ())
+
+
+class _Told(Record):
+    """What the ledger and the message say."""
+
+    kind: str
+    did: str
+    text: str
+
+    @classmethod
+    def sent(cls, made: Stored, context: str) -> _Told:
+        more = f":\n{context}" if context else ""
+        text = f"{made.task.title}{more}\n(begin with: dibs task start {made.id})"
+        return cls(Kind.DELEGATED, "gave", text)
+
+    @classmethod
+    def taken_back(cls, stored: Stored, why: str) -> _Told:
+        text = f"task {stored.id} is taken back" + (f": {why}" if why else "")
+        return cls(Kind.DELEGATION_CANCELLED, "took back from", text)
+
+
+def _tell(teller: Teller, stored: Stored, whom: Addressed, told: _Told) -> None:
+    """Write the entry, and the message into the boxes."""
+    book, task = teller.book, stored.task
+    known = book.agent(stored.asked)
+    book.emit(
+        teller.agent, teller.role, told.kind, f"{teller.agent} {told.did} {stored.asked}: {task.title}",
+        task=task.id, title=task.title[:200], toAgentId=stored.asked if known else "",
+        toRole=known.role if known else stored.asked,
+    )  # fmt: skip
+    if whom.boxes:
+        id_ = post.next_id(book)
+        data = {"task": task.id, "title": task.title, "state": told.kind}
+        message = Message(
+            id_, book.now, teller.agent, teller.role, MailKind.DELEGATED, told.text, whom.to, whom.boxes,
+            id_, data=data,
+        )  # fmt: skip
+        post.put(book, message)

@@ -1,0 +1,164 @@
+"""Handoffs: a finished task may name who goes on, and with what; that becomes a task of its own, once.
+
+The id of the new task is derived from its source, so that any number of orchestrators make it once. One that
+names an agent nobody knows is reported once and kept until that agent appears or somebody names another.
+"""
+
+from __future__ import annotations
+
+from dibs.core.ledger import Kind
+from dibs.core.names import check_agent_id
+from dibs.core.tasknames import handoff_id, role_word
+from dibs.core.tasks import INBOX, Task
+from dibs.errors import BadInput
+from dibs.services.claims.acquire import SHOWN
+from dibs.services.state.presence import arrive
+from dibs.services.tasks.create import is_taken
+from dibs.services.tasks.rows import HANDOFF, every, load, put
+from dibs.services.tasks.texts import Teller
+from dibs.services.tasks.values import Stored, Trouble
+from dibs.taskfile.reading import error_of, read
+from dibs.taskfile.writing import render, stamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from dibs.core.agents import Caller
+    from dibs.core.tasks import Handoff
+    from dibs.services.state.rows import Book
+
+#: That somebody was told of a handoff that cannot be made.
+_TOLD = "told/handoff//"
+
+
+def hand_off(
+    book: Book, caller: Caller, known: Container[str]
+) -> tuple[list[Stored], list[Trouble]]:
+    """Make the tasks that finished ones ask for; say which cannot be made, each once."""
+    made: list[Stored] = []
+    troubles: list[Trouble] = []
+    waiting = [id_ for _, id_ in book.txn.scan((HANDOFF, ""))]
+    if not waiting:
+        return made, troubles
+    people = _People(book, known)
+    for id_ in waiting:
+        source = load(book, id_)
+        if source is None or source.task.handoff is None:
+            continue
+        row = _row_of(source, source.task.handoff, people)
+        if isinstance(row, Stored):
+            role = arrive(book, caller).role
+            made += _follow(book, Teller(book, caller.id, role), source, row)
+            book.txn.delete(_TOLD + id_.lower())
+        elif not _is_told(book, source, row):
+            _tell(book, caller.id, arrive(book, caller).role, source, row)
+            troubles.append(row)
+    return made, troubles
+
+
+class _People:
+    """Whom one can hand a task to: agents and roles that joined, that have a folder, or that a task names."""
+
+    def __init__(self, book: Book, folders: Container[str]) -> None:
+        self._book = book
+        self._folders = folders
+        self._names: set[str] | None = None
+
+    def knows(self, name: str) -> bool:
+        if name in self._folders or self._book.agent(name) is not None:
+            return True
+        if self._names is None:
+            self._names = {role_word(agent.role) for agent in self._book.agents()}
+            for stored in every(self._book):
+                self._names |= {stored.task.agent, stored.asked}
+        return name in self._names
+
+
+def _row_of(source: Stored, handoff: Handoff, people: _People) -> Stored | Trouble:
+    """Return the row of the task that shall follow, or why it cannot be made."""
+    try:
+        check_agent_id(handoff.agent)
+    except BadInput as error:
+        return Trouble(
+            source.id, "AGENT_ID", f"{source.id} names no agent to go on: {error.message}"
+        )
+    if not people.knows(handoff.agent):
+        message = (
+            f"{source.id} is to be followed by {handoff.agent}, whom nobody knows; it waits until"
+            " an agent of that name or role joins, or `dibs task reassign` names another"
+        )
+        return Trouble(source.id, "NO_AGENT", message)
+    id_ = handoff_id(source.id, source.task.completed, handoff.agent, handoff.title)
+    file = f"{id_}.yaml"
+    reading = read(follower_text(source, handoff, id_).encode("utf-8", "replace"), file)
+    if reading.task is None:
+        problem = error_of(reading.remarks[0], file)
+        return Trouble(source.id, problem.code, f"what follows {source.id} is no task: {problem}")
+    return Stored(reading.task, file, INBOX, reading.text, 0, asked=handoff.agent)
+
+
+def _is_told(book: Book, source: Stored, trouble: Trouble) -> bool:
+    """Tell whether a trouble stands in the ledger already."""
+    return book.txn.get(_TOLD + source.id.lower()) == _mark(source, trouble)
+
+
+def _mark(source: Stored, trouble: Trouble) -> str:
+    assert source.task.handoff is not None
+    return f"{trouble.code} {source.task.handoff.agent}"
+
+
+def _tell(book: Book, agent: str, role: str, source: Stored, trouble: Trouble) -> None:
+    """Write a trouble into the ledger."""
+    assert source.task.handoff is not None
+    book.txn.put(_TOLD + source.id.lower(), _mark(source, trouble))
+    book.emit(
+        agent, role, Kind.HANDOFF_REFUSED, trouble.message,
+        task=source.id, next_agent=source.task.handoff.agent, code=trouble.code,
+    )  # fmt: skip
+
+
+def _follow(book: Book, teller: Teller, source: Stored, row: Stored) -> list[Stored]:
+    """Write the task that follows, unless it is there; note that it is made."""
+    put(book, source._replace(follower=row.id), source)
+    if is_taken(book, row.id):
+        return []
+    doer = doer_of(source)
+    details = {
+        "source": source.id,
+        "from": doer,
+        "to": row.task.agent,
+        "artefacts": list(row.task.artefacts[:SHOWN]),
+    }
+    said = f"{doer} handed {row.id} to {row.task.agent}"
+    return [teller.write(None, row, Kind.HANDOFF_CREATED, said, details)]
+
+
+def follower_text(source: Stored, handoff: Handoff, id_: str) -> str:
+    """Return the file of the task that follows, as the document has it."""
+    origin = f"Created by {doer_of(source)} as handoff from task {source.id}"
+    return render(
+        {
+            "id": id_,
+            "agent": handoff.agent,
+            "status": "new",
+            "title": handoff.title or f"Follow-up to {source.id}",
+            "artefacts": list(handoff.artefacts),
+            "context": {"notes": [*handoff.notes, origin], "dependencies": [source.id]},
+            "created_at": stamp(source.task.completed),
+            "created_by": doer_of(source),
+        }
+    )
+
+
+def delegated(stored: Stored) -> Task:
+    """Return the work that is handed on with a task: what shall follow it, else the task itself."""
+    handoff = stored.task.handoff
+    if handoff is None or stored.follower:
+        return stored.task
+    return Task(stored.id, title=handoff.title, artefacts=handoff.artefacts)
+
+
+def doer_of(source: Stored) -> str:
+    """Return under which name a task was done: whom it named, else who did it."""
+    return source.asked or source.doer or source.task.agent

@@ -1,0 +1,248 @@
+"""Tasks as files that shell agents understand: lock files, and the queue in folders.
+
+A codec over another one. On the branch that it is used for,
+
+- ``current_tasks/<task>.lock`` holds the claims on ``task:<task>``: lines as scripts write them, and behind
+  them a line of ours for each claim
+- ``tasks/pending/<file>`` is the row ``queue/<file>``, ``tasks/done/<file>`` the row ``finished/<file>``
+
+A lock file without a line of ours is a script's. It is a claim of the agent that it names, without a token.
+Its writer gives no signs of life, so it ends by its age: so long after this machine first saw it, whatever an
+agent of that name does meanwhile. Whatever is in such a file, it is honoured; a file is never an error.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+
+from dibs.core.claims import EXCLUSIVE, MODES, Claim
+from dibs.core.index import entry_prefix
+from dibs.core.names import AGENT_ID_CHARACTERS, AGENT_ID_MAX, check_agent_id
+from dibs.core.taskfiles import (
+    SCHEME,
+    can_be_file,
+    claim_key,
+    pack,
+    task_of_file,
+    task_pattern,
+    unpack,
+)
+from dibs.errors import BadInput
+from dibs.services.state.rows import claim_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Protocol, TypeGuard
+
+    class Codec(Protocol):
+        """How rows lie in files; see engines/git_files.py."""
+
+        @property
+        def folders(self) -> tuple[str, ...]: ...
+
+        def path_of(self, key: str) -> str: ...
+        def parse(self, path: str, content: bytes, now: float) -> dict[str, str] | None: ...
+        def render(self, path: str, rows: Mapping[str, str]) -> bytes: ...
+
+
+LOCKS, PENDING, DONE = "current_tasks", "tasks/pending", "tasks/done"
+ENDING = ".lock"
+#: Where rows of files lie, by the folder of the files.
+FOLDERS = {PENDING: "queue/", DONE: "finished/"}
+#: How long a script's lock file counts unless the project says otherwise.
+LOCK_AGE = 7_200.0
+#: The id of a claim that a script made, and what it is for.
+SCRIPT = "script"
+REASON = "lock file of a script"
+#: Whose a lock file is that names nobody.
+NOBODY = "unknown"
+
+_FILED = f"at/:{SCHEME}/"
+_MARK = b"dibs:"
+#: How much of a file is searched for the lines that a script writes.
+_HEAD = 4096
+_NUMBERS = ("ttl", "since", "hard")
+_TEXTS = ("pattern", "mode", "agent", "reason", "task")
+
+
+class LockFiles:
+    """Put tasks where shell agents look for them, and everything else where ``inner`` does."""
+
+    #: A script asks only whether there is a lock; it ends by its age.
+    markers = (LOCKS,)
+
+    def __init__(self, inner: Codec, *, lock_age: float = LOCK_AGE, fold_case: bool = True) -> None:
+        self._inner = inner
+        #: At the top of the branch, all that has files of ours in it.
+        self.folders = (*inner.folders, LOCKS, PENDING.partition("/")[0])
+        self._lock_age = lock_age
+        self._fold = fold_case
+
+    def path_of(self, key: str) -> str:
+        """Return the file in which the row ``key`` lies."""
+        for folder, prefix in FOLDERS.items():
+            file = key.removeprefix(prefix)
+            if file != key and task_of_file(file, fold_case=self._fold):
+                return f"{folder}/{file}"
+        task = self._locked_by(key) if key.startswith(_FILED) else ""
+        return f"{LOCKS}/{task}{ENDING}" if task else self._inner.path_of(key)
+
+    def parse(self, path: str, content: bytes, now: float) -> dict[str, str] | None:
+        """Return the rows of a file, nothing for one that is not ours."""
+        folder, _, file = path.rpartition("/")
+        if folder in FOLDERS and task_of_file(file, fold_case=self._fold):
+            return {FOLDERS[folder] + file: pack(content)}
+        if folder == LOCKS and file.endswith(ENDING) and can_be_file(file.removesuffix(ENDING)):
+            rows = self._ours(path, content) or self._script(
+                file.removesuffix(ENDING), content, now
+            )
+            if rows:
+                return rows
+        return self._inner.parse(path, content, now)
+
+    def render(self, path: str, rows: Mapping[str, str]) -> bytes:
+        """Return the content of a file from its rows."""
+        folder = path.rpartition("/")[0]
+        if folder in FOLDERS:
+            return b"".join(map(unpack, rows.values()))
+        if folder == LOCKS:
+            return _lock_file(path, rows)
+        return self._inner.render(path, rows)
+
+    def _locked_by(self, key: str) -> str:
+        """Return the task that the claim filed under ``key`` is on, if a lock file can be named so."""
+        folded, _, rest = key.removeprefix(_FILED).partition("//")
+        agent, *spelled = rest.split("/")
+        name = spelled.pop() if spelled else ""
+        task = spelled[0] if spelled else folded
+        is_claim = agent and (name == SCRIPT or name[:1] == "c")
+        if not is_claim or len(spelled) > 1 or not can_be_file(task):
+            return ""
+        try:
+            pattern = task_pattern(task, fold_case=self._fold)
+        except BadInput:
+            return ""
+        return task if entry_prefix(pattern) == f"{_FILED}{folded}//" else ""
+
+    def _ours(self, path: str, content: bytes) -> dict[str, str]:
+        """Return the rows that Dibs wrote into a lock file, less what somebody has spoiled."""
+        rows = {}
+        for line in content.split(b"\n") if _MARK in content else ():
+            if line.startswith(_MARK):
+                row = _decoded(line.removeprefix(_MARK))
+                key, value = row.get("key"), row.get("value")
+                if _is_text(key) and _is_text(value) and self._fits(path, key, value):
+                    rows[key] = value
+        return rows
+
+    def _fits(self, path: str, key: str, value: str) -> bool:
+        """Tell whether a row is a claim that belongs into this file and that all readers can read."""
+        record = _decoded(value.encode("utf-8", "replace"))
+        if not key.startswith(_FILED) or self.path_of(key) != path or not _is_claim(record):
+            return False
+        agent = key[key.index("//") + 2 :].partition("/")[0]
+        try:
+            pattern = task_pattern(path[len(LOCKS) + 1 : -len(ENDING)], fold_case=self._fold)
+            return agent == check_agent_id(record["agent"]) and record["pattern"] == pattern.text
+        except BadInput:
+            return False
+
+    def _script(self, task: str, content: bytes, now: float) -> dict[str, str]:
+        """Return the claim that a script's lock file stands for."""
+        try:
+            pattern = task_pattern(task, fold_case=self._fold)
+        except BadInput:
+            return {}  # nobody can claim it either
+        agent, age = _named_agent(content), self._lock_age
+        # The hard end is what makes it end by age: the agent may be known to Dibs, and give signs of life.
+        claim = Claim(
+            SCRIPT, pattern.text, EXCLUSIVE, agent, 0, age, now, now + age, REASON, task
+        )  # fmt: skip
+        return {claim_key(pattern, task, agent, SCRIPT): claim_record(claim)}
+
+
+def _lock_file(path: str, rows: Mapping[str, str]) -> bytes:
+    """Return the lines of the document's lock file, and a line of ours for each row."""
+    task = path[len(LOCKS) + 1 : -len(ENDING)]
+    records = [_decoded(value.encode("utf-8", "replace")) for value in rows.values()]
+    first = min(records, key=lambda record: _number(record.get("since")))
+    lines = [
+        f"agent: {first.get('agent', NOBODY)}",
+        f"claimed: {_utc(_number(first.get('since')))}",
+        f"task: {_plain_or_quoted(task)}",
+    ]
+    ours = ({"key": key, "value": rows[key]} for key in sorted(rows))
+    lines += ["dibs: " + json.dumps(row, ensure_ascii=False) for row in ours]
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
+
+
+def _plain_or_quoted(text: str) -> str:
+    """Return a name as YAML takes it for a text: plain, or in quotes where it would mean something else."""
+    plain = all(c.isalnum() or c in "-_." for c in text) and text[0] != "-"
+    return text if plain else json.dumps(text, ensure_ascii=False)
+
+
+def _utc(moment: float) -> str:
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
+    except (OverflowError, OSError, ValueError):
+        return "1970-01-01T00:00:00Z"
+
+
+def _named_agent(content: bytes) -> str:
+    """Return the agent that a lock file names, as an id of ours."""
+    text = content[:_HEAD].decode("utf-8-sig", "replace")
+    for line in text.splitlines():
+        field, colon, value = line.partition(":")
+        if colon and field.strip().lower() == "agent":
+            return _as_agent_id(_unquoted(value.strip()))
+    return NOBODY
+
+
+def _unquoted(value: str) -> str:
+    """Return a YAML scalar without its quotes or the comment behind it."""
+    if value[:1] in {'"', "'"}:
+        return value[1:].partition(value[0])[0]
+    return value.partition(" #")[0]
+
+
+def _as_agent_id(name: str) -> str:
+    name = "".join(c if c in AGENT_ID_CHARACTERS else "-" for c in name.strip())
+    return name.strip("-").lstrip("._-")[:AGENT_ID_MAX] or NOBODY
+
+
+def _decoded(text: bytes) -> dict[str, Any]:
+    """Return the JSON object that ``text`` is, an empty one if it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _is_claim(record: dict[str, Any]) -> bool:
+    token = record.get("token")
+    return (
+        all(_is_text(record.get(field)) for field in _TEXTS)
+        and all(math.isfinite(_number(record.get(field), math.inf)) for field in _NUMBERS)
+        and isinstance(token, int)
+        and not isinstance(token, bool)
+        and record["mode"] in MODES
+    )
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    """Tell whether a value is a text that can be stored: JSON can spell half a character."""
+    return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def _number(value: object, otherwise: float = 0.0) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return otherwise
+    try:
+        return float(value)
+    except OverflowError:
+        return otherwise

@@ -1,0 +1,398 @@
+"""Taking tasks: which comes next for whom, who waits in front of whom, and one task by its name.
+
+Who waits for a task draws a ticket for the turn at the board, the same as for the first document's queue.
+What an earlier waiter could take is left to it; all else is free for whoever comes.
+"""
+
+from __future__ import annotations
+
+import time
+from heapq import merge
+from itertools import islice
+
+from dibs.core.claims import EXCLUSIVE, Denied, Granted, Request, check_text
+from dibs.core.durations import check_wait
+from dibs.core.index import entry_prefix
+from dibs.core.names import check_agent_id, quote
+from dibs.core.taskfiles import name_of
+from dibs.core.tasknames import role_word
+from dibs.core.taskorder import eligible
+from dibs.core.tasks import PRIORITIES, Status, Task, check_step
+from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
+from dibs.services.claims.acquire import SHOWN, Survey, Waiting, queue_up, survey
+from dibs.services.state.idempotency import once
+from dibs.services.state.presence import arrive, offer_work, withdraw
+from dibs.services.state.rows import decode, encode
+from dibs.services.tasks.attempts import (
+    Wish,
+    begin,
+    checked_request,
+    go_on,
+    live_claim,
+    request_for,
+    settle_dead,
+    settle_one,
+)
+from dibs.services.tasks.plain_queue import LOOK_EVERY, SHORTEST_PAUSE, Busy, Queue, turn_at
+from dibs.services.tasks.rows import (
+    ANYBODY,
+    ASIDE,
+    BUSY,
+    SPARE,
+    is_lent,
+    load,
+    need,
+    past,
+    ready_prefix,
+)
+from dibs.services.tasks.values import QUEUE, NothingFree, Stored, TakenTask
+from dibs.services.tasks.views import graph_around, shown_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from dibs.core.agents import Beat, Caller
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+    from dibs.services.tasks.values import Shown
+
+    Around = Callable[[], AbstractContextManager[object]]
+
+
+class Taking:
+    """The ways to get a task."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._turn = turn_at(fold_case=desk.fold_case)
+        #: What the last run of a step has begun: its row need not be read again.
+        self._begun: Stored | None = None
+
+    @property
+    def _queue(self) -> Queue:
+        return Queue(self._desk)
+
+    def wish(
+        self, caller: Caller, roles: Sequence[str], claim: bool | None, ttl: object, reason: str
+    ) -> Wish:
+        """Check what a caller says of itself."""
+        named = [check_agent_id(role_word(role)) for role in roles]
+        return Wish(
+            caller.id,
+            tuple(dict.fromkeys((role_word(caller.role), *named))),
+            self._desk.config.board_claim if claim is None else claim,
+            self._desk.ttl(ttl),
+            check_text(reason, "reason") if reason else "",
+        )
+
+    def take(
+        self, caller: Caller, wish: Wish, wait: object, request_id: str, around: Around
+    ) -> TakenTask | NothingFree:
+        """Hand out the next task, wait for one if there is none yet."""
+        patience = check_wait(wait)
+
+        def step(book: Book) -> TakenTask | NothingFree:
+            self._begun = None
+            answer = once(
+                book, caller.id, request_id, "take",
+                lambda: self._next(book, caller, wish, patience),
+            )  # fmt: skip
+            return answer if isinstance(answer, NothingFree) else self.taken(book, answer)
+
+        def attempt() -> TakenTask | NothingFree:
+            answer: TakenTask | NothingFree | None = None
+            try:
+                with around():
+                    answer = self._desk.apply(step)
+            except (Unavailable, OSError) as error:
+                if isinstance(answer, TakenTask):
+                    raise unshown(answer, error) from error
+                raise
+            return answer
+
+        answer: TakenTask | NothingFree | None = None
+        give_up = time.monotonic() + patience
+        try:
+            answer = attempt()
+            while isinstance(answer, NothingFree) and time.monotonic() < give_up:
+                self._pause(wish, give_up)
+                answer = attempt()
+        finally:
+            if patience and not isinstance(answer, TakenTask):
+                self._desk.apply(lambda book: self._leave(book, caller.id))
+        if isinstance(answer, NothingFree) and not answer.tasks and not answer.queue:
+            raise _empty()
+        return answer._replace(waited=patience > 0) if isinstance(answer, NothingFree) else answer
+
+    def start(self, caller: Caller, wish: Wish, id_: str, request_id: str) -> TakenTask | Denied:
+        """Hand out this very task."""
+
+        def step(book: Book) -> TakenTask | Denied:
+            answer = once(
+                book, caller.id, request_id, f"start\n{id_.lower()}",
+                lambda: self._begin(book, caller, wish, id_),
+            )  # fmt: skip
+            return answer if isinstance(answer, Denied) else self.taken(book, answer)
+
+        return self._desk.apply(step)
+
+    def _begin(self, book: Book, caller: Caller, wish: Wish, id_: str) -> Granted | Denied:
+        beat = arrive(book, caller)
+        offer_work(book, caller.id)
+        wish = _with_role(wish, beat)
+        need(book, id_)
+        settle_one(self._desk, book, id_)
+        stored = need(book, id_)
+        beat = book.beat(caller.id) or beat
+        if stored.task.status == Status.IN_PROGRESS:
+            return self._again(book, caller, beat, wish, stored)
+        check_step(stored.task, "take", Status.IN_PROGRESS)
+        mine = is_lent(stored) or eligible(stored.task, caller.id, wish.roles)
+        if not mine and not caller.human:
+            raise _for_another(stored.task)
+        obstacles = graph_around(book, [stored.id]).obstacles(stored.id)
+        if obstacles:
+            raise BadInput(
+                f"task {quote(stored.id)} {'; '.join(o.why for o in obstacles[:5])}",
+                code="TASK_DEPENDENCY",
+                field="task",
+                hint="`dibs task take` hands out one that is ready",
+            )
+        if stored.aside:
+            raise BadInput(
+                f"task {quote(stored.id)} is not handed out: {stored.aside}",
+                code="TASK_ASIDE",
+                field="task",
+                hint="put the file right, or remove it to have it written anew",
+            )
+        request = checked_request(self._desk, caller, beat, wish, stored.task)
+        begun = begin(self._desk, book, caller, beat, request, stored, quiet=False)
+        return begun if isinstance(begun, Denied) else begun[1]
+
+    def _again(
+        self, book: Book, caller: Caller, beat: Beat, wish: Wish, stored: Stored
+    ) -> Granted | Denied:
+        """Answer a caller that asks for a task that is in progress: it may be its own."""
+        holder = live_claim(self._desk, book, stored.id)
+        if holder is None and stored.task.agent != caller.id:
+            # Somebody works on it by hand, without a claim.
+            check_step(stored.task, "take", Status.IN_PROGRESS)
+        return go_on(self._desk, book, caller, beat, wish, stored)
+
+    def taken(self, book: Book, granted: Granted) -> TakenTask:
+        """Return the task that was granted: of the board, or of the first document's queue."""
+        if self._begun is not None:
+            return TakenTask(self._begun, granted)
+        name = name_of(book.pattern(granted.claims[0].pattern))
+        stored = load(book, name)
+        if stored is None and past(book, name) is None:
+            queued = self._queue.taken(book, granted)
+            task = Task(name, Status.IN_PROGRESS, granted.claims[0].agent)
+            return TakenTask(Stored(task, queued.task.file, QUEUE, queued.text, 0), granted)
+        return TakenTask(stored or need(book, name), granted)
+
+    # -- the next one
+
+    def _next(
+        self, book: Book, caller: Caller, wish: Wish, patience: float
+    ) -> Granted | NothingFree:
+        beat = arrive(book, caller)
+        offer_work(book, caller.id)
+        wish = _with_role(wish, beat)
+        settle_dead(self._desk, book, all_of_them=False)
+        line = self._line(book, caller.id)
+        granted = self._first(book, caller, wish, line)
+        if granted is None and settle_dead(self._desk, book, all_of_them=True):
+            granted = self._first(book, caller, wish, line)
+        if granted is not None:
+            self._out_of_line(book, line)
+            return granted
+        busy = self._from_queue(book, caller, wish)
+        if isinstance(busy, Granted):
+            book.txn.delete(f"turn/{caller.id}")
+            return busy
+        if patience:
+            until = book.now + patience
+            turn = Waiting(until, self._desk.waiter_ttl, standing=False)
+            request = Request(caller.id, (self._turn,), EXCLUSIVE, wish.ttl, wish.reason)
+            queue_up(book, request, book.beat(caller.id) or beat, line.own_ticket, turn)
+            book.txn.put(f"turn/{caller.id}", encode([wish.roles, wish.claim]))
+        return NothingFree(self._in_the_way(book), busy.tasks[:SHOWN], len(_earlier(line)))
+
+    def _first(self, book: Book, caller: Caller, wish: Wish, line: Survey) -> Granted | None:
+        """Begin the first task that nobody holds and no earlier waiter could take."""
+        kept = self._kept_for_others(book, line)
+        for id_ in candidates(book, wish):
+            stored = load(book, id_)
+            if stored is None or id_ in kept:
+                continue
+            beat = book.beat(caller.id)
+            assert beat is not None
+            try:
+                request = checked_request(self._desk, caller, beat, wish, stored.task)
+            except (BadInput, NotAllowed):
+                continue  # its artefacts are beyond what one may claim; `start` says so
+            begun = begin(self._desk, book, caller, beat, request, stored, quiet=True)
+            if not isinstance(begun, Denied):
+                self._begun, granted = begun
+                return granted
+        return None
+
+    def _kept_for_others(self, book: Book, line: Survey) -> set[str]:
+        """Return the tasks that callers get who wait already, one for each of them."""
+        kept: set[str] = set()
+        for agent in _earlier(line):
+            wish = self._wish_of(book, agent)
+            free = (id_ for id_ in candidates(book, wish) if id_ not in kept)
+            kept.update(islice((id_ for id_ in free if self._is_free(book, wish, id_)), 1))
+        return kept
+
+    def _wish_of(self, book: Book, agent: str) -> Wish:
+        value = book.txn.get(f"turn/{agent}")
+        roles, claim = decode(value) if value is not None else ((), False)
+        return Wish(agent, tuple(roles), bool(claim), 0.0)
+
+    def _is_free(self, book: Book, wish: Wish, id_: str) -> bool:
+        stored = load(book, id_)
+        if stored is None:
+            return False
+        return not survey(book, request_for(self._desk, wish, stored.task)).conflicts
+
+    def _from_queue(self, book: Book, caller: Caller, wish: Wish) -> Granted | Busy:
+        request = Request(caller.id, (self._turn,), EXCLUSIVE, wish.ttl, wish.reason)
+        try:
+            return self._queue.hand_out(book, caller, request, None)
+        except NotFound:
+            return Busy((), 0)
+
+    def _in_the_way(self, book: Book) -> tuple[Shown, ...]:
+        """Return some of the tasks that there are, and why they cannot be taken."""
+        scanned = (
+            *islice((decode(v)[0] for _, v in book.txn.scan((BUSY, ""))), SHOWN),
+            *islice((decode(v)[0] for _, v in book.txn.scan(("ready/", ""))), SHOWN),
+            *islice((v for _, v in book.txn.scan((ASIDE, ""), ("needs/", ""))), SHOWN),
+        )
+        ids = list(dict.fromkeys(scanned))[:SHOWN]
+        return tuple(shown_in(self._desk, book, ids))
+
+    # -- waiting
+
+    def _line(self, book: Book, agent: str) -> Survey:
+        """Look at who waits for a task; those who are not heard of any more leave the line."""
+        if next(iter(book.txn.scan((entry_prefix(self._turn), ""))), None) is None:
+            return Survey()  # most of the time nobody waits
+        line = survey(book, Request(agent, (self._turn,), EXCLUSIVE, 0.0))
+        for ticket in line.dead_tickets:
+            withdraw(book, ticket, "its waiter was not heard of")
+            book.txn.delete(f"turn/{ticket.agent}")
+        return line
+
+    def _out_of_line(self, book: Book, line: Survey) -> None:
+        if line.own_ticket is not None:
+            book.drop_ticket(line.own_ticket)  # the entry that grants says so
+            book.txn.delete(f"turn/{line.own_ticket.agent}")
+
+    def _leave(self, book: Book, agent: str) -> None:
+        line = self._line(book, agent)
+        if line.own_ticket is not None:
+            withdraw(book, line.own_ticket, "it gave up")
+            book.txn.delete(f"turn/{agent}")
+
+    def _pause(self, wish: Wish, give_up: float) -> None:
+        """Wait until a task may be free, a sign of life is due, or the time is over."""
+        act_at = min(give_up, time.monotonic() + self._desk.waiter_ttl / 3)
+        newest = self._desk.engine.wait(0, 0)
+        while (now := time.monotonic()) < act_at:
+            free_in = self._desk.look(lambda book: self._free_in(book, wish))
+            if free_in <= 0:
+                return
+            pause = max(SHORTEST_PAUSE, min(act_at - now, free_in, LOOK_EVERY))
+            newest = self._desk.engine.wait(newest, pause)
+
+    def _free_in(self, book: Book, wish: Wish) -> float:
+        """Return in how many seconds a task may be there for a waiter, 0 for now."""
+        line = survey(book, Request(wish.agent, (self._turn,), EXCLUSIVE, 0.0))
+        beat = book.beat(wish.agent)
+        wish = wish if beat is None else _with_role(wish, beat)
+        kept = self._kept_for_others(book, line)
+        for id_ in candidates(book, wish):
+            if id_ not in kept and self._is_free(book, wish, id_):
+                return 0.0
+        for _, value in book.txn.scan((BUSY, "")):
+            if live_claim(self._desk, book, decode(value)[0]) is None:
+                return 0.0
+        return self._queue.free_in(book, wish.agent)
+
+
+def candidates(book: Book, wish: Wish) -> Iterator[str]:
+    """Yield the ids of the ready tasks that a caller may take, in the order of taking, each once."""
+    given: set[str] = set()
+    mine = {"", wish.agent, *wish.roles}
+    for key, value in _ready_rows(book, wish):
+        id_, named = decode(value)
+        if id_ not in given and (named in mine or not key.startswith("ready/by-")):
+            given.add(id_)
+            yield id_
+
+
+def _ready_rows(book: Book, wish: Wish) -> Iterator[tuple[str, str]]:
+    """Yield what is for the caller or for anybody, then what lies with others who have not begun it."""
+    yield from _meant_rows(book, wish)
+    ranks = range(len(PRIORITIES))
+    yield from book.txn.scan(*((ready_prefix(SPARE, rank), "") for rank in ranks))
+
+
+def _meant_rows(book: Book, wish: Wish) -> Iterator[tuple[str, str]]:
+    """Yield rows by priority, then named, kin, role, anybody, then by age."""
+    roles = [role for role in wish.roles if role != wish.agent]
+    near = (f"to-{wish.agent}", f"by-{wish.agent}")
+    if len(roles) <= 1:
+        names = (*near, *(f"to-{role}" for role in roles), ANYBODY)
+        ranks = range(len(PRIORITIES))
+        yield from book.txn.scan(*((ready_prefix(n, rank), "") for rank in ranks for n in names))
+        return
+    for rank in range(len(PRIORITIES)):
+        yield from book.txn.scan(*((ready_prefix(name, rank), "") for name in near))
+        rows = [book.txn.scan((ready_prefix(f"to-{role}", rank), "")) for role in roles]
+        yield from merge(*rows, key=lambda row: row[0].partition("//")[2])
+        yield from book.txn.scan((ready_prefix(ANYBODY, rank), ""))
+
+
+def _with_role(wish: Wish, beat: Beat) -> Wish:
+    """Add the role with which an agent joined: a call need not repeat it."""
+    return wish._replace(roles=tuple(dict.fromkeys((*wish.roles, role_word(beat.role)))))
+
+
+def _earlier(line: Survey) -> list[str]:
+    """Return who else waits for a task and came earlier, the first one first."""
+    tickets = {c.ticket: c.holder for c in line.conflicts if c.ticket}
+    return [tickets[number] for number in sorted(tickets)]
+
+
+def _for_another(task: Task) -> NotAllowed:
+    return NotAllowed(
+        f"task {quote(task.id)} is for {task.agent}",
+        code="TASK_NOT_YOURS",
+        field="task",
+        hint=f"say --role {task.agent} if you stand for it, or `dibs task reassign` it",
+    )
+
+
+def unshown(taken: TakenTask, error: Unavailable | OSError) -> Unavailable:
+    """Return what to say to the taker of a task whose file cannot be written: which task it has."""
+    told = error.message if isinstance(error, Unavailable) else error.strerror or str(error)
+    return Unavailable(
+        f"task {quote(taken.stored.id)} is yours (token {taken.granted.token}), but {told}",
+        code=error.code if isinstance(error, Unavailable) else "STORAGE_IO",
+        hint="go on with it, or let its time run out; the next board command brings the file in line",
+    )
+
+
+def _empty() -> NotFound:
+    return NotFound(
+        "there is no task to take",
+        code="QUEUE_EMPTY",
+        hint="`dibs task new` makes one, `dibs task ls` shows what failed or is blocked; --wait waits",
+    )

@@ -1,0 +1,109 @@
+"""What a move of a task does to its file: its text, its place, and the entry in the ledger."""
+
+from __future__ import annotations
+
+import time
+
+from dibs.core.tasks import Status, check_step, folder_of
+from dibs.services.tasks.rows import put
+from dibs.taskfile.writing import changes_for, edit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from dibs.core.tasks import Task
+    from dibs.services.state.rows import Book
+    from dibs.services.tasks.values import Stored
+
+
+class Teller:
+    """Who is named in the ledger for what happens in one transaction."""
+
+    __slots__ = ("agent", "book", "role")
+
+    def __init__(self, book: Book, agent: str, role: str) -> None:
+        self.book = book
+        self.agent = agent
+        self.role = role
+
+    def move(
+        self,
+        old: Stored,
+        verb: str,
+        after: Task,
+        kind: str,
+        said: str,
+        *,
+        blocks: Mapping[str, Any] | None = None,
+        details: Mapping[str, Any] | None = None,
+        **changes: Any,
+    ) -> Stored:
+        """Make one move of the table: write the file's new text, the row, and the entry that says so."""
+        check_step(old.task, verb, after.status)
+        new = rewritten(old, after, blocks)._replace(**changes)
+        return self.write(old, new, kind, said, details)
+
+    def write(
+        self,
+        old: Stored | None,
+        new: Stored,
+        kind: str,
+        said: str,
+        details: Mapping[str, Any] | None = None,
+        *,
+        adopts: bool = False,
+    ) -> Stored:
+        """Write a task's row and the entry that says what happened to it.
+
+        ``adopts`` notes that it is as it came, in a file.
+        """
+        task = new.task
+        facts: dict[str, Any] = {"task": task.id, "status": task.status, "agent": task.agent}
+        if old is not None:
+            facts["was"] = old.task.status
+        if new.attempt:
+            facts["attempt"] = new.attempt
+        number = self.book.emit(self.agent, self.role, kind, said, **{**facts, **(details or {})})
+        if adopts and new.survived:
+            new = new._replace(adopted=number)
+        return put(self.book, new._replace(version=number), old)
+
+
+def rewritten(old: Stored, after: Task, blocks: Mapping[str, Any] | None = None) -> Stored:
+    """Return a row with the text and the place that it has when the file says ``after``."""
+    changes = changes_for(old.task, after)
+    for key, block in (blocks or {}).items():
+        there = changes.get(key)
+        changes[key] = {**there, **block} if isinstance(there, dict) else block
+    text = edit(old.text, changes) if changes else old.text
+    return old._replace(task=after, text=text, place=place_of(after), aside="")
+
+
+def place_of(task: Task) -> str:
+    """Return the folder that a task's file lies in, below the board's own."""
+    month = month_of(task.completed) if task.status == Status.ARCHIVE else ""
+    return folder_of(task.status, task.agent, month)
+
+
+def month_of(moment: float) -> str:
+    """Return the month of a moment, as folders of the archive are named."""
+    return time.strftime("%Y-%m", time.gmtime(min(max(moment, 0.0), 253_402_300_799)))
+
+
+def moment(now: float) -> float:
+    """Return a moment as files hold it, in whole seconds: a text says just what its row says."""
+    return float(int(now))
+
+
+def sent_back(task: Task, asked: str, now: float) -> Task:
+    """Return a task as it was before somebody began it: with whom it named, else in the inbox."""
+    back = task._replace(
+        started=0.0, completed=0.0, summary="", made=(), handoff=None, error="", reason=""
+    )
+    if asked:
+        return back._replace(
+            status=Status.ASSIGNED, agent=asked, assigned=task.assigned or moment(now)
+        )
+    return back._replace(status=Status.NEW, agent="", assigned=0.0)

@@ -1,0 +1,322 @@
+"""What becomes of a task: done, failed, given back, tried again, reopened, cancelled, blocked, reassigned.
+
+Finishing is a gate: it checks in its own transaction that the caller still holds the task, and with which
+token. A late result of an older attempt is fenced and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dibs.core.claims import check_text
+from dibs.core.ledger import Kind
+from dibs.core.names import check_agent_id, quote
+from dibs.core.patterns import parse
+from dibs.core.tasks import Handoff, Status, check_step
+from dibs.core.values import Record
+from dibs.errors import BadInput, NotAllowed, NotFound
+from dibs.services.state.own_claims import own
+from dibs.services.state.presence import arrive
+from dibs.services.tasks.attempts import (
+    fail_with,
+    live_claim,
+    no_attempt,
+    pattern_of,
+    return_claims,
+    revoke_claims,
+    settle_one,
+)
+from dibs.services.tasks.rows import need
+from dibs.services.tasks.texts import Teller, moment, rewritten, sent_back
+from dibs.taskfile.tree import MAX_BYTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dibs.core.agents import Caller
+    from dibs.core.tasks import Task
+    from dibs.services.state.rows import Book
+    from dibs.services.state.store import Desk
+    from dibs.services.tasks.values import Stored
+
+#: How much of a stack trace is kept.
+MAX_TRACE = 20_000
+
+
+class Result(Record):
+    """What somebody says of a task that it finished."""
+
+    summary: str = ""
+    made: tuple[str, ...] = ()
+    handoff: Handoff | None = None
+    review: bool = False
+    metrics: Mapping[str, object] | None = None
+
+
+def checked_result(
+    desk: Desk,
+    summary: str,
+    artefacts: Sequence[str],
+    handoff: Handoff | None,
+    review: bool,
+    metrics: Mapping[str, object] | None,
+) -> Result:
+    """Check what is said of a result before anything is looked up."""
+    if handoff is not None:
+        handoff = Handoff(
+            check_agent_id(handoff.agent),
+            check_text(handoff.title, "title"),
+            _paths(desk, handoff.artefacts),
+            tuple(check_text(note, "note") for note in handoff.notes),
+        )
+    made = _paths(desk, artefacts)
+    return Result(check_text(summary, "summary"), made, handoff, review, metrics)
+
+
+def _paths(desk: Desk, texts: Sequence[str]) -> tuple[str, ...]:
+    for text in texts:
+        pattern = parse(text, fold_case=desk.fold_case)
+        if pattern.scheme or any("\ud800" <= letter <= "\udfff" for letter in text):
+            message = f"{quote(text)} is no path that the file of a task can name"
+            raise BadInput(message, code="PATH_ESCAPE", field="artefacts")
+    return tuple(texts)
+
+
+class Moves:
+    """The moves that somebody makes, each inside one transaction."""
+
+    def __init__(self, desk: Desk, book: Book, caller: Caller) -> None:
+        self._desk = desk
+        self._book = book
+        self._caller = caller
+        self._beat = arrive(book, caller)
+        self._teller = Teller(book, caller.id, self._beat.role)
+
+    def done(self, id_: str, token: int, result: Result) -> Stored:
+        """Finish a task, or pass it on to be reviewed."""
+        stored = need(self._book, id_)
+        who = self._caller.id
+        doer = stored.holder or stored.doer or who
+        if stored.task.status == Status.IN_REVIEW:
+            if result.review:
+                check_step(stored.task, "review", Status.IN_REVIEW)
+            self._check_reviewer(stored)
+            verb, status, doer = "done", Status.DONE, stored.doer
+            kind, said = Kind.TASK_COMPLETED, f"{who} accepted {stored.id}"
+        else:
+            self._gate(stored, token, "done")
+            doer = who
+            verb, status = ("review", Status.IN_REVIEW) if result.review else ("done", Status.DONE)
+            kind = Kind.TASK_REVIEWED if result.review else Kind.TASK_COMPLETED
+            said = f"{who} finished {stored.id}" + (", to be reviewed" if result.review else "")
+        after = self._with_result(stored.task, status, result)
+        return_claims(self._desk, self._book, who, self._beat, stored)
+        finished = self._teller.move(
+            stored,
+            verb,
+            after,
+            kind,
+            f"{said}: {after.summary}" if after.summary else said,
+            blocks={"result": {"metrics": dict(result.metrics)}} if result.metrics else None,
+            details=_told(after),
+            **no_attempt(doer=doer),
+        )
+        if len(finished.text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+            message = f"with this result the file would have more than {MAX_BYTES} bytes"
+            raise BadInput(message, code="LIMIT", field="result")
+        return finished
+
+    def _with_result(self, task: Task, status: str, result: Result) -> Task:
+        return task._replace(
+            status=status,
+            summary=result.summary or task.summary,
+            made=result.made or task.made,
+            handoff=result.handoff or task.handoff,
+            completed=self._end(task) if status == Status.DONE else 0.0,
+            reason="",
+        )
+
+    def _end(self, task: Task) -> float:
+        """Return the moment at which a task ends, never before it began: clocks differ."""
+        return max(moment(self._book.now), task.started)
+
+    def _check_reviewer(self, stored: Stored) -> None:
+        if self._caller.id == stored.doer and not self._caller.human:
+            raise NotAllowed(
+                f"{stored.doer} did {quote(stored.id)} itself: somebody else accepts it",
+                code="TASK_REVIEW",
+                field="task",
+                hint="another agent or a human says `dibs task done` or `dibs task reopen`",
+            )
+
+    def _gate(self, stored: Stored, token: int, verb: str) -> None:
+        """Let only those through who hold the task, or work on it by hand."""
+        task, caller = stored.task, self._caller
+        by_hand = not stored.token and not token and self._nobody_holds(stored)
+        if by_hand and (caller.human or task.agent in {caller.id, caller.role, self._beat.role}):
+            return
+        try:
+            own(self._book, caller.id, [pattern_of(self._desk, stored.id)], token)
+        except NotFound:
+            if task.status != Status.IN_PROGRESS:
+                check_step(task, verb, Status.ERROR if verb == "fail" else Status.DONE)
+            raise
+
+    def _nobody_holds(self, stored: Stored) -> bool:
+        lost = self._book.lost_at(self._caller.id, pattern_of(self._desk, stored.id))
+        return lost is None and live_claim(self._desk, self._book, stored.id) is None
+
+    def fail(self, id_: str, token: int, message: str, trace: str) -> Stored:
+        """Put a task into ``error``."""
+        if not message.strip():
+            raise BadInput("say what went wrong", code="REASON", field="message")
+        words, trace = check_text(message, "message"), _masked(trace)
+        stored = need(self._book, id_)
+        if stored.task.status == Status.IN_REVIEW:
+            self._check_reviewer(stored)
+        else:
+            self._gate(stored, token, "fail")
+        return_claims(self._desk, self._book, self._caller.id, self._beat, stored)
+        return fail_with(self._teller, stored, words, verb="fail", trace=trace)
+
+    def release(self, id_: str, token: int) -> Stored:
+        """Give a task back; that is no failure."""
+        stored = need(self._book, id_)
+        self._gate(stored, token, "release")
+        return_claims(self._desk, self._book, self._caller.id, self._beat, stored)
+        after = sent_back(stored.task, stored.asked, self._book.now)
+        said = f"{self._caller.id} gave {stored.id} back"
+        return self._teller.move(
+            stored, "release", after, Kind.TASK_RETURNED, said, **no_attempt()
+        )  # fmt: skip
+
+    def retry(self, id_: str, reason: str) -> Stored:
+        """Let a failed task be tried again."""
+        stored = need(self._book, id_)
+        words = check_text(reason, "reason")
+        after = sent_back(stored.task, stored.asked, self._book.now)
+        return self._teller.move(
+            stored,
+            "retry",
+            after,
+            Kind.TASK_REOPENED,
+            _because(f"{self._caller.id} lets {stored.id} be tried again", words),
+            details={"error": stored.task.error, "retries": stored.task.retries},
+            **no_attempt(forgiven=stored.failures),
+        )
+
+    def reopen(self, id_: str, reason: str) -> Stored:
+        """Put a task back that was over, in review or blocked."""
+        stored = need(self._book, id_)
+        words = check_text(reason, "reason")
+        after = sent_back(stored.task, stored.asked, self._book.now)._replace(reason=words)
+        return self._teller.move(
+            stored,
+            "reopen",
+            after,
+            Kind.TASK_REOPENED,
+            _because(f"{self._caller.id} reopened {stored.id}", words),
+            details=_told(stored.task),
+            **no_attempt(doer="", follower=""),
+        )
+
+    def cancel(self, id_: str, reason: str) -> Stored:
+        """Take a task off the board."""
+        words = check_text(reason, "reason")
+        stored = self._freed(id_, words or "the task was cancelled")
+        after = stored.task._replace(
+            status=Status.CANCELLED, completed=self._end(stored.task), reason=words, error=""
+        )
+        said = _because(f"{self._caller.id} cancelled {stored.id}", words)
+        return self._teller.move(
+            stored, "cancel", after, Kind.TASK_CANCELLED, said, details={"reason": words},
+            **no_attempt(),
+        )  # fmt: skip
+
+    def block(self, id_: str, reason: str) -> Stored:
+        """Let nobody take a task."""
+        if not reason.strip():
+            raise BadInput("say why: --reason is needed", code="REASON", field="reason")
+        words = check_text(reason, "reason")
+        stored = self._freed(id_, words)
+        after = sent_back(stored.task, stored.asked, self._book.now)
+        return self._teller.move(
+            stored,
+            "block",
+            after._replace(status=Status.BLOCKED, reason=words),
+            Kind.TASK_BLOCKED,
+            _because(f"{self._caller.id} blocked {stored.id}", words),
+            details={"reason": words},
+            **no_attempt(),
+        )
+
+    def reassign(self, id_: str, to: str, reason: str) -> Stored:
+        """Give a task to somebody else, or what shall follow a finished one."""
+        if to:
+            check_agent_id(to)
+        words = check_text(reason, "reason")
+        stored = need(self._book, id_)
+        task = stored.task
+        if task.status == Status.DONE and task.handoff is not None and not stored.follower and to:
+            return self._hand_to_another(stored, to, words)
+        stored = self._freed(id_, words or "the task was reassigned")
+        after = sent_back(task, to, self._book.now)
+        if task.status == Status.BLOCKED:
+            after = after._replace(status=Status.BLOCKED, reason=task.reason)
+        said = _because(f"{self._caller.id} gave {stored.id} to {to or 'anybody'}", words)
+        return self._teller.move(
+            stored, "reassign", after, Kind.TASK_REASSIGNED, said, details={"reason": words},
+            **no_attempt(asked=to),
+        )  # fmt: skip
+
+    def _hand_to_another(self, stored: Stored, to: str, words: str) -> Stored:
+        """Let the task that follows go to another agent than the result names."""
+        task = stored.task
+        assert task.handoff is not None
+        after = task._replace(handoff=task.handoff._replace(agent=to))
+        new = rewritten(stored, after)
+        said = _because(f"{self._caller.id} lets {to} follow after {stored.id}", words)
+        return self._teller.write(stored, new, Kind.TASK_REASSIGNED, said, {"next_agent": to})
+
+    def _freed(self, id_: str, why: str) -> Stored:
+        """Return a task that nobody holds: a human takes it from whoever does."""
+        book, caller = self._book, self._caller
+        need(book, id_)
+        settle_one(self._desk, book, id_)
+        stored = need(book, id_)
+        claim = live_claim(self._desk, book, stored.id)
+        if claim is None or not stored.token:
+            return stored
+        if claim.agent == caller.id:
+            return_claims(self._desk, book, caller.id, self._beat, stored)
+        elif caller.human:
+            revoke_claims(self._desk, book, stored._replace(holder=claim.agent), caller.id, why)
+        else:
+            raise NotAllowed(
+                f"{claim.agent} works on {quote(stored.id)}: only a human takes it away",
+                code="HUMANS_ONLY",
+                field="task",
+                hint=f"ask for it: dibs ask task:{stored.id}",
+            )
+        return stored
+
+
+def _told(task: Task) -> dict[str, object]:
+    """Return what the ledger keeps of a result."""
+    told: dict[str, object] = {}
+    if task.summary:
+        told["note"] = task.summary
+    if task.made:
+        told["artefacts"] = list(task.made[:20])
+    if task.handoff is not None:
+        told["next_agent"] = task.handoff.agent
+    return told
+
+
+def _because(said: str, words: str) -> str:
+    return f"{said}: {words}" if words else said
+
+
+def _masked(trace: str) -> str:
+    from dibs.core.secrets import storable
+
+    return storable(trace[:MAX_TRACE])

@@ -1,0 +1,205 @@
+"""What the use cases of the board take and give: values only."""
+
+from __future__ import annotations
+
+from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from dibs.core.claims import Granted
+    from dibs.core.tasks import Task
+    from dibs.services.tasks.plain_queue_rows import Task as QueueTask
+    from dibs.taskfile.reading import Reading
+
+#: The place of a task of the first document's queue, which has no file on the board.
+QUEUE = "queue"
+
+
+class Stored(Record):
+    """A task as its row holds it: what its file says, where it lies, and who works on it."""
+
+    task: Task
+    #: The file's name, and the folder that it lies in, below the board's own.
+    file: str
+    place: str
+    #: The whole text of the file.
+    text: str
+    #: The ledger number of its last change.
+    version: int
+    #: How often it was handed out.
+    attempt: int = 0
+    #: The fencing token of the running attempt, 0 if none runs.
+    token: int = 0
+    #: The session that works on it.
+    holder: str = ""
+    #: Who finished it.
+    doer: str = ""
+    #: Whom the file named when it came: there it goes back to.
+    asked: str = ""
+    #: When it was last reported as stuck.
+    warned: float = 0.0
+    #: Digests of texts that it had before, the newest last: a file that equals one is stale, not edited.
+    earlier: tuple[str, ...] = ()
+    #: How many attempts failed or were lost, and how many of them no longer count since a retry.
+    failures: int = 0
+    forgiven: int = 0
+    #: The task that was made of its handoff.
+    follower: str = ""
+    #: Artefacts that were claimed for the running attempt.
+    claimed: tuple[str, ...] = ()
+    #: Until when the running attempt surely lives: nobody needs to look before.
+    until: float = 0.0
+    #: Under whose names it stands among the ready ones; empty if nobody can take it.
+    ready: tuple[str, ...] = ()
+    #: Why its file stands aside, empty if it does not; as long as it does, nobody is handed the task.
+    aside: str = ""
+    #: The life of the board of which only its file was left, its version there, and the one that it got here.
+    survived: str = ""
+    outlived: int = 0
+    adopted: int = 0
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self.task.id
+
+
+class Past(Record):
+    """How an archived task ended, and where its file lies."""
+
+    id: str
+    file: str
+    #: ``done`` or ``cancelled``.
+    status: str
+    #: The folder of its month, below the board's own: ``archive/2025-11``.
+    place: str
+    title: str = ""
+    agent: str = ""
+    doer: str = ""
+    completed: float = 0.0
+    #: The digest of the text that its file has in the archive.
+    digest: str = ""
+    #: The ledger number of its archiving.
+    version: int = 0
+
+
+class Draft(Record):
+    """A task to be made: the fields of its file by name, or its whole text.
+
+    ``key`` is a name by which the other drafts of one call may depend on it before it has an id.
+    """
+
+    fields: Mapping[str, Any] | None = None
+    text: str = ""
+    #: The id; without one it is made from the moment, the agent and the title.
+    id: str = ""
+    key: str = ""
+    slug: str = ""
+
+
+class Likeness(Record):
+    """An active task that a new one looks like."""
+
+    #: The new task's id, and the other's.
+    id: str
+    other: str
+    title: str
+    #: Which share of the words both have, 0 to 1; 0 if only paths overlap.
+    share: float = 0.0
+    #: Paths that both are about.
+    paths: tuple[str, ...] = ()
+
+
+class Created(Record):
+    """The tasks that were made, and what they look like."""
+
+    tasks: tuple[Stored, ...]
+    similar: tuple[Likeness, ...] = ()
+
+
+class Shown(Record):
+    """A task as a reader sees it."""
+
+    stored: Stored
+    #: Its status, but ``blocked`` where it waits for others.
+    state: str
+    #: Why it cannot be taken: what it waits for, or the words of whoever blocked it.
+    why: tuple[str, ...] = ()
+    #: Who holds it now, empty if nobody does, and how long without a further sign of life.
+    holder: str = ""
+    expires_in: float = 0.0
+    #: Whether somebody could take it now.
+    ready: bool = False
+    #: The tasks that wait for it directly.
+    dependents: tuple[str, ...] = ()
+    #: Set for a task that is archived; then ``stored`` has no text.
+    past: Past | None = None
+
+
+class TakenTask(Record):
+    """The answer to a caller that has a task now."""
+
+    stored: Stored
+    granted: Granted
+
+
+class NothingFree(Record):
+    """The answer where no task can be taken: what there is, and why not."""
+
+    tasks: tuple[Shown, ...]
+    #: The same for the first document's queue.
+    queue: tuple[QueueTask, ...] = ()
+    #: How many callers wait for a task already, and came earlier.
+    ahead: int = 0
+    #: Whether the caller waited for one.
+    waited: bool = False
+
+
+class Trouble(Record):
+    """Something about a task that a human must see to."""
+
+    id: str
+    code: str
+    message: str
+
+
+class Stuck(Record):
+    """A task that takes too long, and what was done about it: ``warned``, ``released`` or ``error``."""
+
+    stored: Stored
+    #: For how long it has been assigned or in progress.
+    since: float
+    action: str
+
+
+class HandMade(Record):
+    """A file of the board that somebody made, changed or moved by hand."""
+
+    id: str
+    place: str
+    file: str
+    reading: Reading
+    #: The version that the file was written from, 0 for a file that is not known, and the life that has it.
+    base: int = 0
+    life: str = ""
+    #: The version of the row when the file was compared with it, 0 if there was none, below 0 if it was not.
+    seen: int = -1
+
+
+class Verdict(Record):
+    """What became of a hand-made file: accepted (``stored``), or refused (``code``) and why.
+
+    Neither of them: the row has changed since the file was compared with it, and that is to be done again.
+    """
+
+    id: str
+    place: str
+    stored: Stored | None
+    code: str = ""
+    message: str = ""
+    line: int = 0
+    field: str = ""
+    hint: str = ""

@@ -1,0 +1,224 @@
+"""Making a worktree for an agent: all of it, or nothing; never a fallback to the shared tree."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from dibs.core.ledger import Kind
+from dibs.core.names import check_agent_id, check_branch, quote
+from dibs.core.values import Record
+from dibs.core.worktrees import Stage, branch_for, free_slot
+from dibs.errors import BadInput, DibsError, NotFound, Unavailable
+from dibs.git import worktrees as listing
+from dibs.git.reachability import is_in
+from dibs.git.refs import HEADS, commit_of
+from dibs.git.untrusted import refuse_filters
+from dibs.git.worktrees import entries
+from dibs.services.state.presence import arrive, role_of
+from dibs.services.worktrees import locks as steps
+from dibs.services.worktrees.ignored_files import Supply, hide_links, wired
+from dibs.services.worktrees.place import choose
+from dibs.services.worktrees.ports import ports_in_use
+from dibs.services.worktrees.remove import Remover
+from dibs.services.worktrees.rows import Row, forgets, is_live, put_row, rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.core.agents import Caller
+    from dibs.services.state.rows import Book
+    from dibs.services.worktrees.context import Ground
+
+
+class Wanted(Record):
+    """What a caller asks for; empty texts mean what is usual."""
+
+    agent: str
+    branch: str = ""
+    base: str = ""
+    path: str = ""
+
+
+class Made(Record):
+    """A worktree that is there now."""
+
+    row: Row
+    #: Whether this call made it.
+    new: bool
+    notes: tuple[str, ...] = ()
+
+
+class Maker:
+    """Makes worktrees in one clone; the caller holds the agent's lock."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def make(self, caller: Caller, wanted: Wanted, *, setup: bool) -> Made:
+        """Make the worktree of an agent, or return the one that is there."""
+        check_agent_id(wanted.agent)
+        notes = Remover(self._ground).settle(caller, wanted.agent)
+        known = self._ground.row(wanted.agent)
+        if known is not None and known.clone != self._ground.clone:
+            if not known.is_gone_from(caller.host):
+                raise _elsewhere(known)
+            notes += Remover(self._ground).disown(caller, known).notes
+        elif known is not None:
+            found = self._existing(known, wanted)
+            if found is not None:
+                return Made(found, new=False, notes=tuple(notes))
+            notes.append(f"the folder {known.path} was gone")
+            Remover(self._ground).forget_missing(caller, known)
+        row = self._plan(caller, wanted)
+        row = self._register(caller, row)
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(self._undo, row)
+            steps.reach("row")
+            self._check_out(row)
+            notes += self._supply(row)
+            row = self._finish(caller, row, setup=setup)
+            on_failure.pop_all()
+        notes += self._taken_ports(row)
+        return Made(row, new=True, notes=tuple(notes))
+
+    def _existing(self, row: Row, wanted: Wanted) -> Row | None:
+        """Return the worktree that is there; nothing if its folder is gone."""
+        tree = next((t for t in self._ground.trees() if t.row and t.agent == row.agent), None)
+        if tree is None or tree.missing:
+            return None
+        self._ground.check_linked(tree.path)
+        if wanted.branch and wanted.branch != row.branch:
+            raise _exists(f"{row.agent} has a worktree on {row.branch}: {tree.path}")
+        if wanted.path and os.path.realpath(wanted.path) != tree.path:
+            raise _exists(f"{row.agent} has a worktree at {tree.path}")
+        return row._replace(path=tree.path)
+
+    def _plan(self, caller: Caller, wanted: Wanted) -> Row:
+        """Find branch, commit and folder; change nothing."""
+        ground, git = self._ground, self._ground.git()
+        branch = check_branch(wanted.branch) if wanted.branch else branch_for(wanted.agent)
+        for entry in entries(git):
+            if entry.branch == branch:
+                raise _exists(f"{branch} is checked out at {entry.path} already")
+        tip = commit_of(git, HEADS + branch)
+        base = self._base(wanted.base)
+        if tip and wanted.base and base != tip:
+            raise BadInput(
+                f"the branch {branch} is there already, at {tip[:10]}",
+                code="BRANCH_EXISTS",
+                field="base",
+                hint="leave --base out to go on with it, or name another --branch",
+            )
+        folder = choose(
+            git, ground.main, ground.common, agent=wanted.agent,
+            folder=ground.desk.config.worktree_folder, given=wanted.path,
+        )  # fmt: skip
+        # A branch of an agent's own that holds nothing new starts over from where the others are.
+        goes_on = bool(tip) and (bool(wanted.branch) or not is_in(git, tip, base))
+        refuse_filters(git, None, tree=tip if goes_on else base)
+        return Row(
+            wanted.agent, folder, branch, tip if goes_on else base, 0, ground.clone, caller.host,
+            0.0, Stage.MAKING, new_branch=not tip,
+        )  # fmt: skip
+
+    def _base(self, named: str) -> str:
+        git = self._ground.git()
+        if named:
+            found = commit_of(git, named)
+            if not found:
+                raise NotFound(
+                    f"there is no commit {quote(named)}", code="NO_BRANCH", field="base",
+                    hint="name a branch, a tag or a commit",
+                )  # fmt: skip
+            return found
+        branch = self._ground.integration()
+        found = commit_of(git, HEADS + branch if branch else "HEAD")
+        if not found:
+            raise Unavailable(
+                f"{branch or 'HEAD'} has no commit yet, so there is nothing to check out",
+                code="REPO_STATE",
+                hint="make the first commit",
+            )
+        return found
+
+    def _register(self, caller: Caller, plan: Row) -> Row:
+        """Write the row, which takes a slot and says that somebody is at it."""
+        config = self._ground.desk.config
+
+        def step(book: Book) -> Row:
+            arrive(book, caller)
+            taken = {row.slot for row in rows(book)}
+            slot = free_slot(taken, config.worktree_port, config.worktree_ports)
+            waiting = not is_live(book, plan.agent)
+            row = plan._replace(slot=slot, made=book.now, waiting=waiting)
+            put_row(book, row)
+            return row
+
+        return self._ground.desk.apply(step)
+
+    def _check_out(self, row: Row) -> None:
+        ground, git = self._ground, self._ground.git()
+        with steps.of_repository(ground.state):
+            tip = commit_of(git, HEADS + row.branch)
+            if tip and tip != row.base:
+                git.must("update-ref", HEADS + row.branch, row.base, tip)
+            os.makedirs(os.path.dirname(row.path), exist_ok=True)
+            listing.add(git, row.path, row.branch, "" if tip else row.base)
+        steps.reach("added")
+        # Outside of the lock: each worktree has an index of its own, and files take their time.
+        ground.git(row.path).must("reset", "--hard", "--quiet")
+        steps.reach("files")
+
+    def _supply(self, row: Row) -> list[str]:
+        config = self._ground.desk.config
+        supply = Supply(self._ground.git(), row.path)
+        supply.copy(config.worktree_copy)
+        supply.copy(wired(self._ground.state), aloud=False)
+        links = supply.link(config.worktree_link)
+        if links:
+            with steps.of_repository(self._ground.state):
+                hidden = hide_links(self._ground.git(row.path), self._ground.common, links)
+            supply.notes += [f"git ignores the link {name} now, by info/exclude" for name in hidden]
+        return supply.notes
+
+    def _taken_ports(self, row: Row) -> list[str]:
+        """Say which of the worktree's ports another program has."""
+        config = self._ground.desk.config
+        first = config.worktree_port + row.slot * config.worktree_ports
+        taken = ports_in_use(first, config.worktree_ports)
+        named = ", ".join(map(str, taken[:5])) + (", …" if len(taken) > 5 else "")  # noqa: PLR2004
+        return [f"another program listens on its ports: {named}"] if taken else []
+
+    def _finish(self, caller: Caller, row: Row, *, setup: bool) -> Row:
+        done = row._replace(stage=Stage.SETUP if setup else Stage.READY)
+
+        def step(book: Book) -> None:
+            put_row(book, done)
+            book.emit(
+                caller.id, role_of(book, caller.id), Kind.WORKTREE_ADDED,
+                f"{row.agent} has a worktree on {row.branch}",
+                toAgentId=row.agent, path=row.path, branch=row.branch, base=row.base, slot=row.slot,
+            )  # fmt: skip
+
+        self._ground.desk.apply(step)
+        steps.reach("ready")
+        return done
+
+    def _undo(self, row: Row) -> None:
+        """Take back what was begun; what cannot be taken back now, the next command does."""
+        with contextlib.suppress(DibsError, OSError):
+            Remover(self._ground).abandon(row)
+
+
+def _elsewhere(row: Row) -> BadInput:
+    return BadInput(
+        f"{row.agent} has a worktree in another clone, on {row.host}: {row.path}",
+        code="WORKTREE_EXISTS",
+        hint=f"work there; if it is no more, a human says {forgets(row.agent)}",
+    )
+
+
+def _exists(what: str) -> BadInput:
+    return BadInput(
+        what, code="WORKTREE_EXISTS", hint="work there, or remove it with `dibs worktree rm`"
+    )

@@ -1,0 +1,179 @@
+"""What a worktree holds that is nowhere else, or that stands in the way of its removal.
+
+Looking writes nothing into the repository: new objects go to a folder that is thrown away.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from dibs.core.values import Record
+from dibs.core.worktrees import Held, Holding
+from dibs.git import reachability as reach
+from dibs.git.refs import HEADS
+from dibs.git.snapshot import quarantined, snapshot
+from dibs.git.state import under_way
+from dibs.git.status import changed
+from dibs.git.trees import ABSENT, differences
+from dibs.local.process_table import lasting_in, processes_in
+from dibs.services.worktrees.ignored import Ignored, ignored, repositories_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from dibs.git.calls import GitCalls
+    from dibs.git.worktrees import Entry
+
+
+class Seen(Record):
+    """A worktree as it was when somebody looked."""
+
+    held: tuple[Holding, ...]
+    #: Ignored files that are worth keeping, and what is not kept.
+    ignored: Ignored
+    #: Commits that only git's log of this worktree names.
+    left_behind: tuple[str, ...]
+    #: Whether it can be told which processes are in it.
+    sees_processes: bool = True
+    #: Whether submodules are checked out in it.
+    submodules: bool = False
+
+
+class Looker:
+    """Looks into worktrees; ``calls`` starts git in a folder, ``main`` is the main tree.
+
+    ``copied`` names what each worktree got from the main tree.
+    """
+
+    def __init__(
+        self, calls: Callable[[str], GitCalls], main: str, copied: Sequence[str] = ()
+    ) -> None:
+        self._calls = calls
+        self._main = main
+        self._copied = copied
+
+    def look(self, entry: Entry, git_dir: str, *, folder: str = "") -> Seen:
+        """Look into a worktree, which may have been moved to ``folder``."""
+        place = folder or entry.path
+        git = self._calls(place)
+        held = [*_locked(entry), *_files(git, git_dir), *_under_way(git_dir)]
+        links = _gitlinks(git)
+        held += [*_commits(git, entry), *_stashes(git, entry)]
+        held += self._submodules(git, git_dir, links)
+        kept = ignored(git, self._main, self._copied)
+        if kept.large:
+            held.append(_holding(Held.LARGE, kept.large))
+        inner = repositories_in(place, kept.folders)
+        if inner:
+            held.append(_holding(Held.NESTED, inner))
+        working = lasting_in(place)
+        if working:
+            held.append(_holding(Held.PROCESS, map(str, working)))
+        left = () if entry.missing and not folder else reach.left_behind(git, entry.ref)
+        filled = any(os.path.exists(os.path.join(place, path, ".git")) for path in links)
+        return Seen(tuple(held), kept, tuple(left), working is not None, filled)
+
+    def glance(self, entry: Entry, git_dir: str) -> list[Holding]:
+        """Return what a listing tells of a worktree: what plain git sees, by few calls."""
+        git = self._calls(entry.path)
+        changes = changed(git)
+        sorts = {
+            Held.STAGED: [c.path for c in changes if c.staged and not c.unmerged],
+            Held.CHANGED: [c.path for c in changes if not c.untracked and c.code[1] != "."],
+            Held.UNTRACKED: [c.path for c in changes if c.untracked],
+            Held.CONFLICT: [c.path for c in changes if c.unmerged],
+            Held.PROCESS: [str(process) for process in processes_in(entry.path) or ()],
+        }
+        held = [_holding(kind, names) for kind, names in sorts.items() if names]
+        held += [*_locked(entry), *_under_way(git_dir)]
+        return [*held, *_commits(git, entry), *_stashes(git, entry)]
+
+    def _submodules(self, git: GitCalls, git_dir: str, links: list[str]) -> list[Holding]:
+        """Return the submodules with work that is nowhere else; their commits go with the worktree."""
+        found = [path for path in links if self._is_busy(git.tree, self._main, path)]
+        modules = os.path.join(git_dir, "modules")
+        if not found and os.path.isdir(modules):
+            filled = any(os.path.exists(os.path.join(git.tree, path, ".git")) for path in links)
+            found = [] if filled else os.listdir(modules)
+        return [_holding(Held.SUBMODULE, found)] if found else []
+
+    def _is_busy(self, above: str, main: str, path: str) -> bool:
+        """Tell whether a submodule, or one in it, has what neither a remote nor the main tree has."""
+        place, there = os.path.join(above, path), os.path.join(main, path)
+        if not os.path.exists(os.path.join(place, ".git")):
+            return False
+        git = self._calls(place)
+        kept = ignored(git, there)
+        if kept.files or kept.large or repositories_in(place, kept.folders):
+            return True
+        if any(self._is_busy(place, there, inner) for inner in _gitlinks(git)):
+            return True
+        with tempfile.TemporaryDirectory(prefix="dibs-look-") as objects:
+            if snapshot(git, objects=objects, thorough=True).dirty:
+                return True
+        said = git.run(
+            "rev-list", "--count", "--branches", "--tags", "--glob=refs/stash", "--not", "--remotes",
+            "--not", "--end-of-options", "HEAD",
+        )  # fmt: skip
+        return said.out.strip() != b"0"
+
+
+def _gitlinks(git: GitCalls) -> list[str]:
+    """Return the paths of all submodules."""
+    rows = git.must("ls-files", "--stage", "-z").split(b"\0")
+    return [os.fsdecode(row.partition(b"\t")[2]) for row in rows if row.startswith(b"160000")]
+
+
+def _holding(kind: str, names: Iterable[str]) -> Holding:
+    every = tuple(names)
+    return Holding(kind, len(every), every[:10])
+
+
+def _locked(entry: Entry) -> list[Holding]:
+    if not entry.locked:
+        return []
+    return [Holding(Held.LOCKED, 1, (entry.why_locked,) if entry.why_locked else ())]
+
+
+def _files(git: GitCalls, git_dir: str) -> list[Holding]:
+    with tempfile.TemporaryDirectory(prefix="dibs-look-") as objects:
+        seen = snapshot(git, objects=objects, thorough=True)
+        if not seen.dirty:
+            return []
+        there = quarantined(git_dir, objects)
+        staged: list[str] = []
+        if seen.index_tree:
+            staged = [c.path for c in differences(git, seen.head_tree, seen.index_tree, there)]
+        changes = differences(git, seen.index_tree or seen.head_tree, seen.tree, there)
+    sorts = {
+        Held.STAGED: staged,
+        Held.CHANGED: [c.path for c in changes if c.old_mode != ABSENT],
+        Held.UNTRACKED: [c.path for c in changes if c.old_mode == ABSENT],
+        Held.NESTED: list(seen.nested),
+    }
+    found = [_holding(kind, names) for kind, names in sorts.items() if names]
+    if not seen.index_tree:
+        found.append(Holding(Held.CONFLICT, 1))
+    return found
+
+
+def _under_way(git_dir: str) -> list[Holding]:
+    what = under_way(git_dir)
+    return [Holding(Held.UNDER_WAY, 1, (what,))] if what else []
+
+
+def _commits(git: GitCalls, entry: Entry) -> list[Holding]:
+    if not entry.head:
+        return []
+    if entry.ref:
+        count = reach.unmerged(git, HEADS + entry.branch, entry.branch)
+        return [Holding(Held.UNMERGED, count)] if count else []
+    count = reach.unnamed(git, entry.head)
+    return [Holding(Held.DETACHED, count)] if count else []
+
+
+def _stashes(git: GitCalls, entry: Entry) -> list[Holding]:
+    found = reach.stashes(git, entry.branch) if entry.ref else []
+    return [Holding(Held.STASHED, len(found))] if found else []

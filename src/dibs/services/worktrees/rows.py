@@ -1,0 +1,92 @@
+"""What the store knows of worktrees: a row ``tree/<agent>`` for each, in which stage it is, and its slot."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.core.agents import is_terminal
+from dibs.core.index import Range
+from dibs.core.values import Record
+from dibs.core.worktrees import Stage, is_left_alone
+from dibs.services.state.rows import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.services.state.rows import Book
+
+_PREFIX = "tree/"
+
+
+class Row(Record):
+    """A worktree that Dibs made."""
+
+    agent: str
+    path: str
+    branch: str
+    #: The commit that the branch began at, or went on from.
+    base: str
+    slot: int
+    clone: str
+    host: str
+    made: float
+    stage: str
+    #: Whether the branch was made with it.
+    new_branch: bool = False
+    #: Whether its agent had not begun when it was made.
+    waiting: bool = False
+    #: Where its folder is while it is being removed.
+    aside: str = ""
+
+    def is_gone_from(self, host: str) -> bool:
+        """Tell whether it was whole on this host, and its folder is there no more."""
+        whole = self.stage in {Stage.SETUP, Stage.READY}
+        return whole and self.host == host and not os.path.lexists(self.path)
+
+
+def forgets(agent: str) -> str:
+    """Return the command that forgets a worktree of another clone."""
+    return f"`dibs worktree rm {agent} --force --reason TEXT`"
+
+
+def rows(book: Book) -> list[Row]:
+    """Return all worktrees of all clones."""
+    return [Row(**decode(value)) for _, value in book.txn.scan(Range(_PREFIX))]
+
+
+def row_of(book: Book, agent: str) -> Row | None:
+    """Return the worktree of ``agent``."""
+    value = book.txn.get(_PREFIX + agent)
+    return None if value is None else Row(**decode(value))
+
+
+def put_row(book: Book, row: Row) -> None:
+    """Write what is known of a worktree."""
+    book.txn.put(_PREFIX + row.agent, encode(row._asdict()))
+
+
+def drop_row(book: Book, agent: str) -> None:
+    """Forget a worktree; its slot is free from now on."""
+    book.txn.delete(_PREFIX + agent)
+
+
+def is_live(book: Book, agent: str) -> bool:
+    """Tell whether an agent works here: it has not ended."""
+    known = book.agent(agent)
+    return known is not None and not is_terminal(known.status) and book.beat(agent) is not None
+
+
+def left_alone(book: Book, row: Row) -> bool:
+    """Tell whether the agent of a worktree has ended, or was not heard of for long."""
+    return is_left_alone(
+        now=book.now,
+        seen=book.seen(row.agent),
+        ended=not is_live(book, row.agent),
+        made=row.made,
+        waiting=is_awaited(book, row),
+    )
+
+
+def is_awaited(book: Book, row: Row) -> bool:
+    """Tell whether a worktree was made for an agent that has not begun since."""
+    known = book.agent(row.agent)
+    return row.waiting and (known is None or known.started < row.made)

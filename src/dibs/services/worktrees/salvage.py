@@ -1,0 +1,323 @@
+"""Work that was kept when a worktree went: commits under ``refs/salvage/<agent>/<time>``.
+
+The tree of such a commit is the whole working tree with its untracked files. Its first parent is the commit
+that was checked out, the second, where something was staged, holds the index; the next, where git stores
+changed files otherwise than they lay there (line ends), holds their bytes; all else that only the worktree
+knew follows: stashes, sides of a merge, commits without a branch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+
+from dibs.core.names import check_branch, quote
+from dibs.core.values import Record
+from dibs.errors import BadInput, NotFound, Unavailable
+from dibs.git.raw_files import exact_tree, write_exact
+from dibs.git.refs import HEADS, commit_of
+from dibs.git.snapshot import common_of, quarantined, snapshot, still_holds
+from dibs.git.state import read_state
+from dibs.git.trees import TreeChange, differences
+from dibs.services.worktrees.place import cannot_hold
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from dibs.git.calls import GitCalls
+
+REFS = "refs/salvage/"
+#: What is written must be on the disk before anything is deleted.
+_SAFE = ("-c", "core.fsync=all")
+_NAME = "Dibs"
+_NAMES = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", _NAME), ("EMAIL", "dibs@localhost"))
+}
+#: Files of a git directory that name commits which may be nowhere else.
+_SIDES = (
+    "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "ORIG_HEAD", "REBASE_HEAD",
+    "rebase-merge/orig-head", "rebase-apply/orig-head",
+)  # fmt: skip
+_MOST_PARENTS = 60
+#: How the message begins of a commit that holds files byte by byte.
+_EXACT = "bytes of "
+#: What the mark on a pack says, and after how many seconds its maker must be gone.
+_KEEP, _FORGOTTEN = "dibs salvage", 86_400.0
+_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.5, 0.5, 0.0)
+
+
+class Salvaged(Record):
+    """One piece of salvaged work."""
+
+    id: str
+    commit: str
+    #: When, in seconds of Unix time.
+    at: int
+    subject: str
+
+    @property
+    def ref(self) -> str:
+        """Its full name for git."""
+        return REFS + self.id
+
+
+class Shown(Record):
+    """Salvaged work in detail."""
+
+    found: Salvaged
+    message: str
+    head: str
+    #: What it has other than the commit that was checked out.
+    changes: list[TreeChange]
+
+
+def save(
+    git: GitCalls, *, agent: str, about: str, at: float,
+    extra: Sequence[str] = (), also: Iterable[str] = (),
+) -> Salvaged:  # fmt: skip
+    """Write all that the working tree of ``git`` holds; read it back before it is told.
+
+    Until it has a name, a git gc would take it away; so it is written elsewhere, and comes into the
+    repository as a pack that git is told to keep.
+    """
+    subject = f"salvage: {about}"
+    git_dir = os.fsdecode(git.must("rev-parse", "--absolute-git-dir").removesuffix(b"\n"))
+    with tempfile.TemporaryDirectory(prefix="dibs-salvage-") as objects:
+        seen = snapshot(git, objects=objects, thorough=True, extra=extra)
+        there = quarantined(git_dir, objects)
+        parents = [seen.head] if seen.head else []
+        if seen.index_tree and seen.index_tree != seen.head_tree:
+            parents.append(_commit(git, seen.index_tree, parents, f"index of {agent}", there))
+        exact = exact_tree(git, differences(git, seen.head_tree, seen.tree, there), there)
+        if exact:
+            parents.append(_commit(git, exact, (), f"{_EXACT}{agent}", there))
+        parents += [*also, *sides(git, git_dir)]
+        commit = _commit(git, seen.tree, parents, subject, there)
+        keep = _bring_in(git, commit, git_dir, there)
+    saved = _name(git, agent, commit, at, subject)
+    os.unlink(keep)
+    _verify(git, saved, seen.tree)
+    return saved
+
+
+def _bring_in(git: GitCalls, commit: str, git_dir: str, there: Mapping[str, str]) -> str:
+    """Pack what no ref reaches into the repository; return the file that makes git keep the pack."""
+    new = git.must("rev-list", "--objects", commit, "--not", "--glob=refs/*", variables=there)
+    pack = git.must("pack-objects", "--stdout", "-q", given=new, variables=there)
+    for pause in _PAUSES:
+        said = git.run(*_SAFE, "index-pack", "--stdin", f"--keep={_KEEP}", given=pack)
+        if not said.code:
+            break
+        time.sleep(pause)  # git prune also takes packs that are only half there
+    else:
+        raise Unavailable(f"the work cannot be salvaged: {said.err}", code="GIT_FAILED")
+    name = said.out.decode().split()[-1]
+    return os.path.join(common_of(git_dir), "objects", "pack", f"pack-{name}.keep")
+
+
+def save_commits(
+    git: GitCalls, *, agent: str, about: str, at: float, tree: str, parents: Sequence[str]
+) -> Salvaged:
+    """Keep an index and commits of a worktree whose files are gone."""
+    commit = _commit(git, tree, parents, f"salvage: {about}")
+    return _name(git, agent, commit, at, f"salvage: {about}")
+
+
+def sides(git: GitCalls, git_dir: str) -> list[str]:
+    """Return commits that git notes in files while it is in the middle of something."""
+    found: list[str] = []
+    for name in _SIDES:
+        try:
+            with open(os.path.join(git_dir, name), encoding="ascii") as file:
+                found += [oid for line in file if (oid := commit_of(git, line.strip()))]
+        except (OSError, UnicodeDecodeError):
+            continue
+    return found
+
+
+def sweep(common: str, now: float) -> None:
+    """Let git collect packs again that a process which died had told it to keep."""
+    packs = os.path.join(common, "objects", "pack")
+    for name in os.listdir(packs):
+        path = os.path.join(packs, name)
+        with contextlib.suppress(FileNotFoundError):
+            if name.endswith(".keep") and now - os.stat(path).st_mtime > _FORGOTTEN:
+                with open(path, "rb") as file:
+                    ours = file.read(100).strip() == _KEEP.encode()
+                if ours:
+                    os.unlink(path)
+
+
+def _commit(
+    git: GitCalls,
+    tree: str,
+    parents: Iterable[str],
+    message: str,
+    there: Mapping[str, str] | None = None,
+) -> str:
+    named = [word for oid in list(dict.fromkeys(parents))[:_MOST_PARENTS] for word in ("-p", oid)]
+    out = git.must(
+        *_SAFE, "-c", "commit.gpgSign=false", "commit-tree", *named, tree,
+        given=f"{message}\n".encode("utf-8", "backslashreplace"), variables={**_NAMES, **(there or {})},
+    )  # fmt: skip
+    return out.decode().strip()
+
+
+def _name(git: GitCalls, agent: str, commit: str, at: float, subject: str) -> Salvaged:
+    """Give a commit a name under ``refs/salvage/`` that nothing has yet."""
+    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
+    for number in range(1, 1000):
+        name = f"{_component(agent)}/{moment}" + (f"-{number}" if number > 1 else "")
+        given = f"create {REFS}{name}\0{commit}\0".encode()
+        said = git.run(*_SAFE, "update-ref", "--stdin", "-z", given=given)
+        if not said.code:
+            return Salvaged(name, commit, int(at), subject)
+        if not commit_of(git, REFS + name):
+            break
+    raise Unavailable(f"the work of {agent} cannot be salvaged: {said.err}", code="GIT_FAILED")
+
+
+def _component(agent: str) -> str:
+    """Return an agent's id as a part of a ref: git allows less there."""
+    safe = agent.replace("..", "__")
+    return f"{safe}_" if safe.endswith((".lock", ".")) else safe
+
+
+def _verify(git: GitCalls, saved: Salvaged, tree: str) -> None:
+    """Raise unless git gives back what was written, and the disk holds nothing else."""
+    named = git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{saved.ref}^{{tree}}")
+    whole = git.run("rev-list", "--objects", "--quiet", "--end-of-options", saved.ref)
+    if whole.code or named.out.decode().strip() != tree:
+        # A name for something that is not there helps nobody.
+        git.run("update-ref", "-d", saved.ref)
+        raise Unavailable(f"git does not give {saved.ref} back: {whole.err}", code="GIT_FAILED")
+    if not still_holds(git, tree):
+        raise Unavailable(
+            f"what {saved.ref} holds is not what lies in the worktree: somebody still changes it",
+            code="GIT_FAILED",
+            hint="nothing was removed; try again when nobody works there",
+        )
+
+
+def listed(git: GitCalls) -> list[Salvaged]:
+    """Return all salvaged work, the newest first."""
+    out = git.must(
+        "for-each-ref", "--sort=-creatordate",
+        "--format=%(refname)%00%(objectname)%00%(creatordate:unix)%00%(contents:subject)%00%00", REFS,
+    )  # fmt: skip
+    found = []
+    for record in out.split(b"\0\0"):
+        words = os.fsdecode(record).strip("\n").split("\0")
+        if len(words) == 4:  # noqa: PLR2004 - the fields of the format
+            name, commit, at, subject = words
+            found.append(Salvaged(name.removeprefix(REFS), commit, int(at or 0), subject))
+    return found
+
+
+def find(git: GitCalls, name: str) -> Salvaged:
+    """Return salvaged work by its id; by the agent alone where that has but one."""
+    wanted = name.removeprefix(REFS)
+    every = listed(git)
+    found = [s for s in every if s.id == wanted] or [
+        s for s in every if s.id.startswith(f"{wanted}/")
+    ]
+    if len(found) == 1:
+        return found[0]
+    several = f"{len(found)} are salvaged of" if found else "nothing is salvaged as"
+    raise NotFound(
+        f"{several} {quote(name)}", code="NO_SALVAGE", hint="`dibs salvage ls` names them"
+    )
+
+
+def show(git: GitCalls, name: str) -> Shown:
+    """Return what salvaged work holds."""
+    found = find(git, name)
+    message = git.must(
+        "log", "-1", "--no-show-signature", "--format=%B", "--end-of-options", found.commit, "--"
+    )
+    head = commit_of(git, f"{found.commit}^1")
+    changes = differences(git, head, found.commit)
+    return Shown(found, message.decode("utf-8", "replace").strip(), head, changes)
+
+
+def restore_branch(git: GitCalls, name: str, branch: str = "") -> tuple[Salvaged, str]:
+    """Make a new branch: the commit that was checked out, with the salvaged files as one commit on it."""
+    found = find(git, name)
+    # Not salvage/…: git would take that for the ref of the same name under refs/.
+    wanted = check_branch(branch or f"salvaged/{found.id}")
+    head = commit_of(git, f"{found.commit}^1")
+    commit = _commit(git, f"{found.commit}^{{tree}}", [head] if head else [], found.subject)
+    given = f"create {HEADS}{wanted}\0{commit}\0".encode()
+    said = git.run("update-ref", "--stdin", "-z", given=given)
+    if said.code:
+        there = commit_of(git, HEADS + wanted)
+        why = "is there already" if there else f"cannot be made: {said.err}"
+        raise BadInput(
+            f"the branch {wanted} {why}", code="BRANCH_EXISTS", field="branch",
+            hint="name another with --branch",
+        )  # fmt: skip
+    return found, wanted
+
+
+def restore_folder(git: GitCalls, name: str, folder: str) -> tuple[Salvaged, str]:
+    """Write the salvaged files into a new folder: what was changed byte by byte, the rest as git does."""
+    found = find(git, name)
+    place = os.path.realpath(folder)
+    if why := cannot_hold(place, os.path.realpath(read_state(git).common)):
+        raise BadInput(f"{quote(folder)} {why}", code="WORKTREE_FOLDER", field="to")
+    if os.path.lexists(place) and (not os.path.isdir(place) or os.listdir(place)):
+        raise BadInput(
+            f"{quote(folder)} is there already, and not empty", code="FOLDER_EXISTS", field="to",
+            hint="name a new folder; nothing is overwritten",
+        )  # fmt: skip
+    os.makedirs(place, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="dibs-restore-") as scratch:
+        index = {"GIT_INDEX_FILE": os.path.join(scratch, "index")}
+        git.must("read-tree", "--end-of-options", found.commit, variables=index)
+        git.must("checkout-index", "--all", f"--prefix={place}/", variables=index)
+    write_exact(git, place, _bytes_of(git, found.commit))
+    return found, place
+
+
+def _bytes_of(git: GitCalls, commit: str) -> dict[str, str]:
+    """Return what holds the bytes of each file that salvaged work has other than its commit."""
+    said = git.must("rev-list", "--parents", "-1", "--end-of-options", commit, "--")
+    parents = said.decode().split()[1:4]
+    head = parents[0] if parents else ""
+    stored = {c.path: c.new_oid for c in differences(git, head, commit) if c.is_file}
+    for parent in parents[1:]:
+        said = git.must(
+            "log", "-1", "--no-show-signature", "--format=%cn: %s", "--end-of-options", parent, "--"
+        )
+        if said.decode("utf-8", "replace").startswith(f"{_NAME}: {_EXACT}"):
+            exact = {c.path: c.new_oid for c in differences(git, "", parent)}
+            stored = {path: exact.get(path, oid) for path, oid in stored.items()}
+    return stored
+
+
+class Salvage:
+    """The use cases of salvaged work, in one clone; ``calls`` starts git in its main tree."""
+
+    def __init__(self, calls: Callable[[], GitCalls]) -> None:
+        self._calls = calls
+
+    def all(self) -> list[Salvaged]:
+        """Return all salvaged work, the newest first."""
+        return listed(self._calls())
+
+    def show(self, name: str) -> Shown:
+        """Return what a piece of it holds."""
+        return show(self._calls(), name)
+
+    def to_branch(self, name: str, branch: str = "") -> tuple[Salvaged, str]:
+        """Bring it back as a new branch."""
+        return restore_branch(self._calls(), name, branch)
+
+    def to_folder(self, name: str, folder: str) -> tuple[Salvaged, str]:
+        """Bring it back as a new folder."""
+        return restore_folder(self._calls(), name, folder)

@@ -1,0 +1,208 @@
+"""Values as JSON: one documented shape for each, the same on every surface."""
+
+from __future__ import annotations
+
+from dibs.core.claims import Denied, Granted, Queued
+from dibs.core.durations import show_span
+from dibs.errors import Fenced, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.core.claims import Ask, Claim, Conflict, Held, Lost, Outcome, Wait, Waiter
+    from dibs.core.ledger import Entry
+    from dibs.errors import DibsError
+    from dibs.services.claims.agents import Seen
+    from dibs.services.claims.holdings import Renewed
+    from dibs.services.state.ledger import Summary
+    from dibs.services.tasks.plain_queue_rows import Task
+
+    Shape = dict[str, Any]
+
+
+def claim(value: Claim, expires_at: float | None = None) -> Shape:
+    """Shape a claim; ``expires_at`` is in seconds of Unix time on the engine's clock."""
+    return {
+        "id": value.id, "pattern": value.pattern, "mode": value.mode, "agent": value.agent,
+        "token": value.token, "expires_at": expires_at, "since": value.since, "ttl": value.ttl,
+        "reason": value.reason, "task": value.task,
+    }  # fmt: skip
+
+
+def held(value: Held) -> Shape:
+    """Shape a live claim as a listing shows it."""
+    return {
+        **claim(value.claim, value.expires_at),
+        "expires_in": round(value.expires_in, 3),
+        "asked_by": [ask(a) for a in value.asks],
+    }
+
+
+def waiter(value: Waiter) -> Shape:
+    """Shape a live ticket as a listing shows it."""
+    ticket = value.ticket
+    return {
+        "ticket": ticket.number, "place": value.place, "agent": ticket.agent,
+        "patterns": list(ticket.patterns), "mode": ticket.mode, "since": ticket.since,
+        "gives_up_in": round(value.gives_up_in, 3), "reason": ticket.reason, "task": ticket.task,
+    }  # fmt: skip
+
+
+def conflict(value: Conflict) -> Shape:
+    """Shape one obstacle: who, what, why, until when, and a path that shows it."""
+    return {
+        "pattern": value.pattern, "held": value.held, "holder": value.holder, "mode": value.mode,
+        "reason": value.reason, "task": value.task, "since": value.since,
+        "expires_in": round(value.expires_in, 3), "witness": value.witness,
+        "waiting": bool(value.ticket),
+    }  # fmt: skip
+
+
+def wait(value: Wait) -> Shape:
+    """Shape one edge of a circle of waiters."""
+    return {"agent": value.agent, "waits_for": value.pattern, "holder": value.holder}
+
+
+def ask(value: Ask) -> Shape:
+    """Shape a release request."""
+    return {
+        "pattern": value.pattern, "holder": value.holder, "asker": value.asker,
+        "note": value.note, "at": value.at, "until": value.until, "message": value.id or None,
+        "answer": value.answer or None, "answered": value.answered or None,
+        "promised": value.promised or None,
+    }  # fmt: skip
+
+
+def lost(value: Lost) -> Shape:
+    """Shape a claim that its holder did not give back."""
+    return {
+        "pattern": value.pattern, "token": value.token, "why": value.why, "at": value.at,
+        "by": value.by, "reason": value.reason,
+    }  # fmt: skip
+
+
+def outcome(value: Outcome) -> Shape:
+    """Shape the answer to a claim."""
+    if isinstance(value, Granted):
+        claims = [claim(c, at) for c, at in zip(value.claims, value.expires, strict=True)]
+        return _answer("granted", token=value.token, claims=claims)
+    conflicts = [conflict(c) for c in value.conflicts]
+    if isinstance(value, Queued):
+        place = {"ticket": value.ticket.number, "ahead": value.ahead}
+        return _answer("queued", conflicts=conflicts, next=next_steps(value), **place)
+    cycle = [wait(w) for w in value.cycle]
+    refused = {
+        "decision": value.decision, "by": value.by, "reason": value.reason,
+    }  # fmt: skip
+    return _answer(
+        "denied", conflicts=conflicts, next=next_steps(value), why=value.why, cycle=cycle,
+        refused=refused if value.decision else None,
+    )  # fmt: skip
+
+
+def _answer(word: str, **fields: Any) -> Shape:
+    answer: Shape = {"outcome": word, "token": None, "claims": [], "conflicts": [], "next": []}
+    answer.update(fields)
+    return answer
+
+
+def next_steps(value: Queued | Denied) -> list[str]:
+    """Say what somebody who was not granted a claim can do, the best first."""
+    asked = " ".join(dict.fromkeys(_quoted(c.pattern) for c in value.conflicts))
+    held = any(not c.ticket for c in value.conflicts)
+    climb = [f"ask for it: dibs ask {asked}", f"let a human decide: dibs escalate {asked}"]
+    if isinstance(value, Queued):
+        return [
+            f"your place is kept: ticket {value.ticket.number}, {value.ahead} before you",
+            "claim it again to collect it when it is your turn",
+            *(climb if held else []),
+            "work on something else meanwhile: `dibs status` shows what is free of claims",
+        ]
+    if value.why == "deadlock":
+        return [
+            "do not wait: release something that the others in the circle wait for, then try again",
+            "work on something else: `dibs status` shows who holds what",
+        ]
+    if value.why == "refused":
+        return [
+            f"do not ask again: {value.by} decided it, see `dibs decide show {value.decision}`",
+            "work on something else: `dibs status` shows what is free of claims",
+        ]
+    soonest = min((c.expires_in for c in value.conflicts), default=0.0)
+    left = show_span(round(soonest))
+    return [
+        f"wait in the queue: dibs claim {asked} --wait 5m",
+        *(climb if held else []),
+        f"work on something else; the first of these ends in {left} unless its holder shows up again",
+    ]
+
+
+def _quoted(text: str) -> str:
+    plain = all(c.isalnum() or c in "._/-:@+=," for c in text)
+    return text if plain else "'" + text.replace("'", "'\\''") + "'"
+
+
+def renewed(value: Renewed) -> Shape:
+    """Shape the answer to a renewal."""
+    return {
+        "outcome": "fenced" if value.lost else "granted",
+        "claims": [claim(c, at) for c, at in zip(value.claims, value.expires, strict=True)],
+        "lost": [lost(item) for item in value.lost],
+        "asks": [ask(a) for a in value.asks],
+    }
+
+
+def agent(value: Seen) -> Shape:
+    """Shape an agent as a listing shows it."""
+    a = value.agent
+    return {
+        "id": a.id, "name": a.name, "role": a.role, "parent": a.parent or None, "host": a.host,
+        "pid": a.pid or None, "started": a.started, "last_seen": value.last_seen,
+        "silent_for": round(value.silent_for, 3), "status": a.status, "model": a.model,
+        "task": a.task, "context": a.context if a.context >= 0 else None,
+        "claims": value.claims, "guarded": value.guarded or None, "ended": a.ended,
+    }  # fmt: skip
+
+
+def task(value: Task) -> Shape:
+    """Shape a task of the queue."""
+    return {
+        "id": value.name, "file": value.file, "state": value.state, "holder": value.holder or None,
+        "reason": value.reason, "since": value.since or None,
+        "expires_in": round(value.expires_in, 3) if value.holder else None,
+    }  # fmt: skip
+
+
+def entry(value: Entry) -> Shape:
+    """Shape a ledger entry."""
+    return value._asdict()
+
+
+def summary(value: Summary) -> Shape:
+    """Shape the ledger's counts."""
+    return value._asdict()
+
+
+def error(value: DibsError, request_id: str = "") -> Shape:
+    """Shape a broken promise: the one envelope of all surfaces.
+
+    Where a caller must tell outcomes apart, it also has the word for it: ``fenced`` or ``unknown``.
+    """
+    envelope: Shape = {
+        "error": {
+            "code": value.code, "message": value.message, "field": value.field or None,
+            "hint": value.hint or None, "retryable": value.retryable,
+            "request_id": request_id or None,
+        }
+    }  # fmt: skip
+    if isinstance(value, (Fenced, Unknown)):
+        word = "fenced" if isinstance(value, Fenced) else "unknown"
+        return {**_answer(word, next=[value.hint] if value.hint else []), **envelope}
+    return envelope
+
+
+def claims(values: Sequence[Claim]) -> list[Shape]:
+    """Shape claims whose end does not matter any more."""
+    return [claim(value) for value in values]

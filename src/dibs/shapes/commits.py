@@ -1,0 +1,57 @@
+"""The answers of a commit as JSON."""
+
+from __future__ import annotations
+
+from dibs.services.commits.intents import shown
+from dibs.services.commits.values import Committed, Refused
+from dibs.shapes.claims import claims
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from dibs.core.scope import Blocked
+    from dibs.services.commits.values import File
+
+    Shape = dict[str, Any]
+
+
+def commit_answer(value: Committed | Refused) -> Shape:
+    """Shape the answer to a commit."""
+    if isinstance(value, Refused):
+        return {
+            "outcome": "refused", "code": value.code,
+            "hook": value.hook or None, "blocked": blocked(value.blocked),
+        }  # fmt: skip
+    return {
+        "outcome": "committed" if value.commit else "trial",
+        "commit": value.commit or None,
+        "ref": value.ref,
+        "files": _files(value.files),
+        "unchanged": list(value.unchanged),
+        "nobody": _files(value.nobody),
+        "nobody_elsewhere": value.elsewhere,
+        "others": blocked(value.others),
+        "released": claims(value.released),
+        "seq": value.seq or None,
+        "repeated": value.repeated,
+        "late": value.late,
+    }
+
+
+def blocked(values: Iterable[Blocked]) -> list[Shape]:
+    """Shape the paths that a commit may not hold, each with its reason."""
+    return [
+        {
+            "path": shown(item.path), "why": item.why, "holder": item.holder or None,
+            "pattern": item.pattern or None, "hint": item.hint,
+            "expires_in": round(item.expires_in, 3) if item.holder else None,
+            "reason": item.reason or None, "task": item.task or None,
+        }
+        for item in values
+    ]  # fmt: skip
+
+
+def _files(values: Iterable[File]) -> list[Shape]:
+    return [{"path": shown(file.path), "what": file.what or None} for file in values]

@@ -1,0 +1,42 @@
+"""Work that was sent to another agent, as JSON."""
+
+from __future__ import annotations
+
+from dibs.services.tasks.delegation import Repeated
+from dibs.shapes import tasks as taskshapes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.core.delegation import Alike
+    from dibs.services.tasks.delegation import Delegated
+
+    Shape = dict[str, Any]
+
+
+def answer(value: Delegated | Repeated) -> Shape:
+    """Shape the answer to whoever sends work: ``delegated``, or ``similar`` where nothing was sent."""
+    similar = [alike(one) for one in value.alike]
+    if isinstance(value, Repeated):
+        steps = ["leave it to whoever has it", "send it all the same: --anyway"]
+        return {"outcome": "similar", "task": None, "told": [], "similar": similar, "next": steps}
+    return {**_sent("delegated", value), "similar": similar, "next": []}
+
+
+def cancelled(value: Delegated) -> Shape:
+    """Shape work that was taken back."""
+    return _sent("cancelled", value)
+
+
+def _sent(word: str, value: Delegated) -> Shape:
+    task = taskshapes.stored(value.stored)
+    return {"outcome": word, "task": task, "told": list(value.to), "ended": list(value.ended)}
+
+
+def alike(value: Alike) -> Shape:
+    """Shape active work that new work looks like."""
+    return {
+        "task": value.task or None, "agent": value.agent or None, "title": value.title,
+        "share": round(value.share, 2), "paths": list(value.paths),
+    }  # fmt: skip

@@ -1,0 +1,49 @@
+"""Messages and groups as JSON: one documented shape for each, the same on every surface."""
+
+from __future__ import annotations
+
+from dibs.core.agents import HUMAN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.core.addressees import Group
+    from dibs.core.mail import Message
+    from dibs.services.talk.groups import Shown
+    from dibs.services.talk.mail import Letter
+
+    Shape = dict[str, Any]
+
+
+def message(value: Message) -> Shape:
+    """Shape a message; ``human`` tells whether a human speaks."""
+    return {
+        "id": value.id, "at": value.at, "sender": value.sender or None, "role": value.role,
+        "human": value.role == HUMAN, "kind": value.kind, "text": value.text, "to": value.to,
+        "boxes": list(value.boxes), "thread": value.thread, "reply_to": value.reply_to or None,
+        "priority": value.priority, "wants_ack": value.wants_ack, "due": value.due or None,
+        "data": value.data,
+    }  # fmt: skip
+
+
+def letter(value: Letter) -> Shape:
+    """Shape a message as its reader has it."""
+    return {
+        **message(value.message), "read": value.read or None, "acked": value.acked or None,
+        "briefed": value.briefed or None,
+    }  # fmt: skip
+
+
+def group(value: Group) -> Shape:
+    """Shape a group."""
+    return {
+        "name": value.name, "members": list(value.members), "roles": list(value.roles),
+        "by": value.by, "at": value.at,
+    }  # fmt: skip
+
+
+def shown(value: Shown) -> Shape:
+    """Shape a group with whom it reaches and what was said to it."""
+    said = [message(m) for m in value.messages]
+    return {**group(value.group), "reaches": list(value.reaches), "messages": said}

@@ -1,0 +1,85 @@
+"""Answers of the merge queue as JSON, and what to do about a refusal."""
+
+from __future__ import annotations
+
+from dibs.services.commits.intents import shown
+from dibs.services.merging.conflicts import said_of
+from dibs.services.merging.values import FINE, End
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.core.merges import Outside
+    from dibs.services.merging.values import Report, Verdict
+
+    Shape = dict[str, Any]
+
+#: The code of each refusal.
+CODES = {
+    End.SCOPE: "SCOPE",
+    End.HELD: "HELD",
+    End.CONFLICT: "MERGE_CONFLICT",
+    End.TESTS: "TESTS_FAILED",
+    End.DIRTY: "TREE_DIRTY",
+    End.MOVED: "CONFLICT",
+}
+
+
+def report(value: Report) -> Shape:
+    """Shape the answer of a merge."""
+    return {
+        "into": value.into, "old": value.old, "new": value.new, "tree": shown(value.tree),
+        "branches": [verdict(one) for one in value.verdicts],
+        "notes": [shown(note) for note in value.notes],
+    }  # fmt: skip
+
+
+def verdict(value: Verdict) -> Shape:
+    """Shape what became of one branch."""
+    shape: Shape = {
+        "branch": value.branch, "agent": value.agent, "outcome": value.end,
+        "code": CODES.get(value.end, ""), "commit": value.commit,
+        "paths": [shown(path) for path in value.paths],
+        "outside": [_outside(one) for one in value.outside],
+        "conflicts": [
+            {"path": shown(c.path), "kind": c.kind, "hunks": c.hunks} for c in value.clashes
+        ],
+        "others": list(value.others), "task": value.task,
+        "notes": [shown(note) for note in value.notes], "next": next_step(value),
+    }  # fmt: skip
+    if value.run is not None:
+        run = value.run
+        shape["tests"] = {"how": run.how, "log": shown(run.log), "tail": list(run.tail)}
+    return shape
+
+
+def _outside(value: Outside) -> Shape:
+    return {**value._asdict(), "path": shown(value.path), "expires_in": round(value.expires_in, 3)}
+
+
+def next_step(value: Verdict) -> str:
+    """Say what can be done about a refusal; empty where nothing is refused."""
+    if value.end in FINE:
+        return ""
+    steps = {
+        End.SCOPE: value.outside[0].hint if value.outside else "",
+        End.HELD: value.outside[0].hint if value.outside else "",
+        End.CONFLICT: f"merge the integration branch into {value.branch}, resolve, and merge again",
+        End.TESTS: f"mend {value.branch}, and merge again"
+        if value.task
+        else "mend the tests first",
+        End.DIRTY: "commit or put aside what is there, or set [merge] into to another branch",
+        End.MOVED: "merge again when fewer others move the branch",
+    }
+    return steps[value.end]
+
+
+def headline(value: Verdict) -> str:
+    """Return what became of a branch in a few words."""
+    words = {
+        End.MERGED: f"merged as {value.commit[:10]}",
+        End.WOULD_MERGE: "would be merged",
+        End.CONTAINED: "has nothing to merge",
+    }
+    return words.get(value.end) or said_of(value)

@@ -1,0 +1,126 @@
+"""Tasks of the board as JSON: one documented shape for each value, the same on every surface."""
+
+from __future__ import annotations
+
+from dibs.services.tasks.values import QUEUE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.core.ledger import Entry
+    from dibs.core.tasks import Handoff, Task
+    from dibs.services.tasks.values import (
+        Created,
+        Likeness,
+        NothingFree,
+        Shown,
+        Stored,
+        TakenTask,
+    )
+
+    Shape = dict[str, Any]
+
+
+def stored(value: Stored) -> Shape:
+    """Shape a task as its row holds it, without the text of its file."""
+    task = value.task
+    return {
+        "id": task.id, "file": path(value), "state": task.status, "holder": value.holder or None,
+        **_said(task), "attempt": value.attempt, "token": value.token or None,
+        "doer": value.doer or None, "version": value.version,
+    }  # fmt: skip
+
+
+def path(value: Stored) -> str:
+    """Return where a task's file lies, below the board's folder; its name alone in the queue."""
+    return value.file if value.place == QUEUE else f"{value.place}/{value.file}"
+
+
+def _said(task: Task) -> Shape:
+    return {
+        "title": task.title, "agent": task.agent or None, "priority": task.priority,
+        "mode": task.mode or None, "artefacts": list(task.artefacts),
+        "dependencies": list(task.dependencies), "created_at": task.created or None,
+        "created_by": task.created_by or None, "assigned_at": task.assigned or None,
+        "started_at": task.started or None, "completed_at": task.completed or None,
+        "result": _result(task), "error": task.error or None, "retries": task.retries,
+        "reason": task.reason,
+    }  # fmt: skip
+
+
+def _result(task: Task) -> Shape | None:
+    if not (task.summary or task.made or task.handoff):
+        return None
+    return {"summary": task.summary, "artefacts": list(task.made), "next": _next(task.handoff)}
+
+
+def _next(handoff: Handoff | None) -> Shape | None:
+    if handoff is None:
+        return None
+    return {
+        "agent": handoff.agent, "title": handoff.title, "artefacts": list(handoff.artefacts),
+        "notes": list(handoff.notes),
+    }  # fmt: skip
+
+
+def shown(value: Shown) -> Shape:
+    """Shape a task as a listing shows it."""
+    return {
+        **stored(value.stored), "state": value.state, "ready": value.ready,
+        "why": list(value.why), "dependents": list(value.dependents),
+        "holder": value.holder or None,
+        "expires_in": round(value.expires_in, 3) if value.holder else None,
+        "archived": value.past is not None,
+    }  # fmt: skip
+
+
+def whole(value: Shown, entries: list[Entry]) -> Shape:
+    """Shape all that there is to say about one task."""
+    from dibs.shapes import claims as shapes
+
+    return {
+        "task": {**shown(value), "text": value.stored.text},
+        "log": [shapes.entry(entry) for entry in entries],
+    }
+
+
+def taken(value: TakenTask) -> Shape:
+    """Shape the answer to a caller that has a task now."""
+    from dibs.shapes import claims as shapes
+
+    claim = value.granted.claims[0]
+    task = {**stored(value.stored), "holder": claim.agent, "text": value.stored.text}
+    return {**shapes.outcome(value.granted), "task": task}
+
+
+def nothing_free(value: NothingFree, steps: list[str]) -> Shape:
+    """Shape the answer where no task can be taken."""
+    from dibs.shapes import claims as shapes
+
+    tasks = [*map(shown, value.tasks), *map(shapes.task, value.queue)]
+    why = "timeout" if value.waited else "held"
+    return {
+        "outcome": "denied", "why": why, "tasks": tasks, "ahead": value.ahead, "next": steps
+    }  # fmt: skip
+
+
+def created(value: Created, *, dry_run: bool) -> Shape:
+    """Shape what was made, or would be, and what it looks like."""
+    word = "would_create" if dry_run else "created"
+    return {word: [*map(stored, value.tasks)], "similar": [*map(likeness, value.similar)]}
+
+
+def moved(word: str, value: Stored, similar: Sequence[Likeness] | None) -> Shape:
+    """Shape a task after a move, and what the work looks like that was handed on with it."""
+    alike = {} if similar is None else {"similar": [*map(likeness, similar)]}
+    return {word: stored(value), **alike}
+
+
+def likeness(value: Likeness) -> Shape:
+    """Shape an active task that a new one looks like."""
+    return {
+        "id": value.id, "other": value.other, "title": value.title,
+        "share": round(value.share, 2), "paths": list(value.paths),
+    }  # fmt: skip

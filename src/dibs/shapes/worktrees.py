@@ -1,0 +1,74 @@
+"""Worktrees and salvaged work as JSON."""
+
+from __future__ import annotations
+
+from dibs.core.worktrees import Stage
+from dibs.services.worktrees.service import Kept, Removed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.core.worktrees import Holding
+    from dibs.services.worktrees.rows import Row
+    from dibs.services.worktrees.salvage import Salvaged, Shown
+    from dibs.services.worktrees.service import Listed, Skipped
+
+    Shape = dict[str, Any]
+
+
+def row(value: Row) -> Shape:
+    """Shape a worktree that Dibs made."""
+    return {
+        "agent": value.agent, "path": value.path, "branch": value.branch, "base": value.base,
+        "slot": value.slot, "made": value.made, "ready": value.stage == Stage.READY,
+    }  # fmt: skip
+
+
+def holding(value: Holding) -> Shape:
+    """Shape what a worktree holds."""
+    return {"kind": value.kind, "count": value.number, "names": list(value.names)}
+
+
+def listed(value: Listed) -> Shape:
+    """Shape a line of the listing."""
+    tree = value.tree
+    return {
+        "agent": tree.agent, "path": tree.path, "branch": tree.branch, "head": tree.head,
+        "made_by_dibs": tree.row is not None, "missing": tree.missing, "locked": tree.locked,
+        "wrong": tree.wrong, "ready": tree.row is None or tree.row.stage == Stage.READY,
+        "held": [holding(h) for h in value.held], "unpushed": value.unpushed,
+        "committed_at": value.at, "subject": value.subject,
+        "made": tree.row.made if tree.row else None,
+    }  # fmt: skip
+
+
+def outcome(value: Removed | Kept | Skipped) -> Shape:
+    """Shape what became of a removal."""
+    if isinstance(value, Removed):
+        return {
+            "removed": True, "worktree": row(value.row), "salvage": value.salvage or None,
+            "branch_gone": value.branch_gone, "notes": list(value.notes),
+        }  # fmt: skip
+    if isinstance(value, Kept):
+        return {
+            "removed": False, "code": value.code, "worktree": row(value.row),
+            "held": [holding(h) for h in value.held],
+        }  # fmt: skip
+    return {"removed": False, "worktree": row(value.row), "why": value.why}
+
+
+def salvaged(value: Salvaged) -> Shape:
+    """Shape one piece of salvaged work."""
+    return {
+        "id": value.id, "ref": value.ref, "commit": value.commit, "at": value.at,
+        "subject": value.subject,
+    }  # fmt: skip
+
+
+def shown(value: Shown) -> Shape:
+    """Shape salvaged work in detail."""
+    changes = [{"path": c.path, "gone": c.gone} for c in value.changes]
+    return {
+        **salvaged(value.found), "message": value.message, "head": value.head, "changes": changes,
+    }  # fmt: skip
