@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bench.measure import Row, Section, at_most, blocks, median
-from dibs.core.agents import Caller
-from dibs.core.patterns import parse
-from dibs.core.tasks import Status, Task
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
+from dibs.core.tasks.rules import Status, Task
 from dibs.project import create
 from dibs.services.board.orchestrator import Orchestrator
 from dibs.services.tasks import rows as taskrows

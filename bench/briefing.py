@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from bench.day import HOURS, LEADS, SPECIALISTS, Day
 from bench.measure import Row, Section, at_least, at_most, median
-from dibs.core.agents import Agent, Caller
-from dibs.core.briefing import tokens
-from dibs.core.ledger import Kind
-from dibs.core.patterns import parse
+from dibs.core.briefing.page import tokens
+from dibs.core.claims.agents import Agent, Caller
+from dibs.core.claims.ledger import Kind
+from dibs.core.patterns.pattern import parse
 from dibs.project import create
 
 AGENTS, CLAIMS, ENTRIES = 50, 1_000, 10_000

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bench.measure import Row, Section, at_most, median
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.project import create
 from dibs.services.commits.values import Wish
 

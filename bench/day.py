@@ -13,10 +13,10 @@ import random
 from typing import TYPE_CHECKING
 
 from dibs.config import Config, Loaded
-from dibs.core.agents import Agent, Caller
-from dibs.core.claims import Granted
-from dibs.core.ledger import Kind
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Agent, Caller
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import Granted
+from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import DibsError
 from dibs.services.briefing.service import Briefings
@@ -34,7 +34,7 @@ from dibs.testing import ManualClock
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
 
 SEED = 20_260_102
 HOURS = 8

@@ -13,8 +13,8 @@ from tests.servers.processes import clean_environment
 
 from bench.measure import Row, Section, at_least, at_most, blocks, median
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
 from dibs.engines.git import GitEngine
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from bench.measure import Row, Section, at_most, blocks, median, percentile
-from dibs.core.patternindex import PatternIndex
-from dibs.core.patterns import overlap, parse
+from dibs.core.patterns.lookup import PatternIndex
+from dibs.core.patterns.pattern import overlap, parse
 
 SEED = 20_261
 

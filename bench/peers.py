@@ -10,8 +10,8 @@ import filelock
 
 from bench.measure import Row, Section, blocks, median
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
 from dibs.engines.sqlite import SqliteEngine
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims

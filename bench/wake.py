@@ -14,8 +14,8 @@ from tests.servers import RedisServer
 
 from bench.measure import Row, Section, median, percentile
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
 from dibs.engines.redis import RedisEngine
 from dibs.engines.sqlite import SqliteEngine
 from dibs.services.claims.holdings import Holdings

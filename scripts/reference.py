@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from dibs.cli import COMMANDS
 from dibs.cli.parsing import build
 from dibs.config import FIELDS
-from dibs.core.diagrams import state_diagram, state_table
-from dibs.core.durations import show_span
+from dibs.core.base.diagrams import state_diagram, state_table
+from dibs.core.text.durations import show_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

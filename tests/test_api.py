@@ -19,7 +19,7 @@ from dibs import (
     Unavailable,
     api,
 )
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.local.heartbeat import Keeper
 
 

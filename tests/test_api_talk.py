@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from dibs import BadInput, Dibs, NotAllowed, api_talk
-from dibs.core.agents import Caller
-from dibs.core.decisions import Outcome
+from dibs.core.claims.agents import Caller
+from dibs.core.talk.decisions import Outcome
 from dibs.engines.memory import MemoryEngine
 from dibs.project import Project
 from dibs.services.briefing.service import LEASE

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dibs.core.names import check_agent_id
+from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput
 from dibs.local.identity import _device_name, acting_agent
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dibs.core.guard_words import refusal
-from dibs.core.guarding import Refused
+from dibs.core.toolcalls.messages import refusal
+from dibs.core.toolcalls.policy import Refused
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (

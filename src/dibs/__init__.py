@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dibs.api import CommitRefused, Dibs, Hold, Refused
     from dibs.api_talk import Briefing
     from dibs.attempts import Attempt
-    from dibs.core.tasks import Handoff
+    from dibs.core.tasks.rules import Handoff
     from dibs.errors import (
         BadInput,
         BadUsage,
@@ -30,7 +30,7 @@ _HOMES = {
     "Briefing": "dibs.api_talk",
     "CommitRefused": "dibs.api",
     "Dibs": "dibs.api",
-    "Handoff": "dibs.core.tasks",
+    "Handoff": "dibs.core.tasks.rules",
     "Hold": "dibs.api",
     "Refused": "dibs.api",
 }

@@ -37,11 +37,11 @@ from __future__ import annotations
 import os
 
 from dibs.api_talk import Talk
-from dibs.core.agents import Caller
-from dibs.core.arguments import check_count, check_mapping, check_string, check_strings
-from dibs.core.claims import EXCLUSIVE, SHARED, Denied, Granted, Queued
-from dibs.core.names import check_agent_id
-from dibs.core.tasks import check_title
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.rules import EXCLUSIVE, SHARED, Denied, Granted, Queued
+from dibs.core.tasks.rules import check_title
+from dibs.core.text.arguments import check_count, check_mapping, check_string, check_strings
+from dibs.core.text.names import check_agent_id
 from dibs.errors import DibsError, Fenced
 from dibs.local.heartbeat import Keeper
 from dibs.local.identity import acting_agent
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from dibs.attempts import Attempt
-    from dibs.core.claims import Ask, Claim, Conflict, Held, Lost
-    from dibs.core.ledger import Entry
-    from dibs.core.patterns import Pattern
-    from dibs.core.scope import Blocked
+    from dibs.core.claims.coverage import Blocked
+    from dibs.core.claims.ledger import Entry
+    from dibs.core.claims.rules import Ask, Claim, Conflict, Held, Lost
+    from dibs.core.patterns.pattern import Pattern
     from dibs.project import Project
     from dibs.services.claims.holdings import Renewed
     from dibs.services.commits.values import Committed

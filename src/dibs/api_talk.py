@@ -20,17 +20,17 @@ False
 
 from __future__ import annotations
 
-from dibs.core.arguments import check_count, check_string, check_strings
+from dibs.core.text.arguments import check_count, check_string, check_strings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Ask
-    from dibs.core.decisions import Decision
-    from dibs.core.mail import Message
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Ask
+    from dibs.core.talk.decisions import Decision
+    from dibs.core.talk.mail import Message
     from dibs.project import Project
     from dibs.services.briefing.service import Briefings, Delivery
     from dibs.services.talk.mail import Letter
@@ -208,7 +208,7 @@ class Talk:
 
     def brief(self, *, full: bool = False, tokens: int = 0) -> Briefing:
         """Return what is new for this agent, or the whole with ``full``: after its context was cut."""
-        from dibs.core.briefing import check_budget
+        from dibs.core.briefing.page import check_budget
 
         briefings = self.project.briefings
         budget = check_budget(check_count(tokens, "tokens")) if tokens else 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.core.arguments import check_string, check_strings
-from dibs.core.tasks import Handoff, Status
+from dibs.core.tasks.rules import Handoff, Status
+from dibs.core.text.arguments import check_string, check_strings
 from dibs.errors import BadInput, Fenced, NotFound
 from dibs.local.heartbeat import Keeper
 from dibs.services.tasks.values import QUEUE, TakenTask
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from dibs.api import Dibs
-    from dibs.core.tasks import Task
+    from dibs.core.tasks.rules import Task
     from dibs.services.tasks.values import Stored
 
 

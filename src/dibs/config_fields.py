@@ -16,9 +16,9 @@ from dibs.config_values import (
     span,
     words_of,
 )
-from dibs.core.decision_words import CATEGORIES
-from dibs.core.durations import TTL_MAX, TTL_MIN, WAIT_MAX, WAIT_MIN, check_ttl, check_wait
-from dibs.core.names import check_branch
+from dibs.core.talk.categories import CATEGORIES
+from dibs.core.text.durations import TTL_MAX, TTL_MIN, WAIT_MAX, WAIT_MIN, check_ttl, check_wait
+from dibs.core.text.names import check_branch
 from dibs.core.values import Record
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ The parser takes longer to import than a whole claim may last; config_file keeps
 from __future__ import annotations
 
 from dibs.config_file import NAME, SIZE_MAX
-from dibs.core.names import closest, quote
+from dibs.core.text.names import closest, quote
 from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.core.durations import check_span, show_span
-from dibs.core.names import AGENT_ID_CHARACTERS, closest, quote
+from dibs.core.text.durations import check_span, show_span
+from dibs.core.text.names import AGENT_ID_CHARACTERS, closest, quote
 from dibs.errors import BadInput
 
 TYPE_CHECKING = False
@@ -89,7 +89,7 @@ def paths(value: object) -> tuple[str, ...]:
 
 def patterns(value: object) -> tuple[str, ...]:
     """Return patterns of paths: a list, or a text with commas between them."""
-    from dibs.core.patterns import parse
+    from dibs.core.patterns.pattern import parse
 
     texts = value.split(",") if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):

@@ -234,6 +234,6 @@ def _mark(path: str, times: int) -> None:
 
 
 def _masked(url: str) -> str:
-    from dibs.core.secrets import mask
+    from dibs.core.text.secrets import mask
 
     return mask(url)[:100]

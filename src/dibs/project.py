@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dibs.config import Config
-    from dibs.core.patterns import Pattern
-    from dibs.core.toolcalls import Heard, Verdict
+    from dibs.core.patterns.pattern import Pattern
+    from dibs.core.toolcalls.values import Heard, Verdict
     from dibs.engines.base import Engine
     from dibs.local.repository import Repository
     from dibs.services.board.board import Board
@@ -284,7 +284,7 @@ class Project:
 
     def pattern(self, text: str) -> Pattern:
         """Parse a pattern that Dibs itself spelled, without looking at the disk again."""
-        from dibs.core.patterns import parse
+        from dibs.core.patterns.pattern import parse
 
         return parse(text, fold_case=self.desk.fold_case)
 

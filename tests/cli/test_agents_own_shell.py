@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from dibs.core.toolcalls import Heard, Moment, Touch
+from dibs.core.toolcalls.values import Heard, Moment, Touch
 from dibs.local.processes import running
 from dibs.project import create
 
@@ -187,7 +187,7 @@ def test_listings_say_who_is_guarded(repo):
 
 
 def _caller(agent):
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
 
     return Caller(agent)
 

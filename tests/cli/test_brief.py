@@ -13,7 +13,7 @@ import apsw
 import pytest
 from tests.cli.conftest import PROGRAM
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.engines.sqlite import SqliteEngine
 from dibs.project import locate, open_project
 from dibs.services.briefing.service import LEASE, Briefings

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.engines.sqlite import SqliteEngine
 from dibs.project import locate
 from dibs.services.briefing.service import LEASE, Briefings

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 import dibs as dibs_package
-from dibs.core.index import Range
+from dibs.core.patterns.filing import Range
 from dibs.project import open_project
 from dibs.services.guard.trial_claims import Scratch
 

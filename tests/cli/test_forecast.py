@@ -12,7 +12,7 @@ import pytest
 
 from dibs.cli.forecast_text import matrix
 from dibs.cli.forecast_watch import Watched
-from dibs.core.forecasts import Clash, Pair
+from dibs.core.changes.forecasts import Clash, Pair
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 #: How long a test waits for what must come.

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from dibs.cli.watching import Watched
-from dibs.core.ledger import Event
+from dibs.core.claims.ledger import Event
 from dibs.engines.memory import MemoryEngine
 
 LONGEST = 20.0

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise, permutations
 
 from hypothesis import strategies as st
 
-from dibs.core.tasks import Status, Task
+from dibs.core.tasks.rules import Status, Task
 
 IDS = "abcdefg"
 STATUSES = [status for status in Status if status != Status.ARCHIVE]

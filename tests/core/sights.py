@@ -1,11 +1,11 @@
 """A small crew, as two of its agents see it: what tests of briefings start from."""
 
-from dibs.core.agents import Agent
-from dibs.core.claims import Ask, Claim, Held, Ticket, Waiter
-from dibs.core.decisions import Comment, Decision
-from dibs.core.ledger import Entry
-from dibs.core.mail import Message
-from dibs.core.sight import Sight, Tally
+from dibs.core.briefing.snapshot import Sight, Tally
+from dibs.core.claims.agents import Agent
+from dibs.core.claims.ledger import Entry
+from dibs.core.claims.rules import Ask, Claim, Held, Ticket, Waiter
+from dibs.core.talk.decisions import Comment, Decision
+from dibs.core.talk.mail import Message
 
 NOW = 1_800_000_000.0
 NONCE = "0f1e2d3c"

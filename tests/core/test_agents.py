@@ -2,7 +2,7 @@
 
 import pytest
 
-from dibs.core.agents import (
+from dibs.core.claims.agents import (
     Agent,
     Beat,
     Caller,

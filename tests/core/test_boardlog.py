@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dibs.core import boardlog, worklog
-from dibs.core.clashes import clashes
-from dibs.core.ledger import Entry
-from dibs.core.tasks import Handoff, Task
+from dibs.core.claims.ledger import Entry
+from dibs.core.tasks import pages as boardlog
+from dibs.core.tasks import worklog
+from dibs.core.tasks.clashes import clashes
+from dibs.core.tasks.rules import Handoff, Task
 
 #: 2025-11-23 15:45:00 UTC.
 AT = 1_763_912_700.0

@@ -7,18 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.sights import NONCE, NOW, as_lead, asked, crew, held, waits
 
-from dibs.core.agents import Agent
-from dibs.core.briefing import (
+from dibs.core.briefing.crew import is_lead, sections
+from dibs.core.briefing.page import (
     digest,
     foreign_texts,
     items,
     render,
     show,
 )
-from dibs.core.crew_view import is_lead, sections
-from dibs.core.fence import Foreign, Moment
-from dibs.core.ledger import Entry
-from dibs.core.sight import Sight, Tally
+from dibs.core.briefing.snapshot import Sight, Tally
+from dibs.core.claims.agents import Agent
+from dibs.core.claims.ledger import Entry
+from dibs.core.text.untrusted import Foreign, Moment
 
 PLENTY = 10**7
 

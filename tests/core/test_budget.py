@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from tests.core.sights import NONCE, NOW, crew, said
 from tests.core.test_briefing import PLENTY, text_of, unfenced
 
-from dibs.core.agents import Agent
-from dibs.core.briefing import MIN_BUDGET, Line, Section, items, render, tokens
-from dibs.core.crew_view import sections
-from dibs.core.fence import Foreign, Moment
-from dibs.core.mail import VITAL
+from dibs.core.briefing.crew import sections
+from dibs.core.briefing.page import MIN_BUDGET, Line, Section, items, render, tokens
+from dibs.core.claims.agents import Agent
+from dibs.core.talk.mail import VITAL
+from dibs.core.text.untrusted import Foreign, Moment
 
 # -- budget
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dibs.core.agents import NEVER
-from dibs.core.claims import (
+from dibs.core.claims.agents import NEVER
+from dibs.core.claims.rules import (
     EXCLUSIVE,
     MAX_CLAIMS_OF_AGENT,
     MAX_PATTERNS,
@@ -23,7 +23,7 @@ from dibs.core.claims import (
     queued_before,
     ticket_deadline,
 )
-from dibs.core.patterns import parse
+from dibs.core.patterns.pattern import parse
 from dibs.errors import BadInput, NotAllowed
 
 

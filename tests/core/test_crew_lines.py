@@ -6,13 +6,13 @@ import re
 import pytest
 from tests.core.sights import NONCE, NOW, as_lead, asked, crew, held, said, waits
 
-from dibs.core.activity import is_told, words
-from dibs.core.agents import Agent
-from dibs.core.briefing import digest, render, show
-from dibs.core.claims import Ask
-from dibs.core.crew_view import sections
-from dibs.core.ledger import Entry, Kind
-from dibs.core.nearness import Neighbourhood, Rivals
+from dibs.core.briefing.activity import is_told, words
+from dibs.core.briefing.crew import sections
+from dibs.core.briefing.neighbours import Neighbourhood, Rivals
+from dibs.core.briefing.page import digest, render, show
+from dibs.core.claims.agents import Agent
+from dibs.core.claims.ledger import Entry, Kind
+from dibs.core.claims.rules import Ask
 
 
 def unfenced(text):

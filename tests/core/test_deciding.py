@@ -4,10 +4,10 @@ from itertools import product
 
 import pytest
 
-from dibs.core import deciding
-from dibs.core.deciding import Policy, Voter
-from dibs.core.decision_words import CATEGORIES
-from dibs.core.decisions import CONFLICT, Decision, Outcome, Silence
+from dibs.core.talk import decision_rules as deciding
+from dibs.core.talk.categories import CATEGORIES
+from dibs.core.talk.decision_rules import Policy, Voter
+from dibs.core.talk.decisions import CONFLICT, Decision, Outcome, Silence
 from dibs.errors import BadInput, NotAllowed, NotFound
 
 NOW = 1_000.0

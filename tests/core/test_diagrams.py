@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dibs.core.diagrams import state_diagram, state_table
-from dibs.core.tasks import TRANSITIONS, Status
+from dibs.core.base.diagrams import state_diagram, state_table
+from dibs.core.tasks.rules import TRANSITIONS, Status
 
 
 def test_the_diagram_holds_exactly_the_moves_of_the_table():

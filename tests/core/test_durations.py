@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.durations import check_ttl, check_wait, parse_span, show_span
+from dibs.core.text.durations import check_ttl, check_wait, parse_span, show_span
 from dibs.errors import BadInput
 
 NO_SPANS = [

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from dibs.core.forecasts import Ancestry, Clash, Pair, can_meet, news, touched
-from dibs.core.hunks import conflicting
+from dibs.core.changes.forecasts import Ancestry, Clash, Pair, can_meet, news, touched
+from dibs.core.changes.hunks import conflicting
 
 
 def side(*changes):

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.agents import check_own_id
-from dibs.core.guard_words import NAMED, half_done, kept, refusal
-from dibs.core.guarding import (
+from dibs.core.claims.agents import check_own_id
+from dibs.core.text.names import check_agent_id, distinct
+from dibs.core.toolcalls.messages import NAMED, half_done, kept, refusal
+from dibs.core.toolcalls.policy import (
     Fate,
     Policy,
     Refused,
@@ -15,8 +16,7 @@ from dibs.core.guarding import (
     steers_git,
     subagent_name,
 )
-from dibs.core.names import check_agent_id, distinct
-from dibs.core.toolcalls import How
+from dibs.core.toolcalls.values import How
 
 HOT = ("**/CHANGELOG.md", "**/uv.lock")
 

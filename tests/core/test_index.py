@@ -8,9 +8,9 @@ from random import Random
 import pytest
 from tests.core.glob_oracle import random_pattern
 
-from dibs.core.index import Range, entry_prefix, ranges
-from dibs.core.patternindex import PatternIndex
-from dibs.core.patterns import overlap, parse
+from dibs.core.patterns.filing import Range, entry_prefix, ranges
+from dibs.core.patterns.lookup import PatternIndex
+from dibs.core.patterns.pattern import overlap, parse
 from dibs.errors import BadInput
 
 NAMES = ["src", "a", "A", "b", "x.py", "y.rs", "z.tar.gz", "straße", "STRASSE", "é", ":x", "\udcff"]

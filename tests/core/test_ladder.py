@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.agents import NEVER
-from dibs.core.ladder import Policy, Rung, due, moments, next_moment
+from dibs.core.claims.agents import NEVER
+from dibs.core.claims.ladder import Policy, Rung, due, moments, next_moment
 
 spans = st.floats(0, 1e5)
 times = st.floats(0, 1e6)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dibs.core.ledger import Event, Kind, headline
+from dibs.core.claims.ledger import Event, Kind, headline
 
 
 @pytest.mark.parametrize("kind", [list, tuple])

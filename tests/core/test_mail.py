@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.addressees import Crew, Group, resolve
-from dibs.core.agents import Agent, Caller, Status
-from dibs.core.mail import HUMANS, MAX_MESSAGE, MailKind, Message, id_in, wording
-from dibs.core.mail_limits import Bucket, check_message, check_priority, draw, forgettable
+from dibs.core.claims.agents import Agent, Caller, Status
+from dibs.core.talk.limits import Bucket, check_message, check_priority, draw, forgettable
+from dibs.core.talk.mail import HUMANS, MAX_MESSAGE, MailKind, Message, id_in, wording
+from dibs.core.talk.recipients import Crew, Group, resolve
 from dibs.errors import BadInput, NotFound, Unavailable
 
 ALICE = Caller("alice")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dibs.core.markdown import code, plain
+from dibs.core.text.markdown import code, plain
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dibs.core.ledger import Entry
-from dibs.core.merges import Change, Grant, Proof, bisect, judge, spans
-from dibs.core.patterns import parse
+from dibs.core.changes.merges import Change, Grant, Proof, bisect, judge, spans
+from dibs.core.claims.ledger import Entry
+from dibs.core.patterns.pattern import parse
 
 
 def found_by(count, culprit):

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.claims import compatible
-from dibs.core.nearness import Neighbourhood, Rivals
-from dibs.core.patterns import overlap, parse
+from dibs.core.briefing.neighbours import Neighbourhood, Rivals
+from dibs.core.claims.rules import compatible
+from dibs.core.patterns.pattern import overlap, parse
 
 NAMES = ("a", "A", "b", "src", "SRC", "a.py", "é", "É", "ß", "ss", "x y")
 WILD = ("*", "**", "*.py", "{a,b}", "[ab]", "?", r"\*", "a*")

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from tests.core.glob_oracle import TooBig, automaton, random_pattern, share_a_path
 
-from dibs.core.patterns import matches, overlap, parse
+from dibs.core.patterns.pattern import matches, overlap, parse
 from dibs.errors import BadInput
 
 APART = [

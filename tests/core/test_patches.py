@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.patches import is_patch, touched
+from dibs.core.toolcalls.patches import is_patch, touched
 
 SIGNS = {"write": "+", "delete": "-"}
 

@@ -11,8 +11,8 @@ from random import Random
 import pytest
 from tests.core.glob_oracle import random_pattern
 
-from dibs.core.folding import CASED, _changed_by_folding, _fold_character
-from dibs.core.patterns import is_everything, matches, overlap, parse, printable
+from dibs.core.patterns.casefold import CASED, _changed_by_folding, _fold_character
+from dibs.core.patterns.pattern import is_everything, matches, overlap, parse, printable
 from dibs.errors import BadInput
 
 REFUSED = {

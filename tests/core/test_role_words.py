@@ -2,8 +2,8 @@
 
 import pytest
 
-from dibs.core.names import AGENT_ID_MAX, is_agent_id
-from dibs.core.tasknames import role_word
+from dibs.core.tasks.names import role_word
+from dibs.core.text.names import AGENT_ID_MAX, is_agent_id
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.claims import Claim
-from dibs.core.patterns import matches, parse
-from dibs.core.scope import Cover, Held, guarded, sort, uncovered
+from dibs.core.claims.coverage import Cover, Held, guarded, sort, uncovered
+from dibs.core.claims.rules import Claim
+from dibs.core.patterns.pattern import matches, parse
 
 
 def held(text, agent="alice", mode="exclusive", *, fold=True):

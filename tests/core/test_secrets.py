@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.secrets import FORMS, mask, mask_value
+from dibs.core.text.secrets import FORMS, mask, mask_value
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -126,7 +126,7 @@ INNOCENT = [
     "",
     "fix the login page",
     "Refactor the parser so that globs are linear",
-    "see src/dibs/core/patterns.py and tests/core/test_patterns.py",
+    "see src/dibs/core/patterns/pattern.py and tests/core/test_patterns.py",
     "app/[id]/(marketing)/[...slug]/page.tsx",
     "src/**/*.{ts,tsx}",
     "packages/web-dashboard/src/components/AgentTimelineView/AgentTimelineView.test.tsx",
@@ -386,7 +386,7 @@ def test_what_is_under_a_telling_key_is_masked_inside():
 
 def test_ordinary_text_is_masked_without_compiling_anything():
     code = (
-        "import re; from dibs.core.secrets import mask; re.purge(); "
+        "import re; from dibs.core.text.secrets import mask; re.purge(); "
         "mask('fix the login page'); mask('edit src/a.py for the demo'); print(len(re._cache))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

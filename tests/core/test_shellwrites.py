@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dibs.core.shellwrites import Whole, writes
-from dibs.core.toolcalls import How, Touch
+from dibs.core.shell.writes import Whole, writes
+from dibs.core.toolcalls.values import How, Touch
 
 HOME = "/home/u"
 

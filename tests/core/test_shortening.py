@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.core.names import cut, few
+from dibs.core.text.names import cut, few
 
 
 @pytest.mark.parametrize(

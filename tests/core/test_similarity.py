@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.similarity import STOP_WORDS, overlap_of, similar, words
-from dibs.core.tasks import FINISHED, Task
+from dibs.core.tasks.rules import FINISHED, Task
+from dibs.core.tasks.similarity import STOP_WORDS, overlap_of, similar, words
 
 
 def test_words_are_over_two_characters_in_lower_case_without_stop_words():

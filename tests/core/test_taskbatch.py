@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from tests.core.graph_oracle import boards, circles
 
-from dibs.core.taskbatch import check_new
-from dibs.core.tasks import Status, Task
+from dibs.core.tasks.batch import check_new
+from dibs.core.tasks.rules import Status, Task
 from dibs.errors import BadInput
 
 

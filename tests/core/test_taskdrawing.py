@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.graph_oracle import boards
 
-from dibs.core.taskdrawing import as_dot, as_json, as_mermaid, as_text
-from dibs.core.taskgraph import Graph
-from dibs.core.tasks import Task
+from dibs.core.tasks.drawing import as_dot, as_json, as_mermaid, as_text
+from dibs.core.tasks.graph import Graph
+from dibs.core.tasks.rules import Task
 
 HOSTILE = st.one_of(
     st.text(),

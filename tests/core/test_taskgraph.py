@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from tests.core.graph_oracle import boards, circles, longest_chain, open_edges, reaches, widest
 
-from dibs.core import taskgraph
-from dibs.core.taskgraph import Graph, Obstacle, Width, circle_text, unmet
-from dibs.core.tasks import Status, Task
+from dibs.core.tasks import graph as taskgraph
+from dibs.core.tasks.graph import Graph, Obstacle, Width, circle_text, unmet
+from dibs.core.tasks.rules import Status, Task
 
 
 def a_graph(*lines, past=None, **changes):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.core.taskorder import eligible, rank
-from dibs.core.tasks import PRIORITIES, Task
+from dibs.core.tasks.order import eligible, rank
+from dibs.core.tasks.rules import PRIORITIES, Task
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.claims import Claim
-from dibs.core.trailers import check_message, cleaned, paragraphs, read_signed, signed
+from dibs.core.changes.trailers import check_message, cleaned, paragraphs, read_signed, signed
+from dibs.core.claims.rules import Claim
 from dibs.errors import BadInput
 
 CLAIM = Claim("c7", "src/", "exclusive", "alice", 7, 300.0, 0.0, task="T-1")

@@ -1,7 +1,7 @@
 """Who is guarded, as the ledger tells it."""
 
-from dibs.core.ledger import Entry, Kind
-from dibs.core.unguarded import Standing, is_scratch, standings
+from dibs.core.claims.ledger import Entry, Kind
+from dibs.core.toolcalls.coverage import Standing, is_scratch, standings
 
 
 def told(*events):

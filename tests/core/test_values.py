@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from dibs.core.claims import Claim, Conflict
+from dibs.core.claims.rules import Claim, Conflict
 from dibs.core.values import Record, Words
 
 

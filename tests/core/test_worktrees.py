@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.worktrees import (
+from dibs.core.changes.worktrees import (
     SILENCE,
     WAITING,
     Held,

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from dibs.core.toolcalls import Said
+from dibs.core.toolcalls.values import Said
 from dibs.daemon import serving
 from dibs.guard import client
 

@@ -12,7 +12,7 @@ import threading
 import time
 from itertools import count
 
-from dibs.core.ledger import Entry
+from dibs.core.claims.ledger import Entry
 from dibs.engines.readonly import RefusesWrites, not_above
 
 

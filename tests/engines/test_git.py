@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dibs.core.ledger import Event, Kind
+from dibs.core.claims.ledger import Event, Kind
 from dibs.engines.clock import Sources
 from dibs.engines.git import GitEngine, remote_url
 from dibs.engines.git_files import RowFiles

@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from dibs.core.index import Range
+from dibs.core.patterns.filing import Range
 from dibs.engines.clock import Sources
 from dibs.engines.git import GitEngine
 from dibs.engines.git_files import RowFiles

@@ -10,8 +10,8 @@ import pytest
 from tests.servers import RedisServer
 
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
 from dibs.engines import redis_server
 from dibs.engines.redis import RedisEngine
 from dibs.engines.redis_url import Node

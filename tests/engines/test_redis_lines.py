@@ -12,10 +12,10 @@ import pytest
 from tests.servers import FaultProxy, RedisServer
 
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.claims import Granted
-from dibs.core.ledger import Kind
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import Granted
+from dibs.core.patterns.pattern import parse
 from dibs.engines import redis_life
 from dibs.engines.redis import RedisEngine
 from dibs.engines.redis_link import Link

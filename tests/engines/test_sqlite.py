@@ -11,7 +11,7 @@ import time
 import apsw
 import pytest
 
-from dibs.core.ledger import Event, Kind
+from dibs.core.claims.ledger import Event, Kind
 from dibs.engines import sqlite_open, sqlite_place, sqlite_schema
 from dibs.engines.clock import Sources
 from dibs.engines.sqlite import SqliteEngine

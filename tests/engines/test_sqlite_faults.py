@@ -13,8 +13,8 @@ import time
 import apsw
 import pytest
 
-from dibs.core.index import Range
-from dibs.core.ledger import Event, Kind
+from dibs.core.claims.ledger import Event, Kind
+from dibs.core.patterns.filing import Range
 from dibs.engines.sqlite import SqliteEngine
 from dibs.engines.sqlite_gate import Gate
 from dibs.errors import Unavailable, Unknown
@@ -23,7 +23,7 @@ HAPPENED = Event("a", "", Kind.DECISION_MADE, "happened", {})
 
 PAUSING = """
 import sys, time
-from dibs.core.ledger import Event, Kind
+from dibs.core.claims.ledger import Event, Kind
 from dibs.engines.sqlite import SqliteEngine
 
 def step(txn):

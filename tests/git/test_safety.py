@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import dibs
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.errors import Misconfigured, NotAllowed, NotFound, Unavailable
 from dibs.git.calls import GitCalls, require_version
 from dibs.git.config import executing, neutral, read

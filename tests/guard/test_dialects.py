@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dibs.core.toolcalls import PASSED, Moment, Said, Verdict, Word
+from dibs.core.toolcalls.values import PASSED, Moment, Said, Verdict, Word
 from dibs.errors import BadInput
 from dibs.guard.dialects import NAMES, dialect
 from dibs.guard.dialects.sniff import speaker

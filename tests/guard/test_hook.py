@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dibs as dibs_package
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.guard.hook import INPUT_MAX, answer
 from dibs.project import create, open_project
 from dibs.services.state.deliveries import get_offer, reader_of
@@ -485,7 +485,7 @@ def test_what_takes_too_long_is_cut_off_and_leaves_nothing_behind(project, monke
 
 
 def test_a_wanted_wait_is_no_delay(project, monkeypatch):
-    from dibs.core.toolcalls import PASSED as NOTHING
+    from dibs.core.toolcalls.values import PASSED as NOTHING
     from dibs.services.guard.service import Guarding
 
     left = []

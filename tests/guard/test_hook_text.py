@@ -10,8 +10,8 @@ import unicodedata
 
 import pytest
 
-from dibs.core.agents import Agent, Caller
-from dibs.core.fence import LIMIT
+from dibs.core.claims.agents import Agent, Caller
+from dibs.core.text.untrusted import LIMIT
 from dibs.guard.dialects import NAMES
 from dibs.guard.hook import answer
 from dibs.project import create, open_project

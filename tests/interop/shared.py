@@ -22,7 +22,7 @@ SCRIPT = Path(__file__).parent.parent / "data" / "claim-task.sh"
 AGENT = """
 import sys, time
 from tests.interop.shared import dibs_queue
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.services.tasks.plain_queue import Taken
 
 bare, state, agent = sys.argv[1:]

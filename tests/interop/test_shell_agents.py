@@ -9,8 +9,8 @@ from tests.interop.shared import SCRIPT, Shared
 from tests.services.crew import caller
 
 from dibs.cli import main
-from dibs.core.claims import Denied, Granted
-from dibs.core.patterns import parse
+from dibs.core.claims.rules import Denied, Granted
+from dibs.core.patterns.pattern import parse
 from dibs.engines.clock import Sources
 from dibs.engines.git_files import RowFiles
 from dibs.errors import NotFound

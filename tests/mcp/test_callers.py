@@ -89,7 +89,7 @@ def test_a_name_that_no_agent_can_have_is_told_with_its_variable(tmp_path):
 @pytest.mark.parametrize("named", ["", "crew"])
 def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, named):
     """The server's parent is the agent's process; a second session of one name has a number."""
-    from dibs.core.toolcalls import Heard, Moment
+    from dibs.core.toolcalls.values import Heard, Moment
     from dibs.project import create
 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
@@ -117,7 +117,7 @@ def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, n
 
 def test_a_holder_whose_process_is_gone_stands_in_nobodys_way(tmp_path):
     from dibs import Dibs
-    from dibs.core.toolcalls import Heard, How, Moment, Touch
+    from dibs.core.toolcalls.values import Heard, How, Moment, Touch
     from dibs.local.processes import running
 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)

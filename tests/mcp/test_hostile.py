@@ -11,7 +11,7 @@ from tests.core.test_fence import PAYLOADS
 from tests.mcp.wires import NEW
 
 from dibs import Dibs
-from dibs.core.agents import Agent
+from dibs.core.claims.agents import Agent
 from dibs.errors import DibsError
 from dibs.mcp import asked, claiming, tasking, working
 from dibs.mcp.resources import PAGES
@@ -134,7 +134,7 @@ def _answers(vic, batch):
 
 def test_the_words_of_whoever_revoked_a_claim_are_fenced_in_the_error(crew):
     vic, _ = crew
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
 
     vic.claim("a.py")
     human = Caller("boss", "human")

@@ -72,7 +72,7 @@ def order_broken(entries: Iterable[Any], board: list[dict[str, Any]]) -> list[st
 
 def drain(project: Project, agent: str, diary: Path) -> None:
     """Take and finish tasks until all are done."""
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.errors import Fenced, NotFound
     from dibs.services.tasks.values import TakenTask
 

@@ -21,9 +21,9 @@ from proof_commit_judge import AUTHOR, git, index_of, on_disk
 from proof_nursery import fork, say
 
 from dibs.cli import main
-from dibs.core.agents import Caller
-from dibs.core.claims import Granted
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.rules import Granted
+from dibs.core.patterns.pattern import parse
 from dibs.errors import DibsError
 from dibs.project import open_project
 from dibs.services.commits.values import Wish

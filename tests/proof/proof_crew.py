@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dibs
-from dibs.core.index import Range
+from dibs.core.patterns.filing import Range
 from dibs.project import open_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
     from dibs.project import Project
 
 SOURCE = str(Path(dibs.__file__).parents[1])

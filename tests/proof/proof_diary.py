@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dibs.core.patterns import overlap, parse
+from dibs.core.patterns.pattern import overlap, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
 
 
 class Hold(NamedTuple):

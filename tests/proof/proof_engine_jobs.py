@@ -18,9 +18,9 @@ from proof_nursery import Racers, fork, say
 
 from dibs.cli import claim as _claim  # noqa: F401 - loaded before the forks
 from dibs.cli import main
-from dibs.core.agents import Caller
-from dibs.core.claims import Granted
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.rules import Granted
+from dibs.core.patterns.pattern import parse
 from dibs.engines import git, redis, sqlite  # noqa: F401 - the same
 from dibs.errors import DibsError
 from dibs.project import Project, open_project

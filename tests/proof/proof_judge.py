@@ -22,12 +22,12 @@ from proof_oracle import (
 )
 from proof_world import AGENTS, PATIENCE, Raised, Step, World
 
-from dibs.core.agents import Caller
-from dibs.core.claims import Denied, Granted, Queued
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.rules import Denied, Granted, Queued
+from dibs.core.patterns.pattern import parse
 
 if TYPE_CHECKING:
-    from dibs.core.claims import Claim
+    from dibs.core.claims.rules import Claim
 
 FENCED = Raised("Fenced", "FENCED")
 #: So many obstacles are named in one refusal at most.

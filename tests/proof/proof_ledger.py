@@ -10,7 +10,7 @@ from proof_oracle import name
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
 
 
 def check_ledger(

@@ -14,9 +14,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from dibs.core.agents import Caller
-from dibs.core.claims import Granted
-from dibs.core.patterns import overlap, parse
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.rules import Granted
+from dibs.core.patterns.pattern import overlap, parse
 from dibs.errors import DibsError
 from dibs.project import open_project
 from dibs.services.claims import (

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from proof_oracle import MAX_HOLD, POOL, STALE, TTL, WAITER_TTL, name
 
 from dibs.config import Config
-from dibs.core.agents import Agent, Caller
-from dibs.core.index import Range
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Agent, Caller
+from dibs.core.patterns.filing import Range
+from dibs.core.patterns.pattern import parse
 from dibs.errors import DibsError
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
@@ -18,7 +18,7 @@ from dibs.services.claims.service import Claims
 from dibs.services.state.store import Desk
 
 if TYPE_CHECKING:
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
     from dibs.engines.base import Engine
     from dibs.testing import ManualClock
 

@@ -28,7 +28,7 @@ from proof_commits import SHARED, is_commit
 from proof_crew import Repo, environment
 from proof_machines import tell
 
-from dibs.core.ledger import Kind
+from dibs.core.claims.ledger import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

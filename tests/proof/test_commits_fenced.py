@@ -17,7 +17,7 @@ from proof_crew import Repo, environment, eventually
 from proof_machines import Machine, machines, one_line
 from tests.servers import GitRemote
 
-from dibs.core.ledger import Kind
+from dibs.core.claims.ledger import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

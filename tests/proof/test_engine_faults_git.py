@@ -25,9 +25,9 @@ from proof_nursery import clashes
 from tests.servers import FaultProxy, GitRemote
 
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.claims import Granted
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.rules import Granted
+from dibs.core.patterns.pattern import parse
 from dibs.engines.clock import Sources
 from dibs.engines.git import GitEngine
 from dibs.errors import Fenced

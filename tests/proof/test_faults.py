@@ -17,8 +17,8 @@ from proof_crew import SOURCE, Repo, environment
 
 from dibs import opening, project
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.services.claims.service import Claims
 from dibs.services.state.store import Desk
@@ -309,8 +309,8 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 sys.path.insert(0, {source!r})
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.services.claims.service import Claims
 from dibs.services.state.store import Desk

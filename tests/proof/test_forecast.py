@@ -10,7 +10,7 @@ import pytest
 from proof_merges import commit, git, lay_out, really_merged, start, worked, written
 
 from dibs.config import Config
-from dibs.core.forecasts import can_meet
+from dibs.core.changes.forecasts import can_meet
 from dibs.engines.memory import MemoryEngine
 from dibs.git.branches import changes
 from dibs.git.calls import GitCalls

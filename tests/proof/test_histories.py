@@ -8,7 +8,7 @@ from proof_judge import Judge
 from proof_oracle import POOL, overlap
 from proof_world import Step, World, histories
 
-from dibs.core import patterns
+from dibs.core.patterns import pattern as patterns
 from dibs.engines.memory import MemoryEngine
 from dibs.testing import ManualClock
 

@@ -15,7 +15,7 @@ from proof_crew import Puppet, Repo, eventually, nursery
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
 
 pytestmark = pytest.mark.slow
 

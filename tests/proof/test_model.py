@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from proof_world import Step, World, histories
 
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite import SqliteEngine
 from dibs.services.claims.agents import Agents

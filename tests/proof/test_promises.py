@@ -7,9 +7,9 @@ from proof_oracle import MAX_HOLD, TTL, overlap, rivals
 from proof_world import Step, World
 
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.claims import Denied, Granted, Queued
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.rules import Denied, Granted, Queued
+from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import DibsError, Fenced
 from dibs.services.claims.service import Claims

@@ -12,9 +12,9 @@ import pytest
 from proof_crew import Repo, eventually
 
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.claims import Granted
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.rules import Granted
+from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.service import Claims

@@ -9,9 +9,9 @@ import pytest
 from proof_crew import Repo, nursery
 
 from dibs import opening, project
-from dibs.core.agents import Caller
-from dibs.core.claims import Granted
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.rules import Granted
+from dibs.core.patterns.pattern import parse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ import subprocess
 import time
 
 from dibs.config import Config
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.services.board.board import Board
 from dibs.services.state.store import Desk

@@ -4,9 +4,9 @@ import shutil
 from itertools import count
 
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.index import Range
-from dibs.core.mail import MailKind, Message
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.filing import Range
+from dibs.core.talk.mail import MailKind, Message
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite import SqliteEngine
 from dibs.services.briefing.service import Briefings

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from dibs.config import Config
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.git.calls import GitCalls
 from dibs.local.repository import find

@@ -3,8 +3,8 @@
 from tests.services.crew import Crew, caller
 
 from dibs.config import Config, Loaded
-from dibs.core.decisions import Outcome
-from dibs.core.patterns import parse
+from dibs.core.patterns.pattern import parse
+from dibs.core.talk.decisions import Outcome
 from dibs.services.claims.answers import Answers
 from dibs.services.claims.disputes import both_sides
 from dibs.services.claims.escalation import Escalations

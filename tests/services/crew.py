@@ -1,8 +1,8 @@
 """A crew over the memory engine, with a clock that only the test moves."""
 
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
@@ -52,7 +52,7 @@ class Crew:
         return [entry.kind for entry in self.ledger.newest(Query(), 10_000)]
 
     def rows(self):
-        from dibs.core.index import Range
+        from dibs.core.patterns.filing import Range
 
         return self.engine.view(lambda txn: list(txn.scan(Range(""))))
 

@@ -4,8 +4,8 @@ import os
 import subprocess
 
 from dibs.config import Config
-from dibs.core.agents import Caller
-from dibs.core.ledger import Kind
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.ledger import Kind
 from dibs.engines.memory import MemoryEngine
 from dibs.local.repository import find
 from dibs.services.forecast.service import Forecasts

@@ -6,8 +6,8 @@ import subprocess
 from tests.services.crew import caller
 
 from dibs.config import Config
-from dibs.core.patterns import parse
-from dibs.core.toolcalls import Heard, How, Moment, Touch
+from dibs.core.patterns.pattern import parse
+from dibs.core.toolcalls.values import Heard, How, Moment, Touch
 from dibs.engines.memory import MemoryEngine
 from dibs.local.processes import running
 from dibs.local.repository import find

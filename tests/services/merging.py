@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.project import open_project
 from dibs.services.commits.values import Wish as Commit
 from dibs.services.merging.values import Wish

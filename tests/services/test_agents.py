@@ -3,7 +3,7 @@
 import pytest
 from tests.services.crew import caller
 
-from dibs.core.agents import Agent, Status
+from dibs.core.claims.agents import Agent, Status
 from dibs.errors import BadInput, NotAllowed, NotFound
 
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.services.court import Court
 
-from dibs.core.mail import MailKind
+from dibs.core.talk.mail import MailKind
 from dibs.errors import BadInput, NotFound
 
 

@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.core.agents import Caller
-from dibs.core.toolcalls import Moment, Word
+from dibs.core.claims.agents import Caller
+from dibs.core.toolcalls.values import Moment, Word
 from dibs.git.calls import GitCalls
 from dibs.services.briefing.service import Briefings
 from dibs.services.state.ledger import Ledger, Query

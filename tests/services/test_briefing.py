@@ -7,10 +7,10 @@ import pytest
 from tests.services.briefs import Store, human, memory
 from tests.services.crew import Crew, caller
 
-from dibs.core.agents import Agent, Caller
-from dibs.core.mail import HUMANS
-from dibs.core.patterns import parse
-from dibs.core.tasks import Status
+from dibs.core.claims.agents import Agent, Caller
+from dibs.core.patterns.pattern import parse
+from dibs.core.talk.mail import HUMANS
+from dibs.core.tasks.rules import Status
 from dibs.errors import NotAllowed, Unavailable
 from dibs.services.briefing.service import DEBOUNCE, LEASE, Briefings
 from dibs.services.briefing.snapshot import tally

@@ -9,9 +9,9 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run
 from tests.services.briefs import human, store_of
 
-from dibs.core.agents import Caller
-from dibs.core.mail import HUMANS
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
+from dibs.core.talk.mail import HUMANS
 from dibs.errors import DibsError
 from dibs.services.briefing.service import LEASE
 from dibs.services.state.deliveries import reader_of

@@ -5,7 +5,7 @@ import threading
 import pytest
 from tests.services.briefs import store_of
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 
 BOB = Caller("bob")
 READERS, MESSAGES = 3, 12

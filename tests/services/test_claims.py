@@ -5,8 +5,8 @@ from threading import Thread
 import pytest
 from tests.services.crew import Crew, caller
 
-from dibs.core.claims import Denied, Granted, Queued
-from dibs.core.patterns import parse
+from dibs.core.claims.rules import Denied, Granted, Queued
+from dibs.core.patterns.pattern import parse
 from dibs.errors import BadInput, NotAllowed
 
 

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from tests.services.commit_world import ALICE, BOB, HUMAN, World
 
-from dibs.core.trailers import read_signed
+from dibs.core.changes.trailers import read_signed
 from dibs.errors import BadInput, Fenced, Misconfigured, NotFound, Unavailable
 from dibs.services.commits.values import Refused
 

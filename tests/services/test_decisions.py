@@ -7,8 +7,8 @@ from tests.services.crew import caller
 from tests.services.deciding import Court
 
 from dibs.config import Config, Loaded
-from dibs.core.decisions import CONFLICT, Outcome, Silence
-from dibs.core.mail import HUMANS
+from dibs.core.talk.decisions import CONFLICT, Outcome, Silence
+from dibs.core.talk.mail import HUMANS
 from dibs.engines.sqlite import SqliteEngine
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services.briefing.service import Briefings
@@ -499,7 +499,7 @@ class TestPolicy:
 
 class TestConflicts:
     def test_a_conflict_that_is_over_is_closed_by_whoever_looks(self, court):
-        from dibs.core.patterns import parse
+        from dibs.core.patterns.pattern import parse
         from dibs.services.claims.escalation import Escalations
 
         court.claim("alice", "src/")
@@ -515,7 +515,7 @@ class TestConflicts:
         assert court.made() == ["settled"]
 
     def test_no_agent_decides_a_conflict(self, court):
-        from dibs.core.patterns import parse
+        from dibs.core.patterns.pattern import parse
         from dibs.services.claims.escalation import Escalations
 
         court.claim("alice", "src/")

@@ -6,7 +6,7 @@ from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
 
 from dibs.config import Config, Loaded
-from dibs.core.decisions import Outcome
+from dibs.core.talk.decisions import Outcome
 from dibs.errors import BadInput
 from dibs.services.state import deadlines as due
 from dibs.services.state.mailbox import messages

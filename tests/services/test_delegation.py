@@ -4,10 +4,10 @@ import pytest
 from tests.services.board import BoardCrew
 from tests.services.crew import caller
 
-from dibs.core.agents import Agent
-from dibs.core.index import Range
-from dibs.core.ledger import Kind
-from dibs.core.tasks import Status
+from dibs.core.claims.agents import Agent
+from dibs.core.claims.ledger import Kind
+from dibs.core.patterns.filing import Range
+from dibs.core.tasks.rules import Status
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.state.ledger import Query
 from dibs.services.state.rows import decode

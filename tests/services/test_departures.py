@@ -7,8 +7,8 @@ import sys
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.core.agents import Caller
-from dibs.core.toolcalls import Moment, Word
+from dibs.core.claims.agents import Caller
+from dibs.core.toolcalls.values import Moment, Word
 from dibs.local.processes import running
 from dibs.services.briefing.service import Briefings
 from dibs.services.worktrees.salvage import listed, show

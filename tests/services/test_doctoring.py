@@ -9,8 +9,8 @@ import pytest
 from tests.services.crew import caller
 from tests.services.guards import Guarded
 
-from dibs.core.agents import Caller
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Caller
+from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.local.processes import running
 from dibs.project import open_project

@@ -7,13 +7,13 @@ import pytest
 from tests.services.court import Court
 from tests.services.crew import caller
 
-from dibs.core.agents import Agent
-from dibs.core.claims import Denied, Granted, Request
-from dibs.core.deciding import MAX_OPEN_OF_AGENT
-from dibs.core.decisions import CONFLICT, Outcome, Silence
-from dibs.core.index import Range
-from dibs.core.mail import HUMANS, MailKind
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Agent
+from dibs.core.claims.rules import Denied, Granted, Request
+from dibs.core.patterns.filing import Range
+from dibs.core.patterns.pattern import parse
+from dibs.core.talk.decision_rules import MAX_OPEN_OF_AGENT
+from dibs.core.talk.decisions import CONFLICT, Outcome, Silence
+from dibs.core.talk.mail import HUMANS, MailKind
 from dibs.errors import BadInput, NotAllowed
 from dibs.services.claims.acquire import survey
 from dibs.services.claims.escalation import Wish, put_before_human, refusal

@@ -5,8 +5,8 @@ import os
 import pytest
 from tests.services.forecast_clone import LINES, Clone, git
 
-from dibs.core.agents import Agent, Caller
-from dibs.core.index import Range
+from dibs.core.claims.agents import Agent, Caller
+from dibs.core.patterns.filing import Range
 from dibs.services.claims.agents import Agents
 from dibs.services.talk.mail import Mail
 

@@ -12,7 +12,7 @@ import time
 import pytest
 from tests.services.commit_world import ALICE, BOB, World
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.errors import Fenced, Unavailable
 from dibs.services.commits import gate
 from dibs.services.commits import land as commit_landing
@@ -26,7 +26,7 @@ STEPS = ("prepared", "intent", "moving", "moved", "followed")
 #: Commits as one agent, and dies without a word when it reaches a step.
 CHILD = """
 import os, signal, sys
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.project import open_project
 from dibs.services.commits import gate
 from dibs.services.commits.values import Wish

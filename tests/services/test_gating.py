@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.services.crew import Crew, caller
 
-from dibs.core import gates
-from dibs.core.gates import Made, only_new, pattern_of
-from dibs.core.overlap import overlap
-from dibs.core.patterns import parse
-from dibs.core.scope import Why
+from dibs.core.claims import plain_commits as gates
+from dibs.core.claims.coverage import Why
+from dibs.core.claims.plain_commits import Made, only_new, pattern_of
+from dibs.core.patterns.overlap import overlap
+from dibs.core.patterns.pattern import parse
 from dibs.services.guard import git_hooks as gating
 from dibs.services.guard.git_hooks import Gating
 

@@ -5,9 +5,9 @@ import os
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.core.agents import Caller
-from dibs.core.claims import SHARED
-from dibs.core.toolcalls import Heard, How, Moment, Touch, Word
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.rules import SHARED
+from dibs.core.toolcalls.values import Heard, How, Moment, Touch, Word
 from dibs.local.processes import Running
 from dibs.services.talk.mail import Mail
 

@@ -10,7 +10,7 @@ import pytest
 from tests.services.engines import common_store, on_lasting_engines
 from tests.services.guards import Guarded
 
-from dibs.core.toolcalls import Word
+from dibs.core.toolcalls.values import Word
 from dibs.local.processes import running
 
 A, B = "11111111-a", "22222222-b"

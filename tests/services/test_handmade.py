@@ -4,8 +4,8 @@ import pytest
 from tests.services.board import BoardCrew, agrees
 from tests.services.crew import caller
 
-from dibs.core.ledger import Kind
-from dibs.core.tasks import Status
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks.rules import Status
 from dibs.services.state.ledger import Query
 from dibs.services.tasks.values import HandMade
 from dibs.taskfile.reading import read

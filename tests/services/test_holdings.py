@@ -2,8 +2,8 @@
 
 import pytest
 
-from dibs.core.agents import Agent
-from dibs.core.claims import Denied, Granted
+from dibs.core.claims.agents import Agent
+from dibs.core.claims.rules import Denied, Granted
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
 
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.core.toolcalls import Moment, Word
+from dibs.core.toolcalls.values import Moment, Word
 from dibs.engines.memory import MemoryEngine
 
 ONE, TWO, THREE = "claude-11111111", "claude-22222222", "claude-33333333"

@@ -8,9 +8,9 @@ from tests.services.crew import caller
 from tests.services.test_escalation import waiting_thread
 
 from dibs.config import Config
-from dibs.core.agents import Agent
-from dibs.core.decisions import CONFLICT, Outcome
-from dibs.core.mail import HUMANS, MailKind
+from dibs.core.claims.agents import Agent
+from dibs.core.talk.decisions import CONFLICT, Outcome
+from dibs.core.talk.mail import HUMANS, MailKind
 from dibs.services.state import deadlines as due
 from dibs.services.state.presence import withdraw
 from dibs.services.state.store import Desk

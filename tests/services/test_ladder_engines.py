@@ -8,8 +8,8 @@ from tests.services.court import Court
 from tests.services.crew import caller
 from tests.services.engines import common_store, on_lasting_engines
 
-from dibs.core.claims import Granted
-from dibs.core.decisions import Outcome
+from dibs.core.claims.rules import Granted
+from dibs.core.talk.decisions import Outcome
 from dibs.errors import BadInput
 
 

@@ -4,7 +4,7 @@ import json
 
 from tests.services.crew import Crew, caller
 
-from dibs.core.agents import Agent
+from dibs.core.claims.agents import Agent
 from dibs.services.state.ledger import Query
 
 

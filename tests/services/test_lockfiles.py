@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.services.crew import Crew, caller
 
-from dibs.core.claims import Claim, Granted
-from dibs.core.patterns import parse
+from dibs.core.claims.rules import Claim, Granted
+from dibs.core.patterns.pattern import parse
 from dibs.errors import BadInput, NotFound
 from dibs.services.migration.new_life import begin_life
 from dibs.services.state.rows import decode

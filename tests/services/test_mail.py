@@ -4,10 +4,10 @@ import pytest
 from tests.core.test_secrets import TOKENS
 from tests.services.crew import Crew, caller
 
-from dibs.core.agents import Agent, Caller
-from dibs.core.mail import HUMANS
-from dibs.core.mail_limits import MAX_UNREAD
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Agent, Caller
+from dibs.core.patterns.pattern import parse
+from dibs.core.talk.limits import MAX_UNREAD
+from dibs.core.talk.mail import HUMANS
 from dibs.errors import BadInput, NotFound, Unavailable
 from dibs.services import retention_mail as mail_trim
 from dibs.services.briefing.service import Briefings

@@ -6,8 +6,8 @@ from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
 
 from dibs.config import Config
-from dibs.core.agents import Agent
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Agent
+from dibs.core.patterns.pattern import parse
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims

@@ -7,7 +7,7 @@ import time
 import pytest
 from tests.services.merging import Yard, git, put
 
-from dibs.core.agents import Agent, Caller
+from dibs.core.claims.agents import Agent, Caller
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.rows import encode
 from dibs.services.worktrees.create import Wanted

@@ -9,7 +9,7 @@ import sys
 import pytest
 from tests.services.merging import HUMAN, Yard, git, put
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services.commits import gate
 from dibs.services.merging.queue import Taken

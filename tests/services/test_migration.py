@@ -10,11 +10,11 @@ from tests.servers import FaultProxy
 from tests.services.crew import Crew, caller
 
 from dibs.config import Config, Loaded
-from dibs.core.agents import Agent
-from dibs.core.claims import Denied, Granted
-from dibs.core.index import Range
-from dibs.core.ledger import Event, Kind
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Agent
+from dibs.core.claims.ledger import Event, Kind
+from dibs.core.claims.rules import Denied, Granted
+from dibs.core.patterns.filing import Range
+from dibs.core.patterns.pattern import parse
 from dibs.engines.git import GitEngine
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.redis import RedisEngine

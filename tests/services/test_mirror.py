@@ -6,7 +6,7 @@ import os
 import pytest
 from tests.services.boards import HUMAN, World, task
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.errors import BadInput, Misconfigured, Unavailable
 from dibs.workdir.disk import Disk
 from dibs.workdir.lock import Lock

@@ -3,7 +3,7 @@
 import pytest
 from tests.services.boards import HUMAN, World, task
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 
 DAYS = 86_400.0

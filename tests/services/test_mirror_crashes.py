@@ -9,8 +9,8 @@ import pytest
 from tests.services.boards import HUMAN, World, task
 from tests.workdir.crashing import Crash, CrashingDisk
 
-from dibs.core.agents import Caller
-from dibs.core.tasks import Handoff
+from dibs.core.claims.agents import Caller
+from dibs.core.tasks.rules import Handoff
 
 CURATOR = Caller("curator")
 
@@ -210,7 +210,7 @@ def test_two_crashes_in_a_row_are_no_worse_than_one(tmp_path):
 
 KILLED = """
 import sys
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.project import open_project
 from tests.workdir.crashing import CrashingDisk
 

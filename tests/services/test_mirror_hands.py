@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from tests.services.boards import HUMAN, World, task
 
-from dibs.core.agents import Caller
-from dibs.core.findings import Level
+from dibs.core.base.findings import Level
+from dibs.core.claims.agents import Caller
 from dibs.errors import BadInput
 from dibs.services.tasks.values import TakenTask
 from dibs.workdir.disk import Disk

@@ -9,7 +9,7 @@ import pytest
 from tests.services.boards import HUMAN, World, task
 from tests.workdir.crashing import Crash, CrashingDisk
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import DibsError
 

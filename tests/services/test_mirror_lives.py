@@ -3,7 +3,7 @@
 import pytest
 from tests.services.boards import HUMAN, World
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import Fenced
 from dibs.taskfile.reading import read
@@ -31,7 +31,7 @@ def lose_everything(*worlds, first=0):
 
 
 def _nothing():
-    from dibs.core.ledger import Event, Kind
+    from dibs.core.claims.ledger import Event, Kind
 
     return Event("dibs", "store", Kind.LEDGER_RESTARTED, "the store began a new life", {})
 

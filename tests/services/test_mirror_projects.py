@@ -5,7 +5,7 @@ import subprocess
 import pytest
 from tests.services.boards import HUMAN
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.local.repository import Repository
 from dibs.project import create, main_tree, open_project
 from dibs.services.tasks.values import Draft

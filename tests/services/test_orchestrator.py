@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from dibs.config import Config
-from dibs.core.agents import Agent, Caller
-from dibs.core.boardlog import is_told
-from dibs.core.tasks import Handoff
+from dibs.core.claims.agents import Agent, Caller
+from dibs.core.tasks.pages import is_told
+from dibs.core.tasks.rules import Handoff
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite import SqliteEngine
 from dibs.services.board.board import Board
@@ -516,7 +516,7 @@ import json, sys
 from pathlib import Path
 from dibs.engines.sqlite import SqliteEngine
 from tests.services.test_orchestrator import Yard
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 
 root, name = Path(sys.argv[1]), sys.argv[2]
 yard = Yard(root, engine=SqliteEngine(str(root / "state/dibs.db")))

@@ -8,8 +8,8 @@ import pytest
 from tests.services.engines import common_store, on_lasting_engines
 from tests.services.test_orchestrator import Yard
 
-from dibs.core.agents import Caller
-from dibs.core.tasks import Handoff
+from dibs.core.claims.agents import Caller
+from dibs.core.tasks.rules import Handoff
 
 COUNT = 6
 

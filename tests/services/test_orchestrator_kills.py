@@ -6,8 +6,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from dibs.core.agents import Caller
-from dibs.core.tasks import Handoff
+from dibs.core.claims.agents import Caller
+from dibs.core.tasks.rules import Handoff
 from dibs.project import open_project
 from dibs.services.board.orchestrator import Orchestrator
 from dibs.services.state.ledger import Ledger, Query
@@ -19,7 +19,7 @@ BOSS = Caller("boss", "human")
 #: Runs a cycle and is killed before write number N: of a file, of a transaction, or by a process of git.
 PROGRAM = """
 import os, signal, sys
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.project import open_project
 from dibs.services.state.store import Desk
 from dibs.services.board.orchestrator import Orchestrator

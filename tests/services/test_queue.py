@@ -5,8 +5,8 @@ import threading
 import pytest
 from tests.services.crew import Crew, caller
 
-from dibs.core.claims import Granted
-from dibs.core.ledger import Kind
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import Granted
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
 from dibs.services.tasks.plain_queue import MAX_FILE, Busy, Queue, Taken
 from dibs.services.tasks.plain_queue_rows import DONE, FREE, HELD
@@ -330,7 +330,7 @@ def test_a_later_caller_does_not_overtake_a_waiter_but_takes_what_is_left_over(c
 
 
 def _stand_in_line(queue, book, agent):
-    from dibs.core.claims import EXCLUSIVE, Request
+    from dibs.core.claims.rules import EXCLUSIVE, Request
     from dibs.services.claims.acquire import Waiting, queue_up
     from dibs.services.state.presence import arrive
 

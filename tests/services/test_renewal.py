@@ -3,8 +3,8 @@
 import pytest
 from tests.services.crew import caller
 
-from dibs.core.claims import Granted
-from dibs.core.ledger import Kind
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import Granted
 from dibs.errors import Fenced
 from dibs.services.migration.new_life import begin_life
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.core.toolcalls import Heard, Moment, Word
+from dibs.core.toolcalls.values import Heard, Moment, Word
 from dibs.local.processes import Running, above, acting, agent_above, is_there, note, running
 from dibs.services.guard.sessions import key_of
 from dibs.services.state.guarded_agents import guarded_since
@@ -86,7 +86,7 @@ def test_no_session_takes_the_name_of_a_human(guarded):
 
 
 def _human(id_):
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
 
     return Caller(id_, "human")
 

@@ -4,9 +4,9 @@ import pytest
 from tests.services.board import BoardCrew, agrees
 from tests.services.crew import caller
 
-from dibs.core.agents import Agent
-from dibs.core.ledger import Kind
-from dibs.core.tasks import Handoff, Status
+from dibs.core.claims.agents import Agent
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks.rules import Handoff, Status
 from dibs.services.state.ledger import Query
 from dibs.services.tasks.values import Draft, HandMade
 from dibs.taskfile.reading import read, tree_of

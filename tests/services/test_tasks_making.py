@@ -4,7 +4,7 @@ import pytest
 from tests.services.board import BoardCrew, agrees
 from tests.services.crew import caller
 
-from dibs.core.tasks import Status
+from dibs.core.tasks.rules import Status
 from dibs.errors import BadInput, NotFound
 from dibs.services.state.ledger import Query
 from dibs.services.tasks.values import Draft

@@ -7,8 +7,8 @@ import pytest
 from tests.services.board import BoardCrew, agrees
 from tests.services.crew import caller
 
-from dibs.core.claims import Denied
-from dibs.core.tasks import Status
+from dibs.core.claims.rules import Denied
+from dibs.core.tasks.rules import Status
 from dibs.errors import DibsError
 
 WHO = ("bob", "carol", "human")

@@ -6,7 +6,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.services.board import BoardCrew, agrees
 from tests.services.crew import caller
 
-from dibs.core.tasks import Handoff, Status
+from dibs.core.tasks.rules import Handoff, Status
 from dibs.errors import DibsError
 from dibs.services.tasks import rows as taskrows
 from dibs.services.tasks.texts import place_of

@@ -4,8 +4,8 @@ import pytest
 from tests.services.board import BoardCrew, agrees
 from tests.services.crew import caller
 
-from dibs.core.ledger import Kind
-from dibs.core.tasks import Handoff, Status
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks.rules import Handoff, Status
 from dibs.errors import BadInput, DibsError, Fenced, NotAllowed, NotFound
 from dibs.services.state.ledger import Query
 from dibs.taskfile.reading import tree_of

@@ -7,9 +7,9 @@ import pytest
 from tests.services.board import BoardCrew, agrees
 from tests.services.crew import caller
 
-from dibs.core.agents import Agent, Caller
-from dibs.core.claims import Denied
-from dibs.core.tasks import Status
+from dibs.core.claims.agents import Agent, Caller
+from dibs.core.claims.rules import Denied
+from dibs.core.tasks.rules import Status
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.tasks.plain_queue import Queue
 from dibs.services.tasks.values import QUEUE, NothingFree

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.core.ledger import Entry
-from dibs.core.tasks import Task
+from dibs.core.claims.ledger import Entry
+from dibs.core.tasks.rules import Task
 from dibs.errors import BadInput
 from dibs.services.board.worklogs import ended_in, write_log
 from dibs.services.tasks.values import Stored

@@ -7,7 +7,7 @@ from subprocess import PIPE, Popen
 import pytest
 from tests.services.clones import HUMAN, Clone, make_repository
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.errors import BadInput, NotFound
 from dibs.project import open_project
 from dibs.services.worktrees.service import Removed

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from tests.services.clones import HUMAN, Clone, git
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.errors import BadInput, Misconfigured, NotFound, Unavailable
 from dibs.services.worktrees import locks as worktree_steps
 from dibs.services.worktrees import setup as worktree_setup

@@ -8,7 +8,7 @@ import sys
 import pytest
 from tests.services.clones import HUMAN, Clone, everything, git
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services.worktrees import locks as worktree_steps
 from dibs.services.worktrees import salvage

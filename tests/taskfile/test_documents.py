@@ -2,7 +2,7 @@
 
 from textwrap import indent
 
-from dibs.core.tasks import Handoff, Status, Task
+from dibs.core.tasks.rules import Handoff, Status, Task
 from dibs.taskfile.reading import read
 from dibs.taskfile.writing import changes_for, edit, render
 

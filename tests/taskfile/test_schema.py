@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from ruamel.yaml import YAML
 from tests.taskfile.test_writing import tasks
 
-from dibs.core.tasks import Status, Task
+from dibs.core.tasks.rules import Status, Task
 from dibs.taskfile.names import ORDER
 from dibs.taskfile.schema import SCHEMA
 from dibs.taskfile.writing import fields_of, render

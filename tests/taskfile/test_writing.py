@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from dibs.core.tasks import Handoff, Status, Task
+from dibs.core.tasks.rules import Handoff, Status, Task
 from dibs.taskfile.layout import split
 from dibs.taskfile.reading import read
 from dibs.taskfile.writing import changes_for, edit, fields_of, render, stamp

@@ -181,7 +181,7 @@ def _help(words: list[str]) -> int:
 
 
 def _unknown_command(name: str) -> BadUsage:
-    from dibs.core.names import closest, quote
+    from dibs.core.text.names import closest, quote
 
     if name.startswith("-"):
         return BadUsage(
@@ -200,7 +200,7 @@ def _report(error: DibsError, *, as_json: bool) -> int:
 
         print_json(shape(error))
     else:
-        from dibs.core.names import printable
+        from dibs.core.text.names import printable
 
         hint = f" ({_clause(error.hint)})" if error.hint else ""
         print(f"dibs: {printable(_clause(error.message) + hint)}", file=sys.stderr)

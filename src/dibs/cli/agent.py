@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from dibs.cli.foreign import Quoting
     from dibs.cli.session import Session
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Claim, Lost
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Claim, Lost
     from dibs.services.claims.agents import Seen
 
 FENCED = 4
@@ -80,7 +80,7 @@ def _share(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        from dibs.core.names import quote
+        from dibs.core.text.names import quote
 
         message = f"context use is a number from 0 to 1, not {quote(text)}"
         raise BadInput(message, code="CONTEXT", field="context") from None
@@ -180,7 +180,7 @@ def _lost_lines(lost: list[Lost], now: float, quoted: Quoting) -> list[str]:
 
 def _join(session: Session, args: Namespace) -> int:
     """Join as an agent: --agent is its id. Joining again is fine."""
-    from dibs.core.agents import Agent
+    from dibs.core.claims.agents import Agent
     from dibs.shapes import claims as shapes
 
     caller = session.caller

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.core.claims import Ask
+    from dibs.core.claims.rules import Ask
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def run(args: Namespace) -> int:
 
 
 def _answer(session: Session, args: Namespace) -> list[Ask]:
-    from dibs.core.mail import id_in
+    from dibs.core.talk.mail import id_in
 
     # A file of such a name is meant by ./m41.
     message = "" if args.literal else id_in(args.what)

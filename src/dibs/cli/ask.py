@@ -9,9 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Ask
-    from dibs.core.patterns import Pattern
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Ask
+    from dibs.core.patterns.pattern import Pattern
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -28,7 +28,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def _tokens(text: str) -> int:
-    from dibs.core.briefing import check_budget
+    from dibs.core.briefing.page import check_budget
 
     return check_budget(number(text))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
-    from dibs.core.dirt import Dirty
+    from dibs.core.changes.ownership import Dirty
     from dibs.services.commits.changes import TreeChanges
 
 

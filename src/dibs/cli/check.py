@@ -5,14 +5,14 @@ exit status: 0 free, 3 held by somebody else
 
 from __future__ import annotations
 
-from dibs.core.claims import EXCLUSIVE, SHARED
+from dibs.core.claims.rules import EXCLUSIVE, SHARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Conflict
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Conflict
 
 HELD = 3
 

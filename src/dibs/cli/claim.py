@@ -11,14 +11,14 @@ exit status: 0 granted, 3 held by somebody else (or queued)
 
 from __future__ import annotations
 
-from dibs.core.claims import EXCLUSIVE, SHARED, Granted
+from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.core.claims import Outcome
+    from dibs.core.claims.rules import Outcome
 
 HELD = 3
 

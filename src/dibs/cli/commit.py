@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.commits.values import Committed, File, Refused, Wish
 
 REFUSED = 3
@@ -73,7 +73,7 @@ def _message(args: Namespace) -> str:
             "commit: give a message, with -m or with -F", hint="see `dibs commit --help`"
         )
     if args.message:
-        from dibs.core.trailers import paragraphs
+        from dibs.core.changes.trailers import paragraphs
 
         return paragraphs(args.message)
     if args.file == "-":

@@ -86,7 +86,7 @@ def run(args: Namespace) -> int:
 def _values(args: Namespace) -> list[str]:
     """Return what can be typed; nothing where that cannot be found out: a shell asks in passing."""
     if args.values == "kinds":
-        from dibs.core.ledger import Kind
+        from dibs.core.claims.ledger import Kind
 
         return list(Kind)
     from dibs.cli.session import Session

@@ -61,7 +61,7 @@ def _key(field: Field) -> str:
 
 def _chosen(name: str) -> Field:
     from dibs.config import FIELDS
-    from dibs.core.names import closest, quote
+    from dibs.core.text.names import closest, quote
     from dibs.errors import NotFound
 
     names = {word: field for field in FIELDS for word in (field.name, _key(field), field.variable)}
@@ -73,7 +73,7 @@ def _chosen(name: str) -> Field:
 
 
 def _value(field: Field, loaded: Loaded) -> Any:
-    from dibs.core.secrets import mask
+    from dibs.core.text.secrets import mask
 
     value = getattr(loaded.config, field.name)
     return mask(value) if field.name == "engine" else value
@@ -89,7 +89,7 @@ def _shape(field: Field, loaded: Loaded) -> dict[str, Any]:
 
 
 def _text(field: Field, loaded: Loaded) -> str:
-    from dibs.core.durations import show_span
+    from dibs.core.text.durations import show_span
 
     value = _value(field, loaded)
     if field.name in SPANS:

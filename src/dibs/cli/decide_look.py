@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.foreign import Quoting
     from dibs.cli.session import Session
-    from dibs.core.decisions import Decision
+    from dibs.core.talk.decisions import Decision
     from dibs.services.claims.disputes import Sides
 
 
@@ -55,8 +55,8 @@ def _print_list(session: Session, shown: list[Decision], left: int, now: float) 
 
 def _until(decision: Decision, now: float) -> str:
     from dibs.cli.text import span
-    from dibs.core.deciding import by_silence
-    from dibs.core.decisions import Outcome
+    from dibs.core.talk.decision_rules import by_silence
+    from dibs.core.talk.decisions import Outcome
 
     if decision.outcome != Outcome.PENDING or not decision.deadline:
         return ""
@@ -87,7 +87,7 @@ def _show(session: Session, args: Namespace) -> int:
 
 
 def _sides(session: Session, decision: Decision) -> Sides | None:
-    from dibs.core.decisions import CONFLICT
+    from dibs.core.talk.decisions import CONFLICT
 
     if decision.category != CONFLICT:
         return None
@@ -120,8 +120,8 @@ def _page(session: Session, decision: Decision, sides: Sides | None, now: float)
 def _standing(decision: Decision, quoted: Quoting, now: float) -> Iterator[str]:
     """Yield who may decide and what silence means, or by whom and why it was decided."""
     from dibs.cli.text import dim, printable, span
-    from dibs.core.deciding import how_decided, who_may
-    from dibs.core.decisions import CONFLICT, Outcome
+    from dibs.core.talk.decision_rules import how_decided, who_may
+    from dibs.core.talk.decisions import CONFLICT, Outcome
 
     if decision.outcome == Outcome.RECORDED:
         return
@@ -148,7 +148,7 @@ def _title(decision: Decision, quoted: Quoting) -> str:
 
 def _outcome(decision: Decision) -> str:
     from dibs.cli.text import green, red, yellow
-    from dibs.core.decisions import Outcome
+    from dibs.core.talk.decisions import Outcome
 
     paint = {Outcome.PENDING: yellow, Outcome.REJECTED: red}.get(decision.outcome, green)
     return paint(decision.outcome)

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.core.decisions import Decision
+    from dibs.core.talk.decisions import Decision
 
 
 def _new_options(parser: ArgumentParser) -> None:
@@ -53,8 +53,8 @@ def _new(session: Session, args: Namespace) -> int:
 
 def _print_new(made: Decision) -> None:
     from dibs.cli.text import bold, dim, green, printable, span, yellow
-    from dibs.core.deciding import who_may
-    from dibs.core.decisions import Outcome
+    from dibs.core.talk.decision_rules import who_may
+    from dibs.core.talk.decisions import Outcome
 
     title = printable(made.title)
     if made.outcome == Outcome.RECORDED:

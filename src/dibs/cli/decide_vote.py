@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.core.decisions import Decision
+    from dibs.core.talk.decisions import Decision
 
 
 def _ids(parser: ArgumentParser) -> None:
@@ -59,8 +59,8 @@ def _decide(session: Session, args: Namespace, outcome: str, *, conflict: bool =
 def _print(session: Session, decided: list[Decision]) -> None:
     from dibs.cli.foreign import Quoting
     from dibs.cli.text import bold, green, red, yellow
-    from dibs.core.deciding import before_asker
-    from dibs.core.decisions import Outcome
+    from dibs.core.talk.decision_rules import before_asker
+    from dibs.core.talk.decisions import Outcome
 
     quoted = Quoting(session.caller, [decision.title for decision in decided])
     paint = {Outcome.CONFIRMED: green, Outcome.REJECTED: red}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.foreign import Quoting
     from dibs.cli.session import Session
-    from dibs.core.delegation import Alike
+    from dibs.core.tasks.delegation import Alike
     from dibs.services.tasks.delegation import Delegated, Repeated
 
 

@@ -72,7 +72,7 @@ def _shape(found: Difference) -> dict[str, object]:
 
 def _print(found: Difference, words: list[str]) -> None:
     if not found.files:
-        from dibs.core.names import quote
+        from dibs.core.text.names import quote
 
         among = f" among {', '.join(map(quote, words[:3]))}" if words else ""
         line = f"dibs: {found.agent} has changed nothing{among} here that it holds"

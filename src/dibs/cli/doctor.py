@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.findings import Level
+from dibs.core.base.findings import Level
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.cli.session import Session
-    from dibs.core.findings import Finding
+    from dibs.core.base.findings import Finding
     from dibs.services.commits.doctor import GitCare
     from dibs.wiring.gaps import Gap
     from dibs.wiring.looking import Seen

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dibs.core.findings import Level
+from dibs.core.base.findings import Level
 from dibs.core.values import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.findings import Finding
-    from dibs.core.unguarded import Standing
+    from dibs.core.base.findings import Finding
+    from dibs.core.toolcalls.coverage import Standing
     from dibs.wiring.looking import Seen
     from dibs.wiring.proving import Proof
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable
 
-    from dibs.core.findings import Finding
+    from dibs.core.base.findings import Finding
     from dibs.engines.base import Engine
     from dibs.opening import Place
     from dibs.services.migration.measure import Measured
@@ -100,8 +100,8 @@ def _show(
     measured: Measured,
     done: list[str] | None = None,
 ) -> int:
-    from dibs.core.addresses import shown
-    from dibs.core.findings import Level
+    from dibs.core.base.findings import Level
+    from dibs.core.text.urls import shown
 
     bad = any(finding.level == Level.BAD for finding in found)
     if args.json:
@@ -122,7 +122,7 @@ def _show(
 def _print(name: str, found: list[Finding], measured: Measured, done: list[str] | None) -> None:
     from dibs.cli.tables import table
     from dibs.cli.text import green, printable, red, yellow
-    from dibs.core.findings import Level
+    from dibs.core.base.findings import Level
 
     if done is not None:
         print("\n".join(map(printable, done)) if done else "there was nothing to repair")
@@ -144,7 +144,7 @@ def _print(name: str, found: list[Finding], measured: Measured, done: list[str] 
 
 def _migrate(args: Namespace) -> int:
     """Move all state from one engine to another, with its numbers. The old one is closed."""
-    from dibs.core.addresses import shown
+    from dibs.core.text.urls import shown
     from dibs.project import locate
     from dibs.services.migration.service import Side, cancel
 
@@ -197,7 +197,7 @@ def _refuse_agents(args: Namespace) -> None:
 
 
 def _show_cancelled(args: Namespace, url: str, *, there_was: bool) -> int:
-    from dibs.core.addresses import shown
+    from dibs.core.text.urls import shown
 
     if args.json:
         from dibs.cli.session import print_json
@@ -211,7 +211,7 @@ def _show_cancelled(args: Namespace, url: str, *, there_was: bool) -> int:
 
 
 def _show_moved(args: Namespace, urls: tuple[str, str], moved: Moved) -> int:
-    from dibs.core.addresses import is_secret, setting, shown
+    from dibs.core.text.urls import is_secret, setting, shown
 
     source, target = map(shown, urls)
     if args.json:
@@ -241,8 +241,8 @@ def _named(args: Namespace) -> tuple[Place, str]:
 
 
 def _url(text: str) -> str:
-    from dibs.core.addresses import EMBEDDED
-    from dibs.core.names import quote
+    from dibs.core.text.names import quote
+    from dibs.core.text.urls import EMBEDDED
 
     if not text or not text.isprintable():
         message = f"the URL of an engine is a text on one line, not {quote(text)}"

@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.core.decisions import Decision
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
+    from dibs.core.talk.decisions import Decision
 
 
 def configure(parser: ArgumentParser) -> None:

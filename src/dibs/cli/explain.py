@@ -5,7 +5,7 @@ exit status: 0 they overlap, 3 they do not
 
 from __future__ import annotations
 
-from dibs.core.patterns import overlap, parse
+from dibs.core.patterns.pattern import overlap, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.names import quote
+from dibs.core.text.names import quote
 from dibs.errors import BadInput
 
 #: The largest file that is read, in bytes; what is longer is refused by whoever looks into it.

@@ -6,13 +6,13 @@ import re
 
 from dibs.cli.tables import page_width
 from dibs.cli.text import bold, dim, green, printable, red, yellow
-from dibs.core.names import cut
+from dibs.core.text.names import cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dibs.core.forecasts import Clash, Forecast, Pair
+    from dibs.core.changes.forecasts import Clash, Forecast, Pair
 
 #: How many hunks of a file and how many files of a pair are shown; --json has them all.
 HUNKS, FILES = 4, 20

@@ -8,8 +8,8 @@ import sys
 import threading
 import time
 
-from dibs.core.forecasts import news
-from dibs.core.names import printable
+from dibs.core.changes.forecasts import news
+from dibs.core.text.names import printable
 from dibs.errors import NotFound, Unavailable, Unknown
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dibs.cli.session import Session
-    from dibs.core.forecasts import Forecast, Pair
+    from dibs.core.changes.forecasts import Forecast, Pair
     from dibs.services.forecast.outlook import Outlook
 
 #: After so many rounds the objects of all earlier ones are dropped, and everything is looked at.

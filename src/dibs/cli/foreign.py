@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
 
 #: How much of one text an agent is shown.
 LIMIT = 4_000
@@ -24,7 +24,7 @@ class Quoting:
         if not reader.human:
             from secrets import token_hex
 
-            from dibs.core.fence import nonce_for
+            from dibs.core.text.untrusted import nonce_for
 
             self._nonce = nonce_for(texts, lambda: token_hex(4))
 
@@ -49,10 +49,10 @@ class Quoting:
     def __call__(self, text: str, origin: str) -> str:
         """Return what is shown of a text that ``origin`` wrote, in one line."""
         if not self._nonce or not text:
-            from dibs.core.names import printable
+            from dibs.core.text.names import printable
 
             return printable(" ".join(text.split()))
-        from dibs.core.fence import clean, fenced
+        from dibs.core.text.untrusted import clean, fenced
 
         self.used = True
         return fenced(clean(text, LIMIT), origin, self._nonce)
@@ -60,10 +60,10 @@ class Quoting:
     def lines(self, text: str, origin: str, limit: int) -> list[str]:
         """Return the lines of a text; none begins where ours do, so none can be taken for one of ours."""
         if not self._nonce:
-            from dibs.core.names import printable
+            from dibs.core.text.names import printable
 
             return [f"  {printable(line)}" for line in text.splitlines()]
-        from dibs.core.fence import clean, fenced
+        from dibs.core.text.untrusted import clean, fenced
 
         self.used = True
         inside = clean(text, limit, lines=True).replace("\n", "\n  ")
@@ -71,14 +71,14 @@ class Quoting:
 
     def word(self, text: str, origin: str) -> str:
         """Return a name such as a role: as it is where it is one plain word."""
-        from dibs.core.fence import is_plain
+        from dibs.core.text.untrusted import is_plain
 
         return text if is_plain(text) else self(text, origin)
 
     def path(self, text: str, origin: str) -> str:
         """Return a path or a pattern: as it is where it is plain."""
-        from dibs.core.fence import is_plain_path
-        from dibs.core.names import printable
+        from dibs.core.text.names import printable
+        from dibs.core.text.untrusted import is_plain_path
 
         if not self._nonce:
             return printable(text)
@@ -86,7 +86,7 @@ class Quoting:
 
     def said(self, text: str, origin: str) -> str:
         """Return somebody's words in a sentence: in the fence, or else in quotation marks."""
-        from dibs.core.fence import is_plain
+        from dibs.core.text.untrusted import is_plain
 
         fence = self._nonce and not is_plain(text)
         return self(text, origin) if fence else f'"{self.word(text, origin)}"'

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.foreign import Quoting
     from dibs.cli.session import Session
-    from dibs.core.addressees import Group
+    from dibs.core.talk.recipients import Group
     from dibs.services.talk.groups import Shown
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.cli.session import Session
-    from dibs.core.mail import Message
+    from dibs.core.talk.mail import Message
     from dibs.services.talk.mail import Letter
 
 #: How many messages one call shows; the next call goes on behind them.

@@ -113,7 +113,7 @@ def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[st
         if name in {_AUTO, _NONE}:
             raise BadUsage(f"init: --agents {name} stands alone", hint="leave the others out")
         if name not in AGENTS:
-            from dibs.core.names import closest, quote
+            from dibs.core.text.names import closest, quote
 
             meant = closest(name, AGENTS)
             raise BadUsage(
@@ -239,6 +239,6 @@ def _uninstall(args: Namespace, repository: Repository) -> int:
 
 def engine_name(url: str) -> str:
     """Return the engine in force, without what is secret in its address."""
-    from dibs.core.secrets import mask
+    from dibs.core.text.secrets import mask
 
     return mask(url) if url else "sqlite"

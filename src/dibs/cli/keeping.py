@@ -7,9 +7,9 @@ little before anybody else could have it.
 
 from __future__ import annotations
 
-from dibs.core.agents import Status, is_terminal
-from dibs.core.claims import Lost
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Status, is_terminal
+from dibs.core.claims.rules import Lost
+from dibs.core.patterns.pattern import parse
 from dibs.engines.clock import since_boot
 from dibs.errors import DibsError, NotFound
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.cli.session import Session
-    from dibs.core.agents import Agent
-    from dibs.core.claims import Ask, Claim
+    from dibs.core.claims.agents import Agent
+    from dibs.core.claims.rules import Ask, Claim
 
 #: How long the ledger goes unlooked at.
 GLANCE = 1.0

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dibs.cli.foreign import Quoting
 from dibs.cli.text import bold, clock
-from dibs.core.agents import HUMAN
-from dibs.core.fence import is_plain
-from dibs.core.mail import MAX_MESSAGE, MailKind, Priority
+from dibs.core.claims.agents import HUMAN
+from dibs.core.talk.mail import MAX_MESSAGE, MailKind, Priority
+from dibs.core.text.untrusted import is_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.agents import Caller
-    from dibs.core.mail import Message
+    from dibs.core.claims.agents import Caller
+    from dibs.core.talk.mail import Message
     from dibs.services.talk.mail import Letter
 
 _VOICE = "a human speaks where the line above says HUMAN"

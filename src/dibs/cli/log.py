@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.core.agents import Caller
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.ledger import Entry
     from dibs.services.state.ledger import Query, Summary
 
 #: How many entries are shown where neither a number nor a beginning is given.
@@ -72,8 +72,8 @@ def run(args: Namespace) -> int:
 
 
 def _kinds(words: list[str]) -> frozenset[str]:
-    from dibs.core.ledger import Kind
-    from dibs.core.names import closest, quote
+    from dibs.core.claims.ledger import Kind
+    from dibs.core.text.names import closest, quote
 
     known = list(Kind)
     for word in words:
@@ -87,8 +87,8 @@ def _kinds(words: list[str]) -> frozenset[str]:
 
 def _since(text: str, now: float) -> Query:
     """Return the query for what comes after a number, a span ago, or a time."""
-    from dibs.core.durations import parse_span
-    from dibs.core.names import quote
+    from dibs.core.text.durations import parse_span
+    from dibs.core.text.names import quote
     from dibs.services.state.ledger import Query
 
     if not text:

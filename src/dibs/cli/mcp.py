@@ -55,7 +55,7 @@ def run(args: Namespace) -> int:
     import os
 
     if args.agent is not None:
-        from dibs.core.names import check_agent_id
+        from dibs.core.text.names import check_agent_id
 
         os.environ["DIBS_AGENT"] = check_agent_id(args.agent)
     if not args.http:

@@ -92,7 +92,7 @@ class _Teller:
         self._quiet = quiet
 
     def __call__(self, line: str) -> None:
-        from dibs.core.names import printable
+        from dibs.core.text.names import printable
 
         if not self._quiet:
             print(f"dibs: {printable(line)}", file=sys.stderr, flush=True)

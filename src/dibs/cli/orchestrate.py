@@ -65,7 +65,7 @@ def run(args: Namespace) -> int:
 
 
 def _span(text: str) -> float:
-    from dibs.core.durations import check_span
+    from dibs.core.text.durations import check_span
 
     return check_span(text, 1.0, 86_400.0, field="every", code="SPAN")
 

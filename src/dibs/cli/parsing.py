@@ -79,7 +79,7 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is None or value in action.choices:
             return
-        from dibs.core.names import quote
+        from dibs.core.text.names import quote
 
         choices = [str(choice) for choice in action.choices]
         name = "/".join(action.option_strings) or action.metavar
@@ -89,7 +89,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def _guess(self, word: str, choices: list[str]) -> str:
-        from dibs.core.names import closest
+        from dibs.core.text.names import closest
 
         meant = closest(word, choices)
         return f"did you mean {meant}?" if meant else ""
@@ -189,21 +189,21 @@ def _take_late_patterns(args: argparse.Namespace, words: Sequence[str], extra: l
 
 def task_id(text: str) -> str:
     """Return the id of a task of the board."""
-    from dibs.core.tasks import check_task_id
+    from dibs.core.tasks.rules import check_task_id
 
     return check_task_id(text)
 
 
 def agent_id(text: str) -> str:
     """Return the id of an agent; an empty word is none, and does not mean the caller."""
-    from dibs.core.names import check_agent_id
+    from dibs.core.text.names import check_agent_id
 
     return check_agent_id(text)
 
 
 def branch(text: str) -> str:
     """Return the name of a branch; an empty word is none, and does not mean the setting's."""
-    from dibs.core.names import check_branch
+    from dibs.core.text.names import check_branch
 
     return check_branch(text)
 
@@ -221,6 +221,6 @@ def number(text: str) -> int:
         value = int(text)
         if 1 <= value <= _MAX_NUMBER:
             return value
-    from dibs.core.names import quote
+    from dibs.core.text.names import quote
 
     raise BadInput(f"{quote(text)} is not a whole number from 1 on", code="NUMBER")

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.core.claims import Claim
+    from dibs.core.claims.rules import Claim
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.claims.holdings import Renewed
 
 FENCED = 4

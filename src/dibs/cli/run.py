@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dibs.cli.child import Child
     from dibs.cli.keeping import Keeper
     from dibs.cli.session import Session
-    from dibs.core.claims import Claim, Lost
+    from dibs.core.claims.rules import Claim, Lost
 
 #: What stands behind ``--`` is not ours to read.
 TAKES_COMMAND = True
@@ -66,7 +66,7 @@ def run(args: Namespace) -> int:
         raise Unavailable("dibs run needs Linux or macOS", code="PLATFORM")
     from dibs.cli.claim import acquire, show
     from dibs.cli.session import Session
-    from dibs.core.claims import Granted
+    from dibs.core.claims.rules import Granted
 
     ttl, timeout = _times(args)
     with Session(args, timeout=timeout) as session:
@@ -83,7 +83,7 @@ def run(args: Namespace) -> int:
 def _times(args: Namespace) -> tuple[float, float]:
     """Return the ttl, and how long one call to the engine may take to be known in time."""
     from dibs.cli.keeping import certain_hold
-    from dibs.core.durations import check_ttl
+    from dibs.core.text.durations import check_ttl
     from dibs.project import locate
 
     config = locate(args.repo).loaded.config
@@ -200,7 +200,7 @@ class _Run:
         print_json(shape, sys.stderr)
 
     def _say(self, line: str) -> None:
-        from dibs.core.names import printable
+        from dibs.core.text.names import printable
 
         if not self._session.json:
             print(f"dibs: {printable(line)}", file=sys.stderr, flush=True)

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.core.mail import Message
+    from dibs.core.talk.mail import Message
 
 #: How much of standard input is looked at; what is longer is too long in any case.
 _MOST = 1 << 17
@@ -92,7 +92,7 @@ def _from_stdin(*, asked: bool) -> str:
 
 def _print(message: Message) -> None:
     from dibs.cli.text import bold, printable, yellow
-    from dibs.core.names import few
+    from dibs.core.text.names import few
 
     names = [name.removeprefix("@") for name in message.boxes]
     shown = few(names, 5)

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-from dibs.core.agents import Caller
+from dibs.core.claims.agents import Caller
 from dibs.local.identity import acting_agent
 from dibs.project import open_project
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, TextIO
 
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
     from dibs.project import Project
 
 

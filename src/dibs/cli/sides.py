@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dibs.cli.foreign import Quoting
-    from dibs.core.claims import Ask
-    from dibs.core.decisions import Decision
+    from dibs.core.claims.rules import Ask
+    from dibs.core.talk.decisions import Decision
     from dibs.services.claims.disputes import Side, Sides
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.cli.foreign import Quoting
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Held, Waiter
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Held, Waiter
     from dibs.services.claims.agents import Seen
     from dibs.services.claims.overview import Overview
 
@@ -30,7 +30,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Take a snapshot and print it, once or for ever."""
     from dibs.cli.session import Session
-    from dibs.core.durations import check_span
+    from dibs.core.text.durations import check_span
 
     interval = check_span(args.interval, 0.1, 3600, field="interval", code="INTERVAL")
     with Session(args) as session:

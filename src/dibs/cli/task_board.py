@@ -99,7 +99,7 @@ def in_queue(session: Session, id_: str, missing: NotFound, act: Callable[[Queue
 
 def _findings(settled: Settled, *, aside: bool) -> Iterator[str]:
     """Yield which files are set aside or were put back."""
-    from dibs.core.names import printable
+    from dibs.core.text.names import printable
 
     for path in settled.restored:
         yield (

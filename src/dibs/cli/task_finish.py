@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.core.claims import Claim
-    from dibs.core.tasks import Handoff
+    from dibs.core.claims.rules import Claim
+    from dibs.core.tasks.rules import Handoff
     from dibs.services.tasks.plain_queue import Queue
     from dibs.services.tasks.plain_queue_rows import Task
     from dibs.services.tasks.service import Tasks
@@ -86,7 +86,7 @@ def _done_in_queue(session: Session, args: Namespace, missing: NotFound) -> int:
 def _handoff(session: Session, args: Namespace) -> Handoff | None:
     """Return the task that shall follow, if one was named."""
     from dibs.cli.task_board import paths
-    from dibs.core.tasks import Handoff
+    from dibs.core.tasks.rules import Handoff
     from dibs.errors import BadUsage
 
     if args.next:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.tasks import PRIORITIES, Status
+from dibs.core.tasks.rules import PRIORITIES, Status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

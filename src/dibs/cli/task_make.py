@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.tasks import PRIORITIES
+from dibs.core.tasks.rules import PRIORITIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def _new(session: Session, args: Namespace) -> int:
 
     Its id is the moment, the agent and the title: 2025-11-23T1430-curator-audit-the-docs.
     """
-    from dibs.core.names import check_agent_id
-    from dibs.core.tasks import check_title
+    from dibs.core.tasks.rules import check_title
+    from dibs.core.text.names import check_agent_id
     from dibs.services.tasks.values import Draft
 
     check_title(args.title)

@@ -40,7 +40,7 @@ def _read(paths: Sequence[str]) -> dict[str, bytes]:
     import os
 
     from dibs.cli.files import content_of
-    from dibs.core.names import quote
+    from dibs.core.text.names import quote
     from dibs.errors import BadInput
 
     files: dict[str, bytes] = {}

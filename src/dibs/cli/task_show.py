@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dibs.cli.session import Session
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
     from dibs.services.tasks.values import Shown
 
 FORMATS = ("text", "mermaid", "dot", "json")
@@ -38,7 +38,7 @@ def _show(session: Session, args: Namespace) -> int:
 
 def _entries(session: Session, shown: Shown) -> list[Entry]:
     """Return what the ledger says about a task, the newest entries of it."""
-    from dibs.core.ledger import Kind
+    from dibs.core.claims.ledger import Kind
     from dibs.services.state.ledger import Query
 
     id_ = shown.stored.id
@@ -105,7 +105,7 @@ def _graph(session: Session, args: Namespace) -> int:
     """Show what waits for what, in waves that can be worked on at once; circles and the longest chain."""
     from dibs.cli.session import print_json
     from dibs.cli.task_board import on_board
-    from dibs.core import taskdrawing
+    from dibs.core.tasks import drawing as taskdrawing
 
     with on_board(session, reads=True) as board:
         graph = board.tasks.graph()

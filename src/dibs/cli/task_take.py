@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.session import Session
-    from dibs.core.claims import Denied
+    from dibs.core.claims.rules import Denied
     from dibs.services.tasks.values import NothingFree, TakenTask
 
 HELD = 3

@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.core.durations import show_span
-from dibs.core.names import printable
+from dibs.core.text.durations import show_span
+from dibs.core.text.names import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.cli.foreign import Quoting
-    from dibs.core.agents import Caller
-    from dibs.core.claims import (
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import (
         Ask,
         Claim,
         Conflict,
@@ -147,7 +147,7 @@ def conflict_line(conflict: Conflict, quoted: Quoting) -> str:
 
 def outcome(value: Outcome, now: float, reader: Caller, own: str = "") -> None:
     """Print the answer to a claim; ``own`` is the reason that its reader gave."""
-    from dibs.core.claims import Granted
+    from dibs.core.claims.rules import Granted
 
     if isinstance(value, Granted):
         _granted(value, now, reader, own)
@@ -177,7 +177,7 @@ def _granted(value: Granted, now: float, reader: Caller, own: str) -> None:
 
 
 def _headline(value: Queued | Denied, quoted: Quoting) -> str:
-    from dibs.core.claims import Queued
+    from dibs.core.claims.rules import Queued
 
     asked = ", ".join(dict.fromkeys(printable(c.pattern) for c in value.conflicts))
     if isinstance(value, Queued):

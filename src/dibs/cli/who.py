@@ -9,8 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Held, Waiter
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Held, Waiter
 
     Around = tuple[list[Held], list[Waiter]]
 

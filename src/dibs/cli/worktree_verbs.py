@@ -45,7 +45,7 @@ def _new(session: Session, args: Namespace) -> int:
 
 def _print_made(made: Made) -> None:
     from dibs.cli.text import bold, dim, green, printable
-    from dibs.core.worktrees import Stage
+    from dibs.core.changes.worktrees import Stage
 
     said = green("made") if made.new else "there already:"
     row = made.row
@@ -94,7 +94,7 @@ def _print_list(found: list[Listed], now: float) -> None:
 
 
 def _state(item: Listed) -> str:
-    from dibs.core.worktrees import Stage
+    from dibs.core.changes.worktrees import Stage
 
     if item.tree.missing:
         return "folder is gone"
@@ -122,7 +122,7 @@ def _named(parser: ArgumentParser) -> None:
 
 def _env(session: Session, args: Namespace) -> int:
     """Print the variables of a worktree's agent, for a shell to take in with eval."""
-    from dibs.core.worktrees import exports
+    from dibs.core.changes.worktrees import exports
 
     values = session.project.worktrees.environment(args.name or session.caller.id)
     session.show(lambda: values, lambda: print(exports(values)))

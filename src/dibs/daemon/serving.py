@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dibs.core.toolcalls import Said
+    from dibs.core.toolcalls.values import Said
     from dibs.engines.base import Engine
     from dibs.opening import Place
 

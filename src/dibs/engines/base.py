@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.core.findings import Finding
-    from dibs.core.ledger import Entry, Event
+    from dibs.core.base.findings import Finding
+    from dibs.core.claims.ledger import Entry, Event
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeVar
 
-    from dibs.core.findings import Finding
+    from dibs.core.base.findings import Finding
     from dibs.engines.base import Txn
     from dibs.engines.clock import Sources
     from dibs.engines.git_copy import Renew

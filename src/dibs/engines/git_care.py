@@ -7,7 +7,7 @@ import shutil
 import stat
 import time
 
-from dibs.core.findings import Finding, Level
+from dibs.core.base.findings import Finding, Level
 from dibs.engines.git_cache import Cache, set_aside
 from dibs.engines.git_errors import shown, too_slow
 from dibs.engines.git_repo import REMOTE_REF, open_repo

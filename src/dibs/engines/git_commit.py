@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.ledger import headlines
+from dibs.core.claims.ledger import headlines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.ledger import Event
+    from dibs.core.claims.ledger import Event
 
 NOBODY = "dibs"
 #: How many further headlines the body of a message has.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dibs.core.names import printable
-from dibs.core.secrets import mask
+from dibs.core.text.names import printable
+from dibs.core.text.secrets import mask
 from dibs.core.values import Record
 from dibs.errors import DibsError, Misconfigured, Unavailable
 

@@ -6,7 +6,7 @@ import os
 import re
 import time
 
-from dibs.core.names import check_branch, quote
+from dibs.core.text.names import check_branch, quote
 from dibs.core.values import Record, Words
 from dibs.engines import git_errors as failures
 from dibs.engines.git_repo import real_dir

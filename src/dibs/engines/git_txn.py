@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.ledger import encode_details
+from dibs.core.claims.ledger import encode_details
 from dibs.engines.git_files import CHUNK, chunk_of, render_entry
 from dibs.engines.pending import Pending
 from dibs.engines.readonly import RefusesWrites, not_above
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.core.ledger import Entry, Event
+    from dibs.core.claims.ledger import Entry, Event
     from dibs.engines.git_cache import Cache
     from dibs.engines.git_files import Codec
 

@@ -6,8 +6,8 @@ import json
 import time
 from bisect import bisect_left, bisect_right, insort
 
-from dibs.core.findings import Finding, Level
-from dibs.core.ledger import Entry
+from dibs.core.base.findings import Finding, Level
+from dibs.core.claims.ledger import Entry
 from dibs.engines.pending import Pending
 from dibs.engines.readonly import RefusesWrites, not_above
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from threading import Condition
     from typing import TypeVar
 
-    from dibs.core.ledger import Event
+    from dibs.core.claims.ledger import Event
     from dibs.engines.base import Txn
 
     T = TypeVar("T")

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from dibs.core.ledger import Entry, Event
+    from dibs.core.claims.ledger import Entry, Event
 
 
 class RefusesWrites:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from dibs.core.findings import Finding
+    from dibs.core.base.findings import Finding
     from dibs.engines.base import Txn
     from dibs.engines.redis_link import Link
     from dibs.engines.redis_wait import Waiter

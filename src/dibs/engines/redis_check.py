@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from dibs.core.findings import Finding, Level
+from dibs.core.base.findings import Finding, Level
 from dibs.engines import redis_server as servers
 from dibs.engines.redis_wire import Refused
 

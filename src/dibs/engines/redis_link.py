@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
     from dibs.engines.redis_memory import Memory
     from dibs.engines.redis_txn import RedisTxn
     from dibs.engines.redis_wire import Wire

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.ledger import Entry, decode_details, encode_details
+from dibs.core.claims.ledger import Entry, decode_details, encode_details
 from dibs.engines.pending import Pending
 from dibs.engines.readonly import RefusesWrites, not_above
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from dibs.core.ledger import Event
+    from dibs.core.claims.ledger import Event
     from dibs.engines.redis_replica import Replica, Rows
 
     Read = Callable[[int, int, bool], Iterator[Entry]]

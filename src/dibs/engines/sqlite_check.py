@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from dibs.core.findings import Finding, Level
+from dibs.core.base.findings import Finding, Level
 from dibs.engines.sqlite_errors import translate
 from dibs.engines.sqlite_open import Options, open_store
 

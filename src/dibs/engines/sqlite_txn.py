@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.ledger import Entry, decode_details, encode_details
+from dibs.core.claims.ledger import Entry, decode_details, encode_details
 from dibs.engines.pending import Pending
 from dibs.engines.readonly import RefusesWrites, not_above
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from dibs.core.ledger import Event
+    from dibs.core.claims.ledger import Event
 
 _GET = "SELECT value FROM kv WHERE key = ?"
 _EMIT = "INSERT INTO ledger(at, agent, role, kind, summary, details) VALUES (?, ?, ?, ?, ?, ?)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.forecasts import Ancestry, Touched, touched
+from dibs.core.changes.forecasts import Ancestry, Touched, touched
 from dibs.git.refs import HEADS
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ import os
 import subprocess
 import time
 
-from dibs.core.names import printable
+from dibs.core.text.names import printable
 from dibs.errors import Misconfigured, Unavailable
 from dibs.git.run import (
     KEPT,

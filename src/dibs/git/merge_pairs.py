@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 
-from dibs.core.forecasts import Clash
-from dibs.core.hunks import conflicting
+from dibs.core.changes.forecasts import Clash
+from dibs.core.changes.hunks import conflicting
 from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.git.calls import require_version
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dibs.core.hunks import Hunk
+    from dibs.core.changes.hunks import Hunk
     from dibs.git.calls import GitCalls
     from dibs.git.temp_objects import Scratch
 

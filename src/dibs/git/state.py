@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.names import printable
+from dibs.core.text.names import printable
 from dibs.core.values import Record
 from dibs.errors import Unavailable
 

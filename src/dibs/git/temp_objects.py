@@ -11,7 +11,7 @@ import stat
 import threading
 import zlib
 
-from dibs.core.forecasts import above
+from dibs.core.changes.forecasts import above
 from dibs.errors import Unavailable
 from dibs.git.batch_process import Servant
 from dibs.git.snapshot import quarantined

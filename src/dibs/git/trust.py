@@ -11,7 +11,7 @@ import os
 import stat
 from contextlib import contextmanager
 
-from dibs.core.names import quote
+from dibs.core.text.names import quote
 from dibs.errors import Misconfigured, NotAllowed, NotFound
 from dibs.git.config import parts
 
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.git.config import Executing
     from dibs.local.repository import Repository
 

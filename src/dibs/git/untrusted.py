@@ -11,7 +11,7 @@ import shlex
 import time
 from itertools import chain
 
-from dibs.core.names import printable, quote
+from dibs.core.text.names import printable, quote
 from dibs.errors import Misconfigured, NotAllowed
 from dibs.git.attributes import attributes
 from dibs.git.calls import GitCalls, UserCalls

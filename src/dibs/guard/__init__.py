@@ -7,15 +7,15 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.toolcalls import Verdict, Word
+    from dibs.core.toolcalls.values import Verdict, Word
     from dibs.guard.library import Guard
 
 __all__ = ["Guard", "Verdict", "Word"]
 
 _HOMES = {
     "Guard": "dibs.guard.library",
-    "Verdict": "dibs.core.toolcalls",
-    "Word": "dibs.core.toolcalls",
+    "Verdict": "dibs.core.toolcalls.values",
+    "Word": "dibs.core.toolcalls.values",
 }
 
 

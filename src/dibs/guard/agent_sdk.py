@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls import Moment, Word
+from dibs.core.toolcalls.values import Moment, Word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from typing import Any
 
-    from dibs.core.toolcalls import Heard, Verdict
+    from dibs.core.toolcalls.values import Heard, Verdict
     from dibs.guard.library import Guard
 
     Callback = Callable[[Mapping[str, object], str | None, object], Awaitable[dict[str, object]]]

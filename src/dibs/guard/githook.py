@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-    from dibs.core.agents import Caller
-    from dibs.core.scope import Blocked
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.coverage import Blocked
     from dibs.opening import Place
     from dibs.project import Project
 
@@ -67,7 +67,7 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
     """Look at what is staged; leave a note for the update of the branch."""
     if not given:
         return OK
-    from dibs.core.gates import Made
+    from dibs.core.claims.plain_commits import Made
 
     project = opened()
     caller = committer(project)
@@ -130,7 +130,7 @@ def _place() -> Place:
 
 def committer(project: Project) -> Caller:
     """Return who runs git: the agent named or above this process, else the human at this terminal."""
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.local.identity import acting_agent
 
     identity = acting_agent(None, os.environ, project.place.repository.state)
@@ -156,7 +156,7 @@ def not_asked(
     error: DibsError | OSError | ImportError, *, allowed: bool, way_out: str = WAY_OUT
 ) -> int:
     """Say that nobody could be asked; refuse, unless the settings say otherwise."""
-    from dibs.core.names import printable
+    from dibs.core.text.names import printable
 
     message = str(error)
     if isinstance(error, BadInput):  # whoever asks is wrong, not the store

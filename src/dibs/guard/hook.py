@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.core.toolcalls import PASSED, Moment, Said, Word
+from dibs.core.toolcalls.values import PASSED, Moment, Said, Word
 from dibs.errors import DibsError
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, NoReturn, Protocol
 
-    from dibs.core.toolcalls import Heard, Verdict
+    from dibs.core.toolcalls.values import Heard, Verdict
     from dibs.engines.base import Engine
     from dibs.guard.deadline import Deadline
     from dibs.guard.dialects import Dialect
@@ -244,7 +244,7 @@ def _confirmation(project: Project, verdict: Verdict, *, close: bool) -> Callabl
         return None
 
     def confirm() -> None:
-        from dibs.core.agents import Caller
+        from dibs.core.claims.agents import Caller
 
         try:
             project.briefings.delivered(Caller(verdict.reader, "agent"), verdict.delivery)
@@ -317,7 +317,7 @@ def _said_of(error: Exception) -> str:
 
 
 def _plain(text: str) -> str:
-    from dibs.core.names import printable
+    from dibs.core.text.names import printable
 
     return printable(" ".join(text.split()))[:400]
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from secrets import token_hex
 
-from dibs.core.toolcalls import PASSED, Moment, Verdict, Word
+from dibs.core.toolcalls.values import PASSED, Moment, Verdict, Word
 from dibs.errors import BadInput, DibsError
 from dibs.guard.dialects import dialect
 from dibs.local.identity import VARIABLE
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from dibs.core.toolcalls import Heard
+    from dibs.core.toolcalls.values import Heard
     from dibs.project import Project
 
 
@@ -185,7 +185,7 @@ class Guard:
 
     def _confirm(self) -> None:
         """Confirm briefings that were handed out; one that cannot be is told again."""
-        from dibs.core.agents import Caller
+        from dibs.core.claims.agents import Caller
 
         while True:
             try:
@@ -199,7 +199,7 @@ class Guard:
 
     def _failed(self, heard: Heard | None, error: DibsError | OSError) -> Verdict:
         """Answer as the settings want it where nobody could be asked."""
-        from dibs.core.names import printable
+        from dibs.core.text.names import printable
 
         why = printable(" ".join(str(error).split()))[:400]
         asked = heard is None or heard.moment == Moment.BEFORE

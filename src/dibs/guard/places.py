@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls import Moment
+from dibs.core.toolcalls.values import Moment
 from dibs.errors import NotFound
 from dibs.project import locate
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dibs.core.toolcalls import Heard, Touch
+    from dibs.core.toolcalls.values import Heard, Touch
     from dibs.opening import Place
 
 #: Where agents say that a session was started.

@@ -10,7 +10,7 @@ import os
 import sys
 
 from dibs import config as configuration
-from dibs.core.names import printable
+from dibs.core.text.names import printable
 from dibs.errors import BadInput, DibsError, Misconfigured
 from dibs.git.calls import GitCalls
 from dibs.git.incoming import is_nothing
@@ -25,8 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.agents import Caller
-    from dibs.core.gates import Made
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.plain_commits import Made
 
 _HEADS = "refs/heads/"
 #: Where a bare repository keeps what its gate needs, and which settings of Dibs these are.
@@ -114,8 +114,8 @@ def _judge(folder: str, settings: dict[str, str], made: Sequence[Made]) -> int:
 
 def _pusher() -> Caller | None:
     """Return the agent that the push names by ``-o dibs-agent=NAME``, if it names one."""
-    from dibs.core.agents import Caller
-    from dibs.core.names import check_agent_id
+    from dibs.core.claims.agents import Caller
+    from dibs.core.text.names import check_agent_id
 
     count = os.environ.get("GIT_PUSH_OPTION_COUNT", "")
     for place in range(int(count) if count.isdigit() else 0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.gates import Made, only_new
+from dibs.core.claims.plain_commits import Made, only_new
 from dibs.git.incoming import KNOWN, PLACE_VARIABLES, is_nothing, new_commits
 from dibs.git.refs import commit_of
 from dibs.git.untrusted import guarded_calls

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dibs.core.durations import show_span
-from dibs.core.names import printable
-from dibs.core.scope import Why
+from dibs.core.claims.coverage import Why
+from dibs.core.text.durations import show_span
+from dibs.core.text.names import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.agents import Caller
-    from dibs.core.scope import Blocked
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.coverage import Blocked
 
 #: So many paths are named one by one.
 SHOWN = 10

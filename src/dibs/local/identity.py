@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.names import (
+from dibs.core.text.names import (
     AGENT_ID_CHARACTERS,
     AGENT_ID_MAX,
     check_agent_id,
@@ -74,7 +74,7 @@ def agent_of_process(state: str) -> str:
 
 def _is_named(agent: str, named: str) -> bool:
     """Tell whether a session has this id because its human named it so."""
-    from dibs.core.guarding import session_name
+    from dibs.core.toolcalls.policy import session_name
 
     return is_namesake(agent, session_name("", "", named))
 

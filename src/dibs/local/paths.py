@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 import stat
 
-from dibs.core.patterns import parse, printable
-from dibs.core.spelling import MAX_TEXT, join_scheme, split_scheme
+from dibs.core.patterns.pattern import parse, printable
+from dibs.core.patterns.spelling import MAX_TEXT, join_scheme, split_scheme
 from dibs.errors import BadInput, DibsError
 from dibs.local.repository import find
 
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
     from dibs.local.repository import Repository
 
 _SPECIAL = frozenset("*?[]{}\\")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
-from dibs.core.names import quote
+from dibs.core.text.names import quote
 from dibs.core.values import Record
 from dibs.errors import DibsError, Misconfigured, NotFound
 

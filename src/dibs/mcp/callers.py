@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from dibs.core.agents import Caller
-from dibs.core.names import AGENT_ID_CHARACTERS, check_agent_id
+from dibs.core.claims.agents import Caller
+from dibs.core.text.names import AGENT_ID_CHARACTERS, check_agent_id
 from dibs.errors import BadInput, NotAllowed
 from dibs.local.identity import acting_agent
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dibs.core.claims import EXCLUSIVE, SHARED, Granted, Queued
-from dibs.core.patterns import overlap
+from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted, Queued
+from dibs.core.patterns.pattern import overlap
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
 from dibs.mcp import told
 from dibs.mcp.words import Quoting, refused_next
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.api import Dibs
-    from dibs.core.claims import Conflict, Outcome, Waiter
-    from dibs.core.claims import Held as HeldClaim
-    from dibs.core.patterns import Pattern
+    from dibs.core.claims.rules import Conflict, Outcome, Waiter
+    from dibs.core.claims.rules import Held as HeldClaim
+    from dibs.core.patterns.pattern import Pattern
     from dibs.mcp.asked import AskAsked, ClaimAsked, ReleaseAsked, StatusAsked, WaitAsked
     from dibs.services.claims.overview import Overview
     from dibs.services.claims.service import Claims

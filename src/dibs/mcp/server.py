@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from dibs import __version__
-from dibs.core.fence import clean
+from dibs.core.text.untrusted import clean
 from dibs.errors import DibsError, Unavailable
 from dibs.mcp.resources import PAGES
 from dibs.mcp.tools import INSTRUCTIONS, TOOLS

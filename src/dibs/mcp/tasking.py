@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dibs.core.claims import Denied
+from dibs.core.claims.rules import Denied
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
 from dibs.mcp import told
 from dibs.mcp.claiming import ROWS, patterns_of

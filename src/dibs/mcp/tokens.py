@@ -7,7 +7,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from dibs.core.names import check_agent_id, quote
+from dibs.core.text.names import check_agent_id, quote
 from dibs.errors import Misconfigured
 
 if TYPE_CHECKING:

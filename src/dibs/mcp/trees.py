@@ -10,7 +10,7 @@ import os
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from dibs.core.names import printable
+from dibs.core.text.names import printable
 from dibs.errors import BadInput, NotFound
 from dibs.project import locate, open_project
 

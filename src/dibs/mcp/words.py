@@ -5,16 +5,16 @@ from __future__ import annotations
 from os import urandom
 from typing import TYPE_CHECKING
 
-from dibs.core.claims import Denied
-from dibs.core.durations import show_span
-from dibs.core.fence import clean, fenced, is_plain, is_plain_path, nonce_for
+from dibs.core.claims.rules import Denied
+from dibs.core.text.durations import show_span
+from dibs.core.text.untrusted import clean, fenced, is_plain, is_plain_path, nonce_for
 from dibs.errors import BadInput, DibsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from dibs.core.claims import Queued
+    from dibs.core.claims.rules import Queued
 
 #: How much of one text of others is shown, and of a whole file.
 MOST, MOST_PAGE = 4_000, 32_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dibs.core.deciding import who_may
+from dibs.core.talk.decision_rules import who_may
 from dibs.errors import BadInput
 from dibs.mcp import told
 from dibs.mcp.claiming import ROWS, patterns_of
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.api import Dibs
-    from dibs.core.decisions import Decision
-    from dibs.core.scope import Blocked
+    from dibs.core.claims.coverage import Blocked
+    from dibs.core.talk.decisions import Decision
     from dibs.mcp.asked import BriefAsked, CommitAsked, DecideAsked, SayAsked
 
     #: What is done once the answer has left: a briefing counts as told only then.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.deciding import KEPT_FOR, is_old
+from dibs.core.talk.decision_rules import KEPT_FOR, is_old
 from dibs.services.state.decisions import DECISION, decisions, row_of
 
 TYPE_CHECKING = False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from dibs.core.index import Range
-from dibs.core.mail import HUMANS
-from dibs.core.mail_limits import MAX_UNREAD, forgettable
+from dibs.core.patterns.filing import Range
+from dibs.core.talk.limits import MAX_UNREAD, forgettable
+from dibs.core.talk.mail import HUMANS
 from dibs.services.state import mailbox as post
 from dibs.services.state.deliveries import outlived
 from dibs.services.state.rows import decode
@@ -14,7 +14,7 @@ from dibs.services.talk.send import RATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.mail import Message
+    from dibs.core.talk.mail import Message
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.agents import Agent
-    from dibs.core.sight import Sight
+    from dibs.core.briefing.snapshot import Sight
+    from dibs.core.claims.agents import Agent
     from dibs.services.briefing.service import Delivery
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.core.claims import Denied, Granted, Queued
-from dibs.core.durations import show_span
+from dibs.core.claims.rules import Denied, Granted, Queued
+from dibs.core.text.durations import show_span
 from dibs.errors import Fenced, Unknown
 
 TYPE_CHECKING = False
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.core.claims import Ask, Claim, Conflict, Held, Lost, Outcome, Wait, Waiter
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
+    from dibs.core.claims.rules import Ask, Claim, Conflict, Held, Lost, Outcome, Wait, Waiter
     from dibs.errors import DibsError
     from dibs.services.claims.agents import Seen
     from dibs.services.claims.holdings import Renewed

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from dibs.core.scope import Blocked
+    from dibs.core.claims.coverage import Blocked
     from dibs.services.commits.values import File
 
     Shape = dict[str, Any]

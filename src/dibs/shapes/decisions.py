@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.decisions import Comment, Decision
+    from dibs.core.talk.decisions import Comment, Decision
 
 
 def decision(value: Decision) -> dict[str, Any]:

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.delegation import Alike
+    from dibs.core.tasks.delegation import Alike
     from dibs.services.tasks.delegation import Delegated
 
     Shape = dict[str, Any]

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.forecasts import Clash, Forecast, Pair
+    from dibs.core.changes.forecasts import Clash, Forecast, Pair
 
     Shape = dict[str, Any]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dibs.core.agents import HUMAN
+from dibs.core.claims.agents import HUMAN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.addressees import Group
-    from dibs.core.mail import Message
+    from dibs.core.talk.mail import Message
+    from dibs.core.talk.recipients import Group
     from dibs.services.talk.groups import Shown
     from dibs.services.talk.mail import Letter
 

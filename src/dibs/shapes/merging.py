@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.merges import Outside
+    from dibs.core.changes.merges import Outside
     from dibs.services.merging.values import Report, Verdict
 
     Shape = dict[str, Any]

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.core.ledger import Entry
-    from dibs.core.tasks import Handoff, Task
+    from dibs.core.claims.ledger import Entry
+    from dibs.core.tasks.rules import Handoff, Task
     from dibs.services.tasks.values import (
         Created,
         Likeness,

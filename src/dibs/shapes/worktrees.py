@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dibs.core.worktrees import Stage
+from dibs.core.changes.worktrees import Stage
 from dibs.services.worktrees.service import Kept, Removed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.worktrees import Holding
+    from dibs.core.changes.worktrees import Holding
     from dibs.services.worktrees.rows import Row
     from dibs.services.worktrees.salvage import Salvaged, Shown
     from dibs.services.worktrees.service import Listed, Skipped

@@ -6,7 +6,7 @@ stops the reading where it is reached.
 
 from __future__ import annotations
 
-from dibs.core.names import quote
+from dibs.core.text.names import quote
 from dibs.taskfile.tree import (
     MAX_DEPTH,
     MAX_NODES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.tasks import Status, Task
+from dibs.core.tasks.rules import Status, Task
 from dibs.taskfile.scalars import stamp
 
 TYPE_CHECKING = False

@@ -5,8 +5,8 @@ What is spelled otherwise than we write it is read, and said; what cannot be mea
 
 from __future__ import annotations
 
-from dibs.core.names import closest, quote
-from dibs.core.tasks import Handoff, Status, Task
+from dibs.core.tasks.rules import Handoff, Status, Task
+from dibs.core.text.names import closest, quote
 from dibs.taskfile.names import (
     ALIASES,
     DEPENDENCIES,

@@ -16,7 +16,7 @@ from dibs.taskfile.writing import edit, stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.tasks import Task
+    from dibs.core.tasks.rules import Task
     from dibs.taskfile.scalars import Value
     from dibs.taskfile.tree import Node
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.tasks import PRIORITIES, Status
+from dibs.core.tasks.rules import PRIORITIES, Status
 
 #: Top-level keys in the order of the documents; a new file is written so.
 ORDER = (

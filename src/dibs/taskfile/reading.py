@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.tasks import Task, check_task_id
+from dibs.core.tasks.rules import Task, check_task_id
 from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.taskfile import fast

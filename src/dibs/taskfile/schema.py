@@ -5,8 +5,8 @@ It describes the strict form. The reader takes more spellings, which docs/refere
 
 from __future__ import annotations
 
-from dibs.core.names import AGENT_ID_MAX
-from dibs.core.tasks import ID_MAX, PRIORITIES, Status
+from dibs.core.tasks.rules import ID_MAX, PRIORITIES, Status
+from dibs.core.text.names import AGENT_ID_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

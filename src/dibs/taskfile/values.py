@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from dibs.core.names import check_agent_id, quote
-from dibs.core.patterns import parse as parse_pattern
-from dibs.core.tasks import check_task_id
+from dibs.core.patterns.pattern import parse as parse_pattern
+from dibs.core.tasks.rules import check_task_id
+from dibs.core.text.names import check_agent_id, quote
 from dibs.errors import BadInput
 from dibs.taskfile.names import NOBODY
 from dibs.taskfile.tree import Remark, field_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dibs.core.index import Range
+from dibs.core.patterns.filing import Range
 from dibs.testing.steps import drop, everything, put, scan
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import time
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from dibs.core.index import Range
-from dibs.core.ledger import Entry, Kind
+from dibs.core.claims.ledger import Entry, Kind
+from dibs.core.patterns.filing import Range
 from dibs.testing.steps import (
     LONG,
     Part,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from dibs.core.index import Range
+from dibs.core.patterns.filing import Range
 from dibs.testing.steps import LONG, Broken, Part, drop, entries, event, everything, increment, put
 
 if TYPE_CHECKING:

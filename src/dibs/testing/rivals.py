@@ -8,7 +8,7 @@ import sys
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from dibs.core.index import Range
+from dibs.core.patterns.filing import Range
 from dibs.testing.steps import (
     LONG,
     Broken,

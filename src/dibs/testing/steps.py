@@ -5,14 +5,14 @@ from __future__ import annotations
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from dibs.core.index import Range
-from dibs.core.ledger import Event, Kind
+from dibs.core.claims.ledger import Event, Kind
+from dibs.core.patterns.filing import Range
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
     from dibs.engines.base import Engine, Txn
 
     Connect: TypeAlias = Callable[..., Engine]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from dibs.core.names import quote
+from dibs.core.text.names import quote
 from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.wiring import hiding

@@ -5,7 +5,7 @@ Who only tries the guards that are there does not miss the one that is gone.
 
 from __future__ import annotations
 
-from dibs.core.findings import Finding, Level
+from dibs.core.base.findings import Finding, Level
 from dibs.core.values import Record
 from dibs.guard.install import Hooks
 from dibs.wiring import manifest

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 
-from dibs.core.findings import Finding, Level
+from dibs.core.base.findings import Finding, Level
 from dibs.core.values import Record
 from dibs.wiring.hooked import AGENTS, hooks_of
 from dibs.wiring.servers import servers_of

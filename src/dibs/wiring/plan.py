@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from dibs.core.names import quote
+from dibs.core.text.names import quote
 from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.wiring import hiding

@@ -51,7 +51,7 @@ def settings() -> str:
 def _toml(value: object) -> str:
     import json
 
-    from dibs.core.durations import show_span
+    from dibs.core.text.durations import show_span
 
     if isinstance(value, bool):
         return str(value).lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from dibs.core.markdown import code, plain
+from dibs.core.text.markdown import code, plain
 from dibs.workdir import moves
 from dibs.workdir.layout import COLLABORATION
 

@@ -11,7 +11,7 @@ import os
 import stat
 from contextlib import contextmanager
 
-from dibs.core.names import quote
+from dibs.core.text.names import quote
 from dibs.core.values import Record
 from dibs.errors import Misconfigured
 

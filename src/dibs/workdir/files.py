@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 
-from dibs.core.names import quote
-from dibs.core.tasks import ARCHIVE
+from dibs.core.tasks.rules import ARCHIVE
+from dibs.core.text.names import quote
 from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.workdir import moves

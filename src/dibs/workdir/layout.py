@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.tasks import ARCHIVE, ASSIGNED, DONE, INBOX
+from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
 from dibs.workdir.disk import status_of
 from dibs.workdir.moves import write
 

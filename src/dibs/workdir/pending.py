@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from dibs.core.tasks import INBOX
+from dibs.core.tasks.rules import INBOX
 from dibs.workdir import moves
 from dibs.workdir.disk import mark_of, status_of
 from dibs.workdir.scan import ENDINGS

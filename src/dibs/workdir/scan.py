@@ -12,8 +12,8 @@ import os
 import stat
 import sys
 
-from dibs.core.names import check_agent_id, quote
-from dibs.core.tasks import ASSIGNED, DONE, INBOX, check_task_id
+from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX, check_task_id
+from dibs.core.text.names import check_agent_id, quote
 from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.workdir.disk import TEMP_ENDING, TEMP_PREFIX, Mark, mark_of, status_of

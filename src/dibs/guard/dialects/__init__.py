@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
-    from dibs.core.toolcalls import Heard, Said, Verdict
+    from dibs.core.toolcalls.values import Heard, Said, Verdict
 
     class Dialect(Protocol):
         """What a module of this package has."""

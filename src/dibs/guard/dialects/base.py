@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls import Heard, Moment, Said, Touch
+from dibs.core.toolcalls.values import Heard, Moment, Said, Touch
 from dibs.errors import BadInput
 from dibs.guard.dialects.tools import Target, bad, checked, target
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls import Heard, Moment, Said, Verdict, Word
+from dibs.core.toolcalls.values import Heard, Moment, Said, Verdict, Word
 from dibs.guard.dialects.base import called, common, failed, spoken, word
 
 __all__ = ["answer", "can_tell", "failed", "parse"]

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.toolcalls import Heard, Said, Verdict
+    from dibs.core.toolcalls.values import Heard, Said, Verdict
 
 
 def parse(payload: dict[str, Any], event: str) -> Heard:

@@ -7,7 +7,7 @@ A hook that ends with any number but 0 refuses, and why is lost; so what it has 
 
 from __future__ import annotations
 
-from dibs.core.toolcalls import Heard, Moment, Said, Word
+from dibs.core.toolcalls.values import Heard, Moment, Said, Word
 from dibs.guard.dialects import claude
 from dibs.guard.dialects.base import called, spoken, text, word
 from dibs.guard.dialects.tools import bad
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.toolcalls import Verdict
+    from dibs.core.toolcalls.values import Verdict
 
 MOMENTS = {
     "sessionStart": Moment.STARTED,

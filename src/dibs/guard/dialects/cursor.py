@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls import How, Moment, Said, Word
+from dibs.core.toolcalls.values import How, Moment, Said, Word
 from dibs.guard.dialects.base import REFUSED, called, common, one_file, spoken, text, word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.toolcalls import Heard, Verdict
+    from dibs.core.toolcalls.values import Heard, Verdict
 
 MOMENTS = {
     "sessionStart": Moment.STARTED,

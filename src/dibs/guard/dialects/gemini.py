@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls import Moment, Word
+from dibs.core.toolcalls.values import Moment, Word
 from dibs.guard.dialects.base import called, common, failed, spoken, word
 
 __all__ = ["answer", "can_tell", "failed", "parse"]
@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.toolcalls import Heard, Said, Verdict
+    from dibs.core.toolcalls.values import Heard, Said, Verdict
 
 #: ``PreCompress`` is not among them: it comes before every call of the model, compressed or not.
 MOMENTS = {

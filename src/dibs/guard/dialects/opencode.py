@@ -5,7 +5,7 @@ The plugin is ``wiring/opencode.js``: both files change together.
 
 from __future__ import annotations
 
-from dibs.core.toolcalls import Heard, Moment, Said, Word
+from dibs.core.toolcalls.values import Heard, Moment, Said, Word
 from dibs.guard.dialects.base import called, failed, spoken, text, word
 from dibs.guard.dialects.tools import bad
 
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.toolcalls import Verdict
+    from dibs.core.toolcalls.values import Verdict
 
 MOMENTS = {
     "started": Moment.STARTED,

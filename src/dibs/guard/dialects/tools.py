@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls import How, Touch
+from dibs.core.toolcalls.values import How, Touch
 from dibs.core.values import Record
 from dibs.errors import BadInput
 
@@ -166,7 +166,7 @@ def _object(arguments: object, tool: str) -> Mapping[str, Any]:
     if arguments is None:
         return {}
     if isinstance(arguments, str):
-        from dibs.core.patches import is_patch
+        from dibs.core.toolcalls.patches import is_patch
 
         if is_patch(arguments) and not arguments.lstrip().startswith("{"):
             return {"patch": arguments}
@@ -213,14 +213,14 @@ def _written(name: str, given: Mapping[str, Any], tool: str) -> tuple[Touch, ...
 
 
 def _has_patch(given: Mapping[str, Any]) -> bool:
-    from dibs.core.patches import BEGIN
+    from dibs.core.toolcalls.patches import BEGIN
 
     texts = (given.get(key) for key in PATCH_KEYS if key != "content")
     return any(isinstance(text, str) and BEGIN in text for text in texts)
 
 
 def _patched(given: Mapping[str, Any]) -> tuple[Touch, ...]:
-    from dibs.core.patches import is_patch, touched
+    from dibs.core.toolcalls.patches import is_patch, touched
 
     texts = (given.get(key) for key in PATCH_KEYS if key != "content")
     found = [touch for text in texts if isinstance(text, str) and is_patch(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls import Moment, Word
+from dibs.core.toolcalls.values import Moment, Word
 from dibs.guard.dialects import claude
 from dibs.guard.dialects.base import failed, spoken, word
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.toolcalls import Heard, Said, Verdict
+    from dibs.core.toolcalls.values import Heard, Said, Verdict
 
 
 def parse(payload: dict[str, Any], event: str) -> Heard:

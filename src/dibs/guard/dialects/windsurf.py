@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls import Heard, How, Moment, Said, Word
+from dibs.core.toolcalls.values import Heard, How, Moment, Said, Word
 from dibs.guard.dialects.base import REFUSED, called, failed, one_file, text, word
 from dibs.guard.dialects.tools import bad
 
@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.toolcalls import Verdict
+    from dibs.core.toolcalls.values import Verdict
 
 MOMENTS = {
     "pre_write_code": Moment.BEFORE,

@@ -10,7 +10,7 @@ import os
 import time
 from _thread import RLock
 
-from dibs.core.names import quote
+from dibs.core.text.names import quote
 from dibs.errors import DibsError, Unavailable
 from dibs.services.board.news import NOTHING, Known, is_lost, news_since
 from dibs.services.board.reconcile import Settling
@@ -29,8 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.core.agents import Caller
-    from dibs.core.findings import Finding
+    from dibs.core.base.findings import Finding
+    from dibs.core.claims.agents import Caller
     from dibs.services.board.commits import Commits
     from dibs.services.board.news import News
     from dibs.services.board.reconcile_undo import Commit

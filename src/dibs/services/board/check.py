@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.findings import Finding, Level
-from dibs.core.names import printable
-from dibs.core.tasks import ARCHIVE, ASSIGNED, DONE, INBOX
+from dibs.core.base.findings import Finding, Level
+from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
+from dibs.core.text.names import printable
 from dibs.services.board.reconcile_values import asides_of, target_of
 from dibs.workdir.files import KEPT, Files
 from dibs.workdir.index import Index
@@ -16,7 +16,7 @@ from dibs.workdir.scan import ENDINGS, UNFINISHED, scan, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.board.board import Board
     from dibs.services.tasks.values import Stored
     from dibs.workdir.scan import Sight

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 
-from dibs.core.names import printable
+from dibs.core.text.names import printable
 from dibs.core.values import Record
 from dibs.errors import NotAllowed, Unavailable
 from dibs.git.index import Busy, clear_up, index_locked

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.core.clashes import clashes
-from dibs.core.index import Range
-from dibs.core.ledger import Kind
+from dibs.core.claims.ledger import Kind
+from dibs.core.patterns.filing import Range
+from dibs.core.tasks.clashes import clashes
 from dibs.core.values import Record
 from dibs.services.state.presence import role_of
 from dibs.services.tasks.rows import (
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.config import Config
-    from dibs.core.agents import Caller
-    from dibs.core.clashes import Clash
-    from dibs.core.tasks import Task
+    from dibs.core.claims.agents import Caller
+    from dibs.core.tasks.clashes import Clash
+    from dibs.core.tasks.rules import Task
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

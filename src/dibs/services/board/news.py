@@ -7,7 +7,7 @@ that the files were written from, the versions of all tasks tell.
 
 from __future__ import annotations
 
-from dibs.core.ledger import Kind
+from dibs.core.claims.ledger import Kind
 from dibs.core.values import Record
 from dibs.services.tasks.rows import load, standing, versions
 

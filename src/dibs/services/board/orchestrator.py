@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.agents import Caller
-from dibs.core.ledger import Kind
-from dibs.core.tasks import ASSIGNED
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks.rules import ASSIGNED
 from dibs.services.board import worklogs
 from dibs.services.board.cycle import Cycle
 from dibs.services.board.due import Due, due_in, warn_of_clashes

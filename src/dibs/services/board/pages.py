@@ -12,8 +12,8 @@ import os
 import re
 from hashlib import sha256
 
-from dibs.core import boardlog
-from dibs.core.ledger import Kind
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks import pages as boardlog
 from dibs.core.values import Record
 from dibs.workdir.disk import Mark, mark_of, read, status_of
 from dibs.workdir.moves import Meanwhile, write
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
     from dibs.services.state.ledger import Ledger
     from dibs.workdir.disk import Folders
 

@@ -10,7 +10,7 @@ For each task that something happened to, its row and all files with its name ar
 
 from __future__ import annotations
 
-from dibs.core.tasks import ARCHIVE, folder_of
+from dibs.core.tasks.rules import ARCHIVE, folder_of
 from dibs.core.values import Record
 from dibs.services.board.reconcile_acts import Acts
 from dibs.services.board.reconcile_files import DUPLICATE, hold_back, key_of, standing_aside
@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.board.news import News
     from dibs.services.board.reconcile_undo import Commit
     from dibs.services.tasks.service import Tasks

@@ -15,7 +15,7 @@ from dibs.workdir.scan import stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.tasks.service import Tasks
     from dibs.taskfile.reading import Reading
     from dibs.workdir.files import Copy, Files, Target

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.tasks.service import Tasks
     from dibs.services.tasks.values import Stored
     from dibs.workdir.index import Aside

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.tasks import OPEN, Status
+from dibs.core.tasks.rules import OPEN, Status
 from dibs.services.tasks.hand_edits import OWNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.tasks import Task
+    from dibs.core.tasks.rules import Task
     from dibs.services.tasks.values import Stored
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.tasks import Status
+from dibs.core.tasks.rules import Status
 from dibs.core.values import Record
 from dibs.services.tasks.rows import digest
 from dibs.services.tasks.values import Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
-from dibs.core.tasks import Status
+from dibs.core.tasks.rules import Status
 from dibs.workdir.notes import write_note
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ import os
 from contextlib import suppress
 from itertools import islice
 
-from dibs.core.tasks import Status
+from dibs.core.tasks.rules import Status
 from dibs.core.values import Record
 from dibs.errors import DibsError
 
@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Mapping
 
-    from dibs.core.agents import Caller
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.ledger import Entry
     from dibs.services.board.commits import Commits
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
-from dibs.core.names import AGENT_ID_CHARACTERS
-from dibs.core.tasks import ARCHIVE, ASSIGNED, DONE, INBOX
+from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
+from dibs.core.text.names import AGENT_ID_CHARACTERS
 from dibs.core.values import Record
 
 TYPE_CHECKING = False

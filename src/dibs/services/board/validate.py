@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 
-from dibs.core.tasks import ASSIGNED, DONE, INBOX, folder_of
+from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX, folder_of
 from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.services.board.reconcile_values import HALF_WRITTEN
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.board.board import Board
     from dibs.services.tasks.service import Tasks
     from dibs.services.tasks.values import Verdict
@@ -136,7 +136,7 @@ def _file_of(verdict: Verdict, folder: str) -> str:
 
 def _dependencies(board: Board, tasks: Tasks) -> Iterator[Found]:
     """Yield each circle of tasks that wait for each other, and each dependency that is not known."""
-    from dibs.core.taskgraph import UNKNOWN, circle_text
+    from dibs.core.tasks.graph import UNKNOWN, circle_text
 
     graph = tasks.graph()
     found = [

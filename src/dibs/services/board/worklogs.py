@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from hashlib import sha256
 
-from dibs.core import worklog
-from dibs.core.ledger import Kind
-from dibs.core.names import check_agent_id
-from dibs.core.tasks import Status
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks import worklog
+from dibs.core.tasks.rules import Status
+from dibs.core.text.names import check_agent_id
 from dibs.workdir.disk import read, status_of
 from dibs.workdir.moves import write
 
@@ -19,8 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dibs.core.ledger import Entry
-    from dibs.core.tasks import Task
+    from dibs.core.claims.ledger import Entry
+    from dibs.core.tasks.rules import Task
     from dibs.services.tasks.values import Stored
     from dibs.workdir.disk import Folders
 

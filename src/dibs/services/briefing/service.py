@@ -35,9 +35,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from dibs.core.agents import Caller
-    from dibs.core.briefing import Rendered, Section
-    from dibs.core.sight import Sight
+    from dibs.core.briefing.page import Rendered, Section
+    from dibs.core.briefing.snapshot import Sight
+    from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 
@@ -196,7 +196,7 @@ def _again(book: Book, wish: _Wish, offer: Offer) -> Delivery:
 
     Who asked for the whole state and lost a change gets the state behind it, without mail: that has its turn.
     """
-    from dibs.core.briefing import FULL
+    from dibs.core.briefing.page import FULL
 
     caller, told = wish.caller, offer.briefed
     seen = sight(book, caller.id, human=caller.human)
@@ -220,8 +220,8 @@ def _page(book: Book, wish: _Wish, *, without: Iterable[str]) -> Delivery:
 
 def _sections(seen: Sight, told: int = 0) -> tuple[list[Section], str]:
     """Return what there is to tell, and its digest; of the activity only what came after ``told``."""
-    from dibs.core.briefing import digest
-    from dibs.core.crew_view import sections
+    from dibs.core.briefing.crew import sections
+    from dibs.core.briefing.page import digest
 
     found = sections(seen, told=told, clock=_clock)
     return found, digest(found)
@@ -235,8 +235,8 @@ def _clock(moment: float) -> str:
 def _render(
     sections: list[Section], budget: int, number: int, known: dict[str, str] | None
 ) -> Rendered:
-    from dibs.core.briefing import foreign_texts, render
-    from dibs.core.fence import nonce_for
+    from dibs.core.briefing.page import foreign_texts, render
+    from dibs.core.text.untrusted import nonce_for
 
     nonce = nonce_for(foreign_texts(sections), lambda: os.urandom(4).hex())
     return render(sections, nonce=nonce, budget=budget, number=number, known=known)

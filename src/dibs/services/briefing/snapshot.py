@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dibs.core.activity import is_told
-from dibs.core.index import Range
-from dibs.core.sight import Sight, Tally
-from dibs.core.tasks import Status
+from dibs.core.briefing.activity import is_told
+from dibs.core.briefing.snapshot import Sight, Tally
+from dibs.core.patterns.filing import Range
+from dibs.core.tasks.rules import Status
 from dibs.core.values import Record
 from dibs.services.claims.service import held_in, waiting_in
 from dibs.services.state.decisions import pending
@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.core.ledger import Entry
-    from dibs.core.mail import Message
+    from dibs.core.claims.ledger import Entry
+    from dibs.core.talk.mail import Message
     from dibs.services.state.rows import Book
 
 #: How many of the newest entries are looked at, and how many of others' deeds are kept of them.
@@ -37,7 +37,7 @@ class Unread(Record):
 
 def sight(book: Book, me: str, *, human: bool, mail: Iterable[Message] = ()) -> Sight:
     """Return what there is to tell ``me``; how far the board is, only where a lead looks."""
-    from dibs.core.crew_view import is_lead
+    from dibs.core.briefing.crew import is_lead
 
     seen = Sight(
         book.now,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.core.agents import Beat
-from dibs.core.claims import (
+from dibs.core.claims.agents import Beat
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import (
     EXCLUSIVE,
     MAX_CLAIMS,
     MAX_WAITERS,
@@ -22,7 +23,6 @@ from dibs.core.claims import (
     queued_before,
     ticket_deadline,
 )
-from dibs.core.ledger import Kind
 from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.services.state.presence import expire, withdraw
@@ -32,7 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Book
 
 #: How many obstacles a refusal names.

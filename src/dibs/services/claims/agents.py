@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.agents import (
+from dibs.core.claims.agents import (
     Agent,
     Beat,
     Caller,
@@ -13,9 +13,9 @@ from dibs.core.agents import (
     family,
     is_terminal,
 )
-from dibs.core.claims import Lost, check_text, live
-from dibs.core.ledger import Kind
-from dibs.core.names import check_agent_id
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import Lost, check_text, live
+from dibs.core.text.names import check_agent_id
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
 from dibs.services.claims.holdings import give_back
@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.claims import Claim
+    from dibs.core.claims.rules import Claim
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dibs.core.claims import check_text, live
-from dibs.core.durations import check_span, show_span
-from dibs.core.ladder import PROMISE_MAX, PROMISE_MIN, Reply
-from dibs.core.ledger import Kind
-from dibs.core.mail import MailKind
-from dibs.core.names import closest, quote
-from dibs.core.patterns import overlap
+from dibs.core.claims.ladder import PROMISE_MAX, PROMISE_MIN, Reply
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import check_text, live
+from dibs.core.patterns.pattern import overlap
+from dibs.core.talk.mail import MailKind
+from dibs.core.text.durations import check_span, show_span
+from dibs.core.text.names import closest, quote
 from dibs.errors import BadInput, NotFound
 from dibs.services.claims.acquire import SHOWN
 from dibs.services.claims.holdings import give_back
@@ -20,9 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.agents import Beat, Caller
-    from dibs.core.claims import Ask
-    from dibs.core.patterns import Pattern
+    from dibs.core.claims.agents import Beat, Caller
+    from dibs.core.claims.rules import Ask
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dibs.core.ledger import Kind
-from dibs.core.mail import MailKind
+from dibs.core.claims.ledger import Kind
+from dibs.core.talk.mail import MailKind
 from dibs.services.state import mailbox as post
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.claims import Ask
+    from dibs.core.claims.rules import Ask
     from dibs.services.state.rows import Book
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.core.claims import Ask
-from dibs.core.patterns import overlap
+from dibs.core.claims.rules import Ask
+from dibs.core.patterns.pattern import overlap
 from dibs.core.values import Record
 from dibs.services.claims.escalation import asks_between, still_open
 from dibs.services.claims.service import held_in, waiting_in
@@ -13,9 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.agents import Agent
-    from dibs.core.claims import Held, Waiter
-    from dibs.core.decisions import Decision
+    from dibs.core.claims.agents import Agent
+    from dibs.core.claims.rules import Held, Waiter
+    from dibs.core.talk.decisions import Decision
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

@@ -7,13 +7,13 @@ that records it: it happens once, and either both the decision and what follows 
 
 from __future__ import annotations
 
-from dibs.core.claims import EXCLUSIVE, Denied, Request, check_text, live, ticket_deadline
-from dibs.core.deciding import DISPUTED, KEPT
-from dibs.core.decisions import CONFLICT, Decision, Outcome
-from dibs.core.index import Range
-from dibs.core.ledger import Kind
-from dibs.core.names import cut, few
-from dibs.core.patterns import overlap
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import EXCLUSIVE, Denied, Request, check_text, live, ticket_deadline
+from dibs.core.patterns.filing import Range
+from dibs.core.patterns.pattern import overlap
+from dibs.core.talk.decision_rules import DISPUTED, KEPT
+from dibs.core.talk.decisions import CONFLICT, Decision, Outcome
+from dibs.core.text.names import cut, few
 from dibs.core.values import Record
 from dibs.services.claims.acquire import SHOWN, survey
 from dibs.services.state.decisions import pending, put_decision
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Ask, Conflict, Ticket
-    from dibs.core.patterns import Pattern
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Ask, Conflict, Ticket
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.own_claims import Filed
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk

@@ -6,10 +6,10 @@ and with which token. A late caller is fenced and nothing changes.
 
 from __future__ import annotations
 
-from dibs.core.agents import Beat, Caller
-from dibs.core.claims import Ask, Claim, Lost, check_text, deadline
-from dibs.core.durations import WAIT_MAX, WAIT_MIN, check_span
-from dibs.core.ledger import Kind
+from dibs.core.claims.agents import Beat, Caller
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import Ask, Claim, Lost, check_text, deadline
+from dibs.core.text.durations import WAIT_MAX, WAIT_MIN, check_span
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed
 from dibs.services.claims.acquire import SHOWN
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.own_claims import Filed
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk

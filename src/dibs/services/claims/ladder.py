@@ -7,9 +7,9 @@ a token in the ticket), so each step is taken once for each claim in the way, wh
 
 from __future__ import annotations
 
-from dibs.core.agents import NEVER
-from dibs.core.claims import Ask, Request, ticket_deadline
-from dibs.core.ladder import TURNS, Policy, Rung, due, moments, next_moment
+from dibs.core.claims.agents import NEVER
+from dibs.core.claims.ladder import TURNS, Policy, Rung, due, moments, next_moment
+from dibs.core.claims.rules import Ask, Request, ticket_deadline
 from dibs.services.claims.acquire import survey
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dibs.config import Config
-    from dibs.core.claims import Conflict, Ticket
+    from dibs.core.claims.rules import Conflict, Ticket
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

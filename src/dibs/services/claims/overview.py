@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.agents import is_terminal
+from dibs.core.claims.agents import is_terminal
 from dibs.core.values import Record
 from dibs.services.claims.agents import Seen, agents_in
 from dibs.services.claims.service import held_in, waiting_in
@@ -10,7 +10,7 @@ from dibs.services.state.decisions import waiting_since
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.claims import Held, Waiter
+    from dibs.core.claims.rules import Held, Waiter
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

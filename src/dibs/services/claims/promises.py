@@ -6,9 +6,9 @@ by another answer, or by a new request, does nothing when it comes.
 
 from __future__ import annotations
 
-from dibs.core.claims import live
-from dibs.core.ladder import BROKEN, Reply
-from dibs.core.mail import MailKind
+from dibs.core.claims.ladder import BROKEN, Reply
+from dibs.core.claims.rules import live
+from dibs.core.talk.mail import MailKind
 from dibs.services.claims.asks import put_asks
 from dibs.services.state import deadlines as due
 from dibs.services.state.mailbox import tell
@@ -17,7 +17,7 @@ from dibs.services.state.presence import role_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.claims import Ask
+    from dibs.core.claims.rules import Ask
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
-from dibs.core.agents import NEVER
-from dibs.core.claims import (
+from dibs.core.base.memo import partial
+from dibs.core.claims.agents import NEVER
+from dibs.core.claims.rules import (
     EXCLUSIVE,
     Ask,
     Conflict,
@@ -23,8 +24,7 @@ from dibs.core.claims import (
     live,
     ticket_deadline,
 )
-from dibs.core.durations import check_wait
-from dibs.core.memo import partial
+from dibs.core.text.durations import check_wait
 from dibs.core.values import Record
 from dibs.services.claims.acquire import SHOWN, Waiting, attempt, circle_of, survey
 from dibs.services.state.presence import arrive, withdraw
@@ -33,9 +33,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from dibs.core.agents import Caller
-    from dibs.core.ladder import Policy
-    from dibs.core.patterns import Pattern
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.ladder import Policy
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.guard.unfinished import Row
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
@@ -242,7 +242,7 @@ class Claims:
 
     def overlapping(self, pattern: Pattern) -> tuple[list[Held], list[Waiter]]:
         """Return who holds and who waits for anything that overlaps ``pattern``."""
-        from dibs.core.patterns import overlap
+        from dibs.core.patterns.pattern import overlap
 
         def step(book: Book) -> tuple[list[Held], list[Waiter]]:
             held = [

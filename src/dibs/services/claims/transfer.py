@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dibs.core.agents import Agent, Beat, is_terminal
-from dibs.core.claims import Claim, Lost, compatible
-from dibs.core.ledger import Kind
-from dibs.core.patterns import overlap
+from dibs.core.claims.agents import Agent, Beat, is_terminal
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import Claim, Lost, compatible
+from dibs.core.patterns.pattern import overlap
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.claims.acquire import SHOWN, circle_of
 from dibs.services.state.own_claims import claims_of, own_at
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.own_claims import Filed
     from dibs.services.state.rows import Book
 

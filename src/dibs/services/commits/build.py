@@ -8,7 +8,7 @@ import shutil
 import stat
 import time
 
-from dibs.core.names import printable
+from dibs.core.text.names import printable
 from dibs.core.values import Record
 from dibs.errors import Misconfigured, Unavailable
 from dibs.git.trees import differences, index_info

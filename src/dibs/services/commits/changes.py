@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.core.dirt import Dirty, Part, What, shares
-from dibs.core.patterns import matches
-from dibs.core.scope import Cover, Held
+from dibs.core.changes.ownership import Dirty, Part, What, shares
+from dibs.core.claims.coverage import Cover, Held
+from dibs.core.patterns.pattern import matches
 from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.git.patch import patch
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
     from dibs.git.calls import GitCalls
     from dibs.git.status import FileChange
     from dibs.local.repository import Repository

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Claim
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Claim
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
     from dibs.services.state.rows import Book

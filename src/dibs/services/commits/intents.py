@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 
-from dibs.core.index import Range
-from dibs.core.ledger import Kind
+from dibs.core.claims.ledger import Kind
+from dibs.core.patterns.filing import Range
 from dibs.core.values import Record
 from dibs.services.state.idempotency import remember
 from dibs.services.state.presence import role_of

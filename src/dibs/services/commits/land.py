@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.names import printable
+from dibs.core.text.names import printable
 from dibs.core.values import Record
 from dibs.errors import NotFound, Unavailable
 from dibs.git.index import (
@@ -39,9 +39,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Claim
-    from dibs.core.scope import Blocked, Held
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.coverage import Blocked, Held
+    from dibs.core.claims.rules import Claim
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
     from dibs.services.commits.build import Built, Stat

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.names import quote
-from dibs.core.patterns import matches
-from dibs.core.scope import Blocked, Why, unclaimed
+from dibs.core.claims.coverage import Blocked, Why, unclaimed
+from dibs.core.patterns.pattern import matches
+from dibs.core.text.names import quote
 from dibs.errors import BadInput, DibsError, NotFound
 from dibs.git.status import FileChange
 from dibs.local.repository import find
@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from dibs.core.patterns import Pattern
-    from dibs.core.scope import Held, Sorted
+    from dibs.core.claims.coverage import Held, Sorted
+    from dibs.core.patterns.pattern import Pattern
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
     from dibs.local.repository import Repository

@@ -6,7 +6,7 @@ nobody asks after a while; and the ledger with its monthly files still tells.
 
 from __future__ import annotations
 
-from dibs.core.index import Range
+from dibs.core.patterns.filing import Range
 from dibs.errors import Unavailable, Unknown
 from dibs.services.commits.intents import COMMIT
 from dibs.services.state.rows import decode

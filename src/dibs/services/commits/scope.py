@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.core.claims import EXCLUSIVE, deadline, live
-from dibs.core.patterns import matches
-from dibs.core.scope import Cover, Held
+from dibs.core.claims.coverage import Cover, Held
+from dibs.core.claims.rules import EXCLUSIVE, deadline, live
+from dibs.core.patterns.pattern import matches
 from dibs.core.values import Record
 from dibs.errors import Fenced
 from dibs.services.commits.intents import shown
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dibs.core.claims import Claim, Lost
+    from dibs.core.claims.rules import Claim, Lost
     from dibs.services.state.rows import Book
 
 
@@ -44,7 +44,7 @@ def standing(book: Book, agent: str) -> Standing:
 
 
 def _ran_out(claim: Claim, at: float) -> Lost:
-    from dibs.core.claims import Lost
+    from dibs.core.claims.rules import Lost
 
     return Lost(claim.pattern, claim.token, "expired", at)
 

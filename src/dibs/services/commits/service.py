@@ -6,10 +6,10 @@ claims, then landed through the gate.
 
 from __future__ import annotations
 
-from dibs.core.claims import check_text
-from dibs.core.ledger import Kind
-from dibs.core.scope import sort, staged_by, uncovered
-from dibs.core.trailers import check_message, signed
+from dibs.core.changes.trailers import check_message, signed
+from dibs.core.claims.coverage import sort, staged_by, uncovered
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import check_text
 from dibs.errors import NotFound, Unavailable
 from dibs.git.state import read_state, refusal, state_of
 from dibs.git.status import begin_changed, compared_with, parsed
@@ -32,9 +32,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Lost
-    from dibs.core.scope import Blocked, Sorted
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.coverage import Blocked, Sorted
+    from dibs.core.claims.rules import Lost
     from dibs.git.calls import GitCalls
     from dibs.git.state import TreeState
     from dibs.git.status import FileChange

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 
-from dibs.core.trailers import check_message
+from dibs.core.changes.trailers import check_message
 from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.local.identity import VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.git.calls import UserCalls
     from dibs.git.config import Reading
 

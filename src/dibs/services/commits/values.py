@@ -7,9 +7,9 @@ from dibs.services.commits.intents import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.claims import Claim
-    from dibs.core.patterns import Pattern
-    from dibs.core.scope import Blocked, Sorted
+    from dibs.core.claims.coverage import Blocked, Sorted
+    from dibs.core.claims.rules import Claim
+    from dibs.core.patterns.pattern import Pattern
     from dibs.git.state import TreeState
     from dibs.git.status import FileChange
     from dibs.services.commits.scope import Standing

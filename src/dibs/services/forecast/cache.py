@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 
-from dibs.core.forecasts import Clash
+from dibs.core.changes.forecasts import Clash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.forecasts import Forecast, Left, Pair, Party, can_meet, joined
-from dibs.core.names import quote
+from dibs.core.changes.forecasts import Forecast, Left, Pair, Party, can_meet, joined
+from dibs.core.text.names import quote
 from dibs.errors import NotFound, Unavailable
 from dibs.git.attributes import attribute_files
 from dibs.git.branches import ancestry, branches, changes
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from dibs.core.forecasts import Ancestry, Touched
+    from dibs.core.changes.forecasts import Ancestry, Touched
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
     from dibs.services.worktrees.context import Tree

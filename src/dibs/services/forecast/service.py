@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dibs.core.agents import Caller
-    from dibs.core.forecasts import Forecast, Pair
+    from dibs.core.changes.forecasts import Forecast, Pair
+    from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
     from dibs.services.state.store import Desk

@@ -6,7 +6,7 @@ import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 
-from dibs.core.forecasts import Left, above, touched
+from dibs.core.changes.forecasts import Left, above, touched
 from dibs.core.values import Record
 from dibs.errors import DibsError
 from dibs.git.status_all import GONE, LINK, SUBMODULE, Entry, Look, look
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from dibs.core.forecasts import Touched
+    from dibs.core.changes.forecasts import Touched
     from dibs.git.calls import GitCalls
     from dibs.git.conversions import Conversions
     from dibs.git.temp_objects import Scratch

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import combinations
 from urllib.parse import quote
 
-from dibs.core.index import Range
-from dibs.core.ledger import Kind
-from dibs.core.mail import MailKind
-from dibs.core.names import few, printable
+from dibs.core.claims.ledger import Kind
+from dibs.core.patterns.filing import Range
+from dibs.core.talk.mail import MailKind
+from dibs.core.text.names import few, printable
 from dibs.services.state.mailbox import tell
 from dibs.services.state.presence import arrive
 from dibs.services.state.rows import decode, encode
@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.core.agents import Caller
-    from dibs.core.forecasts import Forecast, Pair
+    from dibs.core.changes.forecasts import Forecast, Pair
+    from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

@@ -5,12 +5,12 @@ All paths of a call are granted, or none.
 
 from __future__ import annotations
 
-from dibs.core.agents import Caller
-from dibs.core.claims import EXCLUSIVE, SHARED, Denied, Queued, Request, check_request
-from dibs.core.guarding import Fate, Refused
-from dibs.core.ledger import Kind
-from dibs.core.overlap import matches
-from dibs.core.patterns import is_everything, parse
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import EXCLUSIVE, SHARED, Denied, Queued, Request, check_request
+from dibs.core.patterns.overlap import matches
+from dibs.core.patterns.pattern import is_everything, parse
+from dibs.core.toolcalls.policy import Fate, Refused
 from dibs.core.values import Record
 from dibs.services.claims.acquire import SHOWN, Waiting, attempt, survey
 from dibs.services.guard.sessions import put_seat, seat_of, seated
@@ -21,11 +21,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dibs.core.agents import Beat
-    from dibs.core.claims import Conflict
-    from dibs.core.guarding import Policy
-    from dibs.core.patterns import Pattern
-    from dibs.core.toolcalls import Heard
+    from dibs.core.claims.agents import Beat
+    from dibs.core.claims.rules import Conflict
+    from dibs.core.patterns.pattern import Pattern
+    from dibs.core.toolcalls.policy import Policy
+    from dibs.core.toolcalls.values import Heard
     from dibs.services.guard.sessions import Seat, Speaker
     from dibs.services.guard.touched import Touched
     from dibs.services.guard.unfinished import Left
@@ -314,7 +314,7 @@ def _refuse(
 
 def tell_refused(book: Book, agent: str, role: str, refused: Sequence[Refused]) -> None:
     """Tell the ledger that a call was refused, so that holders hear who wanted what."""
-    from dibs.core.names import printable
+    from dibs.core.text.names import printable
 
     paths = [printable(one.path) for one in refused[:SHOWN]]
     holders = sorted({one.holder for one in refused if one.holder})

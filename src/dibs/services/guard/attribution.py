@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import contextlib
 
-from dibs.core.claims import EXCLUSIVE, Request
-from dibs.core.gates import pattern_of
-from dibs.core.ledger import Kind
-from dibs.core.mail import MailKind
-from dibs.core.names import few, printable
-from dibs.core.scope import Cover, Held
+from dibs.core.claims.coverage import Cover, Held
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.plain_commits import pattern_of
+from dibs.core.claims.rules import EXCLUSIVE, Request
+from dibs.core.talk.mail import MailKind
+from dibs.core.text.names import few, printable
 from dibs.core.values import Record
 from dibs.errors import DibsError
 from dibs.git.status import changed
@@ -30,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.guarding import Policy
+    from dibs.core.toolcalls.policy import Policy
     from dibs.local.repository import Repository
     from dibs.services.guard.before_call import Stat
     from dibs.services.state.rows import Book
@@ -230,7 +230,7 @@ class Attribution:
 
 
 def _claim(book: Book, desk: Desk, agent: str, path: str) -> bool:
-    from dibs.core.claims import Denied, Queued
+    from dibs.core.claims.rules import Denied, Queued
     from dibs.services.claims.acquire import attempt
 
     beat = book.beat(agent)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 
-from dibs.core.agents import Caller, Status
-from dibs.core.claims import EXCLUSIVE
-from dibs.core.gates import pattern_of
-from dibs.core.ledger import Kind
-from dibs.core.overlap import matches
+from dibs.core.claims.agents import Caller, Status
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.plain_commits import pattern_of
+from dibs.core.claims.rules import EXCLUSIVE
+from dibs.core.patterns.overlap import matches
 from dibs.core.values import Record
 from dibs.errors import DibsError
 from dibs.local.processes import realm
@@ -39,7 +39,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
     from dibs.local.repository import Repository
     from dibs.services.guard.sessions import Seat
     from dibs.services.state.own_claims import Filed
@@ -223,7 +223,7 @@ class Departures:
         return Dirt(tuple(files))
 
     def _pattern(self, text: str) -> Pattern:
-        from dibs.core.patterns import parse
+        from dibs.core.patterns.pattern import parse
 
         return parse(text, fold_case=self._desk.fold_case)
 

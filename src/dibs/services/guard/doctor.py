@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from dibs.core.claims import deadline, live
-from dibs.core.durations import show_span
-from dibs.core.findings import Finding, Level
-from dibs.core.unguarded import standings
+from dibs.core.base.findings import Finding, Level
+from dibs.core.claims.rules import deadline, live
+from dibs.core.text.durations import show_span
+from dibs.core.toolcalls.coverage import standings
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls, require_version
 from dibs.local.processes import realm
@@ -21,8 +21,8 @@ from dibs.services.worktrees.service import Removed, Worktrees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.agents import Caller
-    from dibs.core.unguarded import Standing
+    from dibs.core.claims.agents import Caller
+    from dibs.core.toolcalls.coverage import Standing
     from dibs.local.repository import Repository
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dibs.core.claims import EXCLUSIVE, deadline
-from dibs.core.gates import Made, pattern_of, stands_against
-from dibs.core.ledger import Kind
-from dibs.core.names import printable
-from dibs.core.overlap import overlap
-from dibs.core.scope import guarded_path, held_path, unclaimed
-from dibs.core.steering import guarded
+from dibs.core.claims.coverage import guarded_path, held_path, unclaimed
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.plain_commits import Made, pattern_of, stands_against
+from dibs.core.claims.protected import guarded
+from dibs.core.claims.rules import EXCLUSIVE, deadline
+from dibs.core.patterns.overlap import overlap
+from dibs.core.text.names import printable
 from dibs.services.state.rows import claim_of, decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Claim
-    from dibs.core.scope import Blocked
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.coverage import Blocked
+    from dibs.core.claims.rules import Claim
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 
@@ -142,7 +142,7 @@ def _around(
 def _around_many(
     book: Book, paths: Sequence[str], *, fold_case: bool
 ) -> Iterator[tuple[str, list[Claim]]]:
-    from dibs.core.patternindex import PatternIndex
+    from dibs.core.patterns.lookup import PatternIndex
 
     index, held = PatternIndex(), list(_live(book, (claim for _, claim in book.claims())))
     for place, claim in enumerate(held):

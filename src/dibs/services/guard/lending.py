@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dibs.core.claims import EXCLUSIVE
-from dibs.core.patterns import parse
+from dibs.core.claims.rules import EXCLUSIVE
+from dibs.core.patterns.pattern import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.claims import Conflict
-    from dibs.core.patterns import Pattern
+    from dibs.core.claims.rules import Conflict
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.guard.sessions import Seat
     from dibs.services.state.rows import Book
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 import time
 
-from dibs.core.agents import Caller
-from dibs.core.guarding import Policy, Refused
-from dibs.core.steering import guarded
-from dibs.core.toolcalls import PASSED, Moment, Touch, Verdict, Word
+from dibs.core.claims.agents import Caller
+from dibs.core.claims.protected import guarded
+from dibs.core.toolcalls.policy import Policy, Refused
+from dibs.core.toolcalls.values import PASSED, Moment, Touch, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.guard.admission import Admission
 from dibs.services.guard.sessions import note_process, put_seat, row_of, seated, speaker
@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dibs.core.toolcalls import Heard
+    from dibs.core.toolcalls.values import Heard
     from dibs.local.processes import Running
     from dibs.local.repository import Repository
     from dibs.services.guard.admission import Decided
@@ -141,7 +141,7 @@ class Guarding:
         seat, paths = found
         if not departures.told(key, "\n".join(sorted(paths))):
             return PASSED
-        from dibs.core.guard_words import kept
+        from dibs.core.toolcalls.messages import kept
 
         return Verdict(Word.TELL, kept(sorted(paths), _draw), reader=seat.id)
 
@@ -228,7 +228,7 @@ class Guarding:
         left = settle(self._desk, self._repository, agent, decided.left, by_mail=not tells)
         if not left or not tells:
             return PASSED
-        from dibs.core.guard_words import half_done
+        from dibs.core.toolcalls.messages import half_done
 
         here = decided.seat.root
         text = half_done(
@@ -263,7 +263,7 @@ class Guarding:
         That is what a shell runs, unless it only looks, and the edit of a file that has a second name.
         """
         if heard.command:
-            from dibs.core.shellwrites import writes
+            from dibs.core.shell.writes import writes
 
             return not writes(heard.command).quiet
         for touch in heard.touches:
@@ -317,13 +317,13 @@ class Guarding:
             return PASSED
         text = delivery.text + delivery.whole
         if full:
-            from dibs.core.guard_words import welcome
+            from dibs.core.toolcalls.messages import welcome
 
             text = f"{welcome(seat.id)}\n{text}"
         return Verdict(Word.TELL, text, delivery=delivery.number, reader=seat.id)
 
     def _refusal(self, decided: Decided) -> Verdict:
-        from dibs.core.guard_words import note, refusal
+        from dibs.core.toolcalls.messages import note, refusal
 
         seat = decided.seat.id
         text = refusal(decided.refused, _draw)
@@ -348,7 +348,7 @@ def _stopped(heard: Heard, stopped: NotAllowed) -> Verdict:
     """Answer an agent that somebody stopped: no tool of it runs, and nothing else is said."""
     if heard.moment != Moment.BEFORE:
         return PASSED
-    from dibs.core.guard_words import refusal
+    from dibs.core.toolcalls.messages import refusal
 
     reason = stopped.message.partition(": ")[2]
     text = refusal([Refused(".", "stopped", reason=reason)], _draw)

@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-from dibs.core.agents import HUMAN, Agent, Status
-from dibs.core.guarding import role_of, session_name, subagent_name
-from dibs.core.names import AGENT_ID_CHARACTERS, distinct
+from dibs.core.claims.agents import HUMAN, Agent, Status
+from dibs.core.text.names import AGENT_ID_CHARACTERS, distinct
+from dibs.core.toolcalls.policy import role_of, session_name, subagent_name
 from dibs.core.values import Record
 from dibs.errors import NotAllowed
 from dibs.local.processes import Running, agent_above, forget, is_there, note, realm
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dibs.core.toolcalls import Heard
+    from dibs.core.toolcalls.values import Heard
     from dibs.services.state.rows import Book
 
 SESSION, SEAT = "session/", "seat/"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from dibs.core.gates import pattern_of
-from dibs.core.shellwords import TOP
-from dibs.core.shellwrites import writes
-from dibs.core.toolcalls import How, Touch
+from dibs.core.claims.plain_commits import pattern_of
+from dibs.core.shell.words import TOP
+from dibs.core.shell.writes import writes
+from dibs.core.toolcalls.values import How, Touch
 from dibs.core.values import Record
 from dibs.errors import DibsError
 from dibs.services.guard.touched import Touched, touched
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dibs.core.shellwrites import Target, Whole
+    from dibs.core.shell.writes import Target, Whole
     from dibs.git.status import FileChange
     from dibs.local.repository import Repository
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.gates import pattern_of
-from dibs.core.guarding import steers_git
-from dibs.core.patterns import parse
-from dibs.core.toolcalls import How
+from dibs.core.claims.plain_commits import pattern_of
+from dibs.core.patterns.pattern import parse
+from dibs.core.toolcalls.policy import steers_git
+from dibs.core.toolcalls.values import How
 from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.local.paths import Tree
@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.core.patterns import Pattern
-    from dibs.core.toolcalls import Touch
+    from dibs.core.patterns.pattern import Pattern
+    from dibs.core.toolcalls.values import Touch
     from dibs.local.repository import Repository
 
 #: What resolving says of a path that is of no interest here: outside, or of another repository.

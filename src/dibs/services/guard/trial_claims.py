@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from secrets import token_hex
 
-from dibs.core.agents import Agent, Caller, Status, is_terminal
-from dibs.core.claims import Granted
-from dibs.core.patterns import parse
-from dibs.core.unguarded import SCRATCH_AGENT, SCRATCH_SESSION, is_scratch
+from dibs.core.claims.agents import Agent, Caller, Status, is_terminal
+from dibs.core.claims.rules import Granted
+from dibs.core.patterns.pattern import parse
+from dibs.core.toolcalls.coverage import SCRATCH_AGENT, SCRATCH_SESSION, is_scratch
 from dibs.errors import Unavailable
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.service import Claims

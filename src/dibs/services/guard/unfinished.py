@@ -10,7 +10,7 @@ import os
 import stat
 import tempfile
 
-from dibs.core.overlap import matches
+from dibs.core.patterns.overlap import matches
 from dibs.core.values import Record
 from dibs.errors import DibsError
 from dibs.git.state import read_state
@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
     from dibs.services.state.rows import Book
@@ -166,8 +166,8 @@ def mail_left(book: Book, agent: str, left: Sequence[Left]) -> None:
     """Tell an agent by mail what it has of others' half-done work."""
     if not left:
         return
-    from dibs.core.ledger import Kind
-    from dibs.core.mail import MailKind
+    from dibs.core.claims.ledger import Kind
+    from dibs.core.talk.mail import MailKind
     from dibs.services.state.mailbox import tell
 
     book.emit(agent, "agent", Kind.PROGRESS_UPDATE, f"{agent} has files that were left half-done")

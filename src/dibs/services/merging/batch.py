@@ -7,9 +7,9 @@ rest is tried again. So what the integration branch holds was tried as it is.
 
 from __future__ import annotations
 
-from dibs.core.merges import bisect
-from dibs.core.names import few
-from dibs.core.trailers import check_message, signed
+from dibs.core.changes.merges import bisect
+from dibs.core.changes.trailers import check_message, signed
+from dibs.core.text.names import few
 from dibs.errors import Unavailable
 from dibs.git.log import commits
 from dibs.git.merging import merged
@@ -37,9 +37,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Claim
-    from dibs.core.merges import Outside
+    from dibs.core.changes.merges import Outside
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Claim
     from dibs.git.trees import TreeChange
     from dibs.git.worktrees import Entry
     from dibs.local.repository import Repository

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from dibs.core.names import quote
+from dibs.core.text.names import quote
 from dibs.core.values import Record
 from dibs.errors import NotFound, Unavailable
 from dibs.git.index import Busy, clear_up, index_locked

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 
-from dibs.core.ledger import Kind
-from dibs.core.names import AGENT_ID_CHARACTERS, printable
-from dibs.core.tasknames import slug
-from dibs.core.tasks import Status
-from dibs.core.trailers import read_signed
+from dibs.core.changes.trailers import read_signed
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks.names import slug
+from dibs.core.tasks.rules import Status
+from dibs.core.text.names import AGENT_ID_CHARACTERS, printable
 from dibs.errors import BadInput
 from dibs.git.log import last_change
 from dibs.services.merging.values import End
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
     from dibs.git.merging import Clash
     from dibs.services.merging.values import Verdict

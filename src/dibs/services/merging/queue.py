@@ -12,9 +12,9 @@ import hashlib
 import os
 import time
 
-from dibs.core.claims import EXCLUSIVE, Granted, live
-from dibs.core.durations import TTL_MIN, check_wait
-from dibs.core.patterns import parse
+from dibs.core.claims.rules import EXCLUSIVE, Granted, live
+from dibs.core.patterns.pattern import parse
+from dibs.core.text.durations import TTL_MIN, check_wait
 from dibs.errors import DibsError, Fenced, NotFound, Unavailable
 from dibs.local.heartbeat import Keeper
 from dibs.services.claims.holdings import Holdings
@@ -26,9 +26,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Claim, Denied, Queued
-    from dibs.core.patterns import Pattern
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Claim, Denied, Queued
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

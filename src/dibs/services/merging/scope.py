@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.claims import live
-from dibs.core.index import Range
-from dibs.core.merges import (
+from dibs.core.changes.merges import (
     Change,
     Grant,
     Outside,
@@ -16,9 +14,11 @@ from dibs.core.merges import (
     spans,
     undone,
 )
-from dibs.core.patterns import matches, parse
-from dibs.core.steering import guarded as guarded_file
-from dibs.core.trailers import read_signed
+from dibs.core.changes.trailers import read_signed
+from dibs.core.claims.protected import guarded as guarded_file
+from dibs.core.claims.rules import live
+from dibs.core.patterns.filing import Range
+from dibs.core.patterns.pattern import matches, parse
 from dibs.errors import BadInput
 from dibs.git.log import changes_of, is_same, renamed
 from dibs.services.claims.service import held_in
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
     from dibs.git.calls import GitCalls
     from dibs.git.log import Logged
     from dibs.services.state.rows import Book

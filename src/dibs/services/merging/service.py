@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 
-from dibs.core.names import check_branch, quote
-from dibs.core.trailers import check_message
+from dibs.core.changes.trailers import check_message
+from dibs.core.text.names import check_branch, quote
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.git.refs import HEADS, tip_of
 from dibs.git.state import read_state
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.config import Config
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
     from dibs.git.untrusted import GuardedCalls
     from dibs.git.worktrees import Entry
@@ -236,7 +236,7 @@ def _is_branch(name: str) -> bool:
 
 def _owners(book: Book) -> dict[str, str]:
     """Return whose each branch is, as the rows of worktrees tell."""
-    from dibs.core.index import Range
+    from dibs.core.patterns.filing import Range
 
     found = {}
     for _, value in book.txn.scan(Range("tree/")):

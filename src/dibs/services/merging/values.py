@@ -6,7 +6,7 @@ from dibs.core.values import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.merges import Outside
+    from dibs.core.changes.merges import Outside
     from dibs.git.merging import Clash
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from dibs.core.agents import NEVER
-from dibs.core.claims import live
-from dibs.core.durations import show_span
+from dibs.core.claims.agents import NEVER
+from dibs.core.claims.rules import live
+from dibs.core.text.durations import show_span
 from dibs.errors import NotAllowed
 from dibs.services.claims.service import held_in, waiting_in
 from dibs.services.state import deadlines as due
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from dibs.core.claims import Claim
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
+    from dibs.core.claims.rules import Claim
     from dibs.engines.base import Txn
 
     Row = tuple[str, str]

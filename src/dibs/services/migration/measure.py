@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from dibs.core.findings import Finding, Level
-from dibs.core.index import Range
+from dibs.core.base.findings import Finding, Level
+from dibs.core.patterns.filing import Range
 from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.services.migration.service import PROBE

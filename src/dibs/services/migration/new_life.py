@@ -8,8 +8,8 @@ without a token: nobody could tell the script, and its lock ends by age.
 
 from __future__ import annotations
 
-from dibs.core.claims import Lost
-from dibs.core.ledger import Kind
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import Lost
 from dibs.services.state.presence import take_off
 from dibs.services.state.rows import Book
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from dibs.core.index import Range
-from dibs.core.ledger import Event, Kind
+from dibs.core.claims.ledger import Event, Kind
+from dibs.core.patterns.filing import Range
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed, Unavailable
 from dibs.services.migration.carry import carried, digest, live_claims, refuse_while_at_work
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import TypeVar
 
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
     from dibs.engines.base import Engine, Txn
 
     T = TypeVar("T")

@@ -6,7 +6,7 @@ closed nobody is granted anything by it, however long ago they opened it.
 
 from __future__ import annotations
 
-from dibs.core.addresses import setting
+from dibs.core.text.urls import setting
 from dibs.core.values import Record, Words
 from dibs.errors import DibsError, Misconfigured, Unavailable
 from dibs.services.state.rows import decode, encode

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from dibs.core.index import Range
+from dibs.core.patterns.filing import Range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from dibs.core.decisions import Comment, Decision, Outcome
-from dibs.core.index import Range
+from dibs.core.patterns.filing import Range
+from dibs.core.talk.decisions import Comment, Decision, Outcome
 from dibs.services.state.rows import decode, encode
 
 TYPE_CHECKING = False

@@ -8,8 +8,8 @@ A reader is an agent; all humans are one reader, because they share a box.
 
 from __future__ import annotations
 
-from dibs.core.index import Range
-from dibs.core.mail import HUMANS
+from dibs.core.patterns.filing import Range
+from dibs.core.talk.mail import HUMANS
 from dibs.core.values import Record
 from dibs.services.state.rows import decode, encode
 
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Book
 
 OFFER, BRIEFED = "offer/", "briefed/"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.ledger import Kind
+from dibs.core.claims.ledger import Kind
 from dibs.services.state.presence import role_of
 from dibs.services.state.rows import decode, encode
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.core.claims import Claim, Conflict, Denied, Granted, Wait
-from dibs.core.index import Range
+from dibs.core.claims.rules import Claim, Conflict, Denied, Granted, Wait
+from dibs.core.patterns.filing import Range
 from dibs.errors import BadInput
 from dibs.services.state.rows import decode, encode
 

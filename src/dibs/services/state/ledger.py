@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
     from dibs.engines.base import Txn
     from dibs.services.state.store import Desk
 
@@ -186,7 +186,7 @@ def _archive(folder: str, entries: list[Entry]) -> None:
 
 def _archived(folder: str) -> Iterator[Entry]:
     """Yield the entries of the monthly files, month by month; a torn line is passed over."""
-    from dibs.core.ledger import Entry
+    from dibs.core.claims.ledger import Entry
 
     try:
         names = sorted(name for name in os.listdir(folder or ".") if name.endswith(".jsonl"))

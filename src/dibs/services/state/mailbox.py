@@ -10,8 +10,8 @@ claims that run out together are one message. Who has ended is told nothing.
 
 from __future__ import annotations
 
-from dibs.core.index import Range
-from dibs.core.mail import HUMANS, NAMED, MailKind, Message, wording
+from dibs.core.patterns.filing import Range
+from dibs.core.talk.mail import HUMANS, NAMED, MailKind, Message, wording
 from dibs.services.state.rows import decode, encode
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from dibs.core.claims import Ask, Claim, Lost
+    from dibs.core.claims.rules import Ask, Claim, Lost
     from dibs.services.state.rows import Book
 
 MAIL, BOX, UNREAD = "mail/", "box/", "unread/"

@@ -6,10 +6,10 @@ what it is told when it does not hold them any more.
 
 from __future__ import annotations
 
-from dibs.core.claims import Claim, live
-from dibs.core.index import entry_prefix
-from dibs.core.names import quote
-from dibs.core.patterns import overlap
+from dibs.core.claims.rules import Claim, live
+from dibs.core.patterns.filing import entry_prefix
+from dibs.core.patterns.pattern import overlap
+from dibs.core.text.names import quote
 from dibs.errors import DibsError, Fenced, NotFound
 from dibs.services.state.rows import claim_of
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Book
 
 #: A claim with the key that it is filed under.

@@ -6,9 +6,9 @@ off before the sign of life counts, so that a late caller cannot bring them back
 
 from __future__ import annotations
 
-from dibs.core.agents import HUMAN, NEVER, Agent, Beat, Caller, Status, check_own_id
-from dibs.core.claims import Claim, Lost, Ticket, deadline, live, ticket_deadline
-from dibs.core.ledger import Kind
+from dibs.core.claims.agents import HUMAN, NEVER, Agent, Beat, Caller, Status, check_own_id
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import Claim, Lost, Ticket, deadline, live, ticket_deadline
 from dibs.errors import BadInput, NotAllowed
 from dibs.services.state.rows import claim_of
 
@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.core.claims import Ask
-    from dibs.core.patterns import Pattern
+    from dibs.core.claims.rules import Ask
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Book
 
 

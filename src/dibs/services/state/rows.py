@@ -19,13 +19,13 @@ A ``Book`` is one transaction's view. It decides nothing; it knows where things 
 
 from __future__ import annotations
 
-from dibs.core.agents import Agent, Beat
-from dibs.core.claims import Ask, Claim, Lost, Ticket
-from dibs.core.index import Range, entry_prefix, ranges
-from dibs.core.ledger import Event
-from dibs.core.names import cut
-from dibs.core.patterns import parse
+from dibs.core.claims.agents import Agent, Beat
+from dibs.core.claims.ledger import Event
+from dibs.core.claims.rules import Ask, Claim, Lost, Ticket
+from dibs.core.patterns.filing import Range, entry_prefix, ranges
+from dibs.core.patterns.pattern import parse
 from dibs.core.quickjson import encoder, quoted, raw_decode
+from dibs.core.text.names import cut
 from dibs.core.values import Record
 from dibs.errors import Unavailable
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.core.patterns import Pattern
+    from dibs.core.patterns.pattern import Pattern
     from dibs.engines.base import Txn
 
 encode = encoder()
@@ -163,7 +163,7 @@ class Book:
         """File ``claim`` under ``pattern``, which is its own."""
         key = f"{entry_prefix(pattern)}{claim.agent}/{claim.id}"
         if pattern.scheme == "task" and pattern.literal:
-            from dibs.core.taskfiles import claim_key, name_of
+            from dibs.core.tasks.files import claim_key, name_of
 
             own = pattern if pattern.text == claim.pattern else self.pattern(claim.pattern)
             key = claim_key(pattern, name_of(own), claim.agent, claim.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.durations import check_ttl, show_span
+from dibs.core.text.durations import check_ttl, show_span
 from dibs.errors import BadInput, Unavailable, Unknown
 from dibs.services.state.rows import Book
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dibs.core.ledger import Kind
-from dibs.core.mail import HUMANS, MailKind, Message, box_of
-from dibs.core.names import cut, few
+from dibs.core.claims.ledger import Kind
+from dibs.core.talk.mail import HUMANS, MailKind, Message, box_of
+from dibs.core.text.names import cut, few
 from dibs.services.state import mailbox as post
 from dibs.services.talk.mail import mark_read, need, no_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

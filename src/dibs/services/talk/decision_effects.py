@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dibs.core import deciding
-from dibs.core.agents import HUMAN, ancestors, is_terminal
-from dibs.core.deciding import ASKED, COMMENTED, NEEDLESS, Voter
-from dibs.core.decisions import LEAD, Outcome
-from dibs.core.ledger import Kind
-from dibs.core.mail import HUMANS, MailKind, box_of, wording
+from dibs.core.claims.agents import HUMAN, ancestors, is_terminal
+from dibs.core.claims.ledger import Kind
+from dibs.core.talk import decision_rules as deciding
+from dibs.core.talk.decision_rules import ASKED, COMMENTED, NEEDLESS, Voter
+from dibs.core.talk.decisions import LEAD, Outcome
+from dibs.core.talk.mail import HUMANS, MailKind, box_of, wording
 from dibs.services.state import deadlines as due
 from dibs.services.state import mailbox as post
 from dibs.services.state.decisions import put_decision
@@ -15,7 +15,7 @@ from dibs.services.state.presence import role_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.decisions import Comment, Decision
+    from dibs.core.talk.decisions import Comment, Decision
     from dibs.services.state.rows import Book
 
 #: How deadlines of decisions are filed.

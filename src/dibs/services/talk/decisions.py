@@ -6,13 +6,13 @@ who may decide when it is asked for, and its asker when it is decided.
 
 from __future__ import annotations
 
-from dibs.core import deciding
-from dibs.core.agents import HUMAN
-from dibs.core.claims import check_text
-from dibs.core.deciding import Policy, Voter
-from dibs.core.decisions import CONFLICT, Comment, Decision, Outcome
-from dibs.core.durations import show_span
-from dibs.core.ledger import Kind
+from dibs.core.claims.agents import HUMAN
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import check_text
+from dibs.core.talk import decision_rules as deciding
+from dibs.core.talk.decision_rules import Policy, Voter
+from dibs.core.talk.decisions import CONFLICT, Comment, Decision, Outcome
+from dibs.core.text.durations import show_span
 from dibs.errors import BadInput
 from dibs.services.state import deadlines as due
 from dibs.services.state.decisions import decisions, get_decision, put_decision
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.config import Config, Loaded
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from dibs.core.addressees import ALL, Crew, Group
-from dibs.core.agents import HUMAN
-from dibs.core.claims import check_text
-from dibs.core.index import Range
-from dibs.core.ledger import Kind
-from dibs.core.names import check_agent_id, closest, is_agent_id, quote
+from dibs.core.claims.agents import HUMAN
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import check_text
+from dibs.core.patterns.filing import Range
+from dibs.core.talk.recipients import ALL, Crew, Group
+from dibs.core.text.names import check_agent_id, closest, is_agent_id, quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
 from dibs.services.state import mailbox as post
@@ -21,8 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.agents import Caller
-    from dibs.core.mail import Message
+    from dibs.core.claims.agents import Caller
+    from dibs.core.talk.mail import Message
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 
@@ -108,7 +108,7 @@ class Groups:
         """Return a group, whom it reaches now, and what was said to it lately."""
 
         def step(book: Book) -> Shown:
-            from dibs.core.addressees import members
+            from dibs.core.talk.recipients import members
 
             group = need(book, name)
             reached = {agent.id for agent in members(group, crew_of(book))}

@@ -5,7 +5,7 @@ The inbox is a view. It notes what was read, and takes nothing from a briefing, 
 
 from __future__ import annotations
 
-from dibs.core.mail import id_in
+from dibs.core.talk.mail import id_in
 from dibs.core.values import Record
 from dibs.errors import NotFound
 from dibs.services.state import mailbox as post
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from dibs.core.agents import Caller
-    from dibs.core.mail import Message
+    from dibs.core.claims.agents import Caller
+    from dibs.core.talk.mail import Message
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 
@@ -162,7 +162,7 @@ def need(book: Book, number: str) -> Message:
 
 def no_message(number: str) -> NotFound:
     """Return that there is no such message."""
-    from dibs.core.names import quote
+    from dibs.core.text.names import quote
 
     return NotFound(
         f"there is no message {quote(number)} for you",
@@ -180,7 +180,7 @@ def concerns(message: Message, caller: Caller) -> bool:
 
 def letters(book: Book, caller: Caller) -> list[Letter]:
     """Return all that lies in the boxes of the caller, the oldest first."""
-    from dibs.core.index import Range
+    from dibs.core.patterns.filing import Range
     from dibs.services.state.rows import decode
 
     found: dict[str, Letter] = {}

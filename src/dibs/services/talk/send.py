@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dibs.core.addressees import Addressed, resolve
-from dibs.core.agents import HUMAN
-from dibs.core.durations import check_span
-from dibs.core.index import Range
-from dibs.core.ledger import Kind
-from dibs.core.mail import HUMANS, MailKind, Message, box_of
-from dibs.core.mail_limits import (
+from dibs.core.claims.agents import HUMAN
+from dibs.core.claims.ledger import Kind
+from dibs.core.patterns.filing import Range
+from dibs.core.talk.limits import (
     ACK_MAX,
     ACK_MIN,
     MAX_UNREAD,
@@ -17,6 +14,9 @@ from dibs.core.mail_limits import (
     check_priority,
     draw,
 )
+from dibs.core.talk.mail import HUMANS, MailKind, Message, box_of
+from dibs.core.talk.recipients import Addressed, resolve
+from dibs.core.text.durations import check_span
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound, Unavailable
 from dibs.services.state import mailbox as post
@@ -30,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Book
 
 RATE = "rate/"

@@ -6,11 +6,19 @@ as that claim does. What becomes of a task whose attempt is gone is decided by w
 
 from __future__ import annotations
 
-from dibs.core.claims import EXCLUSIVE, Denied, Granted, Lost, Request, check_request, deadline
-from dibs.core.ledger import Kind
-from dibs.core.patterns import parse
-from dibs.core.taskfiles import task_pattern
-from dibs.core.tasks import Status
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import (
+    EXCLUSIVE,
+    Denied,
+    Granted,
+    Lost,
+    Request,
+    check_request,
+    deadline,
+)
+from dibs.core.patterns.pattern import parse
+from dibs.core.tasks.files import task_pattern
+from dibs.core.tasks.rules import Status
 from dibs.core.values import Record
 from dibs.services.claims.acquire import attempt
 from dibs.services.claims.holdings import give_back
@@ -26,10 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.core.agents import Beat, Caller
-    from dibs.core.claims import Claim
-    from dibs.core.patterns import Pattern
-    from dibs.core.tasks import Task
+    from dibs.core.claims.agents import Beat, Caller
+    from dibs.core.claims.rules import Claim
+    from dibs.core.patterns.pattern import Pattern
+    from dibs.core.tasks.rules import Task
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
     from dibs.services.tasks.values import Stored

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dibs.core.ledger import Kind
-from dibs.core.names import quote
-from dibs.core.secrets import storable
-from dibs.core.similarity import Active
-from dibs.core.taskbatch import check_new
-from dibs.core.tasknames import new_id, slug
-from dibs.core.tasks import FINISHED, INBOX, Status, check_task_id
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks.batch import check_new
+from dibs.core.tasks.names import new_id, slug
+from dibs.core.tasks.rules import FINISHED, INBOX, Status, check_task_id
+from dibs.core.tasks.similarity import Active
+from dibs.core.text.names import quote
+from dibs.core.text.secrets import storable
 from dibs.errors import BadInput
 from dibs.services.tasks.rows import load, past, unfinished
 from dibs.services.tasks.texts import Teller, moment
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from dibs.core.tasks import Task
+    from dibs.core.tasks.rules import Task
     from dibs.services.state.rows import Book
     from dibs.services.tasks.values import Draft
 

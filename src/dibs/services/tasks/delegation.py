@@ -6,13 +6,13 @@ insists. All of it is one transaction: two senders of the same work cannot both 
 
 from __future__ import annotations
 
-from dibs.core.addressees import Addressed
-from dibs.core.claims import check_text
-from dibs.core.delegation import like, owner, receivers
-from dibs.core.ledger import Kind
-from dibs.core.mail import MailKind, Message
-from dibs.core.names import quote
-from dibs.core.tasks import OPEN, check_title
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import check_text
+from dibs.core.talk.mail import MailKind, Message
+from dibs.core.talk.recipients import Addressed
+from dibs.core.tasks.delegation import like, owner, receivers
+from dibs.core.tasks.rules import OPEN, check_title
+from dibs.core.text.names import quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.state import mailbox as post
@@ -28,8 +28,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.agents import Agent, Caller
-    from dibs.core.delegation import Alike
+    from dibs.core.claims.agents import Agent, Caller
+    from dibs.core.tasks.delegation import Alike
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
     from dibs.services.tasks.values import Stored

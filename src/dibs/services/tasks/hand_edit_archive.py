@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from dibs.core.ledger import Kind
-from dibs.core.names import quote
-from dibs.core.tasks import Status
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks.rules import Status
+from dibs.core.text.names import quote
 from dibs.errors import BadInput
 from dibs.services.tasks.rows import digest, past, refresh_dependents, retire
 from dibs.services.tasks.texts import moment
@@ -15,7 +15,7 @@ from dibs.taskfile.writing import changes_for, edit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.tasks import Task
+    from dibs.core.tasks.rules import Task
     from dibs.services.tasks.texts import Teller
     from dibs.services.tasks.values import HandMade
 

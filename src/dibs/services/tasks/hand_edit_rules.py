@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.core.names import quote
-from dibs.core.taskgraph import unmet
-from dibs.core.tasks import FINISHED, OPEN, TRANSITIONS, Status, Task, next_statuses
+from dibs.core.tasks.graph import unmet
+from dibs.core.tasks.rules import FINISHED, OPEN, TRANSITIONS, Status, Task, next_statuses
+from dibs.core.text.names import quote
 from dibs.services.tasks.rows import status_of
 from dibs.services.tasks.texts import place_of
 

@@ -7,10 +7,10 @@ file is changed by hand. Nothing here touches a file; what is refused stays wher
 
 from __future__ import annotations
 
-from dibs.core.ledger import Kind
-from dibs.core.names import quote
-from dibs.core.taskbatch import check_new
-from dibs.core.tasks import ARCHIVE, FINISHED, OPEN, Status, Task
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks.batch import check_new
+from dibs.core.tasks.rules import ARCHIVE, FINISHED, OPEN, Status, Task
+from dibs.core.text.names import quote
 from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.services.state.presence import arrive, role_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
     from dibs.services.tasks.values import HandMade

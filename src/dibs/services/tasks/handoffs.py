@@ -6,10 +6,10 @@ names an agent nobody knows is reported once and kept until that agent appears o
 
 from __future__ import annotations
 
-from dibs.core.ledger import Kind
-from dibs.core.names import check_agent_id
-from dibs.core.tasknames import handoff_id, role_word
-from dibs.core.tasks import INBOX, Task
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks.names import handoff_id, role_word
+from dibs.core.tasks.rules import INBOX, Task
+from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput
 from dibs.services.claims.acquire import SHOWN
 from dibs.services.state.presence import arrive
@@ -24,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from dibs.core.agents import Caller
-    from dibs.core.tasks import Handoff
+    from dibs.core.claims.agents import Caller
+    from dibs.core.tasks.rules import Handoff
     from dibs.services.state.rows import Book
 
 #: That somebody was told of a handoff that cannot be made.

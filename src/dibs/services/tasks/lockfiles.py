@@ -17,10 +17,9 @@ import json
 import math
 import time
 
-from dibs.core.claims import EXCLUSIVE, MODES, Claim
-from dibs.core.index import entry_prefix
-from dibs.core.names import AGENT_ID_CHARACTERS, AGENT_ID_MAX, check_agent_id
-from dibs.core.taskfiles import (
+from dibs.core.claims.rules import EXCLUSIVE, MODES, Claim
+from dibs.core.patterns.filing import entry_prefix
+from dibs.core.tasks.files import (
     SCHEME,
     can_be_file,
     claim_key,
@@ -29,6 +28,7 @@ from dibs.core.taskfiles import (
     task_pattern,
     unpack,
 )
+from dibs.core.text.names import AGENT_ID_CHARACTERS, AGENT_ID_MAX, check_agent_id
 from dibs.errors import BadInput
 from dibs.services.state.rows import claim_record
 

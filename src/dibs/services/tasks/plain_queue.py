@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 from functools import lru_cache
 
-from dibs.core.claims import EXCLUSIVE, Granted, Request, check_text
-from dibs.core.durations import check_ttl, check_wait
-from dibs.core.ledger import Kind
-from dibs.core.names import quote
-from dibs.core.patterns import parse
-from dibs.core.taskfiles import ENDINGS, name_of, pack, task_of_file, task_pattern
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import EXCLUSIVE, Granted, Request, check_text
+from dibs.core.patterns.pattern import parse
+from dibs.core.tasks.files import ENDINGS, name_of, pack, task_of_file, task_pattern
+from dibs.core.text.durations import check_ttl, check_wait
+from dibs.core.text.names import quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
 from dibs.services.claims.acquire import SHOWN, Waiting, attempt, queue_up, survey
@@ -29,9 +29,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Claim
-    from dibs.core.patterns import Pattern
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Claim
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.claims.acquire import Survey
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk

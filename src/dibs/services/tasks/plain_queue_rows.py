@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.core.claims import EXCLUSIVE, Conflict, Request, deadline
-from dibs.core.index import Range
-from dibs.core.taskfiles import task_of_file, task_pattern, unpack
+from dibs.core.claims.rules import EXCLUSIVE, Conflict, Request, deadline
+from dibs.core.patterns.filing import Range
+from dibs.core.tasks.files import task_of_file, task_pattern, unpack
 from dibs.core.values import Record
 from dibs.services.claims.acquire import survey
 from dibs.services.state.presence import expire
@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.core.claims import Claim
-    from dibs.core.patterns import Pattern
+    from dibs.core.claims.rules import Claim
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.claims.acquire import Survey
     from dibs.services.state.rows import Book
 

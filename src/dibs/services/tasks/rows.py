@@ -30,11 +30,11 @@ from json.encoder import encode_basestring as quoted
 from os import urandom
 from zlib import crc32
 
-from dibs.core.index import Range
-from dibs.core.names import quote
-from dibs.core.taskgraph import unmet
-from dibs.core.taskorder import urgency
-from dibs.core.tasks import FINISHED, OPEN, Handoff, Status, Task
+from dibs.core.patterns.filing import Range
+from dibs.core.tasks.graph import unmet
+from dibs.core.tasks.order import urgency
+from dibs.core.tasks.rules import FINISHED, OPEN, Handoff, Status, Task
+from dibs.core.text.names import quote
 from dibs.errors import NotFound
 from dibs.services.state.rows import decode, encode
 from dibs.services.tasks.values import Past, Stored

@@ -16,10 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
-    from dibs.core.agents import Caller
-    from dibs.core.claims import Denied
-    from dibs.core.taskgraph import Graph
-    from dibs.core.tasks import Handoff
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Denied
+    from dibs.core.tasks.graph import Graph
+    from dibs.core.tasks.rules import Handoff
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
     from dibs.services.tasks.take import Around, Taking

@@ -10,14 +10,14 @@ import time
 from heapq import merge
 from itertools import islice
 
-from dibs.core.claims import EXCLUSIVE, Denied, Granted, Request, check_text
-from dibs.core.durations import check_wait
-from dibs.core.index import entry_prefix
-from dibs.core.names import check_agent_id, quote
-from dibs.core.taskfiles import name_of
-from dibs.core.tasknames import role_word
-from dibs.core.taskorder import eligible
-from dibs.core.tasks import PRIORITIES, Status, Task, check_step
+from dibs.core.claims.rules import EXCLUSIVE, Denied, Granted, Request, check_text
+from dibs.core.patterns.filing import entry_prefix
+from dibs.core.tasks.files import name_of
+from dibs.core.tasks.names import role_word
+from dibs.core.tasks.order import eligible
+from dibs.core.tasks.rules import PRIORITIES, Status, Task, check_step
+from dibs.core.text.durations import check_wait
+from dibs.core.text.names import check_agent_id, quote
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services.claims.acquire import SHOWN, Survey, Waiting, queue_up, survey
 from dibs.services.state.idempotency import once
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from dibs.core.agents import Beat, Caller
+    from dibs.core.claims.agents import Beat, Caller
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
     from dibs.services.tasks.values import Shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from dibs.core.tasks import Status, check_step, folder_of
+from dibs.core.tasks.rules import Status, check_step, folder_of
 from dibs.services.tasks.rows import put
 from dibs.taskfile.writing import changes_for, edit
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from dibs.core.tasks import Task
+    from dibs.core.tasks.rules import Task
     from dibs.services.state.rows import Book
     from dibs.services.tasks.values import Stored
 

@@ -6,11 +6,11 @@ token. A late result of an older attempt is fenced and changes nothing.
 
 from __future__ import annotations
 
-from dibs.core.claims import check_text
-from dibs.core.ledger import Kind
-from dibs.core.names import check_agent_id, quote
-from dibs.core.patterns import parse
-from dibs.core.tasks import Handoff, Status, check_step
+from dibs.core.claims.ledger import Kind
+from dibs.core.claims.rules import check_text
+from dibs.core.patterns.pattern import parse
+from dibs.core.tasks.rules import Handoff, Status, check_step
+from dibs.core.text.names import check_agent_id, quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.state.own_claims import own
@@ -32,8 +32,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dibs.core.agents import Caller
-    from dibs.core.tasks import Task
+    from dibs.core.claims.agents import Caller
+    from dibs.core.tasks.rules import Task
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
     from dibs.services.tasks.values import Stored
@@ -317,6 +317,6 @@ def _because(said: str, words: str) -> str:
 
 
 def _masked(trace: str) -> str:
-    from dibs.core.secrets import storable
+    from dibs.core.text.secrets import storable
 
     return storable(trace[:MAX_TRACE])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from itertools import islice
 
-from dibs.core.agents import is_terminal
-from dibs.core.durations import show_span
-from dibs.core.ledger import Kind
-from dibs.core.tasks import Status
+from dibs.core.claims.agents import is_terminal
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks.rules import Status
+from dibs.core.text.durations import show_span
 from dibs.services.state.presence import arrive, offers_work, role_of
 from dibs.services.state.rows import decode
 from dibs.services.tasks.attempts import fail_with, live_claim, lose_attempt, settle_dead
@@ -32,7 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk
 

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from dibs.core.claims import Granted
-    from dibs.core.tasks import Task
+    from dibs.core.claims.rules import Granted
+    from dibs.core.tasks.rules import Task
     from dibs.services.tasks.plain_queue_rows import Task as QueueTask
     from dibs.taskfile.reading import Reading
 

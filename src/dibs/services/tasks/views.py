@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dibs.core.claims import deadline
-from dibs.core.taskgraph import Graph
-from dibs.core.taskorder import urgency
-from dibs.core.tasks import ARCHIVE, FINISHED, OPEN, Status, Task
+from dibs.core.claims.rules import deadline
+from dibs.core.tasks.graph import Graph
+from dibs.core.tasks.order import urgency
+from dibs.core.tasks.rules import ARCHIVE, FINISHED, OPEN, Status, Task
 from dibs.services.tasks.attempts import live_claim
 from dibs.services.tasks.rows import dependents, every, load, need, past
 from dibs.services.tasks.values import Shown, Stored

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 
-from dibs.core.names import quote
+from dibs.core.changes.worktrees import agent_of
+from dibs.core.text.names import quote
 from dibs.core.values import Record
-from dibs.core.worktrees import agent_of
 from dibs.errors import NotFound, Unavailable
 from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import Entry, entries, git_dir_of, is_linked, owner_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 
-from dibs.core.ledger import Kind
-from dibs.core.names import check_agent_id, check_branch, quote
+from dibs.core.changes.worktrees import Stage, branch_for, free_slot
+from dibs.core.claims.ledger import Kind
+from dibs.core.text.names import check_agent_id, check_branch, quote
 from dibs.core.values import Record
-from dibs.core.worktrees import Stage, branch_for, free_slot
 from dibs.errors import BadInput, DibsError, NotFound, Unavailable
 from dibs.git import worktrees as listing
 from dibs.git.reachability import is_in
@@ -25,7 +25,7 @@ from dibs.services.worktrees.rows import Row, forgets, is_live, put_row, rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Book
     from dibs.services.worktrees.context import Ground
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 
-from dibs.core.names import printable
+from dibs.core.text.names import printable
 from dibs.services.worktrees.place import is_beneath, is_ignored
 
 TYPE_CHECKING = False

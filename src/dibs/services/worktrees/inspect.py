@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import tempfile
 
+from dibs.core.changes.worktrees import Held, Holding
 from dibs.core.values import Record
-from dibs.core.worktrees import Held, Holding
 from dibs.git import reachability as reach
 from dibs.git.refs import HEADS
 from dibs.git.snapshot import quarantined, snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.names import quote
+from dibs.core.text.names import quote
 from dibs.errors import BadInput
 
 TYPE_CHECKING = False

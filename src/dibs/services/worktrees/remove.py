@@ -11,9 +11,9 @@ import contextlib
 import os
 import shutil
 
-from dibs.core.ledger import Kind
+from dibs.core.changes.worktrees import Held, Holding, Stage, in_the_way
+from dibs.core.claims.ledger import Kind
 from dibs.core.values import Record
-from dibs.core.worktrees import Held, Holding, Stage, in_the_way
 from dibs.errors import Unavailable
 from dibs.git import reachability as reach
 from dibs.git.refs import HEADS, commit_of
@@ -27,7 +27,7 @@ from dibs.services.worktrees.rows import Row, drop_row, put_row, row_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.agents import Caller
+    from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
     from dibs.services.state.rows import Book
     from dibs.services.worktrees.context import Ground

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.agents import is_terminal
-from dibs.core.index import Range
+from dibs.core.changes.worktrees import Stage, is_left_alone
+from dibs.core.claims.agents import is_terminal
+from dibs.core.patterns.filing import Range
 from dibs.core.values import Record
-from dibs.core.worktrees import Stage, is_left_alone
 from dibs.services.state.rows import decode, encode
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ import os
 import tempfile
 import time
 
-from dibs.core.names import check_branch, quote
+from dibs.core.text.names import check_branch, quote
 from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound, Unavailable
 from dibs.git.raw_files import exact_tree, write_exact

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 
-from dibs.core.claims import check_text
-from dibs.core.names import check_agent_id
+from dibs.core.changes.worktrees import Stage, variables
+from dibs.core.claims.rules import check_text
+from dibs.core.text.names import check_agent_id
 from dibs.core.values import Record
-from dibs.core.worktrees import Stage, variables
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.git import reachability as reach
 from dibs.git.worktrees import Entry
@@ -23,8 +23,8 @@ from dibs.services.worktrees.setup import run_setup, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.agents import Caller
-    from dibs.core.worktrees import Holding
+    from dibs.core.changes.worktrees import Holding
+    from dibs.core.claims.agents import Caller
     from dibs.local.repository import Repository
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk

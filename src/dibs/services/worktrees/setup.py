@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 
-from dibs.core.names import quote
+from dibs.core.text.names import quote
 from dibs.errors import BadInput, Unavailable
 from dibs.local.process_table import end_group
 

@@ -1,0 +1,203 @@
+"""The crew as one agent needs to see it: from a sight to the sections of a briefing. Pure.
+
+The forms of the lines under PROJECT HEALTH, YOUR AGENTS, OTHER CREW, CURRENT CREW STATUS and RECENT ACTIVITY
+are those of the crew document.
+"""
+
+from __future__ import annotations
+
+from dibs.core.briefing.activity import is_told, listed, role_part, words
+from dibs.core.briefing.mail import mail_sections, span
+from dibs.core.briefing.own import own_sections
+from dibs.core.briefing.page import Line, Section
+from dibs.core.briefing.stalls import stall_sections
+from dibs.core.claims.agents import HUMAN, Status, family, is_terminal
+from dibs.core.text.untrusted import Moment, Part, word
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from dibs.core.briefing.snapshot import Sight, Tally
+    from dibs.core.claims.agents import Agent
+    from dibs.core.claims.ledger import Entry
+
+#: How much of the activity is told.
+RECENT = 15
+_MANY_IDLE = 3
+#: From when on a lead is told that nothing was heard of an agent.
+_SILENT = 300
+_LOCKED_SHOWN = 4
+_TASK_SHOWN = 120
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+
+
+def utc_clock(moment: float) -> str:
+    """Return the time of day of a moment, where no reader's time zone is known."""
+    seconds = int(moment) % _DAY
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def sections(
+    sight: Sight, *, told: int = 0, clock: Callable[[float], str] = utc_clock
+) -> list[Section]:
+    """Return what there is to tell, what matters most first.
+
+    Of the activity only what came after the ledger's entry ``told``; ``clock`` shows moments to the reader.
+    """
+    first, letters = mail_sections(sight.mail, sight.now)
+    crew = _lead_view(sight) if is_lead(sight) else _specialist_view(sight)
+    recent = _activity(sight, told, clock)
+    return [*first, *crew, *own_sections(sight, clock), *letters, *recent]
+
+
+def is_lead(sight: Sight) -> bool:
+    """Tell whether the reader leads: it is human, has agents below it, or is called a lead."""
+    me = next((agent for agent in sight.agents if agent.id == sight.me), None)
+    said = me.role.lower().replace("-", " ").replace("_", " ").split() if me else []
+    return sight.human or "lead" in said or any(a.parent == sight.me for a in sight.agents)
+
+
+# -- the lead's view
+
+
+def _lead_view(sight: Sight) -> list[Section]:
+    crew = [agent for agent in sight.agents if agent.role != HUMAN]
+    parents = {agent.id: agent.parent for agent in crew if agent.parent}
+    below = {agent.id for agent in crew} if sight.human else set(family(sight.me, parents))
+    others = [agent for agent in crew if agent.id != sight.me]
+    own = [agent for agent in others if agent.id in below]
+    rest = [agent for agent in others if agent.id not in below]
+    found = [
+        Section("PROJECT HEALTH", (_health(sight, crew), _blocked(sight.tally)), rank=0),
+        Section("YOUR AGENTS", _roster(sight, own, "your agents"), rank=3),
+        Section("OTHER CREW", _roster(sight, rest, "other agents"), rank=4),
+    ]
+    return [*(section for section in found if section.lines), *stall_sections(sight)]
+
+
+def _health(sight: Sight, crew: Sequence[Agent]) -> Line:
+    active = sum(agent.status == Status.RUNNING for agent in crew)
+    idle = sum(agent.status == Status.IDLE for agent in crew)
+    done = sum(agent.status in {Status.COMPLETED, Status.EXITED} for agent in crew)
+    fallen = sum(agent.status in {Status.FAILED, Status.TERMINATED} for agent in crew)
+    tally = sight.tally
+    icon = "✅"
+    if tally.blocked or tally.failed:
+        icon = "🔴"
+    elif idle >= _MANY_IDLE and idle > active:
+        icon = "⚠️"
+    share = ""
+    if tally.total:
+        share = f" {100 * (tally.done + tally.skipped) // tally.total}% complete ·"
+    fleet = f" {active} active, {idle} idle, {done} done"
+    parts: list[Part] = [icon + share + fleet + (f", {fallen} failed" if fallen else "")]
+    if sight.pending:
+        count = len(sight.pending)
+        age = sight.now - min(decision.at for decision in sight.pending)
+        parts += [
+            f" · ⚠️ {count} decision{'s' if count > 1 else ''} pending",
+            Moment(f" ({_age(age)})"),
+        ]
+    return Line("health", tuple(parts))
+
+
+def _age(seconds: float) -> str:
+    """Return an age in one unit, as the document has it: ``3 min``."""
+    for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= unit:
+            return f"{int(seconds // unit)} {name}"
+    return f"{max(0, int(seconds))} s"
+
+
+def _blocked(tally: Tally) -> Line:
+    count = len(tally.blocked)
+    parts: list[Part] = [f"{count} blocked task{'' if count == 1 else 's'}"]
+    if count:
+        parts += [": ", *listed(tally.blocked, "board")]
+    if tally.failed:
+        parts += [f" · {len(tally.failed)} failed: ", *listed(tally.failed, "board")]
+    return Line("tasks", tuple(parts))
+
+
+def _roster(sight: Sight, agents: Iterable[Agent], whose: str) -> tuple[Line, ...]:
+    """Return the agents that work or failed, one by one; those that ended otherwise are counted."""
+    lines, ended = [], 0
+    for agent in agents:
+        if is_terminal(agent.status) and agent.status != Status.FAILED:
+            ended += 1
+            continue
+        model = (" [", word(agent.model, agent.id), "]") if agent.model else ()
+        task = (", task: ", _task(agent)) if agent.task else ()
+        parts = (f"- {agent.id}", *_called(agent), " — ", role_part(agent.role, agent.id), *model,
+                 " — ", word(agent.status, agent.id), *task, *_silence(sight, agent))  # fmt: skip
+        lines.append(Line(f"agent {agent.id}", parts))
+    if ended and lines:
+        lines.append(Line(f"ended of {whose}", (f"- and {ended} ended",)))
+    return tuple(lines)
+
+
+def _silence(sight: Sight, agent: Agent) -> tuple[Part, ...]:
+    """Return for how long nothing was heard of an agent, if that is long."""
+    silent = sight.now - sight.seen.get(agent.id, sight.now)
+    if is_terminal(agent.status) or silent < _SILENT:
+        return ()
+    return (Moment(f", not heard of for {span(silent)}"),)
+
+
+def _called(agent: Agent) -> tuple[Part, ...]:
+    named = agent.name and agent.name != agent.id
+    return (" ", word(agent.name, agent.id)) if named else ()
+
+
+def _task(agent: Agent) -> Part:
+    return word(agent.task, agent.id, _TASK_SHOWN)
+
+
+# -- the specialist's view
+
+
+def _specialist_view(sight: Sight) -> list[Section]:
+    locked: dict[str, list[str]] = {}
+    for held in sight.held:
+        locked.setdefault(held.claim.agent, []).append(held.claim.pattern)
+    lines = [
+        _peer(agent, sorted(locked.get(agent.id, ())))
+        for agent in sight.agents
+        if agent.id != sight.me
+        and not is_terminal(agent.status)
+        # People come and go without a word; only what they hold concerns an agent.
+        and (agent.role != HUMAN or agent.id in locked)
+    ]
+    return [Section("CURRENT CREW STATUS", tuple(lines), rank=4)] if lines else []
+
+
+def _peer(agent: Agent, patterns: Sequence[str]) -> Line:
+    task: tuple[Part, ...] = (", Task: ", _task(agent)) if agent.task else (", No task",)
+    # A task is claimed by its name; who tells of its task has told of that claim.
+    files = [one for one in patterns if not (agent.task and one.startswith("task:"))]
+    locks = (", Locked: ", *listed(files, agent.id, most=_LOCKED_SHOWN)) if files else ()
+    parts = (f"- Agent {agent.id}", *_called(agent), " (", role_part(agent.role, agent.id), ") — ",
+             word(agent.status, agent.id), *task, *locks)  # fmt: skip
+    return Line(f"agent {agent.id}", parts)
+
+
+# -- activity
+
+
+def _activity(sight: Sight, told: int, clock: Callable[[float], str]) -> list[Section]:
+    """Return what others did, the newest first."""
+    news = [
+        entry
+        for entry in sight.activity
+        if entry.seq > told and entry.agent != sight.me and is_told(entry)
+    ]
+    lines = tuple(_event(entry, clock) for entry in reversed(news[-RECENT:]))
+    return [Section("RECENT ACTIVITY", lines, volatile=True)] if lines else []
+
+
+def _event(entry: Entry, clock: Callable[[float], str]) -> Line:
+    who = word(entry.agent, "dibs")
+    role: tuple[Part, ...] = (role_part(entry.role, entry.agent), " ") if entry.role else ()
+    when = Moment(clock(entry.at))
+    return Line(f"event {entry.seq}", ("- [", when, "] ", *role, who, ": ", *words(entry)))

@@ -1,0 +1,205 @@
+"""What a commit may hold: which claim covers a path, and whose the other changed paths are.
+
+Pure. A path is covered by a live, exclusive claim of the agent on a path or a glob that matches it. A shared
+claim lets others read along; it never lets anybody write.
+"""
+
+from __future__ import annotations
+
+from dibs.core.claims.protected import guarded
+from dibs.core.claims.rules import EXCLUSIVE
+from dibs.core.patterns.pattern import matches
+from dibs.core.values import Record, Words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+
+    from dibs.core.claims.rules import Claim
+    from dibs.core.patterns.pattern import Pattern
+
+
+class Why(metaclass=Words):
+    """Why a path cannot be in a commit."""
+
+    HELD = "held"
+    UNCLAIMED = "unclaimed"
+    SHARED = "shared"
+    GUARDED = "guarded"
+    NESTED = "nested"
+
+
+class Held(Record):
+    """A live claim, the pattern that it is on, and how long it lasts without a sign of life."""
+
+    claim: Claim
+    pattern: Pattern
+    expires_in: float
+    #: The key that it is filed under.
+    key: str = ""
+
+
+class Blocked(Record):
+    """One path that cannot be in a commit: who stands in the way, until when, and what to do."""
+
+    path: str
+    why: str
+    holder: str = ""
+    pattern: str = ""
+    expires_in: float = 0.0
+    hint: str = ""
+    #: What the holder has it for.
+    reason: str = ""
+    task: str = ""
+
+
+class Sorted(Record):
+    """Changed paths by whose they are."""
+
+    #: Path to the claim that covers it.
+    mine: dict[str, Held]
+    #: What others hold, or the agent itself holds only as a shared claim.
+    others: tuple[Blocked, ...]
+    #: What nobody holds.
+    nobody: tuple[str, ...]
+    #: What the agent holds but may not commit.
+    guarded: tuple[Blocked, ...]
+
+
+class Cover:
+    """Live claims on paths, by what they match."""
+
+    __slots__ = ("_exact", "_other")
+
+    def __init__(self, claims: Iterable[Held]) -> None:
+        self._exact: dict[str, list[Held]] = {}
+        self._other: list[tuple[str, Held]] = []
+        for held in claims:
+            pattern = held.pattern
+            if pattern.scheme:
+                continue
+            text = pattern.text
+            plain = text.isascii() and "\\" not in text and text[:2] != "./"
+            if pattern.literal and plain and pattern.key in {text, text.lower()}:
+                self._exact.setdefault(pattern.key, []).append(held)
+            else:
+                self._other.append((_start(pattern) if plain else "", held))
+
+    def of(self, path: str) -> Iterator[Held]:
+        """Yield the claims that match ``path``, which is spelled as the file system has it."""
+        if path.isascii():
+            yield from (h for h in self._exact.get(path.lower(), ()) if _fits(h, path))
+            if path.lower() != path:
+                yield from self._exact.get(path, ())
+            lowered = path.lower()
+            for start, held in self._other:
+                if lowered.startswith(start) and matches(held.pattern, f"./{path}"):
+                    yield held
+            return
+        # A letter may fold to ASCII, so every claim is asked.
+        for some in self._exact.values():
+            yield from (held for held in some if matches(held.pattern, f"./{path}"))
+        for _, held in self._other:
+            if matches(held.pattern, f"./{path}"):
+                yield held
+
+    def exclusive(self, agent: str, path: str) -> Held | None:
+        """Return the claim by which ``agent`` may write ``path``."""
+        for held in self.of(path):
+            if held.claim.agent == agent and held.claim.mode == EXCLUSIVE:
+                return held
+        return None
+
+
+def _start(pattern: Pattern) -> str:
+    """Return what every match of a plain ASCII glob starts with, in small letters."""
+    text = pattern.text.lower()
+    special = min((at for at in map(text.find, "*?[{") if at >= 0), default=len(text))
+    return text[: max(0, text.rfind("/", 0, special))]  # "a/" matches "a" as well
+
+
+def _fits(held: Held, path: str) -> bool:
+    return held.pattern.folded or held.pattern.text == path
+
+
+def sort(agent: str, paths: Iterable[str], cover: Cover, *, guards: bool) -> Sorted:
+    """Sort changed paths; with ``guards`` an agent's own guarded files are kept apart."""
+    mine: dict[str, Held] = {}
+    others: list[Blocked] = []
+    nobody: list[str] = []
+    kept: list[Blocked] = []
+    for path in paths:
+        found = list(cover.of(path))
+        own = next((h for h in found if _writes(h, agent)), None)
+        if own is not None and guards and guarded(path):
+            kept.append(guarded_path(path))
+        elif own is not None:
+            mine[path] = own
+        elif found:
+            others.append(in_the_way(agent, path, found))
+        else:
+            nobody.append(path)
+    return Sorted(mine, tuple(others), tuple(nobody), tuple(kept))
+
+
+def _writes(held: Held, agent: str) -> bool:
+    return held.claim.agent == agent and held.claim.mode == EXCLUSIVE
+
+
+def in_the_way(agent: str, path: str, found: Iterable[Held]) -> Blocked:
+    """Return why ``agent`` may not commit ``path``, which ``found`` match and none of them lets it write."""
+    ranked = sorted(found, key=lambda h: (h.claim.agent == agent, h.claim.mode != EXCLUSIVE))
+    first = ranked[0]
+    if first.claim.agent == agent:
+        return Blocked(
+            path, Why.SHARED, agent, first.claim.pattern, first.expires_in,
+            "your claim is shared: claim it exclusively to commit it",
+        )  # fmt: skip
+    return held_path(path, first.claim, first.expires_in)
+
+
+def held_path(path: str, claim: Claim, expires_in: float) -> Blocked:
+    """Return that somebody else's claim is on ``path``."""
+    return Blocked(
+        path, Why.HELD, claim.agent, claim.pattern, expires_in,
+        f"ask for it: dibs ask {_shell_word(path)}; or wait: dibs claim {_shell_word(path)} --wait 5m",
+        claim.reason, claim.task,
+    )  # fmt: skip
+
+
+def unclaimed(path: str) -> Blocked:
+    """Return that nobody holds ``path``."""
+    return Blocked(path, Why.UNCLAIMED, hint=f"claim it first: dibs claim {_shell_word(path)}")
+
+
+def guarded_path(path: str) -> Blocked:
+    """Return that ``path`` steers tools, which is for humans to change."""
+    return Blocked(
+        path,
+        Why.GUARDED,
+        hint="it steers tools: a human commits it, or sets [commit] guarded = anyone",
+    )
+
+
+def staged_by(hook: str, blocked: Iterable[Blocked], chosen: Container[str]) -> list[Blocked]:
+    """Return ``blocked`` with word of the hook that brought in what was not chosen."""
+    return [
+        item
+        if item.path in chosen
+        else item._replace(hint=f"the {hook} hook staged it: let the hook leave it, or {item.hint}")
+        for item in blocked
+    ]
+
+
+def uncovered(agent: str, paths: Iterable[str], cover: Cover, *, guards: bool) -> list[Blocked]:
+    """Return those of ``paths`` that ``agent`` may not commit, each with its reason."""
+    found = sort(agent, paths, cover, guards=guards)
+    return [*found.others, *map(unclaimed, found.nobody), *found.guarded]
+
+
+def _shell_word(text: str) -> str:
+    from shlex import (
+        quote,  # loads the regular expressions, which a hook that refuses nothing does without
+    )
+
+    return quote(text)

@@ -1,0 +1,164 @@
+"""What happened: the values of the ledger and the kinds of events.
+
+Pure. The first fourteen kinds are those of the crew document; the others are ours.
+"""
+
+from __future__ import annotations
+
+from dibs.core.quickjson import encoder, loads
+from dibs.core.text.names import cut, few, printable
+from dibs.core.values import Record, Words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+
+class Kind(metaclass=Words):
+    """What an event says. The value is what is stored and shown."""
+
+    FILE_EDIT = "file_edit"
+    FILE_READ = "file_read"
+    DECISION_MADE = "decision_made"
+    TASK_STARTED = "task_started"
+    TASK_COMPLETED = "task_completed"
+    SUB_AGENT_SPAWNED = "sub_agent_spawned"
+    LOCK_ACQUIRED = "lock_acquired"
+    LOCK_RELEASED = "lock_released"
+    MESSAGE_SENT = "message_sent"
+    DELEGATED = "delegated"
+    AGENT_TERMINATED = "agent_terminated"
+    DELEGATION_CANCELLED = "delegation_cancelled"
+    GROUP_MESSAGE = "group_message"
+    ERROR = "error"
+
+    LOCK_RENEWED = "lock_renewed"
+    LOCK_EXPIRED = "lock_expired"
+    LOCK_REVOKED = "lock_revoked"
+    LOCK_TRANSFERRED = "lock_transferred"
+    LOCK_DENIED = "lock_denied"
+    LOCK_QUEUED = "lock_queued"
+    LOCK_UNQUEUED = "lock_unqueued"
+    RELEASE_REQUESTED = "release_requested"
+    TASK_ADDED = "task_added"
+    TASK_ASSIGNED = "task_assigned"
+    TASK_REVIEWED = "task_reviewed"
+    TASK_FAILED = "task_failed"
+    TASK_RETURNED = "task_returned"
+    TASK_REOPENED = "task_reopened"
+    TASK_BLOCKED = "task_blocked"
+    TASK_CANCELLED = "task_cancelled"
+    TASK_REASSIGNED = "task_reassigned"
+    TASK_EDITED = "task_edited"
+    TASK_REFUSED = "task_refused"
+    TASK_STUCK = "task_stuck"
+    TASK_ARCHIVED = "task_archived"
+    HANDOFF_CREATED = "handoff_created"
+    HANDOFF_REFUSED = "handoff_refused"
+    TASK_CLASH = "task_clash"
+    BOARD_CYCLE = "board_cycle"
+    COMMITTED = "commit"
+    COMMIT_REFUSED = "commit_refused"
+    MERGED = "merge"
+    MERGE_REFUSED = "merge_refused"
+    CONFLICT_FORECAST = "conflict_forecast"
+    WORKTREE_ADDED = "worktree_added"
+    WORKTREE_REMOVED = "worktree_removed"
+    WORK_SALVAGED = "work_salvaged"
+    RELEASE_ANSWERED = "release_answered"
+    CONFLICT_ESCALATED = "conflict_escalated"
+    DECISION_ASKED = "decision_asked"
+    DECISION_COMMENTED = "decision_commented"
+    GROUP_CHANGED = "group_changed"
+    AGENT_GUARDED = "agent_guarded"
+    WRITE_REFUSED = "write_refused"
+    FOREIGN_WRITE = "foreign_write"
+    AGENT_JOINED = "agent_joined"
+    AGENT_EXITED = "agent_exited"
+    STATUS_CHANGE = "status_change"
+    PROGRESS_UPDATE = "progress_update"
+    LEDGER_RESTARTED = "ledger_restarted"
+    STORE_MOVED = "store_moved"
+
+
+class Event(Record):
+    """Something that happened, not yet numbered. Free text in it is already masked."""
+
+    agent: str
+    role: str
+    kind: str
+    summary: str
+    details: dict[str, Any]
+
+
+class Entry(Record):
+    """An event as the ledger holds it."""
+
+    seq: int
+    at: float
+    agent: str
+    role: str
+    kind: str
+    summary: str
+    details: dict[str, Any]
+
+
+#: Turns the details of an event into the text that stores keep.
+encode_details = encoder(allow_nan=False)
+
+
+def decode_details(text: str) -> dict[str, Any]:
+    """Read an entry's details; damaged ones are shown as they are, so that a listing goes on."""
+    try:
+        details = loads(text)
+    except ValueError:
+        details = None
+    return details if isinstance(details, dict) else {"unreadable": text}
+
+
+#: How long a headline may be.
+HEADLINE = 100
+
+_VERBS = {
+    Kind.LOCK_ACQUIRED: "claim",
+    Kind.LOCK_RELEASED: "release",
+    Kind.LOCK_RENEWED: "renew",
+    Kind.LOCK_EXPIRED: "expire",
+    Kind.LOCK_REVOKED: "revoke",
+    Kind.LOCK_TRANSFERRED: "transfer",
+    Kind.LOCK_DENIED: "deny",
+    Kind.LOCK_QUEUED: "queue",
+    Kind.RELEASE_REQUESTED: "ask",
+    Kind.TASK_STARTED: "start",
+    Kind.TASK_COMPLETED: "done",
+}
+#: What a reader of the history looks for first.
+_DEEDS = frozenset({
+    Kind.LOCK_ACQUIRED, Kind.LOCK_RELEASED, Kind.LOCK_REVOKED, Kind.LOCK_TRANSFERRED, Kind.LOCK_RENEWED,
+    Kind.TASK_STARTED, Kind.TASK_COMPLETED,
+})  # fmt: skip
+
+
+def headlines(events: Iterable[Event]) -> list[str]:
+    """Return events in one line each; what somebody did comes before what followed from it."""
+    told = sorted(events, key=lambda event: event.kind not in _DEEDS)
+    return [headline(event) for event in told]
+
+
+def headline(event: Event) -> str:
+    """Return an event in one short line: what was done, to what, by whom."""
+    verb = _VERBS.get(event.kind, "")
+    things = _things(event.details) if verb else ""
+    if things:
+        line = f"{verb}: {things} by {event.agent}"
+    else:
+        line = f"{verb or event.kind.replace('_', ' ')}: {event.summary or event.agent}"
+    return cut(printable(" ".join(line.split())), HEADLINE)
+
+
+def _things(details: dict[str, Any]) -> str:
+    """Return what an event is about: tasks by their id, else paths and patterns."""
+    found = details.get("patterns") or details.get("pattern") or details.get("task") or ""
+    names = found if isinstance(found, list | tuple) else [found]
+    return few([str(name).removeprefix("task:") for name in names])

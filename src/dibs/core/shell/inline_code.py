@@ -1,0 +1,160 @@
+"""What a program writes that stands in a command: ``python -c``, ``node -e``, and patches. Pure.
+
+Only what is written out is seen: a path as a text, or by a name that was given such a text before.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+
+from dibs.core.shell.words import Arg
+from dibs.core.toolcalls import patches
+from dibs.core.toolcalls.values import How
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.core.shell.commands import Running
+
+#: So much of a program is looked at.
+_LONGEST = 400_000
+_TEXT = r"""[rbuf]{0,2}("[^"\\\n]{0,400}"|'[^'\\\n]{0,400}')"""
+_NAME = r"\$?[A-Za-z_]\w{0,80}"
+_ARG = rf"(?:{_TEXT}|({_NAME}))"
+_SET = re.compile(rf"({_NAME})\s{{0,9}}=\s{{0,9}}(?:(?:pathlib\.)?Path\(\s{{0,9}})?{_TEXT}")
+_OPEN = re.compile(
+    rf"""\bopen\s{{0,9}}\(\s{{0,9}}{_ARG}\s{{0,9}},\s{{0,9}}(?:mode\s{{0,9}}=\s{{0,9}})?["']([rwaxbt+]{{1,4}})["']"""
+)
+_METHOD = re.compile(
+    rf"(?:\bPath\(\s{{0,9}}{_ARG}\s{{0,9}}\)|\b({_NAME}))\s{{0,9}}\.\s{{0,9}}"
+    r"(write_text|write_bytes|unlink|touch|rename|replace|rmdir|open)\s{0,9}\(([^()\n]{0,200})"
+)
+_DELETES = (
+    r"os\.(?:remove|unlink|rmdir)|shutil\.rmtree|(?:fs\w{0,10}|promises)\.(?:unlink|rm|rmdir)(?:Sync)?"
+    r"|File\.(?:delete|unlink)|FileUtils\.(?:rm|rm_f|rm_rf|rm_r)|Deno\.remove(?:Sync)?|\bunlink"
+)
+_WRITES = (
+    r"os\.truncate|(?:fs\w{0,10}|promises)\.(?:writeFile|appendFile|truncate)(?:Sync)?"
+    r"|(?:fs\.)?createWriteStream|File\.write|IO\.write|file_put_contents"
+    r"|Deno\.write(?:TextFile|File)(?:Sync)?|Bun\.write|\b(?:writeFileSync|appendFileSync)"
+)
+_MOVES = (
+    r"os\.(?:rename|replace|renames)|shutil\.move|fs\w{0,10}\.rename(?:Sync)?|File\.rename"
+    r"|FileUtils\.mv|\brename"
+)
+_COPIES = (
+    r"shutil\.copy(?:file|2|tree|fileobj)?|fs\w{0,10}\.(?:copyFile|cp)(?:Sync)?"
+    r"|FileUtils\.cp(?:_r)?|\bcopy"
+)
+_ONE = re.compile(rf"(?:(?P<d>{_DELETES})|(?:{_WRITES}))\s{{0,9}}[\s(]\s{{0,9}}{_ARG}")
+_TWO = re.compile(
+    rf"(?:(?P<m>{_MOVES})|(?:{_COPIES}))\s{{0,9}}\(\s{{0,9}}{_ARG}\s{{0,9}},\s{{0,9}}{_ARG}"
+)
+_RUBY = re.compile(rf"""File\.open\(\s{{0,9}}{_ARG}\s{{0,9}},\s{{0,9}}["']([wa]\+?b?|r\+)["']""")
+_PERL = re.compile(
+    rf"""\bopen\s{{0,9}}\(?[^,\n]{{0,60}},\s{{0,9}}["']\+?>>?[^"']{{0,20}}["']\s{{0,9}},\s{{0,9}}{_ARG}"""
+)
+_PERL_TWO = re.compile(
+    r"""\bopen\s{0,9}\(?[^,\n]{0,60},\s{0,9}["']\+?>>?\s{0,9}([^"'\n>]{1,300})["']"""
+)
+_SHELLS = re.compile(
+    r"(?:os\.system|os\.popen|subprocess\.\w{1,20}|\bexecSync|\bexec|\bsystem|\bspawnSync)\s{0,9}"
+    rf"[\s(]\s{{0,9}}{_TEXT}"
+)
+_LISTS = re.compile(r"subprocess\.\w{1,20}\(\s{0,9}\[([^\[\]]{1,2000})\]")
+_TEXTS = re.compile(_TEXT)
+_CHANGED = frozenset("wax+")
+
+
+def look(to: Running, text: str) -> None:
+    """Note what a program writes."""
+    if len(text) > _LONGEST:
+        to.doubt("the rest of a very long program")
+    code = text[:_LONGEST]
+    known = {m[1]: m[2][1:-1] for m in _SET.finditer(code)}
+    for literal, name, how in chain(_opened(code), _called(code)):
+        path = literal[1:-1] if literal else known.get(name or "")
+        if path is not None:
+            to.touch(_named(path), how, deep=how == How.DELETE)
+        elif name:
+            to.doubt(f"what {name} names in a program")
+    for m in _PERL_TWO.finditer(code):
+        to.touch(_named(m[1].strip()))
+    for m in _METHOD.finditer(code):
+        _method(to, m, known)
+    _started(to, code)
+
+
+def _opened(code: str) -> Iterator[tuple[str | None, str | None, str]]:
+    """Yield what is opened to be written: as a text, or else by a name."""
+    for m in _OPEN.finditer(code):
+        if not _CHANGED.isdisjoint(m[3]):
+            yield m[1], m[2], How.WRITE
+    for m in chain(_RUBY.finditer(code), _PERL.finditer(code)):
+        yield m[1], m[2], How.WRITE
+
+
+def _called(code: str) -> Iterator[tuple[str | None, str | None, str]]:
+    """Yield what functions write and delete."""
+    for m in _ONE.finditer(code):
+        yield m[2], m[3], How.WRITE if m["d"] is None else How.DELETE
+    for m in _TWO.finditer(code):
+        if m["m"] is not None:
+            yield m[2], m[3], How.DELETE
+        yield m[4], m[5], How.WRITE
+
+
+def _method(to: Running, m: re.Match[str], known: dict[str, str]) -> None:
+    """Note what a method of a path does: that of a name counts only where the name is a known path."""
+    literal, inner, name, verb, given = m[1], m[2], m[3], m[4], m[5]
+    path = literal[1:-1] if literal else known.get(inner or name or "")
+    if path is None:
+        if inner and verb != "open":
+            to.doubt(f"what {inner} names in a program")
+        return
+    if verb == "open" and _CHANGED.isdisjoint(given.replace("mode", "")):
+        return
+    if verb in {"rename", "replace"}:
+        texts = _TEXTS.findall(given)
+        if verb == "replace" and len(texts) != 1:
+            return  # the method of a text
+        for found in texts[:1]:
+            to.touch(_named(found[1:-1]))
+    gone = verb in {"unlink", "rmdir", "rename", "replace"}
+    to.touch(_named(path), How.DELETE if gone else How.WRITE)
+
+
+def _named(path: str) -> Arg:
+    """Return a path of a program; one with braces in it is made up only when the program runs."""
+    return Arg(path, sure="{" not in path and "$" not in path)
+
+
+def _started(to: Running, code: str) -> None:
+    """Go through the commands that a program starts."""
+    for m in _SHELLS.finditer(code):
+        to.script(m[1][1:-1])
+    for m in _LISTS.finditer(code):
+        to.run([Arg(found[1:-1]) for found in _TEXTS.findall(m[1])])
+
+
+def patched(to: Running, text: str) -> None:
+    """Note the files that a patch names: of git's kind, of diff's, or of the tool apply_patch."""
+    if patches.is_patch(text):
+        for touch in patches.touched(text):
+            to.touch(Arg(touch.path), touch.how)
+        return
+    strip = "\n+++ b/" in f"\n{text}" or "\n--- a/" in f"\n{text}"
+    for line in text.splitlines():
+        for sign, how in _PATCH_LINES:
+            if line.startswith(sign):
+                name = line[len(sign) :].split("\t")[0].strip()
+                if sign in {"--- ", "+++ "} and strip and name[:2] in {"a/", "b/"}:
+                    name = name[2:]
+                to.touch(Arg(name), how)
+
+
+_PATCH_LINES = (
+    ("+++ ", How.WRITE), ("--- ", How.WRITE), ("rename from ", How.DELETE), ("rename to ", How.WRITE),
+)  # fmt: skip

@@ -1,0 +1,395 @@
+"""A shell command as steps in the order of its text: simple commands, loops, and the bounds of subshells.
+
+Pure; never raises, and takes a time that grows with the length of the text alone. It is no shell: functions
+are read as if they ran where they are written, and both arms of a condition as if both did.
+"""
+
+from __future__ import annotations
+
+from dibs.core.shell.steps import END, HOLE, MASK, QUOTED, RUN, VAR, Kind, Step, masked
+
+_MARKS = str.maketrans(dict.fromkeys(map(ord, (MASK, VAR, QUOTED, RUN, END, HOLE))))
+_BREAKS = frozenset(" \t\r\n;&|()<>")
+_PLAIN_ENDS = _BREAKS | frozenset("'\"\\$`")
+#: Deeper than this nobody nests; a text that does is not read on.
+DEEPEST = 60
+#: Nor has a command so many words, or a script so many commands.
+_MOST = 20_000
+#: The text of a short substitution is kept, so that ``$(pwd)`` can be known.
+_SHORT = 80
+#: Nobody writes a sum that is longer.
+_LONG = 4000
+_LEADERS = frozenset({
+    "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "!", "{", "}", "time",
+    "esac", "coproc",
+})  # fmt: skip
+
+
+class _TooMuch(Exception):
+    """Nobody writes such a text by hand; it never leaves this module."""
+
+
+def parse(text: str) -> tuple[list[Step], bool]:
+    """Return the steps of a command, and whether all of its text was understood."""
+    scanner = _Scanner(text.translate(_MARKS), 0)
+    try:
+        scanner.steps_until("")
+    except _TooMuch:
+        scanner.whole = False
+    return scanner.steps, scanner.whole
+
+
+class _Scanner:
+    """Reads one text from left to right."""
+
+    def __init__(self, text: str, depth: int) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = depth
+        self.whole = True
+        self.steps: list[Step] = []
+        self._cases = 0
+        #: Here-documents whose bodies begin at the next line: whose, until which line, tabs cut.
+        self._awaited: list[tuple[Step, str, bool]] = []
+
+    def steps_until(self, closer: str) -> None:
+        """Read commands up to ``closer``, or to the end of the text."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise _TooMuch
+        step = Step(Kind.COMMAND, [], [])
+        text, end = self.text, len(self.text)
+        while self.at < end:
+            c = text[self.at]
+            if c in " \t\r":
+                self.at += 1
+            elif c in ";&|\n" and text[self.at : self.at + 2] != "&>":
+                step = self._separated(step, c)
+            elif c == "(":
+                step = self._opened(step)
+            elif c == ")":
+                self.at += 1
+                if closer:
+                    break
+            elif c == "#":
+                newline = text.find("\n", self.at)
+                self.at = end if newline < 0 else newline
+            else:
+                self._more(step, c)
+        else:
+            self.whole = self.whole and not closer
+        self._finish(step)
+        self.depth -= 1
+
+    def _separated(self, step: Step, c: str) -> Step:
+        """End a command at a separator; return the next."""
+        two = self.text[self.at : self.at + 2]
+        self._finish(step)
+        following = Step(Kind.COMMAND, [], [])
+        following.piped = c == "|" and two != "||"
+        self.at += 2 if two in {"&&", "||", ";;", "|&", ";&"} else 1
+        if c == "\n":
+            self._read_documents()
+            following.piped = step.piped and not step.words
+        elif two in {";;", ";&"} and self._cases:
+            self.at += self.text.startswith("&", self.at)
+            self._skip_pattern()
+        return following
+
+    def _opened(self, step: Step) -> Step:
+        """Read what follows an open bracket: a subshell, arithmetic, or the head of a function."""
+        if step.words:
+            closing = self.text.find(")", self.at)
+            if closing > 0 and not self.text[self.at + 1 : closing].strip():
+                self.at = closing + 1
+                return Step(Kind.COMMAND, [], [])
+        elif self.text.startswith("((", self.at):
+            self._skip_arithmetic(self.at + 2)
+            return step
+        self.at += 1
+        self._nested(")")
+        return step
+
+    def _nested(self, closer: str) -> None:
+        if len(self.steps) > _MOST:
+            raise _TooMuch
+        self.steps.append(Step(Kind.OPEN, [], []))
+        self.steps_until(closer)
+        self.steps.append(Step(Kind.CLOSE, [], []))
+
+    def _more(self, step: Step, c: str) -> None:
+        """Read one more word or redirection of a command."""
+        text = self.text
+        if c in "<>" and text.startswith("(", self.at + 1):
+            self.at += 2
+            self._nested(")")
+            step.words.append(HOLE)
+            return
+        if c in "<>&":
+            self._redirect(step)
+            return
+        begin = self.at
+        word = self._word()
+        if text[self.at : self.at + 1] in {"<", ">"} and _is_descriptor(text[begin : self.at]):
+            return
+        if word.endswith("=") and text.startswith("(", self.at):
+            self._array(step, word)
+            return
+        if not step.words and word in _LEADERS:
+            self._cases -= word == "esac" and self._cases > 0
+            return
+        step.words.append(word)
+        words = step.words
+        if len(words) > _MOST:
+            self._finish(step)
+            raise _TooMuch
+        if words == ["[["]:
+            closing = text.find("]]", self.at)
+            if closing >= 0:
+                self._run_within(text[self.at : closing])
+                self.at = closing + 2
+        elif len(words) == 3 and words[0] == "case" and words[2] == "in":  # noqa: PLR2004
+            words.clear()
+            self._cases += 1
+            self._skip_pattern()
+
+    def _array(self, step: Step, word: str) -> None:
+        """Read ``name=(…)``; the variable has each of the words as a value."""
+        self.at += 1
+        values = Step(Kind.LOOP, [word.removesuffix("=").removesuffix("+")], [])
+        while self.at < len(self.text) and self.text[self.at] != ")":
+            if self.text[self.at] in _BREAKS:
+                self.at += 1
+            else:
+                values.words.append(self._word())
+        self.at += 1
+        if not step.words:
+            self.steps.append(values)
+
+    def _redirect(self, step: Step) -> None:
+        text = self.text
+        sign = next(
+            s
+            for s in ("&>>", "<<<", "<<-", "&>", ">>", ">|", ">&", "<<", "<>", "<&", ">", "<", "&")
+            if text.startswith(s, self.at)
+        )
+        self.at += len(sign)
+        self._skip_blanks()
+        begin = self.at
+        word = self._word() if self.at < len(text) and text[self.at] not in _BREAKS else ""
+        if sign in {"<<", "<<-"}:
+            end = _bare(word) if word else ""
+            quoted = any(c in text[begin : self.at] for c in "'\"\\")
+            self._awaited.append((step, end, sign == "<<-"))
+            step.redirects.append(("<<'" if quoted else "<<", ""))
+        elif sign == "<<<":
+            step.stdin = _bare(word)
+        elif word and len(step.redirects) < _MOST:
+            step.redirects.append((sign, word))
+
+    def _skip_blanks(self) -> None:
+        while self.at < len(self.text) and self.text[self.at] in " \t":
+            self.at += 1
+
+    def _read_documents(self) -> None:
+        """Read the bodies of the here-documents of the line that has just ended."""
+        for step, ending, tabs in self._awaited:
+            lines: list[str] = []
+            while self.at < len(self.text):
+                newline = self.text.find("\n", self.at)
+                stop = len(self.text) if newline < 0 else newline
+                line = self.text[self.at : stop]
+                self.at = stop + 1
+                line = line.lstrip("\t") if tabs else line
+                if line.rstrip("\r") == ending:
+                    break
+                lines.append(line)
+            else:
+                self.whole = False
+            step.stdin = "\n".join([*lines, ""])
+            if ("<<", "") in step.redirects:
+                self._run_within(step.stdin)
+        self._awaited.clear()
+
+    def _run_within(self, body: str) -> None:
+        """Read the commands within a text of which nothing else matters, such as a here-document."""
+        if "$(" not in body and "`" not in body:
+            return
+        if self.depth + 1 > DEEPEST or len(self.steps) > _MOST:
+            raise _TooMuch
+        inner = _Scanner(body, self.depth + 1)
+        inner.quoted("")
+        self.steps += inner.steps
+        self.whole = self.whole and inner.whole
+
+    def _finish(self, step: Step) -> None:
+        """File a command that has ended."""
+        words = step.words
+        if words and words[0] == "function":
+            del words[: 3 if words[2:3] == ["{"] else 2]
+        elif len(words) > 1 and words[0] in {"for", "select"}:
+            step.kind = Kind.LOOP
+            step.words = [words[1], *words[3:]]
+        if step.words or step.redirects:
+            self.steps.append(step)
+        if len(self.steps) > _MOST:
+            raise _TooMuch
+
+    def _skip_pattern(self) -> None:
+        """Go past the pattern of one arm of a ``case``."""
+        text = self.text
+        while self.at < len(text) and text[self.at] in " \t\r\n(":
+            self.at += 1
+        if text.startswith("esac", self.at):
+            return
+        closing = text.find(")", self.at)
+        stop = closing if closing >= 0 else len(text)
+        self._run_within(text[self.at : stop])
+        self.at = stop + 1
+
+    def _skip_arithmetic(self, begin: int) -> None:
+        """Go past ``((…))``, whose inside begins at ``begin``."""
+        level, at = 2, begin
+        while level and at < len(self.text):
+            level += {"(": 1, ")": -1}.get(self.text[at], 0)
+            at += 1
+        if level or at - begin > _LONG:
+            self.whole = False
+        else:
+            self._run_within(self.text[begin:at])
+        self.at = at
+
+    def _word(self) -> str:
+        """Read a word, which begins here."""
+        text, end = self.text, len(self.text)
+        parts: list[str] = []
+        while self.at < end:
+            c = text[self.at]
+            if c in _BREAKS:
+                break
+            if c == "'":
+                parts.append(masked(self._until("'", self.at + 1)))
+            elif c == '"':
+                self.at += 1
+                parts.append(self.quoted('"'))
+            elif c == "\\":
+                following = text[self.at + 1 : self.at + 2]
+                parts.append("" if following == "\n" else masked(following))
+                self.at += 2
+            elif c in "$`":
+                parts.append(self._dollar(VAR) if c == "$" else self._backticks())
+            else:
+                begin = self.at
+                while self.at < end and text[self.at] not in _PLAIN_ENDS:
+                    self.at += 1
+                parts.append(text[begin : self.at])
+        return "".join(parts)
+
+    def _until(self, closer: str, begin: int) -> str:
+        """Return the text up to ``closer`` and go past that."""
+        found = self.text.find(closer, begin)
+        self.whole = self.whole and found >= 0
+        stop = found if found >= 0 else len(self.text)
+        self.at = stop + 1
+        return self.text[begin:stop]
+
+    def quoted(self, closer: str) -> str:
+        """Read what stands between double quotes, or with no ``closer`` a here-document."""
+        text, end = self.text, len(self.text)
+        parts: list[str] = []
+        while self.at < end:
+            c = text[self.at]
+            if c == closer:
+                self.at += 1
+                return "".join(parts)
+            if c == "\\":
+                following = text[self.at + 1 : self.at + 2]
+                kept = (
+                    following
+                    if following in '$`"\\'
+                    else ""
+                    if following == "\n"
+                    else c + following
+                )
+                parts.append(masked(kept))
+                self.at += 2
+            elif c in "$`":
+                parts.append(self._dollar(QUOTED) if c == "$" else self._backticks())
+            else:
+                begin = self.at
+                while self.at < end and text[self.at] not in '"\\$`':
+                    self.at += 1
+                if begin == self.at:
+                    self.at += 1  # a quotation mark within a here-document
+                parts.append(masked(text[begin : self.at]))
+        self.whole = self.whole and not closer
+        return "".join(parts)
+
+    def _dollar(self, mark: str) -> str:
+        """Read what a dollar sign begins."""
+        text, begin = self.text, self.at + 1
+        following = text[begin : begin + 1]
+        if text.startswith("((", begin):
+            self._skip_arithmetic(begin + 2)
+            return HOLE
+        if following == "(":
+            self.at = begin + 1
+            self._nested(")")
+            inside = text[begin + 1 : min(self.at - 1, begin + _SHORT)]
+            return RUN + (inside if self.at - begin < _SHORT else "") + END
+        if following == "{":
+            inside = self._until("}", begin + 1)
+            self._run_within(inside)
+            return mark + inside + END
+        if following in {"'", '"'} and mark == VAR:
+            self.at = begin + 1
+            return self.quoted('"') if following == '"' else masked(self._escaped(begin + 1))
+        return self._name(mark, begin)
+
+    def _name(self, mark: str, begin: int) -> str:
+        """Read the name of a variable behind its dollar sign."""
+        text, stop = self.text, begin
+        while stop < len(text) and (
+            text[stop] == "_" or (text[stop].isascii() and text[stop].isalnum())
+        ):
+            stop += 1
+            if text[begin].isdigit():
+                break
+        if stop == begin:
+            special = text[begin : begin + 1] in {"@", "*", "?", "#", "$", "!", "-"}
+            self.at = begin + special
+            return HOLE if special else "$"
+        self.at = stop
+        return mark + text[begin:stop] + END
+
+    def _escaped(self, begin: int) -> str:
+        """Read ``$'…'``; escapes other than of a letter are kept as they are."""
+        at = begin
+        while at < len(self.text) and self.text[at] != "'":
+            at += 2 if self.text[at] == "\\" else 1
+        self.at = at + 1
+        return self.text[begin:at].replace("\\'", "'").replace("\\n", "\n").replace("\\t", "\t")
+
+    def _backticks(self) -> str:
+        """Read a command between backticks."""
+        at = self.at + 1
+        while at < len(self.text) and self.text[at] != "`":
+            at += 2 if self.text[at] == "\\" else 1
+        inside = self.text[self.at + 1 : at]
+        self.at = at + 1
+        if self.depth + 1 > DEEPEST or len(self.steps) > _MOST:
+            raise _TooMuch
+        inner = _Scanner(inside.replace("\\`", "`").replace("\\\\", "\\"), self.depth)
+        inner.steps_until("")
+        self.steps += [Step(Kind.OPEN, [], []), *inner.steps, Step(Kind.CLOSE, [], [])]
+        self.whole = self.whole and inner.whole
+        return RUN + (inside if len(inside) < _SHORT else "") + END
+
+
+def _bare(word: str) -> str:
+    """Return a word as text, whatever was quoted in it."""
+    return word.replace(MASK, "")
+
+
+def _is_descriptor(raw: str) -> bool:
+    return raw.isdigit() or (raw.startswith("{") and raw.endswith("}"))

@@ -1,0 +1,188 @@
+"""What the words of a shell command stand for: variables, braces and tildes put in, where known. Pure."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from dibs.core.shell.steps import END, HOLE, MASK, QUOTED, RUN, VAR
+from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: A word stands for at most so many; what is beyond is not known.
+MOST = 64
+#: A variable holds at most so many characters that matter.
+_LONGEST = 4096
+#: The top of the working tree, as git writes it.
+TOP = ":/"
+_TOPS = frozenset({"git rev-parse --show-toplevel"})
+_GLOBS = frozenset("*?[")
+#: A place outside of the repository.
+_ELSEWHERE = "/tmp"  # noqa: S108
+
+
+class Arg(Record):
+    """One argument that a command gets."""
+
+    text: str
+    #: Whether it is a pattern; a character that is no wildcard in it stands in brackets.
+    glob: bool = False
+    #: Whether all of it is known.
+    sure: bool = True
+
+
+class Scene(Record):
+    """What words are read by: variables, each with all values that it may have, and places."""
+
+    variables: Mapping[str, tuple[str, ...]]
+    home: str = ""
+    place: str = ""
+
+
+def expand(word: str, scene: Scene) -> list[Arg]:
+    """Return all that a word may stand for; of each that is not wholly known, that it is not."""
+    found: list[Arg] = []
+    for text, split in _put_in(word, scene):
+        for piece in text.split() if split else [text]:
+            for alternative in _braces(piece):
+                if len(found) >= MOST:
+                    return [*found, Arg("", sure=False)]
+                found.append(_finished(alternative, scene))
+    return found
+
+
+def value(word: str, scene: Scene) -> tuple[str, ...]:
+    """Return what a variable holds that is set to this word."""
+    return tuple(
+        text if len(text) <= _LONGEST else HOLE for text, _ in _put_in(word[: 4 * _LONGEST], scene)
+    )
+
+
+def _put_in(word: str, scene: Scene) -> list[tuple[str, bool]]:
+    """Put in what variables and commands give; whether the shell then splits it into words."""
+    if VAR not in word and QUOTED not in word and RUN not in word:
+        return [(word, False)]
+    found: list[tuple[str, bool]] = [("", False)]
+    at = 0
+    while at < len(word):
+        mark = word[at]
+        if mark in {VAR, QUOTED, RUN}:
+            stop = word.find(END, at)
+            stop = len(word) if stop < 0 else stop
+            name = word[at + 1 : stop]
+            values = _command(name, scene) if mark == RUN else _variable(name, scene)
+            splits = mark == VAR
+            at = stop + 1
+        else:
+            stop = at
+            while stop < len(word) and word[stop] not in {VAR, QUOTED, RUN}:
+                stop += 1
+            values, splits, at = (word[at:stop],), False, stop
+        more = (
+            (old + new, split or (splits and any(map(str.isspace, new))))
+            for old, split in found
+            for new in values
+        )
+        found = list(islice(more, MOST))
+    return found
+
+
+def _variable(name: str, scene: Scene) -> tuple[str, ...]:
+    """Return the values of ``$name`` or of what stands in ``${…}``."""
+    known = scene.variables.get(name.removesuffix("[@]").removesuffix("[*]"))
+    if known:
+        return known
+    usual = {"HOME": scene.home, "PWD": scene.place or ".", "TMPDIR": _ELSEWHERE}.get(name)
+    if usual:
+        return (usual,)
+    for sign, cut in (("%", str.removesuffix), ("#", str.removeprefix)):
+        bare, found, ending = name.partition(sign)
+        if found and bare in scene.variables and _GLOBS.isdisjoint(ending):
+            return tuple(cut(text, ending.lstrip(sign)) for text in scene.variables[bare])
+    for sign in (":-", ":=", "-"):
+        bare, found, other = name.partition(sign)
+        if found and bare.isidentifier() and "$" not in other:
+            return scene.variables.get(bare, (other.strip("\"'"),))
+    return (HOLE,)
+
+
+def _command(text: str, scene: Scene) -> tuple[str, ...]:
+    """Return what a short command prints, where that is known."""
+    words = text.split()
+    command = " ".join(words)
+    if command == "pwd":
+        return (scene.place or ".",)
+    if command in _TOPS:
+        return (TOP,)
+    if words[:1] == ["mktemp"]:
+        return (f"{_ELSEWHERE}/mktemp",)
+    if words[:1] == ["echo"] and not any(c in command for c in "$`\"'\\|;&<>*"):
+        return (" ".join(words[1:]),)
+    return (HOLE,)
+
+
+def _braces(text: str) -> list[str]:
+    """Return the alternatives of ``{a,b}``, the first of all before the rest."""
+    pending = [text]
+    found: list[str] = []
+    while pending and len(found) < MOST:
+        piece = pending.pop()
+        parts = _alternatives(piece)
+        if parts is None or len(pending) > MOST:
+            found.append(piece)
+        else:
+            before, options, after = parts
+            pending += [before + option + after for option in reversed(options)]
+    return found
+
+
+def _alternatives(text: str) -> tuple[str, list[str], str] | None:
+    """Return the first braces of a text that have a comma, and what is around them."""
+    opened = _find(text, "{", 0)
+    while opened >= 0:
+        level, commas, at = 0, [opened], opened
+        for at in range(opened, len(text)):
+            c = text[at]
+            if c not in "{},":
+                continue
+            if at and text[at - 1] == MASK:
+                continue
+            level += {"{": 1, "}": -1}.get(c, 0)
+            if c == "," and level == 1:
+                commas.append(at)
+            if not level:
+                break
+        if level:
+            return None
+        if len(commas) > 1:
+            ends = [*commas[1:], at]
+            options = [text[a + 1 : b] for a, b in zip(commas, ends, strict=True)]
+            return text[:opened], options[:MOST], text[at + 1 :]
+        opened = _find(text, "{", opened + 1)
+    return None
+
+
+def _find(text: str, sign: str, at: int) -> int:
+    """Return where ``sign`` stands that is not quoted."""
+    while (at := text.find(sign, at)) > 0 and text[at - 1] == MASK:
+        at += 1
+    return at
+
+
+def _finished(text: str, scene: Scene) -> Arg:
+    """Return a word as an argument: the tilde put in, the marks taken out."""
+    if text[:1] == "~" and text[1:2] in {"", "/"}:
+        text = (scene.home or HOLE) + text[1:]
+    sure = HOLE not in text
+    if any(_find(text, sign, 0) >= 0 for sign in _GLOBS):
+        return Arg(_as_pattern(text), True, sure)
+    return Arg(text.replace(MASK, "").replace(HOLE, "…"), False, sure)
+
+
+def _as_pattern(text: str) -> str:
+    pieces = text.split(MASK)
+    kept = [pieces[0]]
+    kept += [f"[{p[:1]}]{p[1:]}" if p[:1] in _GLOBS else p for p in pieces[1:]]
+    return "".join(kept).replace(HOLE, "…")

@@ -1,0 +1,159 @@
+"""To whom a message goes: everybody, the humans, an agent, a group, or all that have a role.
+
+Pure. Where two readings fit, the first of this order counts; ``agent:x``, ``group:x``, ``role:x`` have one.
+All humans share one box, whichever of their names is written.
+"""
+
+from __future__ import annotations
+
+from dibs.core.claims.agents import HUMAN, is_terminal
+from dibs.core.talk.mail import HUMANS, box_of
+from dibs.core.tasks.names import role_word
+from dibs.core.text.names import closest, quote
+from dibs.core.values import Record
+from dibs.errors import BadInput, NotFound
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from dibs.core.claims.agents import Agent, Caller
+
+ALL = "all"
+
+
+class Group(Record):
+    """Agents that are written to together: some by name, others by what they are."""
+
+    name: str
+    members: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+    by: str = ""
+    at: float = 0.0
+
+
+class Addressed(Record):
+    """The boxes that a word leads to."""
+
+    #: The word, so that it has one reading: an agent's id, ``human``, ``all``, ``group:x`` or ``role:x``.
+    to: str
+    boxes: tuple[str, ...]
+    #: Which of them belong to agents that have ended.
+    ended: tuple[str, ...] = ()
+
+    @property
+    def many(self) -> bool:
+        """Whether more than one reader may be meant."""
+        return self.to == ALL or ":" in self.to
+
+
+class Crew(Record):
+    """Everybody who could be written to."""
+
+    agents: Sequence[Agent]
+    groups: Mapping[str, Group]
+
+    def known(self, name: str) -> Agent | None:
+        """Return the agent with this id."""
+        return next((agent for agent in self.agents if agent.id == name), None)
+
+    def working(self) -> list[Agent]:
+        """Return those that have not ended."""
+        return [agent for agent in self.agents if not is_terminal(agent.status)]
+
+    def with_role(self, role: str) -> list[Agent]:
+        """Return those that work and have a role, in whatever case it is written."""
+        return [agent for agent in self.working() if has_role(agent, role)]
+
+
+def has_role(agent: Agent, role: str) -> bool:
+    """Tell whether an agent has a role, in whatever case, or by the word that tasks have for it."""
+    return role.casefold() in {agent.role.casefold(), role_word(agent.role)}
+
+
+def resolve(to: str, sender: Caller, crew: Crew) -> Addressed:
+    """Return whose boxes ``to`` means; refuse what leads nowhere, or back to the sender alone."""
+    prefix, mark, name = to.partition(":")
+    if not mark or prefix not in _READINGS:
+        prefix, name = "", to
+    for find in (_READINGS[prefix],) if prefix else (_common, *_READINGS.values()):
+        found = find(name, sender, crew)
+        if found is not None:
+            return found
+    raise _unknown(to, name, crew)
+
+
+def _common(name: str, sender: Caller, crew: Crew) -> Addressed | None:
+    if name == HUMAN:
+        return Addressed(HUMAN, (HUMANS,))
+    if name != ALL:
+        return None
+    boxes = _boxes(crew.working(), sender)
+    if not boxes:
+        raise NotFound("nobody else works here", code="NO_ADDRESSEE", field="to")
+    return Addressed(ALL, boxes)
+
+
+def _agent(name: str, sender: Caller, crew: Crew) -> Addressed | None:
+    if name == sender.id:
+        hint = "`dibs agent report` tells others what you do"
+        raise BadInput(f"{name} is yourself", code="TO_SELF", field="to", hint=hint)
+    agent = crew.known(name)
+    if agent is None:
+        return None
+    if agent.role == HUMAN:
+        return Addressed(HUMAN, (HUMANS,))
+    return Addressed(name, (name,), (name,) if is_terminal(agent.status) else ())
+
+
+def _group(name: str, sender: Caller, crew: Crew) -> Addressed | None:
+    group = crew.groups.get(name)
+    if group is None:
+        return None
+    boxes = _boxes(members(group, crew), sender)
+    if HUMAN in group.members and HUMANS not in boxes and not sender.human:
+        boxes = (*boxes, HUMANS)
+    if not boxes:
+        message = f"nobody else in the group {name} works here"
+        hint = f"`dibs group show {name}` names its members"
+        raise NotFound(message, code="NO_ADDRESSEE", field="to", hint=hint)
+    return Addressed(f"group:{name}", boxes)
+
+
+def members(group: Group, crew: Crew) -> list[Agent]:
+    """Return the agents of a group that work: those it names, and those that have one of its roles."""
+    return [
+        agent
+        for agent in crew.working()
+        if agent.id in group.members or any(has_role(agent, role) for role in group.roles)
+    ]
+
+
+def _role(name: str, sender: Caller, crew: Crew) -> Addressed | None:
+    found = crew.with_role(name)
+    if not found:
+        return None
+    boxes = _boxes(found, sender)
+    if not boxes:
+        message = f"nobody but you has the role {name}"
+        raise BadInput(message, code="TO_SELF", field="to")
+    return Addressed(f"role:{found[0].role}", boxes)
+
+
+def _boxes(agents: Iterable[Agent], sender: Caller) -> tuple[str, ...]:
+    """Return the boxes of agents, but for those that the sender reads itself."""
+    own = {sender.id, HUMANS} if sender.human else {sender.id}
+    boxes = {box_of(agent.id, agent.role) for agent in agents}
+    return tuple(sorted(boxes - own))
+
+
+def _unknown(to: str, name: str, crew: Crew) -> NotFound:
+    names = {agent.id for agent in crew.agents} | set(crew.groups) | {ALL, HUMAN}
+    names |= {agent.role for agent in crew.working()}
+    meant = closest(name, sorted(names)) if name else ""
+    hint = f"did you mean {meant}?" if meant else "`dibs agent ls` and `dibs group ls` name them"
+    message = f"no agent, group or role {quote(to)} is here"
+    return NotFound(message, code="NO_ADDRESSEE", field="to", hint=hint)
+
+
+_READINGS = {"agent": _agent, "group": _group, "role": _role}

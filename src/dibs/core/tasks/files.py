@@ -1,0 +1,99 @@
+"""Files that stand for tasks: which names they have, and their content as a value.
+
+Pure. A task's name is the name of its file without the ending. It becomes a file name again, on a branch that
+others check out, so it is plain text in one piece that no tool takes for hidden.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from dibs.core.patterns.filing import entry_prefix
+from dibs.core.patterns.pattern import Pattern, parse
+from dibs.core.text.names import AGENT_ID_CHARACTERS
+from dibs.errors import BadInput
+
+#: The kind of resource that a task is.
+SCHEME = "task"
+#: How files of tasks end; a name is what stands before.
+ENDINGS = (".yml", ".yaml")
+#: How many bytes a name has at most: a file system takes 255 with the ending.
+MAX_NAME = 250
+#: Up to so many characters a plain name needs no parser.
+_PLAIN_MAX = 128
+#: Marks a value that is not plain text.
+_PACKED = "base64:"
+
+
+@lru_cache(maxsize=256)
+def task_pattern(name: str, *, fold_case: bool) -> Pattern:
+    """Return the pattern that a claim on the task is made of; raise ``BadInput`` if there is none."""
+    if 0 < len(name) <= _PLAIN_MAX and name[0].isalnum() and AGENT_ID_CHARACTERS.issuperset(name):
+        # Each task of the board has such a name, and each take makes its pattern.
+        key = f":{SCHEME}/{name.lower() if fold_case else name}"
+        return Pattern(f"{SCHEME}:{name}", key, folded=fold_case, scheme=SCHEME, rows=((name,),))
+    return parse(f"{SCHEME}:{name}", literal=True, fold_case=fold_case)
+
+
+def name_of(pattern: Pattern) -> str:
+    """Return the task that a literal pattern names, spelled as it was."""
+    return pattern.path[len(SCHEME) + 1 :]
+
+
+def can_be_file(name: str) -> bool:
+    """Tell whether a task of this name can lie in a file of that name."""
+    return (
+        name.isprintable()
+        and "/" not in name
+        and name[:1] not in {"", "."}
+        and len(name.encode("utf-8")) <= MAX_NAME
+    )
+
+
+def claim_key(pattern: Pattern, name: str, agent: str, id_: str) -> str:
+    """Return the key of a claim on the task that its holder spells ``name``.
+
+    Where the pattern's own key does not spell it so, the name stands before the id: a lock file is named
+    after the task, and shell agents look for just that name.
+    """
+    spelled = pattern.key == f":{SCHEME}/{name}" or not can_be_file(name)
+    between = "" if spelled else f"{name}/"
+    return f"{entry_prefix(pattern)}{agent}/{between}{id_}"
+
+
+def task_of_file(file: str, *, fold_case: bool) -> str:
+    """Return the task whose file has this name, empty if no task can be claimed by it."""
+    ending = next((e for e in ENDINGS if file.endswith(e)), "")
+    name = file.removesuffix(ending) if ending else ""
+    if not can_be_file(name):
+        return ""
+    try:
+        pattern = task_pattern(name, fold_case=fold_case)
+    except BadInput:
+        return ""
+    # A name that a claim would spell otherwise (letters that are not in NFC) would lock another file.
+    return name if name_of(pattern) == name else ""
+
+
+def pack(content: bytes) -> str:
+    """Return a file's content as a text that gives back every byte."""
+    if not content.startswith(_PACKED.encode()):
+        try:
+            return content.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+    from base64 import b64encode
+
+    return _PACKED + b64encode(content).decode("ascii")
+
+
+def unpack(value: str) -> bytes:
+    """Return the content of which ``pack`` made ``value``."""
+    if value.startswith(_PACKED):
+        from base64 import b64decode
+
+        try:
+            return b64decode(value.removeprefix(_PACKED), validate=True)
+        except ValueError:
+            pass  # not of our making: it is what it says
+    return value.encode("utf-8", "surrogateescape")

@@ -1,0 +1,101 @@
+"""What the board's generated pages say, line by line: pure text from entries of the ledger and from tasks.
+
+The formats are those of the orchestration document: WORKFLOW_LOG.md, HANDOFFS.md, AGENT_STATUS.md. A page
+depends on its entries alone, so two machines that read one ledger write the same bytes.
+"""
+
+from __future__ import annotations
+
+from time import gmtime, strftime
+
+from dibs.core.claims.ledger import Kind
+from dibs.core.tasks.rules import Status
+from dibs.core.text.markdown import plain
+from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from dibs.core.claims.ledger import Entry
+
+#: Stands at the top of each page, so that nobody edits it in vain.
+NOTICE = "<!-- written by dibs from its ledger; edits are not kept here -->"
+
+WORKFLOW_HEAD = f"# Agent Orchestration Workflow Log\n\n{NOTICE}\n\n"
+HANDOFFS_HEAD = f"# Agent Handoffs\n\n{NOTICE}\n\n"
+STATUS_HEAD = f"# Agent Status Dashboard\n\n{NOTICE}\n\n"
+
+#: Kinds of other things than tasks that the workflow log tells.
+_TOLD = frozenset({Kind.HANDOFF_CREATED, Kind.HANDOFF_REFUSED, Kind.BOARD_CYCLE})
+
+_LOADED = (Status.NEW, Status.ASSIGNED)
+
+
+class Load(Record):
+    """What one agent has on the board."""
+
+    assigned: int = 0
+    in_progress: int = 0
+    #: The task that it works on, empty if none.
+    current: str = ""
+
+
+def is_told(kind: str) -> bool:
+    """Tell whether the workflow log has a line for entries of this kind."""
+    return kind.startswith("task_") or kind in _TOLD
+
+
+def workflow_line(entry: Entry) -> str:
+    """Return an entry as one line of WORKFLOW_LOG.md."""
+    moment = strftime("%Y-%m-%d %H:%M:%S UTC", gmtime(entry.at))
+    return f"**{moment}** - {plain(entry.summary)}\n"
+
+
+def handoff_block(entry: Entry) -> str:
+    """Return a handoff as HANDOFFS.md tells it."""
+    told = entry.details
+    moment = strftime("%Y-%m-%d %H:%M", gmtime(entry.at))
+    source, target = plain(str(told.get("from", ""))), plain(str(told.get("to", "")))
+    artefacts = told.get("artefacts") or ()
+    names = ", ".join(plain(str(name)) for name in artefacts) or "none"
+    return (
+        f"## {moment} - {source} → {target}\n\n"
+        f"**Artefacts:** {names}\n"
+        f"**Task ID:** {plain(str(told.get('task', '')))}\n"
+        f"**Status:** Created\n\n"
+    )
+
+
+def loads(work: Iterable[tuple[str, str, str]]) -> dict[str, Load]:
+    """Count what each agent has; each piece of work is a task's id, its status, and who has it."""
+    found: dict[str, Load] = {}
+    for id_, status, agent in work:
+        if not agent:
+            continue
+        load = found.get(agent, Load())
+        if status == Status.IN_PROGRESS:
+            current = min(load.current, id_) if load.current else id_
+            found[agent] = Load(load.assigned, load.in_progress + 1, current)
+        elif status in _LOADED:
+            found[agent] = Load(load.assigned + 1, load.in_progress, load.current)
+    return found
+
+
+def status_page(found: Mapping[str, Load], seen: Mapping[str, float], updated: float) -> str:
+    """Return AGENT_STATUS.md: every agent that has work or was ever seen."""
+    stamp = strftime("%Y-%m-%d %H:%M:%S UTC", gmtime(updated))
+    blocks = [f"{STATUS_HEAD}_Last updated: {stamp}_\n"]
+    for agent in sorted({*found, *seen}):
+        load = found.get(agent, Load())
+        doing = f"Working on {plain(load.current)}" if load.current else "Idle"
+        moment = seen.get(agent)
+        last = strftime("%Y-%m-%d %H:%M:%S UTC", gmtime(moment)) if moment else "never"
+        blocks.append(
+            f"\n## {plain(agent)}\n\n"
+            f"- **Status:** {doing}\n"
+            f"- **Assigned:** {load.assigned}\n"
+            f"- **In Progress:** {load.in_progress}\n"
+            f"- **Last seen:** {last}\n"
+        )
+    return "".join(blocks)

@@ -1,0 +1,126 @@
+"""The work log of one attempt at a task, as text. Pure.
+
+The sections are those that Directive 014 of the orchestration document asks for. What Dibs knows is filled
+in; what only the agent knows is left open, with a word on what belongs there.
+"""
+
+from __future__ import annotations
+
+from time import gmtime, strftime
+
+from dibs.core.tasks.rules import Status
+from dibs.core.text.markdown import code, plain
+from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dibs.core.claims.ledger import Entry
+    from dibs.core.tasks.rules import Task
+
+#: What a log's file is named after: so many characters of the task's id.
+DESCRIPTION_MAX = 50
+_STAMP = len("2025-11-23T1430-")
+
+#: Marks of an artefact: made and there, planned but not reported, reported but not there.
+THERE, PLANNED, MISSING = "✅", "⚠️", "❗️"
+
+
+class Artefact(Record):
+    """One artefact of a task, and how it stands at the end."""
+
+    path: str
+    mark: str
+
+
+def marks(task: Task, there: Iterable[str]) -> list[Artefact]:
+    """Return the artefacts that were reported or planned; ``there`` are those found on disk."""
+    found = frozenset(there)
+    reported = [Artefact(path, THERE if path in found else MISSING) for path in task.made]
+    planned = [Artefact(path, PLANNED) for path in task.artefacts if path not in task.made]
+    return reported + planned
+
+
+def description(task_id: str) -> str:
+    """Return the part of a task's id that names its log: without the moment, and bounded."""
+    stamped = len(task_id) > _STAMP and task_id[:4].isdigit() and task_id[10] == "T"
+    return (task_id[_STAMP:] if stamped else task_id)[:DESCRIPTION_MAX].strip("-.")
+
+
+def file_name(task: Task, ended: float) -> str:
+    """Return the name of a task's log: the minute in which it ended, and what it was about."""
+    return f"{strftime('%Y-%m-%dT%H%M', gmtime(ended))}-{description(task.id)}.md"
+
+
+def text(
+    task: Task, agent: str, ended: float, artefacts: Sequence[Artefact], steps: Sequence[Entry]
+) -> str:
+    """Return the log of the attempt of ``agent`` that ended at ``ended``."""
+    title = plain(task.title or task.id)
+    parts = [
+        f"# Work Log: {title}\n",
+        _head(task, agent, ended),
+        f"## Context\n\n{_context(task)}",
+        "## Approach\n\n_Why it was done this way, and what was weighed against it._\n",
+        "## Guidelines & Directives Used\n\n_Which rules, profiles and modes applied._\n",
+        f"## Execution Steps\n\n{_steps(steps)}",
+        f"## Artifacts Created\n\n{_artefacts(artefacts)}",
+        f"## Outcomes\n\n{_outcome(task)}",
+        "## Lessons Learned\n\n_What the next one should know._\n",
+        f"## Metadata\n\n{_metadata(task, ended)}",
+    ]
+    return "\n".join(parts)
+
+
+def _head(task: Task, agent: str, ended: float) -> str:
+    return (
+        f"**Agent:** {plain(agent)}\n**Task ID:** {task.id}\n"
+        f"**Date:** {_moment(ended)}\n**Status:** {task.status}\n"
+    )
+
+
+def _context(task: Task) -> str:
+    lines = [f"- **Priority:** {plain(task.priority)}"]
+    if task.mode:
+        lines.append(f"- **Mode:** {plain(task.mode)}")
+    if task.created_by:
+        lines.append(f"- **Asked by:** {plain(task.created_by)}")
+    if task.dependencies:
+        lines.append(f"- **Builds on:** {', '.join(map(plain, task.dependencies))}")
+    return "\n".join(lines) + "\n"
+
+
+def _steps(entries: Sequence[Entry]) -> str:
+    lines = [
+        f"{number}. {_moment(entry.at)} {plain(entry.summary)}"
+        for number, entry in enumerate(entries, 1)
+    ]
+    return "\n".join(lines or ["_None is recorded._"]) + "\n"
+
+
+def _artefacts(artefacts: Sequence[Artefact]) -> str:
+    lines = [f"- {mark} {code(path)}" for path, mark in artefacts]
+    return "\n".join(lines or ["_None was reported._"]) + "\n"
+
+
+def _outcome(task: Task) -> str:
+    if task.status == Status.ERROR:
+        return f"Failed: {plain(task.error) or 'no reason given'}\n"
+    return f"{plain(task.summary) or 'No summary was given.'}\n"
+
+
+def _metadata(task: Task, ended: float) -> str:
+    minutes = f"{(ended - task.started) / 60:.0f} min" if task.started else "not known"
+    handoff = plain(task.handoff.agent) if task.handoff else "none"
+    related = ", ".join(map(plain, task.dependencies)) or "none"
+    return (
+        f"- **Duration:** {minutes}\n"
+        f"- **Retries:** {task.retries}\n"
+        f"- **Handoff:** {handoff}\n"
+        f"- **Related tasks:** {related}\n"
+    )
+
+
+def _moment(at: float) -> str:
+    return strftime("%Y-%m-%d %H:%M:%S UTC", gmtime(at))

@@ -1,0 +1,51 @@
+"""The paths that a patch in the format of ``apply_patch`` touches. Pure.
+
+Such a patch stands between ``*** Begin Patch`` and ``*** End Patch``, and names each file in its own line.
+Readers of the format differ in what they forgive; here all of it counts, because a path too many is a claim
+too many, while a path too few is a write that nobody asked about.
+"""
+
+from __future__ import annotations
+
+from dibs.core.toolcalls.values import How, Touch
+
+BEGIN = "*** Begin Patch"
+
+_ADD, _UPDATE, _DELETE, _MOVE = "Add File:", "Update File:", "Delete File:", "Move to:"
+_MARK = "***"
+
+
+def is_patch(text: str) -> bool:
+    """Tell whether a text holds a patch of this format."""
+    return BEGIN in text
+
+
+def touched(text: str) -> tuple[Touch, ...]:
+    """Return what a patch touches, in its order; a file that is moved goes, and comes elsewhere."""
+    found: list[Touch] = []
+    changing = False
+    for line in text.splitlines():
+        if changing and line[:1] in {" ", "+", "-", "@"}:
+            continue  # a line of the file itself, whatever it says
+        word, path = _header(line)
+        if not word:
+            continue
+        if word == _MOVE and found:
+            source = found[-1]
+            found[-1] = source._replace(how=How.DELETE)
+        changing = word in {_UPDATE, _MOVE}
+        found.append(Touch(path, How.DELETE if word == _DELETE else How.WRITE))
+    return tuple(found)
+
+
+def _header(line: str) -> tuple[str, str]:
+    """Return what a line says is done to which path; nothing for any other line."""
+    text = line.strip()
+    if not text.startswith(_MARK):
+        return "", ""
+    rest = text[len(_MARK) :].lstrip()
+    for word in (_ADD, _UPDATE, _DELETE, _MOVE):
+        if rest.startswith(word):
+            path = rest[len(word) :].strip()
+            return (word, path) if path else ("", "")
+    return "", ""
