@@ -15,7 +15,7 @@ from bench.measure import Row, Section, at_least, at_most, blocks, median
 from dibs.config import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
-from dibs.engines.git import GitEngine
+from dibs.engines.git.engine import GitEngine
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state.store import Desk

@@ -12,7 +12,7 @@ from bench.measure import Row, Section, blocks, median
 from dibs.config import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state.store import Desk

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from dibs import opening
-from dibs.engines import sqlite_place
+from dibs.engines.shared import folders as sqlite_place
 from dibs.errors import Misconfigured
 from dibs.project import locate
 

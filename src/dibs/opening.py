@@ -77,7 +77,7 @@ def is_there(place: Place) -> bool:
 
 def _open_redis(place: Place, url: str) -> Engine:
     try:
-        from dibs.engines.redis import RedisEngine
+        from dibs.engines.redis.engine import RedisEngine
     except ImportError as error:
         raise Misconfigured(
             "the Redis engine needs a package that is not there: hiredis",
@@ -99,8 +99,8 @@ def _open_redis(place: Place, url: str) -> Engine:
 
 
 def _open_git(place: Place, url: str) -> Engine:
-    from dibs.engines.git import GitEngine
-    from dibs.engines.git_files import RowFiles
+    from dibs.engines.git.engine import GitEngine
+    from dibs.engines.git.files import RowFiles
     from dibs.remotes import resolve
     from dibs.services.tasks.lockfiles import LockFiles
 
@@ -148,7 +148,7 @@ def _copy_of(place: Place, address: str) -> str:
 
 def _is_local(folder: str) -> bool:
     """Tell whether a folder is of this machine alone; a home may be on a server."""
-    from dibs.engines.sqlite_place import refuse_network
+    from dibs.engines.shared.folders import refuse_network
 
     try:
         refuse_network(folder)
@@ -165,7 +165,7 @@ def _digest(*words: str) -> str:
 
 
 def _open_sqlite(place: Place, url: str, *, anew: bool) -> Engine:
-    from dibs.engines.sqlite import SqliteEngine
+    from dibs.engines.sqlite.engine import SqliteEngine
 
     path = _database(place, url)
     config = place.loaded.config

@@ -63,7 +63,7 @@ def _address(repository: Repository, name: str) -> str:
     found = _written(os.path.join(repository.common, "config"), f'[remote "{name}"]')
     if found:
         return found
-    from dibs.engines.git_remote import remote_url
+    from dibs.engines.git.remote import remote_url
 
     return remote_url(repository.common, name)
 

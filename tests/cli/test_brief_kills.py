@@ -11,7 +11,7 @@ import time
 import pytest
 
 from dibs.core.claims.agents import Caller
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.project import locate
 from dibs.services.briefing.service import LEASE, Briefings
 from dibs.services.state.store import Desk
@@ -22,7 +22,7 @@ BOB = Caller("bob")
 #: The command, in a process that kills itself before or after the step whose number it is given.
 DYING = """
 import os, signal, sys
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 
 left = int(os.environ["DIE_AT"])
 

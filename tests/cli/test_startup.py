@@ -33,7 +33,7 @@ def test_a_claim_loads_nothing_heavy(repo, words):
 
     modules = loaded(*words)
 
-    assert "dibs.engines.sqlite" in modules
+    assert "dibs.engines.sqlite.engine" in modules
     assert modules & HEAVY == set()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dibs.engines.memory import MemoryEngine
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.testing import EngineContract, ManualClock, SharedEngineContract
 
 
@@ -21,9 +21,7 @@ class TestSqlite(SharedEngineContract):
     @pytest.fixture
     def connect(self, tmp_path):
         arguments = f"{str(tmp_path / 'state' / 'dibs.db')!r}, synchronous={self.synchronous!r}"
-        self.elsewhere = (
-            f"from dibs.engines.sqlite import SqliteEngine\nengine = SqliteEngine({arguments})"
-        )
+        self.elsewhere = f"from dibs.engines.sqlite.engine import SqliteEngine\nengine = SqliteEngine({arguments})"
         opened = []
 
         def connect():

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dibs.core.claims.ledger import Event, Kind
-from dibs.engines.clock import Sources
-from dibs.engines.git import GitEngine, remote_url
-from dibs.engines.git_files import RowFiles
+from dibs.engines.git.engine import GitEngine, remote_url
+from dibs.engines.git.files import RowFiles
+from dibs.engines.shared.clock import Sources
 from dibs.errors import BadInput, DibsError, Misconfigured, NotFound, Unavailable
 from dibs.testing.steps import entries, event, everything, increment, put
 
@@ -524,7 +524,7 @@ def test_a_branch_of_a_newer_version_is_refused(machine, bare):
 def test_the_repository_is_packed_now_and_then_and_all_stays_readable(
     machine, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("dibs.engines.git_link.TIDY", 5)
+    monkeypatch.setattr("dibs.engines.git.connection.TIDY", 5)
     ours = machine()
 
     for _ in range(12):
@@ -590,7 +590,7 @@ def test_a_copy_on_a_disk_that_machines_share_is_refused(bare, tmp_path, monkeyp
     def refuse(folder):
         raise Misconfigured(f"{folder} is on a network file system", code="STORE_NETWORK_FS")
 
-    monkeypatch.setattr("dibs.engines.sqlite_place.refuse_network", refuse)
+    monkeypatch.setattr("dibs.engines.shared.folders.refuse_network", refuse)
 
     with pytest.raises(Misconfigured) as caught:
         GitEngine(str(bare), state=tmp_path / "state").view(lambda txn: None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.engines.git import GitEngine
+from dibs.engines.git.engine import GitEngine
 from dibs.testing import NewLifeContract, SharedEngineContract
 
 
@@ -16,7 +16,7 @@ class GitContract(SharedEngineContract):
     @pytest.fixture
     def connect(self, url, tmp_path):
         self.elsewhere = (
-            "from dibs.engines.git import GitEngine\n"
+            "from dibs.engines.git.engine import GitEngine\n"
             f"engine = GitEngine({url!r}, state={str(tmp_path / 'state')!r}, poll=0.2)"
         )
         opened = []
@@ -62,7 +62,7 @@ class TestManyMachines(SharedEngineContract):
     def connect(self, git_remote, tmp_path):
         url = git_remote.path
         self.elsewhere = (
-            "import tempfile\nfrom dibs.engines.git import GitEngine\n"
+            "import tempfile\nfrom dibs.engines.git.engine import GitEngine\n"
             f"state = tempfile.mkdtemp(dir={str(tmp_path)!r})\n"
             f"engine = GitEngine({url!r}, state=state, poll=0.2)"
         )

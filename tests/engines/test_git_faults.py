@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from dibs.engines.git import GitEngine
-from dibs.engines.git_remote import Outcome, Remote
+from dibs.engines.git.engine import GitEngine
+from dibs.engines.git.remote import Outcome, Remote
 from dibs.errors import Misconfigured, Unavailable, Unknown
 from dibs.testing.steps import entries, increment, put
 
@@ -56,7 +56,7 @@ class StockPush:
     @pytest.fixture(autouse=True, params=["own", "stock"])
     def way(self, request, monkeypatch):
         if request.param == "stock":
-            monkeypatch.setattr("dibs.engines.git_remote.Place.folder", "")
+            monkeypatch.setattr("dibs.engines.git.remote.Place.folder", "")
 
 
 class TestBothWaysOfPushing(StockPush):
@@ -240,7 +240,7 @@ def test_what_a_killed_git_left_among_our_refs_is_in_nobodys_way(machine, tmp_pa
 
 WORKER = """
 import sys
-from dibs.engines.git import GitEngine
+from dibs.engines.git.engine import GitEngine
 from dibs.testing.steps import increment
 engine = GitEngine(sys.argv[1], state=sys.argv[2], timeout=60.0)
 print("ready", flush=True)
@@ -386,7 +386,8 @@ def free_port():
 
 FULL = """
 import hashlib, os, resource, sys, zlib
-from dibs.engines import git_pack, git_repo
+from dibs.engines.git import pack as git_pack
+from dibs.engines.git import repo as git_repo
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))  # as if the disk were full after eight bytes
 content = b"x" * 100

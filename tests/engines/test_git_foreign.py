@@ -12,9 +12,9 @@ from contextlib import closing
 import pytest
 
 from dibs.core.patterns.filing import Range
-from dibs.engines.clock import Sources
-from dibs.engines.git import GitEngine
-from dibs.engines.git_files import RowFiles
+from dibs.engines.git.engine import GitEngine
+from dibs.engines.git.files import RowFiles
+from dibs.engines.shared.clock import Sources
 from dibs.errors import DibsError, Misconfigured
 from dibs.services.tasks.lockfiles import LockFiles
 from dibs.testing.steps import entries, event, everything, put
@@ -99,7 +99,7 @@ def test_a_file_whose_name_is_no_text_stays_as_it_is(machine, bare, folder):
 def test_file_names_do_not_depend_on_the_locale(machine, bare, tmp_path):
     environ = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     script = (
-        "import sys; from dibs.engines.git import GitEngine;"
+        "import sys; from dibs.engines.git.engine import GitEngine;"
         "engine = GitEngine(sys.argv[1], state=sys.argv[2]);"
         "engine.transact(lambda txn: txn.put('caf\\u00e9', 'v')); engine.close()"
     )

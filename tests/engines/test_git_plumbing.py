@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.servers import GitRemote
 
-from dibs.engines.git import GitEngine
-from dibs.engines.git_errors import refused, shown
+from dibs.engines.git.engine import GitEngine
+from dibs.engines.git.errors import refused, shown
 from dibs.errors import DibsError, Misconfigured, NotFound, Unavailable, Unknown
 from dibs.testing.steps import entries, increment, put
 
@@ -194,8 +194,8 @@ def count(repo):
 
 
 def test_what_the_state_rests_on_is_never_collected(machine, bare, tmp_path, monkeypatch):
-    monkeypatch.setattr("dibs.engines.git_link.TIDY", 5)
-    monkeypatch.setattr("dibs.engines.git_link.PRUNED", "now")
+    monkeypatch.setattr("dibs.engines.git.connection.TIDY", 5)
+    monkeypatch.setattr("dibs.engines.git.connection.PRUNED", "now")
     engine = machine()
     put(engine, old="precious")
     for _ in range(6):
@@ -207,7 +207,7 @@ def test_what_the_state_rests_on_is_never_collected(machine, bare, tmp_path, mon
 
 
 def test_a_machine_that_only_looks_packs_what_it_fetched(machine, tmp_path, monkeypatch):
-    monkeypatch.setattr("dibs.engines.git_link.TIDY", 5)
+    monkeypatch.setattr("dibs.engines.git.connection.TIDY", 5)
     ours, theirs = machine(), machine("other")
     for _ in range(6):
         theirs.transact(increment)

@@ -12,10 +12,10 @@ from tests.servers import RedisServer
 from dibs.config import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
-from dibs.engines import redis_server
-from dibs.engines.redis import RedisEngine
-from dibs.engines.redis_url import Node
-from dibs.engines.redis_url import parse as parse_url
+from dibs.engines.redis import server as redis_server
+from dibs.engines.redis.engine import RedisEngine
+from dibs.engines.redis.url import Node
+from dibs.engines.redis.url import parse as parse_url
 from dibs.errors import Misconfigured, Unavailable
 from dibs.services.claims.service import Claims
 from dibs.services.state.store import Desk

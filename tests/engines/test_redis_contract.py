@@ -7,7 +7,7 @@ import itertools
 import pytest
 from tests.servers import Cluster, RedisServer, Sentinel
 
-from dibs.engines.redis import RedisEngine
+from dibs.engines.redis.engine import RedisEngine
 from dibs.testing import NewLifeContract, SharedEngineContract
 
 projects = itertools.count()
@@ -19,7 +19,7 @@ class RedisContract(SharedEngineContract):
         arguments = (url, f"project-{next(projects)}")
         self.project = arguments[1]
         self.elsewhere = (
-            f"from dibs.engines.redis import RedisEngine\nengine = RedisEngine{arguments!r}"
+            f"from dibs.engines.redis.engine import RedisEngine\nengine = RedisEngine{arguments!r}"
         )
         opened = []
 

@@ -11,7 +11,7 @@ import time
 import pytest
 from tests.servers import FaultProxy, RedisServer
 
-from dibs.engines.redis import RedisEngine
+from dibs.engines.redis.engine import RedisEngine
 from dibs.errors import Unavailable, Unknown
 from dibs.testing.steps import everything, increment, put
 
@@ -175,7 +175,7 @@ def test_waiting_outlives_a_server_that_is_gone_for_a_moment(tmp_path):
 def test_a_client_killed_inside_a_transaction_leaves_nothing_and_blocks_nobody(server, near):
     program = f"""
 import os, signal
-from dibs.engines.redis import RedisEngine
+from dibs.engines.redis.engine import RedisEngine
 engine = RedisEngine({server.url!r}, "shop")
 def step(txn):
     txn.put("half", "done")
@@ -217,7 +217,7 @@ def test_a_server_without_room_refuses_and_keeps_what_it_has(tmp_path):
 def test_a_forked_process_opens_a_connection_of_its_own(server):
     program = f"""
 import os
-from dibs.engines.redis import RedisEngine
+from dibs.engines.redis.engine import RedisEngine
 from dibs.testing.steps import add_up
 engine = RedisEngine({server.url!r}, "shop")
 add_up(engine, 1)

@@ -16,10 +16,10 @@ from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
-from dibs.engines import redis_life
-from dibs.engines.redis import RedisEngine
-from dibs.engines.redis_link import Link
-from dibs.engines.redis_memory import Memory, base_of_life
+from dibs.engines.redis import life as redis_life
+from dibs.engines.redis.anchor import Memory, base_of_life
+from dibs.engines.redis.connection import Link
+from dibs.engines.redis.engine import RedisEngine
 from dibs.errors import Misconfigured, Unavailable
 from dibs.services.claims.service import Claims
 from dibs.services.migration.new_life import begin_life
@@ -267,7 +267,7 @@ def test_a_machine_without_memory_goes_on_above_a_ledger_that_is_left(
 def test_a_forked_process_waits_on_a_connection_of_its_own(server):
     program = f"""
 import os
-from dibs.engines.redis import RedisEngine
+from dibs.engines.redis.engine import RedisEngine
 from dibs.testing.steps import increment
 engine = RedisEngine({server.url!r}, "shop")
 newest = engine.transact(increment)

@@ -13,9 +13,9 @@ from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
-from dibs.engines import redis_life
-from dibs.engines.clock import Sources
-from dibs.engines.redis import RedisEngine
+from dibs.engines.redis import life as redis_life
+from dibs.engines.redis.engine import RedisEngine
+from dibs.engines.shared.clock import Sources
 from dibs.errors import Fenced, Unknown
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims

@@ -12,9 +12,11 @@ import apsw
 import pytest
 
 from dibs.core.claims.ledger import Event, Kind
-from dibs.engines import sqlite_open, sqlite_place, sqlite_schema
-from dibs.engines.clock import Sources
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.shared import folders as sqlite_place
+from dibs.engines.shared.clock import Sources
+from dibs.engines.sqlite import open as sqlite_open
+from dibs.engines.sqlite import schema as sqlite_schema
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.errors import Misconfigured, Unavailable
 
 

@@ -15,8 +15,8 @@ import pytest
 
 from dibs.core.claims.ledger import Event, Kind
 from dibs.core.patterns.filing import Range
-from dibs.engines.sqlite import SqliteEngine
-from dibs.engines.sqlite_gate import Gate
+from dibs.engines.shared.turns import Gate
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.errors import Unavailable, Unknown
 
 HAPPENED = Event("a", "", Kind.DECISION_MADE, "happened", {})
@@ -24,7 +24,7 @@ HAPPENED = Event("a", "", Kind.DECISION_MADE, "happened", {})
 PAUSING = """
 import sys, time
 from dibs.core.claims.ledger import Event, Kind
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 
 def step(txn):
     txn.put("half", "done")
@@ -124,7 +124,7 @@ class TestProcesses:
 
     def test_many_processes_can_make_one_store_at_once(self, path):
         program = (
-            "import sys; from dibs.engines.sqlite import SqliteEngine;"
+            "import sys; from dibs.engines.sqlite.engine import SqliteEngine;"
             "from dibs.testing.steps import add_up; add_up(SqliteEngine(sys.argv[1]), 1)"
         )
         for attempt in range(3):
@@ -140,7 +140,7 @@ class TestProcesses:
     def test_a_fork_leaves_parent_and_child_with_working_handles(self, path):
         program = """
 import os, sys
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.testing.steps import add_up
 
 engine = SqliteEngine(sys.argv[1])
@@ -164,7 +164,7 @@ assert engine.view(lambda txn: txn.get("count")) == "90"
     def test_a_child_forked_inside_a_step_is_told_to_open_its_own(self, path):
         program = """
 import os, sys
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.errors import Unavailable
 
 engine = SqliteEngine(sys.argv[1])
@@ -190,7 +190,7 @@ assert engine.view(lambda txn: txn.get("k")) == "v"
         # Each worker tells the number of every step that was answered; a killed one stops anywhere.
         program = """
 import os, random, signal, sys, time
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.testing.steps import increment
 
 def work():

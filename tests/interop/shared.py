@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dibs.config import Config
-from dibs.engines.git import GitEngine
-from dibs.engines.git_files import RowFiles
+from dibs.engines.git.engine import GitEngine
+from dibs.engines.git.files import RowFiles
 from dibs.services.state.store import Desk
 from dibs.services.tasks.lockfiles import LockFiles
 from dibs.services.tasks.plain_queue import Queue

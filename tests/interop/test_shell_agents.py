@@ -11,8 +11,8 @@ from tests.services.crew import caller
 from dibs.cli import main
 from dibs.core.claims.rules import Denied, Granted
 from dibs.core.patterns.pattern import parse
-from dibs.engines.clock import Sources
-from dibs.engines.git_files import RowFiles
+from dibs.engines.git.files import RowFiles
+from dibs.engines.shared.clock import Sources
 from dibs.errors import NotFound
 from dibs.services.claims.service import Claims
 from dibs.services.tasks.lockfiles import LockFiles

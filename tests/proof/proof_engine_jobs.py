@@ -21,7 +21,9 @@ from dibs.cli import main
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
-from dibs.engines import git, redis, sqlite  # noqa: F401 - the same
+from dibs.engines.git import engine as git  # noqa: F401 - the same
+from dibs.engines.redis import engine as redis  # noqa: F401 - the same
+from dibs.engines.sqlite import engine as sqlite  # noqa: F401 - the same
 from dibs.errors import DibsError
 from dibs.project import Project, open_project
 from dibs.services.claims import (

@@ -28,8 +28,8 @@ from dibs.config import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
-from dibs.engines.clock import Sources
-from dibs.engines.git import GitEngine
+from dibs.engines.git.engine import GitEngine
+from dibs.engines.shared.clock import Sources
 from dibs.errors import Fenced
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims

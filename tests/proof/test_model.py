@@ -16,7 +16,7 @@ from dibs.config import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.service import Claims
 from dibs.services.state.store import Desk

@@ -8,7 +8,7 @@ from dibs.core.claims.agents import Caller
 from dibs.core.patterns.filing import Range
 from dibs.core.talk.mail import MailKind, Message
 from dibs.engines.memory import MemoryEngine
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.services.briefing.service import Briefings
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
@@ -120,7 +120,7 @@ def sqlite(request):
 
 
 def redis(request):
-    from dibs.engines.redis import RedisEngine
+    from dibs.engines.redis.engine import RedisEngine
 
     url = request.getfixturevalue("redis_url")
     name = f"briefs-{next(_numbers)}"
@@ -131,7 +131,7 @@ def redis(request):
 def git(request):
     from tests.servers import GitRemote
 
-    from dibs.engines.git import GitEngine
+    from dibs.engines.git.engine import GitEngine
 
     folder = request.getfixturevalue("tmp_path") / f"git-{next(_numbers)}"
     remote = GitRemote(folder / "remote")

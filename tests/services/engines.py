@@ -6,7 +6,7 @@ import pytest
 from tests.engines.optimistic import OptimisticEngine
 
 from dibs.engines.memory import MemoryEngine
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 
 
 def memory(_):
@@ -25,14 +25,14 @@ def sqlite(request):
 
 
 def redis(request):
-    from dibs.engines.redis import RedisEngine
+    from dibs.engines.redis.engine import RedisEngine
 
     url = request.getfixturevalue("redis_url")
     return lambda machine: RedisEngine(url, project="common", memory=str(machine / "memory"))
 
 
 def git(request):
-    from dibs.engines.git import GitEngine
+    from dibs.engines.git.engine import GitEngine
 
     remote = request.getfixturevalue("git_remote")
     return lambda machine: GitEngine(remote.path, state=machine / "state", poll=0.2)

@@ -9,7 +9,7 @@ from tests.services.deciding import Court
 from dibs.config import Config, Loaded
 from dibs.core.talk.decisions import CONFLICT, Outcome, Silence
 from dibs.core.talk.mail import HUMANS
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services.briefing.service import Briefings
 from dibs.services.state import deadlines as due

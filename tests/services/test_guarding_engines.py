@@ -53,7 +53,7 @@ def test_two_sessions_over_one_store_keep_each_other_out_until_one_is_gone(
 EDITOR = """
 import os, sys
 from tests.services.guards import Guarded
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 
 root, store, session = sys.argv[1:]
 guarded = Guarded(root, SqliteEngine(store))
@@ -72,7 +72,7 @@ while True:
 def test_a_kill_in_the_middle_of_a_claim_leaves_nothing_that_the_next_cannot_have(
     tmp_path, own_git
 ):
-    from dibs.engines.sqlite import SqliteEngine
+    from dibs.engines.sqlite.engine import SqliteEngine
 
     root, store = str(tmp_path / "repo"), str(tmp_path / "state.db")
     guarded = Guarded(root, SqliteEngine(store))

@@ -15,10 +15,10 @@ from dibs.core.claims.ledger import Event, Kind
 from dibs.core.claims.rules import Denied, Granted
 from dibs.core.patterns.filing import Range
 from dibs.core.patterns.pattern import parse
-from dibs.engines.git import GitEngine
+from dibs.engines.git.engine import GitEngine
 from dibs.engines.memory import MemoryEngine
-from dibs.engines.redis import RedisEngine
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.redis.engine import RedisEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.errors import BadInput, DibsError, Misconfigured, NotAllowed, Unavailable
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims

@@ -15,7 +15,7 @@ from dibs.core.claims.agents import Agent, Caller
 from dibs.core.tasks.pages import is_told
 from dibs.core.tasks.rules import Handoff
 from dibs.engines.memory import MemoryEngine
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.services.board.board import Board
 from dibs.services.board.cycle import Cycle
 from dibs.services.board.due import due_in
@@ -514,7 +514,7 @@ def test_many_cycles_at_once_do_each_thing_once(tmp_path):
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from dibs.engines.sqlite import SqliteEngine
+from dibs.engines.sqlite.engine import SqliteEngine
 from tests.services.test_orchestrator import Yard
 from dibs.core.claims.agents import Caller
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dibs.core.claims.agents import Status, is_terminal
 from dibs.core.claims.rules import Lost
 from dibs.core.patterns.pattern import parse
-from dibs.engines.clock import since_boot
+from dibs.engines.shared.clock import since_boot
 from dibs.errors import DibsError, NotFound
 
 TYPE_CHECKING = False

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, TypeGuard
 
     class Codec(Protocol):
-        """How rows lie in files; see engines/git_files.py."""
+        """How rows lie in files; see engines/git/files.py."""
 
         @property
         def folders(self) -> tuple[str, ...]: ...

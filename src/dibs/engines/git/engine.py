@@ -8,15 +8,15 @@ import time
 import weakref
 from threading import Lock
 
-from dibs.engines import git_push as pushing
-from dibs.engines.clock import system_sources
-from dibs.engines.git_cache import pause, translated
-from dibs.engines.git_copy import Parts
-from dibs.engines.git_files import RowFiles
-from dibs.engines.git_link import Link
-from dibs.engines.git_remote import Remote, passed_on, place_of, remote_url
-from dibs.engines.git_run import Git
-from dibs.engines.sqlite_gate import jitter
+from dibs.engines.git import push as pushing
+from dibs.engines.git.cache import pause, translated
+from dibs.engines.git.connection import Link
+from dibs.engines.git.copy import Parts
+from dibs.engines.git.files import RowFiles
+from dibs.engines.git.process import Git
+from dibs.engines.git.remote import Remote, passed_on, place_of, remote_url
+from dibs.engines.shared.clock import system_sources
+from dibs.engines.shared.turns import jitter
 from dibs.errors import DibsError, Unavailable
 
 TYPE_CHECKING = False
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from dibs.core.base.findings import Finding
     from dibs.engines.base import Txn
-    from dibs.engines.clock import Sources
-    from dibs.engines.git_copy import Renew
-    from dibs.engines.git_files import Codec
+    from dibs.engines.git.copy import Renew
+    from dibs.engines.git.files import Codec
+    from dibs.engines.shared.clock import Sources
 
     T = TypeVar("T")
 
@@ -147,14 +147,14 @@ class GitEngine:
 
     def inspect(self) -> list[Finding]:
         """Say what the remote promises as it is configured."""
-        from dibs.engines.git_care import inspect
+        from dibs.engines.git.check import inspect
 
         with self._link() as link:
             return inspect(link, self._timeout)
 
     def repair(self) -> list[str]:
         """Remove what dead processes left behind, and build what is kept here anew."""
-        from dibs.engines.git_care import heal_cache, repair
+        from dibs.engines.git.check import heal_cache, repair
 
         self._shut()
         done = heal_cache(self._parts.state, self._timeout)
@@ -218,7 +218,7 @@ class GitEngine:
             link.close()
 
 
-# SQLite must not see a fork: see dibs.engines.sqlite. Links at rest are closed before one.
+# SQLite must not see a fork: see dibs.engines.sqlite.engine. Links at rest are closed before one.
 _engines: weakref.WeakSet[GitEngine] = weakref.WeakSet()
 
 

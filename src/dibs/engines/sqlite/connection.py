@@ -7,9 +7,9 @@ import time
 
 import apsw
 
-from dibs.engines import sqlite_errors as failures
-from dibs.engines.sqlite_open import Options, open_store, patiently
-from dibs.engines.sqlite_txn import SqliteTxn, SqliteView
+from dibs.engines.shared import sqlite_errors as failures
+from dibs.engines.sqlite.open import Options, open_store, patiently
+from dibs.engines.sqlite.txn import SqliteTxn, SqliteView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.engines.redis_url import Node, Target
+    from dibs.engines.redis.url import Node, Target
 
     Word = str | int | bytes
 

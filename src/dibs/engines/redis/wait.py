@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import time
 
-from dibs.engines.redis_errors import passes, unavailable
-from dibs.engines.redis_link import key_of, newest_in
-from dibs.engines.redis_wire import Cut, NotSent
+from dibs.engines.redis.connection import key_of, newest_in
+from dibs.engines.redis.errors import passes, unavailable
+from dibs.engines.redis.wire import Cut, NotSent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.redis_session import Session
-    from dibs.engines.redis_wire import Wire
+    from dibs.engines.redis.session import Session
+    from dibs.engines.redis.wire import Wire
 
 #: The longest that one command blocks, so that a connection that died unnoticed is found out.
 _LONGEST = 10.0

@@ -6,8 +6,8 @@ import os
 import subprocess
 import time
 
-from dibs.engines import git_wire as wire
-from dibs.engines.git_errors import OTHER_HASH
+from dibs.engines.git import wire
+from dibs.engines.git.errors import OTHER_HASH
 from dibs.git.run import Said as Result
 from dibs.git.run import TimedOut, end, environment, finish, spawn
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dibs.engines.redis_wire import Refused, refusal
+from dibs.engines.redis.wire import Refused, refusal
 from dibs.errors import DibsError, Unavailable, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.redis_url import Target
+    from dibs.engines.redis.url import Target
 
 #: States of a server that pass by themselves, or by asking another one.
 _PASSING = ("ASK", "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "READONLY", "TRYAGAIN")

@@ -14,10 +14,10 @@ import time
 
 import apsw
 
-from dibs.engines import sqlite_errors as failures
-from dibs.engines.git_head import Head, Verdict
-from dibs.engines.sqlite_gate import Gate, jitter
-from dibs.engines.sqlite_place import prepare_folder
+from dibs.engines.git.head import Head, Verdict
+from dibs.engines.shared import sqlite_errors as failures
+from dibs.engines.shared.folders import prepare_folder
+from dibs.engines.shared.turns import Gate, jitter
 from dibs.errors import DibsError
 
 TYPE_CHECKING = False

@@ -9,11 +9,11 @@ import time
 import apsw
 
 from dibs.core import quickjson
-from dibs.engines import clock as clocks
-from dibs.engines import sqlite_place as place
-from dibs.engines import sqlite_schema as schema
-from dibs.engines.sqlite_errors import busy, not_a_database, read_only, translate
-from dibs.engines.sqlite_gate import Gate, jitter
+from dibs.engines.shared import clock as clocks
+from dibs.engines.shared import folders as place
+from dibs.engines.shared.sqlite_errors import busy, not_a_database, read_only, translate
+from dibs.engines.shared.turns import Gate, jitter
+from dibs.engines.sqlite import schema
 from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False

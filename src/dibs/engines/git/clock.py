@@ -11,8 +11,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.clock import Sources
-    from dibs.engines.git_head import Head
+    from dibs.engines.git.head import Head
+    from dibs.engines.shared.clock import Sources
 
 
 def tick(head: Head, sources: Sources) -> tuple[Head, float]:

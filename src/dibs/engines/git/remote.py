@@ -8,14 +8,14 @@ import time
 
 from dibs.core.text.names import check_branch, quote
 from dibs.core.values import Record, Words
-from dibs.engines import git_errors as failures
-from dibs.engines.git_repo import real_dir
-from dibs.engines.git_run import Git, TimedOut
+from dibs.engines.git import errors as failures
+from dibs.engines.git.process import Git, TimedOut
+from dibs.engines.git.repo import real_dir
 from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.git_run import Result
+    from dibs.engines.git.process import Result
 
 _SCHEMES = ("file", "git", "http", "https", "ssh")
 #: A tree that git knows without having it.

@@ -7,9 +7,9 @@ import os
 import time
 
 from dibs.core.values import Record
-from dibs.engines.redis_replica import Replica
-from dibs.engines.redis_txn import entry_of
-from dibs.engines.redis_wire import Refused, pack
+from dibs.engines.redis.replica import Replica
+from dibs.engines.redis.txn import entry_of
+from dibs.engines.redis.wire import Refused, pack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.ledger import Entry
-    from dibs.engines.redis_memory import Memory
-    from dibs.engines.redis_txn import RedisTxn
-    from dibs.engines.redis_wire import Wire
+    from dibs.engines.redis.anchor import Memory
+    from dibs.engines.redis.txn import RedisTxn
+    from dibs.engines.redis.wire import Wire
 
 #: Keys of a project, in the order of the script; they share one hash tag, so a cluster keeps them together.
 NAMES = ("meta", "values", "keys", "ledger")

@@ -8,17 +8,17 @@ import stat
 import time
 
 from dibs.core.base.findings import Finding, Level
-from dibs.engines.git_cache import Cache, set_aside
-from dibs.engines.git_errors import shown, too_slow
-from dibs.engines.git_repo import REMOTE_REF, open_repo
-from dibs.engines.git_run import Git, TimedOut
+from dibs.engines.git.cache import Cache, set_aside
+from dibs.engines.git.errors import shown, too_slow
+from dibs.engines.git.process import Git, TimedOut
+from dibs.engines.git.repo import REMOTE_REF, open_repo
 from dibs.errors import DibsError, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.engines.git_link import Link
+    from dibs.engines.git.connection import Link
 
 #: Seconds after which what a killed push left behind is removed.
 _LEFT_BEHIND = 3600.0

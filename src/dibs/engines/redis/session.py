@@ -6,26 +6,26 @@ import os
 import time
 from functools import partial
 
-from dibs.engines import redis_life as lives
-from dibs.engines import redis_server as servers
-from dibs.engines.redis_errors import passes, unavailable
-from dibs.engines.redis_link import Link
-from dibs.engines.redis_memory import base_of_life, recall, remember
-from dibs.engines.redis_txn import RedisTxn
-from dibs.engines.redis_url import Node
-from dibs.engines.redis_wire import Cut, NotSent, Refused
+from dibs.engines.redis import life as lives
+from dibs.engines.redis import server as servers
+from dibs.engines.redis.anchor import base_of_life, recall, remember
+from dibs.engines.redis.connection import Link
+from dibs.engines.redis.errors import passes, unavailable
+from dibs.engines.redis.txn import RedisTxn
+from dibs.engines.redis.url import Node
+from dibs.engines.redis.wire import Cut, NotSent, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.engines.base import Txn
-    from dibs.engines.clock import Sources
-    from dibs.engines.redis_life import Verdict
-    from dibs.engines.redis_link import Header
-    from dibs.engines.redis_server import Facts
-    from dibs.engines.redis_url import Target
-    from dibs.engines.redis_wire import Wire
+    from dibs.engines.redis.connection import Header
+    from dibs.engines.redis.life import Verdict
+    from dibs.engines.redis.server import Facts
+    from dibs.engines.redis.url import Target
+    from dibs.engines.redis.wire import Wire
+    from dibs.engines.shared.clock import Sources
 
 _monotonic = time.monotonic
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25

@@ -10,18 +10,18 @@ from __future__ import annotations
 import json
 import time
 
-from dibs.engines import git_errors as failures
-from dibs.engines.git_cache import pause
-from dibs.engines.git_head import Verdict
-from dibs.engines.git_link import TIDYING
-from dibs.engines.git_remote import Outcome
-from dibs.engines.sqlite_errors import busy
+from dibs.engines.git import errors as failures
+from dibs.engines.git.cache import pause
+from dibs.engines.git.connection import TIDYING
+from dibs.engines.git.head import Verdict
+from dibs.engines.git.remote import Outcome
+from dibs.engines.shared.sqlite_errors import busy
 from dibs.errors import DibsError, Misconfigured, Unavailable, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.git_copy import Attempt
-    from dibs.engines.git_link import Link
+    from dibs.engines.git.connection import Link
+    from dibs.engines.git.copy import Attempt
 
 #: Seconds to look for a verdict between tries to become the one who pushes.
 _PATIENCE = 0.02

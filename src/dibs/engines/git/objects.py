@@ -12,8 +12,8 @@ import hashlib
 import zlib
 
 from dibs.core.values import Record
-from dibs.engines import git_pack as packing
-from dibs.engines.git_trees import (
+from dibs.engines.git import pack as packing
+from dibs.engines.git.trees import (
     FILE,
     FILES,
     LINK,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from dibs.engines.git_cache import Cache
+    from dibs.engines.git.cache import Cache
 
     #: What becomes of the names in a folder: a blob, nothing, or a plan for what is below.
     Plan = dict[str, "str | Plan | None"]

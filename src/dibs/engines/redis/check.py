@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 from dibs.core.base.findings import Finding, Level
-from dibs.engines import redis_server as servers
-from dibs.engines.redis_wire import Refused
+from dibs.engines.redis import server as servers
+from dibs.engines.redis.wire import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.redis_link import Link
-    from dibs.engines.redis_server import Facts
+    from dibs.engines.redis.connection import Link
+    from dibs.engines.redis.server import Facts
 
 #: Addresses that only this machine reaches.
 _LOCAL = ("127.", "::1")

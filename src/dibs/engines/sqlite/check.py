@@ -5,8 +5,8 @@ from __future__ import annotations
 import apsw
 
 from dibs.core.base.findings import Finding, Level
-from dibs.engines.sqlite_errors import translate
-from dibs.engines.sqlite_open import Options, open_store
+from dibs.engines.shared.sqlite_errors import translate
+from dibs.engines.sqlite.open import Options, open_store
 
 _DURABLE = {
     "full": Finding(Level.OK, "durability", "a change that was answered survives a loss of power"),

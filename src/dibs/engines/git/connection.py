@@ -6,13 +6,14 @@ import contextlib
 import json
 import time
 
-from dibs.engines import git_errors as failures
-from dibs.engines.git_clock import observe, tick
-from dibs.engines.git_copy import Copy
-from dibs.engines.git_head import Head, Verdict
-from dibs.engines.git_objects import damaged
-from dibs.engines.git_remote import Outcome
-from dibs.engines.git_repo import (
+from dibs.engines.git import errors as failures
+from dibs.engines.git.clock import observe, tick
+from dibs.engines.git.copy import Copy
+from dibs.engines.git.head import Head, Verdict
+from dibs.engines.git.objects import damaged
+from dibs.engines.git.process import TimedOut
+from dibs.engines.git.remote import Outcome
+from dibs.engines.git.repo import (
     REMOTE_REF,
     clear_leftovers,
     keep_lost,
@@ -20,12 +21,11 @@ from dibs.engines.git_repo import (
     read_ref,
     write_ref,
 )
-from dibs.engines.git_run import TimedOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.git_copy import Parts
-    from dibs.engines.git_run import Result
+    from dibs.engines.git.copy import Parts
+    from dibs.engines.git.process import Result
     from dibs.errors import DibsError
 
 #: Seconds between two pushes that count as a pause.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dibs.core.values import Record
-from dibs.engines.redis_url import Node
-from dibs.engines.redis_wire import Cut, NotSent, Refused, connect, refusal
+from dibs.engines.redis.url import Node
+from dibs.engines.redis.wire import Cut, NotSent, Refused, connect, refusal
 from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.redis_url import Target
-    from dibs.engines.redis_wire import Wire
+    from dibs.engines.redis.url import Target
+    from dibs.engines.redis.wire import Wire
 
 OLDEST = (6, 2)
 _NEVER_A_REPLICA = "0" * 40

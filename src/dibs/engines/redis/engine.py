@@ -12,12 +12,12 @@ import time
 from _thread import allocate_lock
 from functools import partial
 
-from dibs.engines import clock as clocks
-from dibs.engines.redis_errors import busy, unavailable, unknown
-from dibs.engines.redis_session import Session
-from dibs.engines.redis_txn import RedisTxn, RedisView
-from dibs.engines.redis_url import parse
-from dibs.engines.redis_wire import Cut, NotSent
+from dibs.engines.redis.errors import busy, unavailable, unknown
+from dibs.engines.redis.session import Session
+from dibs.engines.redis.txn import RedisTxn, RedisView
+from dibs.engines.redis.url import parse
+from dibs.engines.redis.wire import Cut, NotSent
+from dibs.engines.shared import clock as clocks
 from dibs.errors import Unavailable
 
 TYPE_CHECKING = False
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from dibs.core.base.findings import Finding
     from dibs.engines.base import Txn
-    from dibs.engines.redis_link import Link
-    from dibs.engines.redis_wait import Waiter
+    from dibs.engines.redis.connection import Link
+    from dibs.engines.redis.wait import Waiter
 
     T = TypeVar("T")
 
@@ -90,7 +90,7 @@ class RedisEngine:
 
     def wait(self, after: int, timeout: float) -> int:
         """Block until the ledger has moved past ``after``; return its newest number."""
-        from dibs.engines.redis_wait import Waiter
+        from dibs.engines.redis.wait import Waiter
 
         if self._closed:
             raise RuntimeError("the engine is closed")
@@ -112,7 +112,7 @@ class RedisEngine:
 
     def inspect(self) -> list[Finding]:
         """Say what this store promises as it is configured."""
-        from dibs.engines.redis_check import inspect
+        from dibs.engines.redis.check import inspect
 
         until = self._enter()
         try:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import time
 
-from dibs.engines import redis_server as servers
-from dibs.engines.redis_link import STEP, TORN, clock_jump
-from dibs.engines.redis_memory import Memory
+from dibs.engines.redis import server as servers
+from dibs.engines.redis.anchor import Memory
+from dibs.engines.redis.connection import STEP, TORN, clock_jump
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.clock import Sources
-    from dibs.engines.redis_link import Header, Link
-    from dibs.engines.redis_server import Facts
+    from dibs.engines.redis.connection import Header, Link
+    from dibs.engines.redis.server import Facts
+    from dibs.engines.shared.clock import Sources
 
 
 class Verdict:

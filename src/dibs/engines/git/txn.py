@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dibs.core.claims.ledger import encode_details
-from dibs.engines.git_files import CHUNK, chunk_of, render_entry
-from dibs.engines.pending import Pending
-from dibs.engines.readonly import RefusesWrites, not_above
-from dibs.engines.sqlite_txn import SqliteTxn
+from dibs.engines.git.files import CHUNK, chunk_of, render_entry
+from dibs.engines.shared.pending import Pending
+from dibs.engines.shared.readonly import RefusesWrites, not_above
+from dibs.engines.sqlite.txn import SqliteTxn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dibs.core.claims.ledger import Entry, Event
-    from dibs.engines.git_cache import Cache
-    from dibs.engines.git_files import Codec
+    from dibs.engines.git.cache import Cache
+    from dibs.engines.git.files import Codec
 
 _EMIT = "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)"
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 
 from dibs.core.values import Record
-from dibs.engines import git_errors as failures
-from dibs.engines import git_files as files
-from dibs.engines.git_cache import Cache
-from dibs.engines.git_clock import tick
-from dibs.engines.git_commit import render_commit
-from dibs.engines.git_objects import Objects
-from dibs.engines.git_repo import open_repo
-from dibs.engines.git_run import TimedOut
-from dibs.engines.git_txn import GitTxn, GitView
+from dibs.engines.git import errors as failures
+from dibs.engines.git import files
+from dibs.engines.git.cache import Cache
+from dibs.engines.git.clock import tick
+from dibs.engines.git.commit import render_commit
+from dibs.engines.git.objects import Objects
+from dibs.engines.git.process import TimedOut
+from dibs.engines.git.repo import open_repo
+from dibs.engines.git.txn import GitTxn, GitView
 from dibs.errors import DibsError, Misconfigured
 
 TYPE_CHECKING = False
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.engines.base import Txn
-    from dibs.engines.clock import Sources
-    from dibs.engines.git_files import Codec
-    from dibs.engines.git_head import Head
-    from dibs.engines.git_objects import Change
-    from dibs.engines.git_remote import Remote
-    from dibs.engines.git_run import Git, Reader
+    from dibs.engines.git.files import Codec
+    from dibs.engines.git.head import Head
+    from dibs.engines.git.objects import Change
+    from dibs.engines.git.process import Git, Reader
+    from dibs.engines.git.remote import Remote
+    from dibs.engines.shared.clock import Sources
 
     Renew = Callable[[Txn, str], None]
 

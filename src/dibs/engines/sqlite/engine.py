@@ -7,10 +7,10 @@ import time
 from _thread import allocate_lock
 from _weakref import ref
 
-from dibs.engines.sqlite_errors import busy
-from dibs.engines.sqlite_link import Link
-from dibs.engines.sqlite_open import Options
-from dibs.engines.sqlite_place import check_name
+from dibs.engines.shared.folders import check_name
+from dibs.engines.shared.sqlite_errors import busy
+from dibs.engines.sqlite.connection import Link
+from dibs.engines.sqlite.open import Options
 from dibs.errors import Misconfigured, Unavailable, Unknown
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dibs.core.base.findings import Finding
     from dibs.engines.base import Txn
-    from dibs.engines.clock import Sources
+    from dibs.engines.shared.clock import Sources
 
     T = TypeVar("T")
 
@@ -118,13 +118,13 @@ class SqliteEngine:
 
     def inspect(self) -> list[Finding]:
         """Say what this store promises as it is configured."""
-        from dibs.engines.sqlite_check import inspect
+        from dibs.engines.sqlite.check import inspect
 
         return inspect(self._options)
 
     def repair(self) -> list[str]:
         """Fold the log back into the file and check it; a damaged file is left as it is."""
-        from dibs.engines.sqlite_check import repair
+        from dibs.engines.sqlite.check import repair
 
         return repair(self._options)
 
