@@ -14,7 +14,7 @@ from bench.measure import Row, Section, at_most, blocks, median
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.rules import Status, Task
-from dibs.project import create
+from dibs.project.project import create
 from dibs.services.board.orchestrator import Orchestrator
 from dibs.services.tasks import rows as taskrows
 from dibs.services.tasks.values import Draft, Past, Stored
@@ -22,7 +22,7 @@ from dibs.services.tasks.values import Draft, Past, Stored
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.project import Project
+    from dibs.project.project import Project
     from dibs.services.state.rows import Book
 
 ME = Caller("bench", role="coordinator")

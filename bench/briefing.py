@@ -16,7 +16,7 @@ from dibs.core.briefing.page import tokens
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.patterns.pattern import parse
-from dibs.project import create
+from dibs.project.project import create
 
 AGENTS, CLAIMS, ENTRIES = 50, 1_000, 10_000
 ROUNDS = 25

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from bench.measure import Row, Section, at_most, median
 from dibs.core.claims.agents import Caller
-from dibs.project import create
+from dibs.project.project import create
 from dibs.services.commits.values import Wish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.project import Project
+    from dibs.project.project import Project
 
 ME = Caller("bench")
 FILES, LARGE, ROUNDS = 10, 50_000, 15

@@ -12,7 +12,7 @@ import heapq
 import random
 from typing import TYPE_CHECKING
 
-from dibs.config import Config, Loaded
+from dibs.config.load import Config, Loaded
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bench.measure import Row, Section, at_most, median
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.engines.memory import MemoryEngine
 from dibs.local.repository import find
 from dibs.services.forecast.service import Forecasts

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.servers.processes import clean_environment
 
 from bench.measure import Row, Section, at_least, at_most, blocks, median
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.git.engine import GitEngine

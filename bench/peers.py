@@ -9,7 +9,7 @@ import fasteners
 import filelock
 
 from bench.measure import Row, Section, blocks, median
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.sqlite.engine import SqliteEngine

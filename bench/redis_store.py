@@ -11,7 +11,7 @@ from pottery import Redlock
 from tests.servers import RedisServer
 
 from bench.measure import Row, Section, at_most, blocks, median
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.redis.engine import RedisEngine

@@ -11,7 +11,7 @@ import time
 import apsw
 
 from bench.measure import Row, Section, at_least, at_most, blocks, median, percentile
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.sqlite.engine import SqliteEngine

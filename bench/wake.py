@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tests.servers import RedisServer
 
 from bench.measure import Row, Section, median, percentile
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.redis.engine import RedisEngine

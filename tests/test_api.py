@@ -8,17 +8,8 @@ from threading import Event
 import pytest
 
 import dibs
-from dibs import (
-    BadInput,
-    CommitRefused,
-    Dibs,
-    Fenced,
-    Handoff,
-    NotFound,
-    Refused,
-    Unavailable,
-    api,
-)
+from dibs import BadInput, CommitRefused, Dibs, Fenced, Handoff, NotFound, Refused, Unavailable
+from dibs.api import client as api
 from dibs.core.claims.agents import Caller
 from dibs.local.heartbeat import Keeper
 

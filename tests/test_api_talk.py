@@ -5,11 +5,12 @@ import subprocess
 
 import pytest
 
-from dibs import BadInput, Dibs, NotAllowed, api_talk
+from dibs import BadInput, Dibs, NotAllowed
+from dibs.api import talk as api_talk
 from dibs.core.claims.agents import Caller
 from dibs.core.talk.decisions import Outcome
 from dibs.engines.memory import MemoryEngine
-from dibs.project import Project
+from dibs.project.project import Project
 from dibs.services.briefing.service import LEASE
 from dibs.services.tasks.delegation import Delegated, Repeated
 from dibs.testing import ManualClock

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 import dibs
-from dibs import config
-from dibs.config import FIELDS, Config, load
+from dibs.config import load as config
+from dibs.config.load import FIELDS, Config, load
 from dibs.errors import BadInput, Misconfigured
 
 EVERYTHING = """\
@@ -340,7 +340,7 @@ def test_a_huge_file_is_refused(place):
 
 LOADS = """
 import sys
-from dibs.config import load
+from dibs.config.load import load
 loaded = load(sys.argv[1], sys.argv[1] + "/state", {}, {})
 print(loaded.config.ttl, loaded.origins["ttl"], "tomllib" in sys.modules)
 """

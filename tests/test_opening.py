@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from dibs import opening
 from dibs.engines.shared import folders as sqlite_place
 from dibs.errors import Misconfigured
-from dibs.project import locate
+from dibs.project import engines as opening
+from dibs.project.project import locate
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from dibs import remotes
 from dibs.errors import Misconfigured
 from dibs.local.repository import find
+from dibs.project import remotes
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.api import CommitRefused, Dibs, Hold, Refused
-    from dibs.api_talk import Briefing
-    from dibs.attempts import Attempt
+    from dibs.api.attempts import Attempt
+    from dibs.api.client import CommitRefused, Dibs, Hold, Refused
+    from dibs.api.talk import Briefing
     from dibs.core.tasks.rules import Handoff
     from dibs.errors import (
         BadInput,
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Attempt": "dibs.attempts",
-    "Briefing": "dibs.api_talk",
-    "CommitRefused": "dibs.api",
-    "Dibs": "dibs.api",
+    "Attempt": "dibs.api.attempts",
+    "Briefing": "dibs.api.talk",
+    "CommitRefused": "dibs.api.client",
+    "Dibs": "dibs.api.client",
     "Handoff": "dibs.core.tasks.rules",
-    "Hold": "dibs.api",
-    "Refused": "dibs.api",
+    "Hold": "dibs.api.client",
+    "Refused": "dibs.api.client",
 }
 
 __all__ = [

@@ -10,7 +10,7 @@ import pytest
 
 from dibs.core.toolcalls.values import Heard, Moment, Touch
 from dibs.local.processes import running
-from dibs.project import create
+from dibs.project.project import create
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 

@@ -15,7 +15,7 @@ from tests.cli.conftest import PROGRAM
 
 from dibs.core.claims.agents import Caller
 from dibs.engines.sqlite.engine import SqliteEngine
-from dibs.project import locate, open_project
+from dibs.project.project import locate, open_project
 from dibs.services.briefing.service import LEASE, Briefings
 from dibs.services.state.store import Desk
 

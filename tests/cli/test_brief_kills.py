@@ -12,7 +12,7 @@ import pytest
 
 from dibs.core.claims.agents import Caller
 from dibs.engines.sqlite.engine import SqliteEngine
-from dibs.project import locate
+from dibs.project.project import locate
 from dibs.services.briefing.service import LEASE, Briefings
 from dibs.services.state.store import Desk
 

@@ -232,7 +232,7 @@ def test_a_conflict_is_shown_with_both_sides_and_revoked(dibs):
 def test_the_orchestrator_carries_out_deadlines(dibs, repo):
     write(repo, 'deny = ["style"]')
     asked(dibs, "--category", "style", "--deadline", "1s")
-    from dibs.project import open_project
+    from dibs.project.project import open_project
     from dibs.services.state import deadlines as due
 
     project = open_project()

@@ -12,7 +12,7 @@ import pytest
 
 import dibs as dibs_package
 from dibs.core.patterns.filing import Range
-from dibs.project import open_project
+from dibs.project.project import open_project
 from dibs.services.guard.trial_claims import Scratch
 
 RUN = Path(dibs_package.__file__).parent / "guard" / "run.py"

@@ -10,7 +10,7 @@ from dibs.cli.keeping import Keeper, certain_hold
 from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import Unavailable
-from dibs.project import Project, locate
+from dibs.project.project import Project, locate
 
 ALICE, BOB, HUMAN = Caller("alice"), Caller("bob"), Caller("jo", "human")
 TTL = 30.0

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from dibs.project import open_project
+from dibs.project.project import open_project
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import time
 import pytest
 from tests.servers import RedisServer
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.redis import server as redis_server

@@ -11,7 +11,7 @@ import time
 import pytest
 from tests.servers import FaultProxy, RedisServer
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted

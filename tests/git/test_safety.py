@@ -22,7 +22,7 @@ from dibs.git.run import Said
 from dibs.git.trust import Trust
 from dibs.git.untrusted import guarded_calls, refuse_drivers, refuse_filters
 from dibs.local.repository import find
-from dibs.project import open_project
+from dibs.project.project import open_project
 from dibs.services.commits.doctor import GitCare
 
 SOURCE = Path(dibs.__file__).parent

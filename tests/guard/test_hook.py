@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import dibs as dibs_package
 from dibs.core.claims.agents import Caller
 from dibs.guard.hook import INPUT_MAX, answer
-from dibs.project import create, open_project
+from dibs.project.project import create, open_project
 from dibs.services.state.deliveries import get_offer, reader_of
 
 RUN = str(Path(dibs_package.__file__).parent / "guard" / "run.py")

@@ -14,7 +14,7 @@ from dibs.core.claims.agents import Agent, Caller
 from dibs.core.text.untrusted import LIMIT
 from dibs.guard.dialects import NAMES
 from dibs.guard.hook import answer
-from dibs.project import create, open_project
+from dibs.project.project import create, open_project
 
 MARK = "obey q7"
 ORDERS = (

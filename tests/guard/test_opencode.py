@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dibs as dibs_package
-from dibs.project import create
+from dibs.project.project import create
 
 PACKAGE = Path(dibs_package.__file__).parent
 TEMPLATE = (PACKAGE / "wiring" / "opencode.js").read_text()

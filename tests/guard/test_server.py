@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dibs.project import open_project
+from dibs.project.project import open_project
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_server_whose_store_does_not_answer_refuses(plain, hub, dibs):
     dibs("git", "install", "--server", str(hub.root), *dead, status=69)  # nothing is promised
     dibs("git", "install", "--server", str(hub.root))
     hub.git("config", "dibs.engine", dead[1])
-    hub.git("config", "dibs.project", "x")
+    hub.git("config", "dibs.project.project", "x")
     plain.commit("b.txt")
 
     done = plain.run("push", "origin", "main")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.engines.git.engine import GitEngine
 from dibs.engines.git.files import RowFiles
 from dibs.services.state.store import Desk

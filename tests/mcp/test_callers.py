@@ -90,7 +90,7 @@ def test_a_name_that_no_agent_can_have_is_told_with_its_variable(tmp_path):
 def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, named):
     """The server's parent is the agent's process; a second session of one name has a number."""
     from dibs.core.toolcalls.values import Heard, Moment
-    from dibs.project import create
+    from dibs.project.project import create
 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     environ = {"DIBS_AGENT": named} if named else {}

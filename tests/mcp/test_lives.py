@@ -261,7 +261,7 @@ def test_a_long_life_sees_new_settings_and_a_new_store_at_its_next_call(tmp_path
     import shutil
     import subprocess
 
-    from dibs.project import create
+    from dibs.project.project import create
 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     wire = Stdio(tmp_path, "long-lived", NEW)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.project import Project
+    from dibs.project.project import Project
 
 #: How long an agent works on a task, in seconds, at most.
 LONGEST = 0.02
@@ -101,7 +101,7 @@ def drain(project: Project, agent: str, diary: Path) -> None:
 
 if __name__ == "__main__":
     clone, variables, agent, diary = sys.argv[1:]
-    from dibs.project import open_project
+    from dibs.project.project import open_project
 
     os.environ.update(json.loads(variables))
     opened = open_project(clone)

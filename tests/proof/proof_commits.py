@@ -25,13 +25,13 @@ from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
 from dibs.errors import DibsError
-from dibs.project import open_project
+from dibs.project.project import open_project
 from dibs.services.commits.values import Wish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.project import Project
+    from dibs.project.project import Project
 
 SHARED = ("shared/one.txt", "shared/two.txt", "shared/three.txt")
 #: What plain git says when somebody else has its index, or was faster at the branch.

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import dibs
 from dibs.core.patterns.filing import Range
-from dibs.project import open_project
+from dibs.project.project import open_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dibs.core.claims.ledger import Entry
-    from dibs.project import Project
+    from dibs.project.project import Project
 
 SOURCE = str(Path(dibs.__file__).parents[1])
 NURSERY = str(Path(__file__).with_name("proof_nursery.py"))

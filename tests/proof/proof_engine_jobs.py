@@ -25,7 +25,7 @@ from dibs.engines.git import engine as git  # noqa: F401 - the same
 from dibs.engines.redis import engine as redis  # noqa: F401 - the same
 from dibs.engines.sqlite import engine as sqlite  # noqa: F401 - the same
 from dibs.errors import DibsError
-from dibs.project import Project, open_project
+from dibs.project.project import Project, open_project
 from dibs.services.claims import (
     agents,  # noqa: F401 - the same
     holdings,  # noqa: F401 - the same

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from proof_crew import Repo, environment, eventually, git
 
-from dibs.project import open_project
+from dibs.project.project import open_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.project import Project
+    from dibs.project.project import Project
 
 JOBS = str(Path(__file__).with_name("proof_engine_jobs.py"))
 #: What a crew claims; all but the last overlap.

@@ -18,7 +18,7 @@ from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import overlap, parse
 from dibs.errors import DibsError
-from dibs.project import open_project
+from dibs.project.project import open_project
 from dibs.services.claims import (
     agents,  # noqa: F401 - loaded before the forks
     holdings,  # noqa: F401 - loaded before the forks
@@ -29,7 +29,7 @@ from dibs.services.state import ledger  # noqa: F401 - loaded before the forks
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.project import Project
+    from dibs.project.project import Project
 
 
 def fork(child: Callable[[], None]) -> int:

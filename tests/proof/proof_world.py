@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hypothesis import strategies as st
 from proof_oracle import MAX_HOLD, POOL, STALE, TTL, WAITER_TTL, name
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.patterns.filing import Range
 from dibs.core.patterns.pattern import parse

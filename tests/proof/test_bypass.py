@@ -12,7 +12,7 @@ from tests.proof.proof_bypass import AFTER, BEFORE, GATE, MATRIX, WAYS, table
 
 from dibs.cli import main
 from dibs.guard.hook import answer
-from dibs.project import create
+from dibs.project.project import create
 
 DOCS = Path(__file__).parents[2] / "docs" / "explanation" / "enforcement.md"
 WORK = "half done by the holder\n"

@@ -24,7 +24,7 @@ from proof_machines import (
 from proof_nursery import clashes
 from tests.servers import FaultProxy, GitRemote
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse

@@ -15,11 +15,12 @@ import apsw
 import pytest
 from proof_crew import SOURCE, Repo, environment
 
-from dibs import opening, project
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
+from dibs.project import engines as opening
+from dibs.project import project
 from dibs.services.claims.service import Claims
 from dibs.services.state.store import Desk
 
@@ -308,7 +309,7 @@ ARCHIVE_WITH_LIMIT = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 sys.path.insert(0, {source!r})
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine

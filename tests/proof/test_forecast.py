@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from proof_merges import commit, git, lay_out, really_merged, start, worked, written
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.changes.forecasts import can_meet
 from dibs.engines.memory import MemoryEngine
 from dibs.git.branches import changes

@@ -12,7 +12,7 @@ import apsw
 from hypothesis import given, settings
 from proof_world import Step, World, histories
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine

@@ -6,7 +6,7 @@ import pytest
 from proof_oracle import MAX_HOLD, TTL, overlap, rivals
 from proof_world import Step, World
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Denied, Granted, Queued
 from dibs.core.patterns.pattern import parse

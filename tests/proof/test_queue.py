@@ -11,7 +11,7 @@ import time
 import pytest
 from proof_crew import Repo, eventually
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse

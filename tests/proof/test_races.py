@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from proof_crew import Repo, nursery
 
-from dibs import opening, project
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
+from dibs.project import engines as opening
+from dibs.project import project
 
 if TYPE_CHECKING:
     from pathlib import Path

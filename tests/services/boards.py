@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.services.board.board import Board

@@ -3,7 +3,7 @@
 import shutil
 from itertools import count
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.filing import Range
 from dibs.core.talk.mail import MailKind, Message

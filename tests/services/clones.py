@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.git.calls import GitCalls

@@ -2,7 +2,7 @@
 
 from tests.services.crew import Crew, caller
 
-from dibs.config import Config, Loaded
+from dibs.config.load import Config, Loaded
 from dibs.core.patterns.pattern import parse
 from dibs.core.talk.decisions import Outcome
 from dibs.services.claims.answers import Answers

@@ -1,6 +1,6 @@
 """A crew over the memory engine, with a clock that only the test moves."""
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine

@@ -2,7 +2,7 @@
 
 from tests.services.crew import Crew, caller
 
-from dibs.config import Config, Loaded
+from dibs.config.load import Config, Loaded
 from dibs.core.claims.agents import Agent
 from dibs.services.state import deadlines as due
 from dibs.services.state.mailbox import messages

@@ -5,7 +5,7 @@ import subprocess
 
 from tests.services.crew import caller
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.patterns.pattern import parse
 from dibs.core.toolcalls.values import Heard, How, Moment, Touch
 from dibs.engines.memory import MemoryEngine

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from dibs.core.claims.agents import Caller
-from dibs.project import open_project
+from dibs.project.project import open_project
 from dibs.services.commits.values import Wish as Commit
 from dibs.services.merging.values import Wish
 from dibs.services.state.ledger import Query

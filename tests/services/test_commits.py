@@ -375,7 +375,7 @@ def test_a_commit_does_not_get_into_the_middle_of_something(world, name):
 
 def test_a_linked_worktree_commits_to_its_own_branch(world, tmp_path):
     world.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
-    from dibs.project import open_project
+    from dibs.project.project import open_project
 
     side = World.__new__(World)
     side.root = str(tmp_path / "side")

@@ -6,7 +6,7 @@ import pytest
 from tests.services.crew import caller
 from tests.services.deciding import Court
 
-from dibs.config import Config, Loaded
+from dibs.config.load import Config, Loaded
 from dibs.core.talk.decisions import CONFLICT, Outcome, Silence
 from dibs.core.talk.mail import HUMANS
 from dibs.engines.sqlite.engine import SqliteEngine

@@ -5,7 +5,7 @@ import threading
 from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
 
-from dibs.config import Config, Loaded
+from dibs.config.load import Config, Loaded
 from dibs.core.talk.decisions import Outcome
 from dibs.errors import BadInput
 from dibs.services.state import deadlines as due

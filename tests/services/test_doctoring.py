@@ -13,7 +13,7 @@ from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.local.processes import running
-from dibs.project import open_project
+from dibs.project.project import open_project
 from dibs.services.guard.doctor import Doctoring
 from dibs.services.worktrees.service import Wanted
 from dibs.testing import ManualClock

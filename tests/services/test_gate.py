@@ -27,7 +27,7 @@ STEPS = ("prepared", "intent", "moving", "moved", "followed")
 CHILD = """
 import os, signal, sys
 from dibs.core.claims.agents import Caller
-from dibs.project import open_project
+from dibs.project.project import open_project
 from dibs.services.commits import gate
 from dibs.services.commits.values import Wish
 

@@ -305,7 +305,7 @@ def test_text_of_others_is_fenced_in_a_refusal(guarded):
 def test_where_each_worktree_has_claims_of_its_own_those_of_the_other_count_there(
     tmp_path, own_git
 ):
-    from dibs.project import create
+    from dibs.project.project import create
 
     guarded = settings(tmp_path)
     guarded.write("dibs.toml", '[worktree]\nclaims = "worktree"\n')

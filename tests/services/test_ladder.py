@@ -7,7 +7,7 @@ from tests.services.court import Court
 from tests.services.crew import caller
 from tests.services.test_escalation import waiting_thread
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Agent
 from dibs.core.talk.decisions import CONFLICT, Outcome
 from dibs.core.talk.mail import HUMANS, MailKind

@@ -5,7 +5,7 @@ import threading
 from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Agent
 from dibs.core.patterns.pattern import parse
 from dibs.services.claims.agents import Agents

@@ -199,7 +199,7 @@ def test_a_merge_whose_place_was_taken_away_lands_nothing(yard):
     before = yard.tip()
     script = yard.folder / "revoke.py"
     script.write_text(
-        "from dibs.project import open_project\nfrom dibs.core.claims.agents import Caller\n"
+        "from dibs.project.project import open_project\nfrom dibs.core.claims.agents import Caller\n"
         f"p = open_project({str(yard.main)!r})\n"
         "p.holdings.revoke(Caller('hana', 'human'), p.pattern('@merge/main'), reason='stop')\n"
         "p.close()\n"

@@ -290,7 +290,7 @@ def test_a_repository_without_commits_has_nothing_to_merge_into(tmp_path):
     root = tmp_path / "empty"
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
-    from dibs.project import open_project
+    from dibs.project.project import open_project
 
     project = open_project(str(root), environ={})
     with pytest.raises(Unavailable) as wrong:
@@ -325,7 +325,7 @@ def test_agents_cannot_pass_the_projects_tests_or_scope(yard):
 
 
 def test_settings_of_an_agents_own_worktree_do_not_count(yard):
-    from dibs.project import open_project
+    from dibs.project.project import open_project
 
     yard.configure('[merge]\ntest = "false"\n')
     yard.work("bob", {"a.txt": "of bob\n"})

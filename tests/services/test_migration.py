@@ -9,7 +9,7 @@ import pytest
 from tests.servers import FaultProxy
 from tests.services.crew import Crew, caller
 
-from dibs.config import Config, Loaded
+from dibs.config.load import Config, Loaded
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Event, Kind
 from dibs.core.claims.rules import Denied, Granted

@@ -211,7 +211,7 @@ def test_two_crashes_in_a_row_are_no_worse_than_one(tmp_path):
 KILLED = """
 import sys
 from dibs.core.claims.agents import Caller
-from dibs.project import open_project
+from dibs.project.project import open_project
 from tests.workdir.crashing import CrashingDisk
 
 path, verb, at = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -240,7 +240,7 @@ def killed_at(path, verb, at):
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", ["take", "done", "release", "settle"])
 def test_a_killed_process_leaves_each_task_in_one_place(tmp_path, verb):
-    from dibs.project import open_project
+    from dibs.project.project import open_project
     from dibs.services.tasks.values import Draft
 
     at, killed = 0, True

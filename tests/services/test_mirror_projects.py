@@ -7,7 +7,7 @@ from tests.services.boards import HUMAN
 
 from dibs.core.claims.agents import Caller
 from dibs.local.repository import Repository
-from dibs.project import create, main_tree, open_project
+from dibs.project.project import create, main_tree, open_project
 from dibs.services.tasks.values import Draft
 
 CURATOR = Caller("curator")

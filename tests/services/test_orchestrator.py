@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.tasks.pages import is_told
 from dibs.core.tasks.rules import Handoff

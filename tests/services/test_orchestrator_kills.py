@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dibs.core.claims.agents import Caller
 from dibs.core.tasks.rules import Handoff
-from dibs.project import open_project
+from dibs.project.project import open_project
 from dibs.services.board.orchestrator import Orchestrator
 from dibs.services.state.ledger import Ledger, Query
 from dibs.services.tasks.values import Draft
@@ -20,7 +20,7 @@ BOSS = Caller("boss", "human")
 PROGRAM = """
 import os, signal, sys
 from dibs.core.claims.agents import Caller
-from dibs.project import open_project
+from dibs.project.project import open_project
 from dibs.services.state.store import Desk
 from dibs.services.board.orchestrator import Orchestrator
 

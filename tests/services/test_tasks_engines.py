@@ -8,7 +8,7 @@ from tests.services.board import agrees
 from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
 
-from dibs.config import Config
+from dibs.config.load import Config
 from dibs.core.tasks.rules import Handoff
 from dibs.errors import DibsError
 from dibs.services.state.store import Desk

@@ -9,7 +9,7 @@ from tests.services.clones import HUMAN, Clone, make_repository
 
 from dibs.core.claims.agents import Caller
 from dibs.errors import BadInput, NotFound
-from dibs.project import open_project
+from dibs.project.project import open_project
 from dibs.services.worktrees.service import Removed
 
 PROGRAM = (sys.executable, "-c", "from dibs.cli import program; program()")

@@ -375,7 +375,7 @@ def test_the_caller_shows_up_by_making_one(clone):
 
 
 def test_claims_of_each_worktree_by_itself_lie_in_its_own_git_directory(tmp_path, monkeypatch):
-    from dibs.project import open_project
+    from dibs.project.project import open_project
 
     clone = Clone(tmp_path / "repo")
     folder = clone.folder()

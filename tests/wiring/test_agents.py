@@ -153,7 +153,7 @@ def test_agents_are_found_by_programs_homes_and_files(tmp_path):
 
 
 def test_the_settings_that_are_shown_are_all_known(tmp_path):
-    from dibs import config
+    from dibs.config import load as config
 
     lines = [line.removeprefix("# ") for line in texts.settings().splitlines()]
     (tmp_path / "dibs.toml").write_text(

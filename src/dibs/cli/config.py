@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import Any
 
-    from dibs.config import Field, Loaded
+    from dibs.config.load import Field, Loaded
 
 #: Settings that are spans of time, shown with units.
 SPANS = frozenset({
@@ -31,8 +31,8 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Read the settings without opening the store, and print them."""
     from dibs.cli.session import print_json
-    from dibs.config import FIELDS
-    from dibs.project import locate
+    from dibs.config.load import FIELDS
+    from dibs.project.project import locate
 
     fields = FIELDS if args.key is None else (_chosen(args.key),)
     repository, loaded = locate(args.repo)
@@ -60,7 +60,7 @@ def _key(field: Field) -> str:
 
 
 def _chosen(name: str) -> Field:
-    from dibs.config import FIELDS
+    from dibs.config.load import FIELDS
     from dibs.core.text.names import closest, quote
     from dibs.errors import NotFound
 

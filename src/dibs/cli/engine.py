@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dibs.core.base.findings import Finding
     from dibs.engines.base import Engine
-    from dibs.opening import Place
+    from dibs.project.engines import Place
     from dibs.services.migration.measure import Measured
     from dibs.services.migration.service import Moved, Side
 
@@ -145,7 +145,7 @@ def _print(name: str, found: list[Finding], measured: Measured, done: list[str] 
 def _migrate(args: Namespace) -> int:
     """Move all state from one engine to another, with its numbers. The old one is closed."""
     from dibs.core.text.urls import shown
-    from dibs.project import locate
+    from dibs.project.project import locate
     from dibs.services.migration.service import Side, cancel
 
     place = locate(args.repo)
@@ -234,7 +234,7 @@ def _show_moved(args: Namespace, urls: tuple[str, str], moved: Moved) -> int:
 
 
 def _named(args: Namespace) -> tuple[Place, str]:
-    from dibs.project import locate
+    from dibs.project.project import locate
 
     place = locate(args.repo)
     return place, place.loaded.config.engine if args.url is None else _url(args.url)
@@ -251,6 +251,6 @@ def _url(text: str) -> str:
 
 
 def _open(place: Place, url: str, *, anew: bool = False) -> Engine:
-    from dibs.opening import open_engine
+    from dibs.project.engines import open_engine
 
     return open_engine(place, anew=anew, url=url)

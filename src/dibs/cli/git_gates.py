@@ -159,7 +159,7 @@ def _works(args: Namespace) -> tuple[bool, str]:
             folder = os.path.realpath(args.server)
             project = open_bare(folder, read_settings(folder))
         else:
-            from dibs.project import open_project
+            from dibs.project.project import open_project
 
             project = open_project(args.repo)
         try:

@@ -76,7 +76,7 @@ def run(args: Namespace) -> int:
 def _repository(args: Namespace) -> Repository:
     """Return the place of the project, also where it is still to be made."""
     from dibs.local.repository import STATE_OUTSIDE_GIT, Repository
-    from dibs.project import locate
+    from dibs.project.project import locate
 
     try:
         return locate(args.repo).repository
@@ -124,8 +124,8 @@ def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[st
 
 
 def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Plan:
-    from dibs import config as configuration
     from dibs.cli.mcp import has_extra
+    from dibs.config import load as configuration
     from dibs.wiring import manifest
     from dibs.wiring.agents.base import Choice
     from dibs.wiring.commands import commands
@@ -170,7 +170,7 @@ def _asks(args: Namespace) -> bool:
 
 def _done(args: Namespace, report: Report) -> Report:
     """Make the project, and carry the plan out."""
-    from dibs.project import create
+    from dibs.project.project import create
 
     project, created = create(args.repo)
     try:

@@ -84,7 +84,7 @@ def _times(args: Namespace) -> tuple[float, float]:
     """Return the ttl, and how long one call to the engine may take to be known in time."""
     from dibs.cli.keeping import certain_hold
     from dibs.core.text.durations import check_ttl
-    from dibs.project import locate
+    from dibs.project.project import locate
 
     config = locate(args.repo).loaded.config
     ttl = config.ttl if args.ttl is None else check_ttl(args.ttl)

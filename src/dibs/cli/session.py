@@ -8,7 +8,7 @@ import sys
 
 from dibs.core.claims.agents import Caller
 from dibs.local.identity import acting_agent
-from dibs.project import open_project
+from dibs.project.project import open_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from dibs.core.patterns.pattern import Pattern
-    from dibs.project import Project
+    from dibs.project.project import Project
 
 
 class Session:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.core.toolcalls.values import Said
     from dibs.engines.base import Engine
-    from dibs.opening import Place
+    from dibs.project.engines import Place
 
 #: Variables by which code below may act otherwise; whose agent it is, is told by the hook.
 _FAMILIES = ("DIBS_", "GIT_", "XDG_")
@@ -103,7 +103,7 @@ class Desk:
 
     def engine(self, place: Place) -> Engine:
         """Return an open engine for a project whose settings want it from us."""
-        from dibs.opening import open_engine
+        from dibs.project.engines import open_engine
 
         config = place.loaded.config
         if not config.guard_daemon:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.coverage import Blocked
-    from dibs.opening import Place
-    from dibs.project import Project
+    from dibs.project.engines import Place
+    from dibs.project.project import Project
 
 OK, REFUSED = 0, 1
 #: How much of SQLite's shared memory tells whether anything was written: the header of its WAL index.
@@ -111,15 +111,15 @@ def _leave(note: str, text: bytes, header: bytes) -> None:
 
 def opened() -> Project:
     """Open the project of the working tree that a hook was started in."""
-    from dibs.opening import open_engine
-    from dibs.project import Project
+    from dibs.project.engines import open_engine
+    from dibs.project.project import Project
 
     place = _place()
     return Project(place, open_engine(place, anew=False))
 
 
 def _place() -> Place:
-    from dibs.project import locate
+    from dibs.project.project import locate
 
     here = os.getcwd()
     if os.path.basename(here) == ".git" and os.environ.get("GIT_DIR") == ".":

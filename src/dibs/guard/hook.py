@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from dibs.engines.base import Engine
     from dibs.guard.deadline import Deadline
     from dibs.guard.dialects import Dialect
-    from dibs.opening import Place
-    from dibs.project import Project
+    from dibs.project.engines import Place
+    from dibs.project.project import Project
 
     Answer = tuple[Said, Callable[[], None] | None]
 
@@ -216,11 +216,11 @@ def _asked(
     lender: Lender | None,
 ) -> tuple[Verdict, Callable[[], None] | None]:
     from dibs.guard.places import hurried
-    from dibs.project import Project
+    from dibs.project.project import Project
 
     place = hurried(place)
     if lender is None:
-        from dibs.opening import open_engine
+        from dibs.project.engines import open_engine
 
         engine, close = open_engine(place, anew=False), True
     else:

@@ -14,7 +14,7 @@ from dibs.core.toolcalls.values import PASSED, Moment, Verdict, Word
 from dibs.errors import BadInput, DibsError
 from dibs.guard.dialects import dialect
 from dibs.local.identity import VARIABLE
-from dibs.project import open_project
+from dibs.project.project import open_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.toolcalls.values import Heard
-    from dibs.project import Project
+    from dibs.project.project import Project
 
 
 class Guard:

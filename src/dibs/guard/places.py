@@ -6,14 +6,14 @@ import os
 
 from dibs.core.toolcalls.values import Moment
 from dibs.errors import NotFound
-from dibs.project import locate
+from dibs.project.project import locate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dibs.core.toolcalls.values import Heard, Touch
-    from dibs.opening import Place
+    from dibs.project.engines import Place
 
 #: Where agents say that a session was started.
 FOLDERS = ("CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
@@ -80,7 +80,7 @@ def _project(start: str, environ: Mapping[str, str]) -> Place | None:
 
 def _is_project(place: Place) -> bool:
     """Tell whether somebody made a project here: state, settings, or an engine that lies elsewhere."""
-    from dibs.opening import is_there
+    from dibs.project.engines import is_there
 
     settings = f"{place.repository.root}/dibs.toml"
     return bool(place.loaded.config.engine) or is_there(place) or os.path.exists(settings)

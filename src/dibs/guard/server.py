@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs import config as configuration
+from dibs.config import load as configuration
 from dibs.core.text.names import printable
 from dibs.errors import BadInput, DibsError, Misconfigured
 from dibs.git.calls import GitCalls
@@ -18,8 +18,8 @@ from dibs.guard.githook import OK, REFUSED, not_asked, refuse
 from dibs.guard.remembering import change, recall, restore
 from dibs.guard.updates import brought, git_here
 from dibs.local.repository import STATE_IN_GIT, Repository
-from dibs.opening import Place, open_engine
-from dibs.project import Project
+from dibs.project.engines import Place, open_engine
+from dibs.project.project import Project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _HEADS = "refs/heads/"
 SETTINGS = {
     "dibs.engine": "engine",
     "dibs.branch": "git_branch",
-    "dibs.project": "project",
+    "dibs.project.project": "project",
     "dibs.onerror": "gate_on_error",
 }
 #: The engine of a bare repository that says nothing else: the branch of the git engine in itself.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dibs.git.calls import GitCalls
-    from dibs.project import Project
+    from dibs.project.project import Project
 
 _HEADS = "refs/heads/"
 _OBJECT_NAMES = (40, 64)

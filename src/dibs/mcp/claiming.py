@@ -13,7 +13,7 @@ from dibs.mcp.words import Quoting, refused_next
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.api import Dibs
+    from dibs.api.client import Dibs
     from dibs.core.claims.rules import Conflict, Outcome, Waiter
     from dibs.core.claims.rules import Held as HeldClaim
     from dibs.core.patterns.pattern import Pattern

@@ -20,7 +20,7 @@ from mcp.server.transport_security import TransportSecurityMiddleware, Transport
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dibs.api import Dibs
+from dibs.api.client import Dibs
 from dibs.errors import Misconfigured
 from dibs.mcp.callers import BOUND, GONE, of_request
 from dibs.mcp.framing import MOST_BYTES, TOO_LONG, Fault, Flight, parse

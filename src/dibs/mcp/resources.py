@@ -13,7 +13,7 @@ from dibs.mcp.tasking import task
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.api import Dibs
+    from dibs.api.client import Dibs
 
 
 class Page(NamedTuple):

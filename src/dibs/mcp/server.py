@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from mcp.server.context import ServerRequestContext
 
-    from dibs.api import Dibs
+    from dibs.api.client import Dibs
     from dibs.mcp.tools import Entry
 
     Context = ServerRequestContext[Any, Any]

@@ -18,7 +18,7 @@ import mcp_types as types
 from anyio import to_thread
 from mcp.shared.message import SessionMessage
 
-from dibs.api import Dibs
+from dibs.api.client import Dibs
 from dibs.mcp.callers import of_process
 from dibs.mcp.framing import MOST_BYTES, TOO_LONG, Fault, Flight, parse
 from dibs.mcp.server import build

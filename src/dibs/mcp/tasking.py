@@ -15,7 +15,7 @@ from dibs.shapes import tasks as taskshapes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.api import Dibs
+    from dibs.api.client import Dibs
     from dibs.mcp.asked import TaskAsked
     from dibs.services.tasks.values import NothingFree, Shown, Stored
 
@@ -88,7 +88,9 @@ def _done(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
 
 def _fail(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
     return _move(
-        dibs, asked, lambda: dibs.project.tasks.fail(dibs.caller, asked.id, message=asked.text)
+        dibs,
+        asked,
+        lambda: dibs.project.tasks.fail(dibs.caller, asked.id, message=asked.text),
     )
 
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from dibs.core.text.names import printable
 from dibs.errors import BadInput, NotFound
-from dibs.project import locate, open_project
+from dibs.project.project import locate, open_project
 
 if TYPE_CHECKING:
     from dibs.errors import DibsError
-    from dibs.project import Project
+    from dibs.project.project import Project
 
     Stamp = tuple[int, int, int] | None
 

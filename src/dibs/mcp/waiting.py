@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mcp.server.context import ServerRequestContext
 
-    from dibs.api import Dibs
+    from dibs.api.client import Dibs
     from dibs.engines.base import Engine
     from dibs.mcp.asked import WaitAsked
 

@@ -15,7 +15,7 @@ from dibs.services.commits.values import Committed, Wish
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.api import Dibs
+    from dibs.api.client import Dibs
     from dibs.core.claims.coverage import Blocked
     from dibs.core.talk.decisions import Decision
     from dibs.mcp.asked import BriefAsked, CommitAsked, DecideAsked, SayAsked

@@ -34,7 +34,7 @@ _SECTIONS = ("", "claims", "gate", "worktree", "merge", "guard")
 
 def settings() -> str:
     """Return a ``dibs.toml`` in which settings stand as comments, with their defaults."""
-    from dibs.config_fields import FIELDS
+    from dibs.config.table import FIELDS
 
     lines = [
         "# Settings of Dibs for this repository. What stands here as a comment is the default.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 
-from dibs.config_toml import fault
+from dibs.config.toml import fault
 from dibs.errors import BadInput
 from dibs.wiring import blocks
 

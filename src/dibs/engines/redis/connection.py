@@ -30,7 +30,7 @@ TORN = "torn-"
 #: How far the server's clock may be off what ours expects: seconds, and share of the time between.
 STEP, RATE = 0.25, 0.05
 
-with open(os.path.join(os.path.dirname(__file__), "redis_script.lua"), encoding="utf-8") as _file:
+with open(os.path.join(os.path.dirname(__file__), "script.lua"), encoding="utf-8") as _file:
     SCRIPT = _file.read()
 _SHA = hashlib.sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
 

@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.config import Config
+    from dibs.config.load import Config
     from dibs.core.claims.agents import Caller
     from dibs.core.tasks.clashes import Clash
     from dibs.core.tasks.rules import Task

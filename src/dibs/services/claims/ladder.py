@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dibs.config import Config
+    from dibs.config.load import Config
     from dibs.core.claims.rules import Conflict, Ticket
     from dibs.services.state.rows import Book
     from dibs.services.state.store import Desk

@@ -1,8 +1,8 @@
 """What hooks of coding agents ask and hear: one call, one verdict.
 
 A call is a sign of life of its agent. Before a tool runs, its paths are judged and claimed in one
-transaction; see services/guard/admission.py. Who stands in the way is looked at first: an agent whose process is
-gone holds nothing any more; see services/guard/departures.py.
+transaction; see services/guard/admission.py. Who stands in the way is looked at first: an agent whose
+process is gone holds nothing any more; see services/guard/departures.py.
 
 The commonest call, an edit of a file that is the agent's own or free, loads no more than it needs.
 """

@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.config import Config
+    from dibs.config.load import Config
     from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
     from dibs.git.untrusted import GuardedCalls

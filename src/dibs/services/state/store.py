@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from dibs.config import Config
+    from dibs.config.load import Config
     from dibs.engines.base import Engine, Txn
 
     T = TypeVar("T")

@@ -1,7 +1,7 @@
 """The use cases of the board: tasks are made, taken, done, handed on, and cared for.
 
-Rows in the engine decide; the files in ``work/`` are brought in line by services/board/board.py. Every method is
-one transaction, but for ``take`` when it waits.
+Rows in the engine decide; the files in ``work/`` are brought in line by services/board/board.py. Every method
+is one transaction, but for ``take`` when it waits.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.api_talk import Talk
+from dibs.api.talk import Talk
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import EXCLUSIVE, SHARED, Denied, Granted, Queued
 from dibs.core.tasks.rules import check_title
@@ -45,19 +45,19 @@ from dibs.core.text.names import check_agent_id
 from dibs.errors import DibsError, Fenced
 from dibs.local.heartbeat import Keeper
 from dibs.local.identity import acting_agent
-from dibs.project import open_project
+from dibs.project.project import open_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
-    from dibs.attempts import Attempt
+    from dibs.api.attempts import Attempt
     from dibs.core.claims.coverage import Blocked
     from dibs.core.claims.ledger import Entry
     from dibs.core.claims.rules import Ask, Claim, Conflict, Held, Lost
     from dibs.core.patterns.pattern import Pattern
-    from dibs.project import Project
+    from dibs.project.project import Project
     from dibs.services.claims.holdings import Renewed
     from dibs.services.commits.values import Committed
     from dibs.services.commits.values import Refused as RefusedCommit
@@ -322,7 +322,7 @@ class Dibs(Talk):
         request_id: str = "",
     ) -> Attempt | None:
         """Take the next task that this agent, or one of its ``roles``, can do; None if there is none."""
-        from dibs.attempts import take
+        from dibs.api.attempts import take
 
         return take(
             self, roles=check_strings(roles, "roles"), claim=claim, ttl=ttl, wait=wait,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.config_record import Config
-from dibs.config_values import (
+from dibs.config.parsers import (
     between,
     choice,
     count,
@@ -16,6 +15,7 @@ from dibs.config_values import (
     span,
     words_of,
 )
+from dibs.config.settings import Config
 from dibs.core.talk.categories import CATEGORIES
 from dibs.core.text.durations import TTL_MAX, TTL_MIN, WAIT_MAX, WAIT_MIN, check_ttl, check_wait
 from dibs.core.text.names import check_branch

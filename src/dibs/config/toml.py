@@ -5,7 +5,7 @@ The parser takes longer to import than a whole claim may last; config_file keeps
 
 from __future__ import annotations
 
-from dibs.config_file import NAME, SIZE_MAX
+from dibs.config.cache import NAME, SIZE_MAX
 from dibs.core.text.names import closest, quote
 from dibs.errors import Misconfigured
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from dibs.config_file import Written
+    from dibs.config.cache import Written
 
 
 def read(path: str, known: Mapping[tuple[str, str], str]) -> Written:

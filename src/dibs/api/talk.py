@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Ask
     from dibs.core.talk.decisions import Decision
     from dibs.core.talk.mail import Message
-    from dibs.project import Project
+    from dibs.project.project import Project
     from dibs.services.briefing.service import Briefings, Delivery
     from dibs.services.talk.mail import Letter
     from dibs.services.tasks.delegation import Delegated, Repeated

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 
-from dibs import config as configuration
+from dibs.config import load as configuration
 from dibs.errors import DibsError, Misconfigured, NotFound
 from dibs.local.repository import STATE_OUTSIDE_GIT, find, main_tree, shared_state, with_own_state
-from dibs.opening import Place, is_there, open_engine
+from dibs.project.engines import Place, is_there, open_engine
 from dibs.services.state.store import Desk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dibs.config import Config
+    from dibs.config.load import Config
     from dibs.core.patterns.pattern import Pattern
     from dibs.core.toolcalls.values import Heard, Verdict
     from dibs.engines.base import Engine

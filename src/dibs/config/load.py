@@ -7,8 +7,8 @@ key in ``dibs.toml`` is refused, with its line.
 
 from __future__ import annotations
 
-from dibs import config_file
-from dibs.config_record import Config
+from dibs.config import cache as config_file
+from dibs.config.settings import Config
 from dibs.core.values import Record
 from dibs.errors import BadInput, Misconfigured
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from dibs.config_fields import FIELDS, Field
+    from dibs.config.table import FIELDS, Field
 
 __all__ = ["FIELDS", "Config", "Field", "Loaded", "load"]
 
@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Any:
     """Load the table when somebody asks for it: what was read before needs no rules any more."""
     if name not in {"FIELDS", "Field"}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dibs import config_fields
+    from dibs.config import table as config_fields
 
     return getattr(config_fields, name)
 
@@ -60,7 +60,7 @@ def load(root: str, state: str, environ: Mapping[str, str], flags: Mapping[str, 
             values[name], origins[name] = _flagged(_field(name), given), _field(name).flag
     preset = values.get("preset", "")
     if preset:
-        from dibs.config_fields import PRESETS
+        from dibs.config.table import PRESETS
 
         for name, value in PRESETS.get(preset, {}).items():
             if name not in values:
@@ -69,7 +69,7 @@ def load(root: str, state: str, environ: Mapping[str, str], flags: Mapping[str, 
 
 
 def _field(name: str) -> Field:
-    from dibs.config_fields import FIELDS
+    from dibs.config.table import FIELDS
 
     return next(field for field in FIELDS if field.name == name)
 
@@ -82,8 +82,8 @@ def _from_file(root: str, state: str) -> dict[str, tuple[Any, int]]:
     known = config_file.recall(state, stamp)
     if known is not None and known.keys() <= Config._field_defaults.keys():
         return {name: (_as_was(name, value), line) for name, (value, line) in known.items()}
-    from dibs.config_fields import FIELDS
-    from dibs.config_toml import read
+    from dibs.config.table import FIELDS
+    from dibs.config.toml import read
 
     written = read(path, {(f.section, f.key): f.name for f in FIELDS})
     settings = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.config import DEFAULT
+from dibs.config.load import DEFAULT
 from dibs.core import quickjson
 from dibs.core.values import Record
 from dibs.errors import Misconfigured
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.config import Loaded
+    from dibs.config.load import Loaded
     from dibs.engines.base import Engine, Txn
     from dibs.local.paths import Tree
     from dibs.local.repository import Repository
@@ -69,7 +69,7 @@ def is_there(place: Place) -> bool:
     if url.partition(":")[0] in {"", "sqlite"}:
         return _there(_database(place, url))
     if url.startswith("git:"):
-        from dibs.remotes import resolve
+        from dibs.project.remotes import resolve
 
         return os.path.exists(_copy_of(place, resolve(place.repository, url)))
     return os.path.exists(_elsewhere(place, url))
@@ -85,7 +85,7 @@ def _open_redis(place: Place, url: str) -> Engine:
             field="engine",
             hint="run: pip install 'dibs[redis]'",
         ) from error
-    from dibs.remotes import project_name
+    from dibs.project.remotes import project_name
 
     config = place.loaded.config
     return RedisEngine(
@@ -101,7 +101,7 @@ def _open_redis(place: Place, url: str) -> Engine:
 def _open_git(place: Place, url: str) -> Engine:
     from dibs.engines.git.engine import GitEngine
     from dibs.engines.git.files import RowFiles
-    from dibs.remotes import resolve
+    from dibs.project.remotes import resolve
     from dibs.services.tasks.lockfiles import LockFiles
 
     config, origins = place.loaded

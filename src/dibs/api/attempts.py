@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import TracebackType
 
-    from dibs.api import Dibs
+    from dibs.api.client import Dibs
     from dibs.core.tasks.rules import Task
     from dibs.services.tasks.values import Stored
 
