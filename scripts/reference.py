@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dibs.cli import COMMANDS
-from dibs.cli.parsing import build
+from dibs.cli.support.parsing import build
 from dibs.config.load import FIELDS
 from dibs.core.base.diagrams import state_diagram, state_table
 from dibs.core.text.durations import show_span

@@ -13,7 +13,7 @@ from textwrap import dedent
 import pytest
 
 from dibs.cli import COMMANDS
-from dibs.cli.parsing import build, parse
+from dibs.cli.support.parsing import build, parse
 from dibs.config.load import FIELDS
 from dibs.core.claims.ledger import Kind
 

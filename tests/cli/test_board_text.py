@@ -2,7 +2,7 @@
 
 import pytest
 
-from dibs.cli import task
+from dibs.cli.commands import task
 
 HOSTILE = {
     "ANSI": "\x1b[2J\x1b]0;owned\x07red",

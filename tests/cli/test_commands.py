@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dibs.cli import COMMANDS, load, main
-from dibs.cli.parsing import build
+from dibs.cli.support.parsing import build
 
 
 def test_help_lists_every_command(dibs):
@@ -148,7 +148,7 @@ def test_json_behind_the_double_dash_is_not_an_option(dibs):
 
 
 def test_a_bug_is_one_line_with_its_own_status(dibs, monkeypatch):
-    monkeypatch.setattr("dibs.cli.who.run", lambda args: 1 / 0)
+    monkeypatch.setattr("dibs.cli.commands.who.run", lambda args: 1 / 0)
 
     answer = dibs("who", "a")
 
@@ -158,7 +158,7 @@ def test_a_bug_is_one_line_with_its_own_status(dibs, monkeypatch):
 
 
 def test_a_bug_is_json_too(dibs, monkeypatch):
-    monkeypatch.setattr("dibs.cli.who.run", lambda args: 1 / 0)
+    monkeypatch.setattr("dibs.cli.commands.who.run", lambda args: 1 / 0)
 
     answer = dibs("who", "a", "--json")
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from dibs.cli import COMMANDS
-from dibs.cli.completion import SHELLS, grammar
+from dibs.cli.commands.completion import SHELLS, grammar
 
 from .conftest import PROGRAM
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dibs.cli.forecast_text import matrix
-from dibs.cli.forecast_watch import Watched
+from dibs.cli.commands.forecast.text import matrix
+from dibs.cli.commands.forecast.watch import Watched
 from dibs.core.changes.forecasts import Clash, Pair
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))

@@ -13,7 +13,7 @@ import pytest
 @pytest.fixture
 def no_extra(repo, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("dibs.cli.mcp.has_extra", lambda: False)
+    monkeypatch.setattr("dibs.cli.commands.mcp.has_extra", lambda: False)
     return repo
 
 
@@ -30,7 +30,7 @@ def test_a_server_that_could_not_start_is_not_registered_and_the_way_to_it_is_to
 
 def test_a_later_init_with_the_extra_registers_the_server(no_extra, dibs, monkeypatch):
     dibs("init", "--agents", "claude")
-    monkeypatch.setattr("dibs.cli.mcp.has_extra", lambda: True)
+    monkeypatch.setattr("dibs.cli.commands.mcp.has_extra", lambda: True)
 
     answer = dibs("init", "--agents", "claude")
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dibs.cli.keeping import Keeper, certain_hold
+from dibs.cli.support.hold import Keeper, certain_hold
 from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import Unavailable

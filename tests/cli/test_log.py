@@ -28,7 +28,7 @@ def test_the_newest_is_last_with_time_agent_kind_and_summary(busy):
 
 
 def test_the_date_stands_where_it_is_not_today(dibs):
-    from dibs.cli.text import clock
+    from dibs.cli.support.text import clock
 
     now = time.time()
 

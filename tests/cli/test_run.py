@@ -139,7 +139,11 @@ def test_a_revoked_claim_stops_the_command_and_all_that_it_started(dibs, start):
 
 
 def test_a_command_that_does_not_listen_is_killed(dibs, start):
-    hurried = (PROGRAM[0], PROGRAM[1], f"import dibs.cli.run as r; r.GRACE = 0.2; {PROGRAM[2]}")
+    hurried = (
+        PROGRAM[0],
+        PROGRAM[1],
+        f"import dibs.cli.commands.run as r; r.GRACE = 0.2; {PROGRAM[2]}",
+    )
     run = start("run", "--claim", "a", "--agent", "alice", "--", "sh", "-c",
                 "trap '' TERM; echo $$; while :; do sleep 1; done", program=hurried)  # fmt: skip
     command = int(run.stdout.readline())

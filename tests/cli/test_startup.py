@@ -40,7 +40,11 @@ def test_a_claim_loads_nothing_heavy(repo, words):
 def test_a_claim_loads_no_other_command(repo):
     modules = {name for name in loaded("claim", "a", "--json") if name.startswith("dibs.cli.")}
 
-    assert modules == {"dibs.cli.claim", "dibs.cli.parsing", "dibs.cli.session"}
+    assert modules == {
+        "dibs.cli.commands.claim",
+        "dibs.cli.support.parsing",
+        "dibs.cli.support.session",
+    }
 
 
 @pytest.mark.parametrize("words", [("help",), ("--version",), ()])
@@ -69,6 +73,6 @@ def test_taking_a_task_loads_no_yaml_reader_and_no_other_verb(repo):
     assert not {name for name in modules if name.startswith("ruamel")}
     assert modules & (HEAVY - {"hashlib"}) == set()
     assert {name for name in modules if name.startswith("dibs.cli.task_")} == {
-        "dibs.cli.task_board",
-        "dibs.cli.task_take",
+        "dibs.cli.commands.task.board",
+        "dibs.cli.commands.task.take",
     }

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from dibs.cli.tables import table
+from dibs.cli.support.tables import table
 
 
 def test_an_empty_project_has_a_friendly_line(dibs):

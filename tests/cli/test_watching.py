@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dibs.cli.watching import Watched
+from dibs.cli.support.watching import Watched
 from dibs.core.claims.ledger import Event
 from dibs.engines.memory import MemoryEngine
 

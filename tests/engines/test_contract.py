@@ -21,7 +21,8 @@ class TestSqlite(SharedEngineContract):
     @pytest.fixture
     def connect(self, tmp_path):
         arguments = f"{str(tmp_path / 'state' / 'dibs.db')!r}, synchronous={self.synchronous!r}"
-        self.elsewhere = f"from dibs.engines.sqlite.engine import SqliteEngine\nengine = SqliteEngine({arguments})"
+        importing = "from dibs.engines.sqlite.engine import SqliteEngine"
+        self.elsewhere = f"{importing}\nengine = SqliteEngine({arguments})"
         opened = []
 
         def connect():

@@ -16,8 +16,8 @@ from typing import Any
 
 from proof_nursery import Racers, fork, say
 
-from dibs.cli import claim as _claim  # noqa: F401 - loaded before the forks
 from dibs.cli import main
+from dibs.cli.commands import claim as _claim  # noqa: F401 - loaded before the forks
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse

@@ -157,7 +157,7 @@ def _dispatch(words: list[str]) -> int:
         return OK
     if name not in COMMANDS:
         raise _unknown_command(name)
-    from dibs.cli.parsing import parse
+    from dibs.cli.support.parsing import parse
 
     module = load(name)
     return int(module.run(parse(name, module, words[1:])))
@@ -165,8 +165,8 @@ def _dispatch(words: list[str]) -> int:
 
 def load(name: str) -> ModuleType:
     """Import the module of a command; importlib itself would cost more than some of them."""
-    __import__(f"dibs.cli.{name}")
-    return sys.modules[f"dibs.cli.{name}"]
+    __import__(f"dibs.cli.commands.{name}")
+    return sys.modules[f"dibs.cli.commands.{name}"]
 
 
 def _help(words: list[str]) -> int:
@@ -195,7 +195,7 @@ def _unknown_command(name: str) -> BadUsage:
 
 def _report(error: DibsError, *, as_json: bool) -> int:
     if as_json:
-        from dibs.cli.session import print_json
+        from dibs.cli.support.session import print_json
         from dibs.shapes.claims import error as shape
 
         print_json(shape(error))

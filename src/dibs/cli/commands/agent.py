@@ -1,0 +1,273 @@
+"""List, show, join, report, leave and stop agents.
+
+Examples:
+  dibs agent ls
+  dibs agent join --agent tester-1 --parent lead --role tester --task 42
+  dibs agent report --agent tester-1 --status idle --context 0.7
+  dibs agent stop tester-1 --reason "runs in circles"
+"""
+
+from __future__ import annotations
+
+from dibs.cli.support.parsing import common, number
+from dibs.errors import BadInput, BadUsage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.cli.support.quoting import Quoting
+    from dibs.cli.support.session import Session
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Claim, Lost
+    from dibs.services.claims.agents import Seen
+
+FENCED = 4
+#: What ``report`` can say of an agent; each is an option.
+REPORTED = ("status", "task", "model", "context", "name", "role")
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the verbs of ``dibs agent``; each has the common options."""
+    verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb")
+
+    def add(name: str, action: Callable[[Session, Namespace], int]) -> ArgumentParser:
+        summary = (action.__doc__ or "").strip()
+        verb = verbs.add_parser(name, help=summary.split(".")[0].lower(), description=summary)
+        verb.set_defaults(act=action)
+        return verb
+
+    add("ls", _list).add_argument("--all", action="store_true", help="also those that ended")
+    add("show", _show).add_argument("id", metavar="AGENT", help="which one")
+    _configure_join(add("join", _join))
+    add("beat", _beat)
+    _configure_report(add("report", _report))
+    leave = add("leave", _leave)
+    leave.add_argument(
+        "--status", default="exited", metavar="WORD", help="exited, completed, failed"
+    )
+    leave.add_argument("--note", default="", metavar="TEXT", help="why, or how it went")
+    stop = add("stop", _stop)
+    stop.add_argument("id", metavar="AGENT", help="which one; all below it stop too")
+    stop.add_argument("--reason", default="", metavar="TEXT", help="why; it is told")
+    for verb in verbs.choices.values():
+        common(verb)
+
+
+def _configure_join(parser: ArgumentParser) -> None:
+    parser.add_argument("--name", default="", metavar="TEXT", help="a name for people")
+    parser.add_argument("--role", default="", metavar="WORD", help="lead, tester, ... (agent)")
+    parser.add_argument("--parent", default="", metavar="AGENT", help="who started it")
+    parser.add_argument("--pid", type=number, default=0, metavar="N", help="its process")
+    parser.add_argument("--model", default="", metavar="TEXT", help="the model that it runs on")
+    parser.add_argument("--task", default="", metavar="TASK", help="what it works on")
+    parser.add_argument("--host", default="", metavar="NAME", help="where it runs (here)")
+
+
+def _configure_report(parser: ArgumentParser) -> None:
+    parser.add_argument("--status", metavar="WORD", help="running or idle")
+    parser.add_argument("--task", metavar="TASK", help="what you work on")
+    parser.add_argument("--model", metavar="TEXT", help="the model that you run on")
+    parser.add_argument("--context", type=_share, metavar="SHARE", help="context used, 0 to 1")
+    parser.add_argument("--name", metavar="TEXT", help="your name for people")
+    parser.add_argument("--role", metavar="WORD", help="your role")
+    parser.add_argument("--note", default="", metavar="TEXT", help="a line for the ledger")
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        from dibs.core.text.names import quote
+
+        message = f"context use is a number from 0 to 1, not {quote(text)}"
+        raise BadInput(message, code="CONTEXT", field="context") from None
+
+
+def run(args: Namespace) -> int:
+    """Run one of the verbs."""
+    from dibs.cli.support.session import Session
+
+    with Session(args) as session:
+        status: int = args.act(session, args)
+    return status
+
+
+def _list(session: Session, args: Namespace) -> int:
+    """List the agents that work here."""
+    from dibs.shapes import claims as shapes
+
+    session.project.end_gone()
+    seen = session.project.agents.all(ended=args.all)
+    session.show(
+        lambda: {"agents": [shapes.agent(s) for s in seen]},
+        lambda: _print_list(seen, session.caller),
+    )
+    return 0
+
+
+def _print_list(seen: list[Seen], reader: Caller) -> None:
+    from dibs.cli.commands.status import agent_table
+    from dibs.cli.support.quoting import Quoting
+
+    if seen:
+        quoted = Quoting(reader, map(str, seen))
+        print("\n".join(quoted.page(agent_table(seen, quoted))))
+    else:
+        print("nobody works here; an agent joins by its first call")
+
+
+def _show(session: Session, args: Namespace) -> int:
+    """Show one agent, what it holds, and what it lost."""
+    from dibs.shapes import claims as shapes
+
+    seen, lost = session.project.agents.show(args.id)
+    held, waiting = session.project.claims.all(args.id)
+    shape = {
+        "agent": shapes.agent(seen),
+        "claims": [shapes.held(h) for h in held],
+        "queue": [shapes.waiter(w) for w in waiting],
+        "lost": [shapes.lost(item) for item in lost],
+    }
+
+    def text() -> None:
+        from dibs.cli.support.quoting import Quoting
+        from dibs.cli.support.text import claim_line, waiter_line
+
+        quoted = Quoting(session.caller, map(str, (seen, lost, held, waiting)))
+        lines = _agent_lines(seen, quoted)
+        lines += [f"holds {claim_line(h.claim, h.expires_in, quoted)}" for h in held]
+        lines += [waiter_line(waiter, quoted) for waiter in waiting]
+        lines += _lost_lines(lost, session.now(), quoted)
+        print("\n".join(quoted.page(lines)))
+
+    session.show(lambda: shape, text)
+    return 0
+
+
+def _agent_lines(seen: Seen, quoted: Quoting) -> list[str]:
+    from dibs.cli.support.text import bold, span
+
+    a = seen.agent
+    facts = {
+        "name": a.name, "role": a.role, "status": a.status, "parent": a.parent, "host": a.host,
+        "pid": str(a.pid or ""), "model": a.model, "task": a.task,
+        "context": f"{a.context:.0%} used" if a.context >= 0 else "",
+        "guarded": f"at its tool calls ({seen.guarded})" if seen.guarded else "",
+        "seen": f"{span(seen.silent_for)} ago", "ended": a.ended,
+    }  # fmt: skip
+    ours = {"context", "guarded", "seen"}
+    return [bold(a.id)] + [
+        f"  {fact:<8} {value if fact in ours else quoted.word(value, a.id)}"
+        for fact, value in facts.items()
+        if value
+    ]
+
+
+def _lost_lines(lost: list[Lost], now: float, quoted: Quoting) -> list[str]:
+    from dibs.cli.support.text import clock
+
+    lines = []
+    for item in lost:
+        by = f" by {item.by}" if item.by else ""
+        why = f": {quoted.word(item.reason, item.by or 'dibs')}" if item.reason else ""
+        what = quoted.path(item.pattern, "dibs")
+        lines.append(f"lost {what}, {item.why}{by} at {clock(item.at, now)}{why}")
+    return lines
+
+
+def _join(session: Session, args: Namespace) -> int:
+    """Join as an agent: --agent is its id. Joining again is fine."""
+    from dibs.core.claims.agents import Agent
+    from dibs.shapes import claims as shapes
+
+    caller = session.caller
+    agent = Agent(
+        caller.id,
+        args.name,
+        args.role or caller.role,
+        args.parent,
+        args.host or caller.host,
+        args.pid,
+        model=args.model,
+        task=args.task,
+    )
+    joined = session.project.agents.join(agent, human=caller.human)
+    seen, _ = session.project.agents.show(joined.id)
+
+    def text() -> None:
+        from dibs.cli.support.text import bold, printable
+
+        below = f" below {joined.parent}" if joined.parent else ""
+        print(f"{bold(joined.id)} works here as {printable(joined.role)}{below}")
+
+    session.show(lambda: {"agent": shapes.agent(seen)}, text)
+    return 0
+
+
+def _beat(session: Session, _: Namespace) -> int:
+    """Give a sign of life, which renews your claims. Prints the news, as renew does."""
+    from dibs.cli.commands.renew import show_news
+    from dibs.shapes import claims as shapes
+
+    answer = session.project.holdings.renew(session.caller)
+    now = session.now()
+    session.show(lambda: shapes.renewed(answer), lambda: show_news(answer, now, session.caller))
+    return FENCED if answer.lost else 0
+
+
+def _report(session: Session, args: Namespace) -> int:
+    """Say what you do. The others see it."""
+    from dibs.shapes import claims as shapes
+
+    given = {name: getattr(args, name) for name in REPORTED}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if not changes and not args.note:
+        raise BadUsage("agent report: nothing to report", hint="see `dibs agent report --help`")
+    agent = session.project.agents.report(session.caller, note=args.note, **changes)
+    seen, _ = session.project.agents.show(agent.id)
+
+    def text() -> None:
+        from dibs.cli.support.quoting import Quoting
+
+        quoted = Quoting(session.caller, [str(seen)])
+        print("\n".join(quoted.page(_agent_lines(seen, quoted))))
+
+    session.show(lambda: {"agent": shapes.agent(seen)}, text)
+    return 0
+
+
+def _leave(session: Session, args: Namespace) -> int:
+    """End your session. Everything that you hold is given back."""
+    from dibs.shapes import claims as shapes
+
+    released = session.project.agents.leave(session.caller, status=args.status, note=args.note)
+    shape = {"agent": session.caller.id, "released": shapes.claims(released)}
+    session.show(lambda: shape, lambda: _print_left(session.caller.id, released))
+    return 0
+
+
+def _print_left(agent: str, released: list[Claim]) -> None:
+    from dibs.cli.support.text import printable
+
+    for claim in released:
+        print(f"released {printable(claim.pattern)}")
+    print(f"{agent} has left")
+
+
+def _stop(session: Session, args: Namespace) -> int:
+    """Stop an agent and all agents below it. Their claims go; no process is touched."""
+    stopped = session.project.agents.stop(session.caller, args.id, reason=args.reason)
+
+    def text() -> None:
+        from dibs.cli.support.text import printable
+
+        for agent in stopped:
+            print(f"stopped {printable(agent)}")
+        if not stopped:
+            print(f"{printable(args.id)} had ended already")
+
+    session.show(lambda: {"stopped": stopped}, text)
+    return 0

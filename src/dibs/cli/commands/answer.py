@@ -1,0 +1,76 @@
+"""Answer those who ask for a claim of yours; they are told at once.
+
+  yes    give it back now; who waits for it gets it
+  later  keep it, and promise it: --in 10m
+  no     keep it; say why with --note
+
+Examples:
+  dibs answer src/auth.py yes
+  dibs answer m41 later --in 10m --note "tests are running"
+  dibs answer 'src/**' no --to bob --note "half of it is moved"
+
+exit status: 0 answered, 6 nobody asks you for it
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.cli.support.session import Session
+    from dibs.core.claims.rules import Ask
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs answer``."""
+    parser.add_argument("what", metavar="WHAT", help="what you are asked for, or the message (m41)")
+    parser.add_argument("answer", metavar="ANSWER", help="yes, later or no")
+    parser.add_argument("--note", default="", metavar="TEXT", help="why; the asker sees it")
+    parser.add_argument("--in", dest="within", metavar="SPAN", help="when you will give it back")
+    parser.add_argument("--to", default="", metavar="ASKER", help="answer only this agent")
+    parser.add_argument("--literal", action="store_true", help="no character is special")
+
+
+def run(args: Namespace) -> int:
+    """Answer, and print who was told what."""
+    from dibs.cli.support.session import Session
+    from dibs.shapes import claims as shapes
+
+    with Session(args) as session:
+        answered = _answer(session, args)
+        session.show(
+            lambda: {"answered": [shapes.ask(ask) for ask in answered]}, lambda: _print(answered)
+        )
+    return 0
+
+
+def _answer(session: Session, args: Namespace) -> list[Ask]:
+    from dibs.core.talk.mail import id_in
+
+    # A file of such a name is meant by ./m41.
+    message = "" if args.literal else id_in(args.what)
+    pattern = None if message else session.patterns([args.what], literal=args.literal)[0]
+    return session.project.answers.answer(
+        session.caller,
+        args.answer,
+        pattern=pattern,
+        message=message,
+        note=args.note,
+        within=args.within,
+        to=args.to,
+    )
+
+
+def _print(answered: list[Ask]) -> None:
+    from dibs.cli.support.text import bold, clock, printable, span
+
+    for ask in answered:
+        what = f"told {bold(ask.asker)}: {ask.answer} to {printable(ask.pattern)}"
+        if ask.answer == "later":
+            what += (
+                f", by {clock(ask.promised, ask.answered)}, in {span(ask.promised - ask.answered)}"
+            )
+        print(what)
+    for pattern in dict.fromkeys(ask.pattern for ask in answered if ask.answer == "yes"):
+        print(f"released {printable(pattern)}")

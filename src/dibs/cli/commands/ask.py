@@ -1,0 +1,58 @@
+"""Ask whoever holds these to give them back; the holder hears it at its next call.
+
+exit status: 0, whether somebody was asked or nobody else holds it
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Ask
+    from dibs.core.patterns.pattern import Pattern
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs ask``."""
+    parser.add_argument("pattern", nargs="+", metavar="PATTERN", help="what you would like to have")
+    parser.add_argument("--within", default="5m", metavar="SPAN", help="how soon (5m)")
+    parser.add_argument("--note", default="", metavar="TEXT", help="why; the holder sees it")
+    parser.add_argument("--literal", action="store_true", help="no character is special")
+
+
+def run(args: Namespace) -> int:
+    """Ask, and print who was asked for what."""
+    from dibs.cli.support.session import Session
+    from dibs.shapes import claims as shapes
+
+    with Session(args) as session:
+        patterns = session.patterns(args.pattern, literal=args.literal)
+        asked = session.project.holdings.ask(
+            session.caller, patterns, within=args.within, note=args.note
+        )
+        session.show(
+            lambda: {"asked": [shapes.ask(ask) for ask in asked]},
+            lambda: _print(asked, patterns, session.caller),
+        )
+    return 0
+
+
+def _print(asked: list[Ask], patterns: list[Pattern], reader: Caller) -> None:
+    from shlex import quote
+
+    from dibs.cli.support.quoting import Quoting
+    from dibs.cli.support.text import bold, clock, printable, span
+
+    quoted = Quoting(reader, map(str, asked))
+    lines = []
+    for ask in asked:
+        until = f"{clock(ask.until, ask.at)}, in {span(ask.until - ask.at)}"
+        what = quoted.path(ask.pattern, ask.holder)
+        lines.append(f"asked {bold(ask.holder)} for {what} until {until}")
+    for line in quoted.page(lines):
+        print(line)
+    if not asked:
+        names = " ".join(quote(printable(pattern.text)) for pattern in patterns)
+        print(f"nobody else holds it, so nobody was asked; claim it: dibs claim {names}")

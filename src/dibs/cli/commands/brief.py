@@ -1,0 +1,102 @@
+"""Tell where the crew stands and what you have not been told: mail, requests, what changed.
+
+A second call says nothing unless something changed. After your memory was cut, ask for --full.
+What is printed counts as told; what could not be printed comes again, word for word.
+
+exit status: 0, whether there was something to tell or not
+"""
+
+from __future__ import annotations
+
+from dibs.cli.support.parsing import number
+from dibs.errors import BadUsage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.cli.support.session import Session
+    from dibs.services.briefing.service import Delivery
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs brief``."""
+    parser.add_argument("--full", action="store_true", help="the whole state, even if unchanged")
+    parser.add_argument("--peek", action="store_true", help="the whole state; note nothing as told")
+    parser.add_argument("--follow", action="store_true", help="go on with each change until Ctrl-C")
+    parser.add_argument("--tokens", type=_tokens, default=0, metavar="N", help="at most so long")
+
+
+def _tokens(text: str) -> int:
+    from dibs.core.briefing.page import check_budget
+
+    return check_budget(number(text))
+
+
+def run(args: Namespace) -> int:
+    """Print what there is to tell; note it as told once it is out."""
+    from dibs.cli.support.session import Session
+
+    if args.peek and (args.full or args.follow):
+        raise BadUsage("brief: --peek shows the whole state once", hint="give it alone")
+    if args.full and args.follow:
+        raise BadUsage("brief: --follow tells what changes", hint="call --full by itself first")
+    with Session(args) as session:
+        if args.follow:
+            return _follow(session, args.tokens)
+        briefings = session.project.briefings
+        if args.peek:
+            _write(session, briefings.peek(session.caller, budget=args.tokens))
+            return 0
+        delivery = briefings.prepare(session.caller, full=args.full, budget=args.tokens)
+        if delivery is None:
+            _say_nothing_new(session)
+        elif _write(session, delivery):
+            briefings.delivered(session.caller, delivery.number)
+    return 0
+
+
+def _follow(session: Session, budget: int) -> int:
+    """Print each change, until Ctrl-C or until nobody reads any more."""
+    briefings = session.project.briefings
+    try:
+        for delivery in briefings.follow(session.caller, budget=budget):
+            if not _write(session, delivery):
+                return 0
+            briefings.delivered(session.caller, delivery.number)
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _write(session: Session, delivery: Delivery) -> bool:
+    """Write a briefing out; tell whether all of it went out to somebody."""
+    from dibs.cli.support.session import dated, print_json, warn_if_old
+
+    as_of = session.project.engine.as_of
+    try:
+        if session.json:
+            from dibs.shapes.briefing import briefing
+
+            print_json(dated(briefing(delivery), as_of))
+        else:
+            warn_if_old(as_of)
+            print(delivery.text + delivery.whole, end="", flush=True)
+    except BrokenPipeError:
+        from dibs.cli import quieten
+
+        quieten()
+        return False
+    return True
+
+
+def _say_nothing_new(session: Session) -> None:
+    if session.json:
+        from dibs.cli.support.session import dated, print_json
+        from dibs.shapes.briefing import briefing
+
+        print_json(dated(briefing(None), session.project.engine.as_of))
+        return
+    import sys
+
+    print("dibs: nothing new; `dibs brief --full` tells it all again", file=sys.stderr)

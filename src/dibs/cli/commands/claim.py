@@ -1,0 +1,94 @@
+"""Claim paths, globs or named resources: all of them, or none.
+
+Examples:
+  dibs claim src/auth.py --reason "fix login"
+  dibs claim 'src/**' docs/api.md --wait 2m
+  dibs claim --shared 'schema/*.sql'
+  dibs claim port:8000 task:42
+
+exit status: 0 granted, 3 held by somebody else (or queued)
+"""
+
+from __future__ import annotations
+
+from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.cli.support.session import Session
+    from dibs.core.claims.rules import Outcome
+
+HELD = 3
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs claim``."""
+    parser.add_argument("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/ or name:x")
+    parser.add_argument("--shared", action="store_true", help="let other shared claims overlap")
+    parser.add_argument("--ttl", metavar="SPAN", help="life after your last sign of life (5m)")
+    parser.add_argument("--wait", metavar="SPAN", help="wait in the queue for up to so long")
+    parser.add_argument("--queue", action="store_true", help="take a place in the queue, return")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="what for; others see it")
+    parser.add_argument("--task", default="", metavar="TASK", help="the task that it belongs to")
+    parser.add_argument("--literal", action="store_true", help="no character is special")
+    parser.add_argument("--request-id", default="", metavar="ID", help="repeat safely")
+
+
+def run(args: Namespace) -> int:
+    """Claim, print the answer, and return its exit status."""
+    from dibs.cli.support.session import Session
+
+    with Session(args) as session:
+        answer = acquire(session, args, args.pattern, queue=args.queue, request_id=args.request_id)
+        show(session, answer, args.reason)
+    return 0 if isinstance(answer, Granted) else HELD
+
+
+def acquire(
+    session: Session,
+    args: Namespace,
+    texts: list[str],
+    *,
+    queue: bool = False,
+    request_id: str = "",
+) -> Outcome:
+    """Ask for what was typed, by the options of a claim, and wait if they say so."""
+    wait = session.project.config.wait if args.wait is None else args.wait
+
+    def ask() -> Outcome:
+        return session.project.claims.claim(
+            session.caller,
+            session.patterns(texts, literal=args.literal),
+            mode=SHARED if args.shared else EXCLUSIVE,
+            ttl=args.ttl,
+            wait=wait,
+            queue=queue,
+            reason=args.reason,
+            task=args.task,
+            request_id=request_id,
+        )
+
+    if not wait:
+        return ask()
+    from dibs.cli.support.signals import leaving_on_end
+
+    with leaving_on_end():
+        return ask()
+
+
+def show(session: Session, answer: Outcome, reason: str = "") -> None:
+    """Print the answer to a claim that was made for ``reason``."""
+
+    def shape() -> object:
+        from dibs.shapes import claims as shapes
+
+        return shapes.outcome(answer)
+
+    def text() -> None:
+        from dibs.cli.support.text import outcome
+
+        outcome(answer, session.now(), session.caller, reason)
+
+    session.show(shape, text)

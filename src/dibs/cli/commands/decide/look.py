@@ -1,0 +1,160 @@
+"""The verbs of ``dibs decide`` that only look: ls and show."""
+
+from __future__ import annotations
+
+from dibs.cli.support.parsing import number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+
+    from dibs.cli.support.quoting import Quoting
+    from dibs.cli.support.session import Session
+    from dibs.core.talk.decisions import Decision
+    from dibs.services.claims.disputes import Sides
+
+
+def _ls_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--pending", action="store_true", help="only what waits for somebody")
+    parser.add_argument("--category", default="", metavar="WORD", help="only this category")
+    parser.add_argument(
+        "--limit", type=number, default=50, metavar="N", help="only the newest so many (50)"
+    )
+
+
+def _ls(session: Session, args: Namespace) -> int:
+    """List decisions, the oldest first."""
+    from dibs.shapes import decisions as shapes
+
+    found = session.project.decisions.all(pending=args.pending, category=args.category)
+    shown, left = found[-args.limit :], max(0, len(found) - args.limit)
+    now = session.now()
+    shape = {"decisions": [shapes.decision(decision) for decision in shown], "left": left}
+    session.show(lambda: shape, lambda: _print_list(session, shown, left, now))
+    return 0
+
+
+def _print_list(session: Session, shown: list[Decision], left: int, now: float) -> None:
+    from dibs.cli.support.quoting import Quoting
+    from dibs.cli.support.text import bold, dim, span
+
+    if not shown:
+        print("there are no such decisions: `dibs decide new TITLE` records one")
+        return
+    quoted = Quoting(session.caller, map(str, shown))
+    for line in quoted.legend:
+        print(line)
+    if left:
+        print(dim(f"and {left} older: --limit {left + len(shown)}"))
+    for decision in shown:
+        age = span(now - decision.at)
+        about = f"{decision.category}, by {decision.asker}, {age} ago{_until(decision, now)}"
+        print(f"{bold(decision.id)} {_outcome(decision)} ({about}): {_title(decision, quoted)}")
+
+
+def _until(decision: Decision, now: float) -> str:
+    from dibs.cli.support.text import span
+    from dibs.core.talk.decision_rules import by_silence
+    from dibs.core.talk.decisions import Outcome
+
+    if decision.outcome != Outcome.PENDING or not decision.deadline:
+        return ""
+    return f", {by_silence(decision)} by silence in {span(decision.deadline - now)}"
+
+
+def _id(parser: ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the decision, such as d12")
+
+
+def _show(session: Session, args: Namespace) -> int:
+    """Show a decision: why, what was said on it, who may decide, and what silence means.
+
+    Of a conflict over claims both sides are shown, and the queue.
+    """
+    from dibs.shapes import decisions as shapes
+
+    decision = session.project.decisions.show(args.id)
+    sides = _sides(session, decision)
+    now = session.now()
+    shape = {"decision": shapes.decision(decision)}
+    if sides is not None:
+        from dibs.services.claims.disputes import shape as shape_of_sides
+
+        shape["sides"] = shape_of_sides(sides)
+    session.show(lambda: shape, lambda: print("\n".join(_page(session, decision, sides, now))))
+    return 0
+
+
+def _sides(session: Session, decision: Decision) -> Sides | None:
+    from dibs.core.talk.decisions import CONFLICT
+
+    if decision.category != CONFLICT:
+        return None
+    from dibs.services.claims.disputes import both_sides
+
+    return both_sides(session.project.desk, decision)
+
+
+def _page(session: Session, decision: Decision, sides: Sides | None, now: float) -> Iterator[str]:
+    from dibs.cli.support.quoting import Quoting
+    from dibs.cli.support.text import bold, span
+
+    quoted = Quoting(session.caller, map(str, (decision, sides)))
+    yield from quoted.legend
+    yield f"{bold(decision.id)} {_outcome(decision)}: {_title(decision, quoted)}"
+    who = f"{decision.asker} ({quoted.word(decision.role, decision.asker)})"
+    yield f"  {decision.category}, by {who}, {span(now - decision.at)} ago"
+    if decision.rationale:
+        yield f"  why: {quoted(decision.rationale, decision.asker)}"
+    for comment in decision.comments:
+        age = span(now - comment.at)
+        yield f"  {comment.by}, {age} ago: {quoted(comment.text, comment.by)}"
+    if sides is not None:
+        from dibs.cli.support.disputes import side_lines
+
+        yield from side_lines(decision, sides, quoted)
+    yield from _standing(decision, quoted, now)
+
+
+def _standing(decision: Decision, quoted: Quoting, now: float) -> Iterator[str]:
+    """Yield who may decide and what silence means, or by whom and why it was decided."""
+    from dibs.cli.support.text import dim, printable, span
+    from dibs.core.talk.decision_rules import how_decided, who_may
+    from dibs.core.talk.decisions import CONFLICT, Outcome
+
+    if decision.outcome == Outcome.RECORDED:
+        return
+    if decision.outcome != Outcome.PENDING:
+        age = span(now - decision.decided_at)
+        by = decision.decided_by or "dibs"
+        why = f": {quoted(decision.reason, by)}" if decision.reason else ""
+        yield f"  {how_decided(decision)} {age} ago{why}"
+        return
+    who = who_may(decision, lambda role: quoted.word(role, decision.asker))
+    yield f"  {who} may decide"
+    policy = printable(decision.data.get("policy", ""))
+    if policy:
+        yield f"  {policy}" + (f", in {span(decision.deadline - now)}" if decision.deadline else "")
+    if decision.category == CONFLICT:
+        return  # what each choice does is said beside the two sides
+    yield f"  {dim('-')} dibs decide confirm {decision.id}"
+    yield f"  {dim('-')} dibs decide reject {decision.id} --reason WHY"
+
+
+def _title(decision: Decision, quoted: Quoting) -> str:
+    return quoted(decision.title, decision.asker)
+
+
+def _outcome(decision: Decision) -> str:
+    from dibs.cli.support.text import green, red, yellow
+    from dibs.core.talk.decisions import Outcome
+
+    paint = {Outcome.PENDING: yellow, Outcome.REJECTED: red}.get(decision.outcome, green)
+    return paint(decision.outcome)
+
+
+VERBS = {
+    "ls": (_ls_options, _ls),
+    "show": (_id, _show),
+}

@@ -1,0 +1,114 @@
+"""Give work to another agent: a task for it on the board, and a message that says so.
+
+Active work that looks alike is named first, and then nothing is sent; --anyway sends it all the same.
+
+Examples:
+  dibs delegate tester "Cover the login with tests" --path 'tests/login/**'
+  dibs delegate ada "Mend the parser" --context "see docs/grammar.md" --anyway
+  dibs delegate --cancel 2026-01-02T0304-ada-mend-the-parser
+
+exit status: 0 sent, or taken back; 3 such work is under way, nothing was sent;
+6 no such agent, role or task
+"""
+
+from __future__ import annotations
+
+from dibs.cli import HELD, OK
+from dibs.errors import BadUsage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.cli.support.quoting import Quoting
+    from dibs.cli.support.session import Session
+    from dibs.core.tasks.delegation import Alike
+    from dibs.services.tasks.delegation import Delegated, Repeated
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs delegate``."""
+    add = parser.add_argument
+    add("to", nargs="?", default="", metavar="TO", help="an agent, or a role")
+    add("title", nargs="?", default="", metavar="TITLE", help="what shall be done, on one line")
+    add("--context", default="", metavar="TEXT", help="what whoever does it should know")
+    add("--path", action="append", metavar="PATTERN", help="what the work is about")
+    add("--anyway", action="store_true", help="send it even if such work is under way")
+    add("--cancel", default="", metavar="TASK", help="take back work that nobody has begun")
+    add("--reason", default="", metavar="TEXT", help="why it is taken back")
+    add("--request-id", default="", metavar="ID", help="repeat safely")
+
+
+def run(args: Namespace) -> int:
+    """Send work, or take it back, and print what came of it."""
+    from dibs.cli.support.session import Session
+
+    if bool(args.cancel) == bool(args.to) or bool(args.to) != bool(args.title):
+        raise BadUsage("say whom and what, or --cancel TASK", hint="dibs delegate --help")
+    with Session(args) as session:
+        return _cancel(session, args) if args.cancel else _send(session, args)
+
+
+def _send(session: Session, args: Namespace) -> int:
+    from dibs.cli.commands.task.board import on_board, paths
+    from dibs.services.tasks.delegation import Repeated
+    from dibs.shapes import delegation as delegation_shapes
+
+    artefacts = paths(session, args.path)
+    with on_board(session, makes=True):
+        answer = session.project.delegation.delegate(
+            session.caller,
+            args.to,
+            args.title,
+            context=args.context,
+            artefacts=artefacts,
+            anyway=args.anyway,
+            request_id=args.request_id,
+        )
+    session.show(lambda: delegation_shapes.answer(answer), lambda: _print(session, answer, "sent"))
+    return HELD if isinstance(answer, Repeated) else OK
+
+
+def _cancel(session: Session, args: Namespace) -> int:
+    from dibs.cli.commands.task.board import on_board
+    from dibs.shapes import delegation as delegation_shapes
+
+    with on_board(session):
+        answer = session.project.delegation.cancel(session.caller, args.cancel, reason=args.reason)
+    session.show(
+        lambda: delegation_shapes.cancelled(answer), lambda: _print(session, answer, "cancelled")
+    )
+    return OK
+
+
+def _print(session: Session, answer: Delegated | Repeated, word: str) -> None:
+    from dibs.cli.commands.task.board import print_moved
+    from dibs.cli.support.quoting import Quoting
+    from dibs.cli.support.text import bold, yellow
+    from dibs.services.tasks.delegation import Repeated
+
+    quoted = Quoting(session.caller, map(str, answer.alike))
+    for line in quoted.page(f"{yellow('similar')} {_alike(a, quoted)}" for a in answer.alike):
+        print(line)
+    if isinstance(answer, Repeated):
+        print("nothing was sent; send it all the same with --anyway")
+        return
+    print_moved(session, word, answer.stored)
+    for name in answer.to:
+        late = (
+            " (it has ended, and learns of it when it comes back)" if name in answer.ended else ""
+        )
+        print(f"told {bold(name.removeprefix('@'))}{late}")
+
+
+def _alike(alike: Alike, quoted: Quoting) -> str:
+    whose = alike.agent or "board"
+    parts = [f"{alike.share:.0%} of the words"] if alike.share else []
+    if alike.paths:
+        both = ", ".join(quoted.path(path, whose) for path in alike.paths)
+        parts.append(f"both are about {both}")
+    what = f"{quoted.word(alike.agent, 'board')} says that it does"
+    if alike.task:
+        by = f" ({quoted.word(alike.agent, 'board')})" if alike.agent else ""
+        what = f"{quoted.path(alike.task, 'board')}{by}"
+    return f"{what} {quoted.said(alike.title, whose)}: {'; '.join(parts)}"

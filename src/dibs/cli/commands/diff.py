@@ -1,0 +1,90 @@
+"""Show how the files that an agent holds and has changed differ from the last commit.
+
+New files are shown whole. Without AGENT it is you. A first word that is both an agent and a file is not
+guessed at: write --agent for the agent, ./ before the file.
+
+Examples:
+  dibs diff
+  dibs diff alice
+  dibs diff alice 'src/*.py' --stat
+
+exit status: 0
+"""
+
+from __future__ import annotations
+
+import sys
+
+from dibs.errors import BadUsage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.cli.support.session import Session
+    from dibs.services.commits.changes import Difference
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs diff``."""
+    parser.add_argument("pattern", nargs="*", metavar="[AGENT] PATH", help="whose, and which files")
+    parser.add_argument("--stat", action="store_true", help="count lines instead of showing them")
+
+
+def run(args: Namespace) -> int:
+    """Find whose changes are meant, and print them."""
+    from dibs.cli.support.session import Session
+
+    with Session(args) as session:
+        agent, words = _meant(session, args)
+        within = session.patterns(words)
+        found = session.project.changes.difference(agent, within, stat=args.stat)
+        session.show(lambda: _shape(found), lambda: _print(found, words))
+    return 0
+
+
+def _meant(session: Session, args: Namespace) -> tuple[str, list[str]]:
+    """Return whose changes are meant, and the words that name files."""
+    import os
+
+    words: list[str] = args.pattern
+    if args.agent or not words or not session.project.changes.knows(words[0]):
+        return session.caller.id, words
+    if os.path.lexists(os.path.join(args.repo, words[0])):
+        raise BadUsage(
+            f"diff: {words[0]} is an agent, and a file here",
+            hint=f"write --agent {words[0]}, or ./{words[0]}",
+        )
+    return words[0], words[1:]
+
+
+def _shape(found: Difference) -> dict[str, object]:
+    import os
+
+    from dibs.cli.commands.changes import file_shape
+
+    return {
+        "agent": found.agent,
+        "files": [file_shape(file) for file in found.files],
+        "diff": os.fsdecode(found.text),
+    }
+
+
+def _print(found: Difference, words: list[str]) -> None:
+    if not found.files:
+        from dibs.core.text.names import quote
+
+        among = f" among {', '.join(map(quote, words[:3]))}" if words else ""
+        line = f"dibs: {found.agent} has changed nothing{among} here that it holds"
+        print(line, file=sys.stderr)
+    elif sys.stdout.isatty():
+        from dibs.cli.support.text import green, printable, red
+
+        for line in found.text.decode("utf-8", "surrogateescape").rstrip("\n").split("\n"):
+            shown = "\t".join(map(printable, line.split("\t")))
+            colour = {"+": green, "-": red}.get(line[:1], str)
+            print(colour(shown))
+    else:  # a program may want to apply it, byte by byte
+        sys.stdout.flush()
+        sys.stdout.buffer.write(found.text)
+        sys.stdout.buffer.flush()

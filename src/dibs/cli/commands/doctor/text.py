@@ -1,0 +1,161 @@
+"""What ``dibs doctor`` found, for people and as JSON."""
+
+from __future__ import annotations
+
+from dibs.core.base.findings import Level
+from dibs.core.values import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.core.base.findings import Finding
+    from dibs.core.toolcalls.coverage import Standing
+    from dibs.wiring.looking import Seen
+    from dibs.wiring.proving import Proof
+
+
+class Report(Record):
+    """All that one look told."""
+
+    found: dict[str, list[Finding]]
+    agents: list[Seen]
+    standings: list[Standing]
+    #: What came of trying the guards; None if they were not tried.
+    proofs: list[Proof] | None
+    #: What was put right; None if nothing was to be.
+    done: list[str] | None
+
+    @property
+    def guarded(self) -> bool:
+        """Whether every guard that was tried refused; that there is none guards nothing."""
+        from dibs.wiring.proving import Outcome
+
+        tried = [proof.outcome for proof in self.proofs or ()]
+        return Outcome.FAILED not in tried and Outcome.PROVED in tried
+
+    @property
+    def well(self) -> bool:
+        """Whether nothing is wrong, the guards among it if they were tried."""
+        return not self._count(Level.BAD) and (self.proofs is None or self.guarded)
+
+    def shape(self) -> dict[str, object]:
+        """Return it as JSON."""
+        shape: dict[str, object] = {
+            "well": self.well,
+            "findings": [
+                {"part": part, **finding._asdict()}
+                for part, findings in self.found.items()
+                for finding in findings
+            ],
+            "agents": [_agent(agent) for agent in self.agents],
+            "crew": [standing._asdict() for standing in self.standings],
+        }
+        if self.proofs is not None:
+            shape["proofs"] = [proof._asdict() for proof in self.proofs]
+        return shape if self.done is None else {**shape, "done": self.done}
+
+    def print(self) -> None:
+        """Tell it to people."""
+        from dibs.cli.support.text import printable
+
+        if self.done is not None:
+            print(
+                "\n".join(map(printable, self.done))
+                if self.done
+                else "there was nothing to put right"
+            )
+            print()
+        self._print_findings()
+        self._print_agents()
+        if self.proofs is not None:
+            self._print_proofs(self.proofs)
+        self._print_end()
+
+    def _count(self, level: str) -> int:
+        return sum(finding.level == level for part in self.found.values() for finding in part)
+
+    def _print_findings(self) -> None:
+        from dibs.cli.support.tables import table
+        from dibs.cli.support.text import printable
+
+        rows = [
+            (finding.level, part, printable(finding.what), printable(finding.text))
+            for part, findings in self.found.items()
+            for finding in findings
+        ]
+        if rows:
+            print("\n".join(table(("LEVEL", "PART", "WHAT", "FINDING"), rows)))
+            print()
+
+    def _print_agents(self) -> None:
+        from dibs.cli.support.tables import table
+        from dibs.cli.support.text import printable
+        from dibs.wiring.gaps import guarded_by
+
+        rows = [
+            (
+                agent.name,
+                printable(agent.version or "yes") if agent.program else "no",
+                _hooks(agent.name, guarded_by(agent.name, self.agents)),
+                agent.consent.trusted if agent.wired else "-",
+                "yes" if agent.servers else "no",
+            )
+            for agent in self.agents
+        ]
+        if rows:
+            print("\n".join(table(("AGENT", "INSTALLED", "HOOKS", "ACCEPTED", "MCP"), rows)))
+            print()
+
+    def _print_proofs(self, proofs: list[Proof]) -> None:
+        from dibs.cli.support.tables import table
+        from dibs.cli.support.text import printable
+
+        if not proofs:
+            print("no guard is installed, so nothing is proved: `dibs init --agents claude,…`\n")
+            return
+        rows = [
+            (proof.outcome.upper(), proof.guard, proof.what, printable(proof.said))
+            for proof in proofs
+        ]
+        print("\n".join(table(("PROOF", "GUARD", "TRIED", "ANSWER"), rows)))
+        print()
+
+    def _print_end(self) -> None:
+        from dibs.cli.support.text import green, red, yellow
+        from dibs.wiring.proving import Outcome
+
+        bad, warned = self._count(Level.BAD), self._count(Level.WARN)
+        if self.proofs:
+            tried = [proof.outcome for proof in self.proofs]
+            failed, proved = tried.count(Outcome.FAILED), tried.count(Outcome.PROVED)
+            if self.guarded:
+                print(f"{green('guarded')}: {proved} of {len(tried)} were tried, and refuse")
+            elif failed:
+                print(f"{red('not guarded')}: {failed} of {len(tried)} do not refuse")
+            else:
+                print(f"{red('not guarded')}: none of {len(tried)} could be tried")
+        if bad:
+            more = "" if self.done is not None else "; `dibs doctor --fix` puts right what can be"
+            print(f"{red('not well')}: {bad} to settle{more}")
+        elif self.well:
+            print(f"{yellow('well')}, with {warned} to know" if warned else green("all is well"))
+
+
+def _agent(agent: Seen) -> dict[str, object]:
+    return {
+        "agent": agent.name,
+        "installed": bool(agent.program),
+        "version": agent.version or None,
+        "hooks": [
+            {"event": hook.event, "file": hook.file, "refuses": hook.refuses}
+            for hook in agent.hooks
+        ],
+        "mcp": [server.file for server in agent.servers],
+        "guarded": agent.wired,
+        "accepted": agent.consent.trusted if agent.wired else None,
+        "note": agent.consent.text if agent.wired else "",
+    }
+
+
+def _hooks(agent: str, lender: str) -> str:
+    """Return whether an agent has hooks, and whose they are where they are not its own."""
+    return f"{lender}'s" if lender not in {"", agent} else "yes" if lender else "no"

@@ -1,0 +1,53 @@
+"""Let a human decide between you and whoever holds these.
+
+The human sees both sides and the queue (`dibs decide show ID`), and either takes the claim from its holder
+(`dibs decide revoke ID`) or sends you away (`dibs decide refuse ID`). You are told in both cases. Wait
+meanwhile with `dibs claim PATTERN --wait 10m`, or work on something else.
+
+exit status: 0, whether a human was asked or nobody else holds it
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.core.patterns.pattern import Pattern
+    from dibs.core.talk.decisions import Decision
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs escalate``."""
+    parser.add_argument("pattern", nargs="+", metavar="PATTERN", help="what you need")
+    parser.add_argument("--note", default="", metavar="TEXT", help="why; the human sees it")
+    parser.add_argument("--literal", action="store_true", help="no character is special")
+
+
+def run(args: Namespace) -> int:
+    """Escalate, and print which decisions wait now."""
+    from dibs.cli.support.session import Session
+    from dibs.services.claims.disputes import conflict_shape
+
+    with Session(args) as session:
+        patterns = session.patterns(args.pattern, literal=args.literal)
+        made = session.project.escalations.escalate(session.caller, patterns, note=args.note)
+        session.show(
+            lambda: {"escalated": [conflict_shape(decision) for decision in made]},
+            lambda: _print(made, patterns),
+        )
+    return 0
+
+
+def _print(made: list[Decision], patterns: list[Pattern]) -> None:
+    from shlex import quote
+
+    from dibs.cli.support.text import bold, printable
+
+    names = " ".join(quote(printable(pattern.text)) for pattern in patterns)
+    for decision in made:
+        print(f"{bold(decision.id)} waits for a human: {printable(decision.title)}")
+    if made:
+        print(f"wait for it: dibs claim {names} --wait 10m")
+    else:
+        print(f"nobody else holds it, so nobody was asked; claim it: dibs claim {names}")

@@ -1,0 +1,42 @@
+"""Tell whether two patterns overlap, and on which path. Needs no project.
+
+exit status: 0 they overlap, 3 they do not
+"""
+
+from __future__ import annotations
+
+from dibs.core.patterns.pattern import overlap, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+APART = 3
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs explain``."""
+    parser.add_argument("one", metavar="A", help="a pattern")
+    parser.add_argument("other", metavar="B", help="another")
+    parser.add_argument("--case-sensitive", action="store_true", help="README is not readme")
+
+
+def run(args: Namespace) -> int:
+    """Decide, and print the path that both match."""
+    fold = not args.case_sensitive
+    one, other = parse(args.one, fold_case=fold), parse(args.other, fold_case=fold)
+    witness = overlap(one, other)
+    if args.json:
+        from dibs.cli.support.session import print_json
+
+        shape = {"a": one.text, "b": other.text, "overlap": witness is not None, "witness": witness}
+        print_json(shape)
+    else:
+        from dibs.cli.support.text import printable
+
+        names = f"{printable(one.text)} and {printable(other.text)}"
+        if witness is None:
+            print(f"{names} do not overlap: no path matches both")
+        else:
+            print(f"{names} overlap: both match {printable(witness)}")
+    return 0 if witness is not None else APART

@@ -1,0 +1,110 @@
+"""Serve the tools of Dibs to agents by the Model Context Protocol.
+
+Without options it speaks over standard input and output, for the one agent that starts it. With
+--http it serves many at http://127.0.0.1:8899/mcp; each request names its agent in a header
+Dibs-Agent. A token, from DIBS_MCP_TOKEN or a file, is needed where others can reach it.
+
+Examples:
+  dibs mcp
+  dibs mcp --http --port 8899 --token-file ~/.config/dibs/tokens
+
+exit status: 0 the client left, 78 the extra `mcp` is missing or the address cannot be used
+"""
+
+from __future__ import annotations
+
+from dibs.cli.support.parsing import number
+from dibs.errors import BadUsage, Misconfigured
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
+
+_HOST, _PORT = "127.0.0.1", 8899
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs mcp``."""
+    parser.add_argument("--http", action="store_true", help="serve many agents over HTTP")
+    parser.add_argument("--host", metavar="NAME", help=f"where to listen ({_HOST})")
+    parser.add_argument("--port", metavar="N", type=_port, help=f"where to listen ({_PORT})")
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME",
+        help="another name by which clients reach it; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--token-file", metavar="FILE",
+        help="tokens, a line each; behind one, the agent it is for",
+    )  # fmt: skip
+
+
+def _port(text: str) -> int:
+    return 0 if text == "0" else number(text)
+
+
+def run(args: Namespace) -> int:
+    """Serve until the client leaves or a signal comes."""
+    given = (args.host, args.port, args.allow_host, args.token_file)
+    if not args.http and any(value not in (None, []) for value in given):
+        raise BadUsage("mcp: --host, --port, --allow-host and --token-file go with --http")
+    for option, value in (("--host", args.host), ("--token-file", args.token_file)):
+        if value == "":  # a variable of a script that is not set must not open the server to all
+            raise BadUsage(f"mcp: {option} is empty", hint="name one, or leave it out")
+    _need_extra()
+    import os
+
+    if args.agent is not None:
+        from dibs.core.text.names import check_agent_id
+
+        os.environ["DIBS_AGENT"] = check_agent_id(args.agent)
+    if not args.http:
+        from dibs.mcp.stdio import run as serve
+
+        serve(args.repo)
+        return 0
+    from dibs.cli.support.signals import leaving_on_end
+
+    with leaving_on_end():
+        _serve_http(args)
+    return 0
+
+
+def _serve_http(args: Namespace) -> None:
+    import os
+
+    from dibs.mcp.http import run as serve
+    from dibs.mcp.tokens import load
+
+    tokens = load(args.token_file or "", os.environ)
+    port = _PORT if args.port is None else args.port
+    serve(args.repo, args.host or _HOST, port, tokens, args.allow_host, _shown(args))
+
+
+def _shown(args: Namespace) -> Callable[[str], None]:
+    def show(address: str) -> None:
+        if args.json:
+            from dibs.cli.support.session import print_json
+
+            print_json({"url": address})
+        else:
+            print(f"serving at {address}", flush=True)
+
+    return show
+
+
+def has_extra() -> bool:
+    """Tell whether the packages are there that the server needs."""
+    from importlib.util import find_spec
+
+    return all(find_spec(name) is not None for name in ("mcp", "mcp_types"))
+
+
+def _need_extra() -> None:
+    """Say in one line what is missing, before anything else is said to a client."""
+    if not has_extra():
+        raise Misconfigured(
+            "the MCP server needs the package mcp 2.3 or newer, which is not installed",
+            code="EXTRA_MISSING",
+            hint="pip install 'dibs[mcp]'",
+        )

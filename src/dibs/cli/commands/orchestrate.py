@@ -1,0 +1,146 @@
+"""Look after the board: take files in, hand tasks out, make handoffs, warn, archive.
+
+Examples:
+  dibs orchestrate
+  dibs orchestrate --watch
+
+One cycle, or with --watch one at every change of the board until Ctrl-C. Two at
+once do each thing once. A task goes to the agent or role that it names; one that
+names nobody goes to the agent with the least work, unless --no-spread is given.
+
+exit status: 0, also when files were set aside; 69 the store cannot be reached
+"""
+
+from __future__ import annotations
+
+from dibs.errors import BadUsage, DibsError, Unavailable, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
+
+    from dibs.cli.support.session import Session
+    from dibs.services.board.cycle import Cycle
+
+#: How often the board is looked at without any sign of change, in seconds.
+EVERY, EVERY_UNWATCHED = 60.0, 2.0
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs orchestrate``."""
+    parser.add_argument("--once", action="store_true", help="one cycle (this is the default)")
+    parser.add_argument("-w", "--watch", action="store_true", help="go on until Ctrl-C")
+    parser.add_argument("--every", metavar="SPAN", help="with --watch: look at least so often (1m)")
+    parser.add_argument(
+        "--no-spread", action="store_true", help="leave tasks that name nobody in the inbox"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Run one cycle, or cycles until told to end."""
+    from dibs.cli.support.session import Session
+    from dibs.services.board.orchestrator import Orchestrator
+
+    if args.once and args.watch:
+        raise BadUsage("orchestrate: --once and --watch exclude each other", hint="give one")
+    if args.every is not None and not args.watch:
+        raise BadUsage("orchestrate: --every belongs to --watch", hint="add --watch")
+    every = None if args.every is None else _span(args.every)
+    with Session(args) as session:
+        project = session.project
+        state = project.place.repository.state
+        orchestrator = Orchestrator(
+            project.desk, project.tasks, project.board, state, spread=not args.no_spread
+        )
+
+        def cycle(thorough: bool) -> Cycle:
+            return orchestrator.cycle(session.caller, thorough=thorough)
+
+        if args.watch:
+            return _watch(session, cycle, every)
+        done = cycle(False)
+        session.show(lambda: shape(done), lambda: _print(done))
+    return 0
+
+
+def _span(text: str) -> float:
+    from dibs.core.text.durations import check_span
+
+    return check_span(text, 1.0, 86_400.0, field="every", code="SPAN")
+
+
+def shape(cycle: Cycle) -> dict[str, object]:
+    """Return a cycle as programs read it."""
+    return {
+        "assigned": list(cycle.assigned),
+        "followups": list(cycle.followups),
+        "timeouts": [{"task": task, "action": action} for task, action in cycle.timeouts],
+        "conflicts": [{"tasks": [a, b], "path": path} for a, b, path in cycle.conflicts],
+        "archived": list(cycle.archived),
+        "returned": list(cycle.returned),
+        "set_aside": [found._asdict() for found in cycle.aside],
+        "troubles": [{"task": task, "message": message} for task, message in cycle.troubles],
+        "accepted": list(cycle.accepted),
+        "restored": list(cycle.restored),
+        "commits": list(cycle.commits),
+        "left": cycle.left,
+    }
+
+
+def _print(cycle: Cycle) -> None:
+    """Print the line of a cycle, and below it what somebody should see to."""
+    from dibs.cli.support.text import printable, yellow
+
+    print(cycle.line())
+    for found in cycle.aside:
+        print(f"  {yellow('set aside')} {printable(str(found))}")
+    for task, message in cycle.troubles:
+        print(f"  {yellow('trouble')} {printable(task)}: {printable(message)}")
+    for task, action in cycle.timeouts:
+        print(f"  {yellow('stuck')} {printable(task)}: {action}")
+    for first, second, path in cycle.conflicts:
+        pair = f"{printable(first)} and {printable(second)}"
+        print(f"  {yellow('conflict')} {pair}: both work on {printable(path)}")
+    for name in cycle.restored:
+        print(f"  restored {printable(name)}: `dibs task cancel` takes it off the board")
+    if cycle.left:
+        print(f"  {yellow('not committed')}: {printable(cycle.left)}")
+
+
+def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None) -> int:
+    """Run cycles until told to end; tell of the first, and then of those that did something."""
+    from dibs.cli.support.signals import leaving_on_end
+    from dibs.cli.support.watching import Watched
+
+    told: object = None
+    lost = changed = False
+    with leaving_on_end(), Watched(session.project.board) as files:
+        pause = every or (EVERY if files.live else EVERY_UNWATCHED)
+        try:
+            while True:
+                try:
+                    mark = session.project.engine.wait(0, 0)
+                    done = cycle(changed)
+                    lost = False
+                    remarks = (done.aside, done.troubles, done.left)
+                    if told is None or done.moved or remarks != told:
+                        session.show(lambda: shape(done), lambda: _print(done))  # noqa: B023
+                    told = remarks
+                    changed = files.wait(session.project.engine, mark, pause)
+                except (Unavailable, Unknown) as error:
+                    lost = _say_once(error, lost)
+                    files.pause(min(pause, EVERY_UNWATCHED))
+        except KeyboardInterrupt:
+            return 0
+
+
+def _say_once(error: DibsError, lost: bool) -> bool:
+    """Tell that the board cannot be reached, the first time; return that it was told."""
+    import sys
+
+    from dibs.cli.support.text import printable
+
+    if not lost:
+        print(f"dibs: {printable(error.message)}; trying again", file=sys.stderr, flush=True)
+    return True

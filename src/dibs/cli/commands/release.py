@@ -1,0 +1,54 @@
+"""Give claims back: those on the patterns named, or all of yours.
+
+A glob also means the paths that you hold inside it.
+
+exit status: 0 released, 4 you lost it before, 6 you do not hold it
+"""
+
+from __future__ import annotations
+
+from dibs.cli.support.parsing import number
+from dibs.errors import BadUsage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.core.claims.rules import Claim
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs release``."""
+    parser.add_argument("pattern", nargs="*", metavar="PATTERN", help="what to give back")
+    parser.add_argument("--all", action="store_true", help="everything that you hold")
+    parser.add_argument("--token", type=number, default=0, metavar="N", help="refuse another token")
+    parser.add_argument("--literal", action="store_true", help="no character is special")
+    parser.add_argument("--request-id", default="", metavar="ID", help="repeat safely")
+
+
+def run(args: Namespace) -> int:
+    """Release, and print what was given back."""
+    from dibs.cli.support.session import Session
+    from dibs.shapes import claims as shapes
+
+    if bool(args.pattern) == args.all:
+        raise BadUsage("release: name patterns, or give --all", hint="see `dibs release --help`")
+    with Session(args) as session:
+        released = session.project.holdings.release(
+            session.caller,
+            session.patterns(args.pattern, literal=args.literal),
+            token=args.token,
+            request_id=args.request_id,
+        )
+        shape = {"released": shapes.claims(released)}
+        session.show(lambda: shape, lambda: _print(released))
+    return 0
+
+
+def _print(released: list[Claim]) -> None:
+    from dibs.cli.support.text import printable
+
+    for claim in released:
+        print(f"released {printable(claim.pattern)}")
+    if not released:
+        print("you held nothing")

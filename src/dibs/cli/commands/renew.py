@@ -1,0 +1,61 @@
+"""Give a sign of life, which renews all your claims; name some to give them a new ttl.
+
+Prints what you hold, what you lost since you were last told, and who asks you for something.
+
+exit status: 0 renewed, 4 a claim of yours was lost
+"""
+
+from __future__ import annotations
+
+from dibs.cli.support.parsing import number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.core.claims.agents import Caller
+    from dibs.services.claims.holdings import Renewed
+
+FENCED = 4
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs renew``."""
+    parser.add_argument("pattern", nargs="*", metavar="PATTERN", help="only these claims")
+    parser.add_argument("--ttl", metavar="SPAN", help="their new ttl")
+    parser.add_argument("--token", type=number, default=0, metavar="N", help="refuse another token")
+    parser.add_argument("--literal", action="store_true", help="no character is special")
+
+
+def run(args: Namespace) -> int:
+    """Renew, and print what is held, lost and asked for."""
+    from dibs.cli.support.session import Session
+    from dibs.shapes import claims as shapes
+
+    with Session(args) as session:
+        patterns = session.patterns(args.pattern, literal=args.literal)
+        answer = session.project.holdings.renew(
+            session.caller, patterns, ttl=args.ttl, token=args.token
+        )
+        now = session.now()
+        session.show(lambda: shapes.renewed(answer), lambda: show_news(answer, now, session.caller))
+    return FENCED if answer.lost else 0
+
+
+def show_news(answer: Renewed, now: float, reader: Caller) -> None:
+    """Print what an agent holds, what it lost, and what it is asked for."""
+    from dibs.cli.support.quoting import Quoting
+    from dibs.cli.support.text import ask_line, claim_line, lost_line, red, yellow
+
+    # A claim that was handed over keeps the reason of whoever had it before.
+    quoted = Quoting(reader, map(str, (*answer.claims, *answer.lost, *answer.asks)))
+    held = zip(answer.claims, answer.expires, strict=True)
+    lines = [f"renewed {claim_line(claim, at - now, quoted)}" for claim, at in held]
+    lines += [
+        f"{red('lost')} {lost_line(lost, quoted)}; stop working on it" for lost in answer.lost
+    ]
+    lines += [f"{yellow('asked')} {ask_line(ask, now, quoted)}" for ask in answer.asks]
+    for line in quoted.page(lines):
+        print(line)
+    if not answer.claims:
+        print("you hold nothing")

@@ -1,0 +1,206 @@
+"""Hold claims while a command runs: claim, run, give signs of life meanwhile, release.
+
+Everything behind -- is the command, run as it stands, by no shell; it acts as the same agent, through
+DIBS_AGENT. When a claim is lost (expired, revoked, handed over, or the store cannot be reached for too
+long), the command is stopped with all that it started; with --on-lost warn it goes on. What you held
+before stays held at the end.
+
+Examples:
+  dibs run --claim src/ docs/api.md -- make test
+  dibs run --claim port:8000 --wait 2m -- python -m http.server 8000
+
+With --json a refusal is printed as `dibs claim` prints it; else one object is the last line on
+standard error: {"status", "claims", "lost", "released"}.
+
+exit status: that of the command (128 + N if signal N ended it, 127 not found, 126 cannot be run),
+3 held by somebody else and not started, 4 a claim was lost
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from itertools import compress
+
+from dibs.errors import BadUsage, DibsError, Fenced, NotFound, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.cli.support.child import Child
+    from dibs.cli.support.hold import Keeper
+    from dibs.cli.support.session import Session
+    from dibs.core.claims.rules import Claim, Lost
+
+#: What stands behind ``--`` is not ours to read.
+TAKES_COMMAND = True
+
+HELD, FENCED = 3, 4
+#: How long a command has to end by itself when it is told to.
+GRACE = 10.0
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs run``."""
+    parser.usage = "dibs run [OPTIONS] [--claim PATTERN ...] -- COMMAND ..."
+    parser.add_argument(
+        "--claim", nargs="+", action="extend", default=[], metavar="PATTERN", help="what to hold"
+    )
+    parser.add_argument("--shared", action="store_true", help="let other shared claims overlap")
+    parser.add_argument("--ttl", metavar="SPAN", help="life after a sign of life (5m)")
+    parser.add_argument("--wait", metavar="SPAN", help="wait in the queue for up to so long")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="what for (the command)")
+    parser.add_argument("--task", default="", metavar="TASK", help="the task that it belongs to")
+    parser.add_argument("--literal", action="store_true", help="no character is special")
+    parser.add_argument(
+        "--on-lost", choices=("stop", "warn"), default="stop", help="when a claim is lost (stop)"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Claim, run the command, release, and return the command's exit status."""
+    if not args.command:
+        raise BadUsage("run: there is no command", hint="dibs run --claim src/ -- COMMAND")
+    if os.name != "posix":
+        raise Unavailable("dibs run needs Linux or macOS", code="PLATFORM")
+    from dibs.cli.commands.claim import acquire, show
+    from dibs.cli.support.session import Session
+    from dibs.core.claims.rules import Granted
+
+    ttl, timeout = _times(args)
+    with Session(args, timeout=timeout) as session:
+        if not args.claim:
+            return _Run(session, args, ttl, ()).run()
+        args.reason = args.reason or " ".join(args.command)[:200]
+        answer = acquire(session, args, args.claim)
+        if not isinstance(answer, Granted):
+            show(session, answer, args.reason)
+            return HELD
+        return _Run(session, args, ttl, answer.claims, answer.fresh).run()
+
+
+def _times(args: Namespace) -> tuple[float, float]:
+    """Return the ttl, and how long one call to the engine may take to be known in time."""
+    from dibs.cli.support.hold import certain_hold
+    from dibs.core.text.durations import check_ttl
+    from dibs.project.project import locate
+
+    config = locate(args.repo).loaded.config
+    ttl = config.ttl if args.ttl is None else check_ttl(args.ttl)
+    return ttl, min(config.timeout, (ttl - certain_hold(ttl)) / 2)
+
+
+class _Run:
+    """One command under its claims."""
+
+    def __init__(
+        self,
+        session: Session,
+        args: Namespace,
+        ttl: float,
+        claims: tuple[Claim, ...],
+        fresh: tuple[bool, ...] = (),
+    ) -> None:
+        self._session = session
+        self._args = args
+        self._ttl = ttl
+        self._claims = claims
+        self._fresh = fresh
+        self._lost: list[Lost] = []
+
+    def run(self) -> int:
+        """Run the command to its end, release, and return the exit status."""
+        from dibs.cli.support.child import CannotStart
+        from dibs.cli.support.hold import Keeper
+
+        keeper = Keeper(self._session, self._ttl, self._claims)
+        try:
+            status = self._watch(keeper)
+            self._hear(keeper)  # the command may have outlived its claim
+        except CannotStart as error:
+            self._say(str(error))
+            status = error.status
+        finally:
+            released = self._release()
+        if self._must_end:
+            status = FENCED
+        self._report(status, released)
+        return status
+
+    def _watch(self, keeper: Keeper) -> int:
+        from dibs.cli.support.child import Child
+
+        self._hear(keeper)
+        if self._must_end:
+            return FENCED
+        sys.stdout.flush()
+        environ = {**os.environ, "DIBS_AGENT": self._session.caller.id}
+        with Child(self._args.command, environ) as child:
+            while (status := child.wait(keeper.pause())) is None:
+                if child.stopped:
+                    child.stop_with_it()
+                    self._hear(keeper)
+                    if not self._must_end:
+                        child.go_on()
+                else:
+                    self._hear(keeper)
+                if self._must_end:
+                    return self._end(child)
+            return status
+
+    @property
+    def _must_end(self) -> bool:
+        return bool(self._lost) and self._args.on_lost == "stop"
+
+    def _end(self, child: Child) -> int:
+        self._say("the command is stopped")
+        child.end(GRACE)
+        return FENCED
+
+    def _hear(self, keeper: Keeper) -> None:
+        """Give a sign of life if one is due, and pass on the news."""
+        keeper.keep()
+        if keeper.lost or keeper.asks:
+            from dibs.cli.support.quoting import Quoting
+            from dibs.cli.support.text import ask_line, lost_line
+
+            quoted = Quoting(self._session.caller, map(str, (*keeper.lost, *keeper.asks)))
+            news = [lost_line(lost, quoted) for lost in keeper.lost]
+            for line in quoted.page([*news, *(ask_line(a, a.at, quoted) for a in keeper.asks)]):
+                self._say(line)
+        self._lost += keeper.lost
+
+    def _release(self) -> list[Claim]:
+        """Give back what this run took, and nothing else; if that fails, the ttl does it."""
+        released: list[Claim] = []
+        project, caller = self._session.project, self._session.caller
+        for claim in compress(self._claims, self._fresh):
+            pattern = project.pattern(claim.pattern)
+            try:
+                released += project.holdings.release(caller, [pattern], token=claim.token)
+            except (Fenced, NotFound):
+                continue  # the command gave it back itself, or it was lost, which was said
+            except DibsError as error:
+                self._say(f"not released, it ends with its ttl: {error.message}")
+        return released
+
+    def _report(self, status: int, released: list[Claim]) -> None:
+        if not self._session.json:
+            return
+        from dibs.cli.support.session import print_json
+        from dibs.shapes import claims as shapes
+
+        shape = {
+            "status": status,
+            "claims": shapes.claims(self._claims),
+            "lost": [shapes.lost(lost) for lost in self._lost],
+            "released": shapes.claims(released),
+        }
+        print_json(shape, sys.stderr)
+
+    def _say(self, line: str) -> None:
+        from dibs.core.text.names import printable
+
+        if not self._session.json:
+            print(f"dibs: {printable(line)}", file=sys.stderr, flush=True)

@@ -1,0 +1,105 @@
+"""The verbs of ``dibs salvage``."""
+
+from __future__ import annotations
+
+from dibs.cli.support.parsing import branch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.cli.support.session import Session
+    from dibs.services.worktrees.salvage import Salvaged, Shown
+
+#: How many paths a page shows.
+_SHOWN = 50
+
+
+def _no_options(_: ArgumentParser) -> None:
+    pass
+
+
+def _id(parser: ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="as ls names it; the agent alone if it has one")
+
+
+def _restore_options(parser: ArgumentParser) -> None:
+    _id(parser)
+    parser.add_argument("--to", default="", metavar="DIR", help="write the files into a new folder")
+    parser.add_argument(
+        "--branch", type=branch, metavar="NAME", help="the new branch (salvaged/ID)"
+    )
+
+
+def _list(session: Session, _: Namespace) -> int:
+    """List what was salvaged, the newest first."""
+    from dibs.shapes import worktrees as shapes
+
+    found = session.project.salvage.all()
+    now = session.now()
+    shape = {"salvaged": [shapes.salvaged(s) for s in found]}
+    session.show(lambda: shape, lambda: _print_list(found, now))
+    return 0
+
+
+def _print_list(found: list[Salvaged], now: float) -> None:
+    from dibs.cli.support.tables import table
+    from dibs.cli.support.text import clock, printable
+
+    if not found:
+        print("nothing was salvaged here")
+        return
+    rows = [(printable(s.id), clock(s.at, now), printable(s.subject)) for s in found]
+    print("\n".join(table(("ID", "AT", "WHAT"), rows)))
+
+
+def _show(session: Session, args: Namespace) -> int:
+    """Show what a piece of salvaged work holds, against the commit that was checked out."""
+    from dibs.shapes import worktrees as shapes
+
+    found = session.project.salvage.show(args.id)
+    session.show(lambda: shapes.shown(found), lambda: _print_shown(found))
+    return 0
+
+
+def _print_shown(shown: Shown) -> None:
+    from dibs.cli.support.text import bold, dim, printable
+
+    print(bold(printable(shown.found.id)))
+    for line in shown.message.splitlines():
+        print(f"  {printable(line)}")
+    print(f"  on top of {shown.head[:10] or 'nothing'}; git show {shown.found.ref}")
+    for change in shown.changes[:_SHOWN]:
+        print(f"  {'gone ' if change.gone else 'has  '}{printable(change.path)}")
+    if len(shown.changes) > _SHOWN:
+        print(f"  {dim('-')} and {len(shown.changes) - _SHOWN} more")
+
+
+def _restore(session: Session, args: Namespace) -> int:
+    """Bring salvaged work back: as a commit on a new branch, or as files in a new folder."""
+    from dibs.errors import BadUsage
+    from dibs.shapes import worktrees as shapes
+
+    if args.to and args.branch:
+        raise BadUsage("salvage restore: --to and --branch exclude each other")
+    salvage = session.project.salvage
+    if args.to:
+        found, place = salvage.to_folder(args.id, args.to)
+    else:
+        found, place = salvage.to_branch(args.id, args.branch or "")
+    what = "folder" if args.to else "branch"
+
+    def text() -> None:
+        from dibs.cli.support.text import printable
+
+        print(f"restored {printable(found.id)} as {what} {printable(place)}")
+
+    session.show(lambda: {**shapes.salvaged(found), what: place}, text)
+    return 0
+
+
+VERBS = {
+    "ls": (_no_options, _list),
+    "show": (_id, _show),
+    "restore": (_restore_options, _restore),
+}

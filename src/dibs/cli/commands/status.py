@@ -1,0 +1,153 @@
+"""Show who works here, what is claimed, and who waits for what.
+
+With --watch the view follows every change until Ctrl-C: on a terminal it is redrawn in place,
+elsewhere each change prints a new one (with --json, one object on each line).
+
+exit status: 0
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
+
+    from dibs.cli.support.quoting import Quoting
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Held, Waiter
+    from dibs.services.claims.agents import Seen
+    from dibs.services.claims.overview import Overview
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs status``."""
+    parser.add_argument("--mine", action="store_true", help="only what is yours")
+    parser.add_argument("--watch", action="store_true", help="follow every change until Ctrl-C")
+    parser.add_argument("--interval", default="1s", metavar="SPAN", help="redraw so often (1s)")
+
+
+def run(args: Namespace) -> int:
+    """Take a snapshot and print it, once or for ever."""
+    from dibs.cli.support.session import Session
+    from dibs.core.text.durations import check_span
+
+    interval = check_span(args.interval, 0.1, 3600, field="interval", code="INTERVAL")
+    with Session(args) as session:
+        mine = session.caller.id if args.mine else ""
+        session.project.end_gone()
+        if args.watch:
+            from dibs.cli.commands.live import watch
+
+            return watch(session, lambda: session.project.overview(mine), interval)
+        taken = session.project.overview(mine)
+        session.show(lambda: shape(taken), lambda: print("\n".join(lines(taken, session.caller))))
+    return 0
+
+
+def shape(taken: Overview) -> dict[str, object]:
+    """Shape a snapshot as JSON."""
+    from dibs.shapes import claims as shapes
+
+    waits = taken.undecided
+    return {
+        "now": taken.now,
+        "claims": [shapes.held(held) for held in taken.claims],
+        "queue": [shapes.waiter(waiter) for waiter in taken.queue],
+        "agents": [shapes.agent(seen) for seen in taken.agents],
+        "decisions": {
+            "pending": len(waits),
+            "oldest_for": round(taken.now - waits[0], 3) if waits else None,
+        },
+    }
+
+
+def lines(taken: Overview, reader: Caller) -> list[str]:
+    """Return a snapshot as text."""
+    from dibs.cli.support.quoting import Quoting
+
+    quoted = Quoting(reader, map(str, (taken.agents, taken.claims, taken.queue)))
+    parts: list[Sequence[str]] = [[_agents_line(taken), *_decisions_line(taken)]]
+    if taken.agents:
+        parts.append(agent_table(taken.agents, quoted))
+    if taken.claims:
+        rows = [_claim_row(held, taken.now, quoted) for held in taken.claims]
+        parts.append(_table(quoted, ("CLAIM", "MODE", "AGENT", "LEFT", "WHY"), rows))
+    else:
+        parts.append(["nothing is claimed: `dibs claim PATH` takes what you need"])
+    if taken.queue:
+        rows = [_queue_row(waiter, quoted) for waiter in taken.queue]
+        parts.append(_table(quoted, ("QUEUE", "AGENT", "WAITS FOR", "MODE", "LEFT", "WHY"), rows))
+    return quoted.page([line for part in parts for line in (*part, "")][:-1])
+
+
+def _table(quoted: Quoting, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lay out rows of which some have text of others."""
+    from dibs.cli.support.tables import table
+
+    return table(headings, rows, quoted.width)
+
+
+def _agents_line(taken: Overview) -> str:
+    count = len(taken.agents)
+    work = {0: "nobody works here", 1: "1 agent works here"}.get(count, f"{count} agents work here")
+    return work + (f"; {taken.ended} ended" if taken.ended else "")
+
+
+def _decisions_line(taken: Overview) -> list[str]:
+    from dibs.cli.support.text import span, yellow
+
+    if not taken.undecided:
+        return []
+    count, age = len(taken.undecided), span(taken.now - taken.undecided[0])
+    wait = "1 decision waits" if count == 1 else f"{count} decisions wait, the oldest"
+    return [f"{yellow(f'{wait} for {age}')}: dibs decide ls --pending"]
+
+
+def agent_table(agents: Sequence[Seen], quoted: Quoting) -> list[str]:
+    """Return agents as a table."""
+    from dibs.cli.support.text import span
+
+    rows: list[tuple[str, ...]] = [
+        (
+            a.id,
+            quoted.word(a.role, a.id),
+            quoted.word(a.status, a.id),
+            f"{span(seen.silent_for)} ago",
+            str(seen.claims),
+            quoted.word(a.task, a.id) if a.task else "",
+        )
+        for seen in agents
+        for a in (seen.agent,)
+    ]
+    heads: tuple[str, ...] = ("AGENT", "ROLE", "STATUS", "SEEN", "CLAIMS", "TASK")
+    if any(seen.guarded for seen in agents):
+        rows = [(*row, seen.guarded or "-") for row, seen in zip(rows, agents, strict=True)]
+        heads = (*heads, "GUARDED")
+    return _table(quoted, heads, rows)
+
+
+def _claim_row(held: Held, now: float, quoted: Quoting) -> tuple[str, ...]:
+    from dibs.cli.support.text import span
+
+    claim = held.claim
+    why = _why(claim.reason, claim.task, claim.agent, quoted)
+    why += [f"{ask.asker} asks for it, in {span(ask.until - now)}" for ask in held.asks]
+    left = span(held.expires_in)
+    pattern = quoted.path(claim.pattern, claim.agent)
+    return pattern, claim.mode, claim.agent, left, "; ".join(why)
+
+
+def _why(reason: str, task: str, agent: str, quoted: Quoting) -> list[str]:
+    why = [quoted.word(reason, agent)] if reason else []
+    return [*why, f"task {quoted.word(task, agent)}"] if task else why
+
+
+def _queue_row(waiter: Waiter, quoted: Quoting) -> tuple[str, ...]:
+    from dibs.cli.support.text import span
+
+    ticket = waiter.ticket
+    why = _why(ticket.reason, ticket.task, ticket.agent, quoted)
+    patterns = ", ".join(quoted.path(pattern, ticket.agent) for pattern in ticket.patterns)
+    left = span(waiter.gives_up_in)
+    return str(waiter.place), ticket.agent, patterns, ticket.mode, left, "; ".join(why)

@@ -1,0 +1,105 @@
+"""Verbs that look into the files of tasks: validate, fmt."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
+
+    from dibs.cli.support.session import Session
+    from dibs.services.board.validate import Formatted, Found
+
+WRONG = 65
+
+
+def _validate_options(parser: ArgumentParser) -> None:
+    parser.add_argument("file", nargs="*", metavar="FILE", help="else the whole board")
+    parser.add_argument("--quiet", action="store_true", help="leave out what is only noted")
+
+
+def _validate(session: Session, args: Namespace) -> int:
+    """Check files of tasks, or the whole board. Prints FILE:LINE: FIELD: what is wrong.
+
+    Leaves with status 65 if a file cannot be used as it is. What is only noted is fine.
+    """
+    from dibs.services.board.validate import board_files, check_board, check_file
+
+    board = session.project.board
+    if args.file:
+        found = [item for path in args.file for item in check_file(path, board.path)]
+        count = len(args.file)
+    else:
+        found = list(check_board(board, session.project.tasks, session.caller))
+        count = len(board_files(board.path))
+    wrong = sum(item.fatal for item in found)
+    shown = [item for item in found if item.fatal or not args.quiet]
+    shape = {"files": count, "wrong": wrong, "findings": [item._asdict() for item in shown]}
+    session.show(lambda: shape, lambda: _print_findings(shown, count, wrong))
+    return WRONG if wrong else 0
+
+
+def _print_findings(found: Sequence[Found], files: int, wrong: int) -> None:
+    from dibs.cli.support.text import green, printable, red
+
+    for item in found:
+        print(printable(str(item)))
+    word = red(f"{wrong} wrong") if wrong else green("nothing is wrong")
+    print(f"{files} file{'' if files == 1 else 's'}: {word}")
+
+
+def _fmt_options(parser: ArgumentParser) -> None:
+    parser.add_argument("file", nargs="*", metavar="FILE", help="else the whole board")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; 65 if one would change"
+    )
+
+
+def _fmt(session: Session, args: Namespace) -> int:
+    """Bring files into the one spelling of keys, states and moments.
+
+    Comments and keys of your own stay. A file that cannot be read is told, and left alone.
+    """
+    from dibs.errors import BadInput
+    from dibs.services.board.validate import board_files, format_file
+
+    done: list[Formatted] = []
+    broken: list[tuple[str, BadInput]] = []
+    paths = args.file or board_files(session.project.board.path)
+    for path in paths:
+        try:
+            done.append(format_file(path, write=not args.check))
+        except BadInput as error:
+            broken.append((path, error))
+    changed = [item for item in done if item.changes]
+    if changed and not args.check:
+        with session.project.board.settled(session.caller):
+            pass  # what was written by our hand is taken in as any hand's is
+    shape = {
+        "files": len(paths),
+        "changed": [item._asdict() for item in changed],
+        "broken": [{"file": p, "code": e.code, "message": e.message} for p, e in broken],
+    }
+    session.show(lambda: shape, lambda: _print_formatted(args, changed, broken, len(paths)))
+    return WRONG if broken or (changed and args.check) else 0
+
+
+def _print_formatted(
+    args: Namespace,
+    changed: Sequence[Formatted],
+    broken: Sequence[tuple[str, Exception]],
+    files: int,
+) -> None:
+    from dibs.cli.support.text import printable, red
+
+    for item in changed:
+        print(printable(f"{item.file}: {'; '.join(item.changes)}"))
+    for path, error in broken:
+        said = str(error)
+        named = said if said.startswith(path) else f"{path}: {said}"
+        print(f"{red('left alone')} {printable(named)}")
+    word = "would change" if args.check else "changed"
+    print(f"{files} file{'' if files == 1 else 's'}: {len(changed) or 'none'} {word}")
+
+
+VERBS = {"validate": (_validate_options, _validate), "fmt": (_fmt_options, _fmt)}

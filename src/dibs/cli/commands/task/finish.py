@@ -1,0 +1,166 @@
+"""Verbs that end an attempt at a task: done, fail, release."""
+
+from __future__ import annotations
+
+from dibs.cli.support.parsing import number
+from dibs.errors import NotFound
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.cli.support.session import Session
+    from dibs.core.claims.rules import Claim
+    from dibs.core.tasks.rules import Handoff
+    from dibs.services.tasks.plain_queue import Queue
+    from dibs.services.tasks.plain_queue_rows import Task
+    from dibs.services.tasks.service import Tasks
+    from dibs.services.tasks.values import Likeness, Stored
+
+
+def _names_attempt(parser: ArgumentParser) -> None:
+    parser.add_argument("id", metavar="TASK", help="the task")
+    parser.add_argument("--token", type=number, default=0, metavar="N", help="refuse another token")
+
+
+def _done_options(parser: ArgumentParser) -> None:
+    _names_attempt(parser)
+    add = parser.add_argument
+    add("--summary", "--note", default="", metavar="TEXT", help="what was done")
+    add(
+        "--artefact", "--artifact", action="append", metavar="PATH", help="what you made or changed"
+    )
+    add("--review", action="store_true", help="somebody else shall look at it before it is done")
+    add("--next", default="", metavar="AGENT", help="who goes on: an agent or a role")
+    add("--next-title", default="", metavar="TEXT", help="what that one shall do")
+    add("--next-artefact", action="append", metavar="PATH", help="what that work is about")
+    add("--next-note", action="append", metavar="TEXT", help="what that one should know")
+    add("--tokens-in", type=number, metavar="N", help="how many tokens your model read")
+    add("--tokens-out", type=number, metavar="N", help="how many tokens your model wrote")
+    add("--request-id", default="", metavar="ID", help="repeat safely")
+
+
+def _done(session: Session, args: Namespace) -> int:
+    """Finish a task that you hold. Its file moves to work/done, with your result.
+
+    With --next a task for the next agent follows. One in review is finished by another
+    agent than its doer, or by a human.
+    """
+    from dibs.cli.commands.task.board import on_board, paths
+
+    said = {
+        "summary": args.summary,
+        "artefacts": paths(session, args.artefact),
+        "handoff": _handoff(session, args),
+        "metrics": _metrics(args),
+        "review": args.review,
+    }
+
+    def finish(tasks: Tasks) -> Stored:
+        return tasks.done(
+            session.caller, args.id, token=args.token, request_id=args.request_id, **said
+        )
+
+    with on_board(session) as board:
+        stored = board.known(finish)
+    if isinstance(stored, NotFound):
+        return _done_in_queue(session, args, stored)
+    similar = session.project.tasks.alike(stored) if args.next else None
+    return _ended(session, "done", stored, "to be reviewed:" if args.review else "done", similar)
+
+
+def _done_in_queue(session: Session, args: Namespace, missing: NotFound) -> int:
+    from dibs.cli.commands.task.board import in_queue
+    from dibs.shapes import claims as shapes
+
+    def finish(queue: Queue) -> Task:
+        return queue.done(
+            session.caller, args.id, token=args.token, note=args.summary, request_id=args.request_id
+        )
+
+    task = in_queue(session, args.id, missing, finish)
+    session.show(lambda: {"done": shapes.task(task)}, lambda: _print_line("done", task.name))
+    return 0
+
+
+def _handoff(session: Session, args: Namespace) -> Handoff | None:
+    """Return the task that shall follow, if one was named."""
+    from dibs.cli.commands.task.board import paths
+    from dibs.core.tasks.rules import Handoff
+    from dibs.errors import BadUsage
+
+    if args.next:
+        about, notes = paths(session, args.next_artefact), tuple(args.next_note or ())
+        return Handoff(args.next, args.next_title, about, notes)
+    if args.next_title or args.next_artefact or args.next_note:
+        raise BadUsage("task done: say who goes on", hint="--next AGENT")
+    return None
+
+
+def _metrics(args: Namespace) -> dict[str, object] | None:
+    read, written = args.tokens_in, args.tokens_out
+    if read is None and written is None:
+        return None
+    counts = {"input": read or 0, "output": written or 0, "total": (read or 0) + (written or 0)}
+    return {"token_count": counts}
+
+
+def _fail_options(parser: ArgumentParser) -> None:
+    _names_attempt(parser)
+    add = parser.add_argument
+    add("--message", required=True, metavar="TEXT", help="what went wrong")
+    add("--trace", default="", metavar="TEXT", help="more, for whoever mends it")
+
+
+def _fail(session: Session, args: Namespace) -> int:
+    """Say that a task went wrong. It waits for `dibs task retry` by somebody who mended the cause."""
+    from dibs.cli.commands.task.board import on_board
+
+    with on_board(session) as board:
+        stored = board.tasks.fail(
+            session.caller, args.id, message=args.message, token=args.token, trace=args.trace
+        )
+    return _ended(session, "failed", stored, "failed")
+
+
+def _release(session: Session, args: Namespace) -> int:
+    """Give a task back. The next caller can take it."""
+    from dibs.cli.commands.task.board import in_queue, on_board
+    from dibs.shapes import claims as shapes
+
+    with on_board(session) as board:
+        stored = board.known(lambda tasks: tasks.release(session.caller, args.id, token=args.token))
+    if not isinstance(stored, NotFound):
+        return _ended(session, "released", stored, "released")
+
+    def give_back(queue: Queue) -> list[Claim]:
+        return queue.release(session.caller, args.id, token=args.token)
+
+    released = in_queue(session, args.id, stored, give_back)
+    shape = {"released": shapes.claims(released)}
+    session.show(lambda: shape, lambda: _print_line("released", args.id))
+    return 0
+
+
+def _ended(
+    session: Session, key: str, stored: Stored, word: str, similar: list[Likeness] | None = None
+) -> int:
+    from dibs.cli.commands.task.board import print_moved
+    from dibs.shapes import tasks as taskshapes
+
+    shape = taskshapes.moved(key, stored, similar)
+    session.show(lambda: shape, lambda: print_moved(session, word, stored, similar))
+    return 0
+
+
+def _print_line(word: str, name: str) -> None:
+    from dibs.cli.support.text import green, printable
+
+    print(f"{green(word)} {printable(name)}")
+
+
+VERBS = {
+    "done": (_done_options, _done),
+    "fail": (_fail_options, _fail),
+    "release": (_names_attempt, _release),
+}

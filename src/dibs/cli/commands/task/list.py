@@ -1,0 +1,148 @@
+"""The verb that lists tasks, and how a list of them reads."""
+
+from __future__ import annotations
+
+from dibs.core.tasks.rules import PRIORITIES, Status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterable, Sequence
+
+    from dibs.cli.support.session import Session
+    from dibs.services.board.validate import Found
+    from dibs.services.tasks.plain_queue_rows import Task
+    from dibs.services.tasks.values import Shown
+
+#: How much of a title a list shows.
+_TITLE = 120
+
+
+def _ls_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--all", action="store_true", help="also those that are finished")
+    add("--status", choices=tuple(Status), metavar="STATE", help="only those of this state")
+    add("--for", dest="whose", metavar="AGENT", help="only those of this agent or role")
+    add("--priority", choices=PRIORITIES, metavar="PRIORITY", help="only those of this priority")
+    add("--ready", action="store_true", help="only those that can be taken now")
+    add("--blocked", action="store_true", help="only those that wait or are blocked")
+
+
+def _list(session: Session, args: Namespace) -> int:
+    """List the tasks that are not finished, in the order in which they would be taken.
+
+    Shows who holds which and until when, what the others wait for, and which files are set aside.
+    """
+    from dibs.cli.commands.task.board import on_board
+    from dibs.services.board.validate import refused
+    from dibs.services.tasks.plain_queue_rows import DONE
+    from dibs.shapes import claims as shapes
+    from dibs.shapes import tasks as taskshapes
+
+    finished = args.all or args.status in {Status.DONE, Status.CANCELLED}
+    with on_board(session, reads=True, lists=True) as board:
+        everything = board.tasks.all(finished=True)
+        aside = refused(board.settled.aside, session.project.board.path)
+    tasks = [task for task in everything if _is_wanted(task, args, finished=finished)]
+    rows = session.project.queue.all()
+    queue = [] if _is_narrow(args) else [t for t in rows if args.all or t.state != DONE]
+    done = sum(t.state == DONE for t in everything) + sum(t.state == DONE for t in rows)
+    shape = {
+        "tasks": [*map(taskshapes.shown, tasks), *map(shapes.task, queue)],
+        "done": done,
+        "set_aside": [found._asdict() for found in aside],
+    }
+    session.show(lambda: shape, lambda: _print_list(tasks, queue, aside, done))
+    return 0
+
+
+def _is_narrow(args: Namespace) -> bool:
+    """Return whether something was asked that only tasks of the board can answer."""
+    return bool(args.status or args.whose or args.priority or args.ready or args.blocked)
+
+
+def _is_wanted(task: Shown, args: Namespace, *, finished: bool) -> bool:
+    said = task.stored.task
+    over = said.status in {Status.DONE, Status.CANCELLED}
+    return (
+        (finished or not over)
+        and args.status in {None, task.state, said.status}
+        and args.whose in {None, said.agent, task.holder}
+        and args.priority in {None, said.priority}
+        and (task.ready or not args.ready)
+        and (task.state == Status.BLOCKED or not args.blocked)
+    )
+
+
+def _print_list(
+    tasks: Sequence[Shown], queue: Sequence[Task], aside: Sequence[Found], done: int
+) -> None:
+    from dibs.cli.support.text import printable, yellow
+
+    print_tasks(tasks, queue)
+    for found in aside:
+        print(f"{yellow('set aside')} {printable(str(found))}")
+    over = {Status.DONE, Status.CANCELLED}
+    left = sum(t.state not in over for t in tasks) + sum(t.state not in over for t in queue)
+    ended = f"; {done} done" if done else ""
+    print(f"{left or 'no'} task{'' if left == 1 else 's'} to do{ended}")
+
+
+def print_tasks(tasks: Iterable[Shown], queue: Iterable[Task]) -> None:
+    """Print tasks, of the board, then of the queue of shell agents; ids are never broken."""
+    from dibs.cli.support.tables import page_width
+    from dibs.cli.support.text import bold, printable
+
+    rows = [*map(_row, tasks), *map(_queue_row, queue)]
+    if not rows:
+        return
+    heads = ("TASK", "STATE", "PRIORITY", "AGENT")
+    cells = [heads, *(tuple(map(printable, row[0])) for row in rows)]
+    page = max(page_width(), 40)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths[0] = max(min(widths[0], page - sum(widths[1:]) - 2 * len(widths[1:])), len(heads[0]))
+    print(bold(_aligned(heads, widths)))
+    for (_, below), row in zip(rows, cells[1:], strict=True):
+        print(_aligned(row, widths))
+        for text in below:
+            print("\n".join(_indented(printable(text), page)))
+
+
+def _aligned(cells: Iterable[str], widths: Sequence[int]) -> str:
+    """Return one line of columns; a first cell that is too long has a line to itself."""
+    first, *rest = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+    over = len(first) - widths[0]
+    lead = f"{first}\n{' ' * widths[0]}" if over > 0 else first
+    return "  ".join([lead, *rest]).rstrip()
+
+
+def _indented(text: str, page: int) -> list[str]:
+    from textwrap import wrap
+
+    return wrap(
+        text, page, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+    )  # fmt: skip
+
+
+def _row(task: Shown) -> tuple[tuple[str, ...], list[str]]:
+    """Return the columns of a task, and the lines that stand below them."""
+    said = task.stored.task
+    state = "ready" if task.ready else task.state
+    title = said.title if len(said.title) <= _TITLE else f"{said.title[:_TITLE]}…"
+    why = task.why or ((said.error,) if said.error else ())
+    who = _who(task.holder, task.expires_in) or said.agent or "any"
+    return (said.id, state, said.priority, who), [text for text in (title, *why) if text]
+
+
+def _queue_row(task: Task) -> tuple[tuple[str, ...], list[str]]:
+    who = _who(task.holder, task.expires_in)
+    return (task.name, task.state, "", who), [task.reason] if task.reason else []
+
+
+def _who(holder: str, expires_in: float) -> str:
+    from dibs.cli.support.text import span
+
+    return f"{holder} ({span(expires_in)} left)" if holder else ""
+
+
+VERBS = {"ls": (_ls_options, _list)}

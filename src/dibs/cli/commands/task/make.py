@@ -1,0 +1,123 @@
+"""Verbs that make tasks of the board: new, import."""
+
+from __future__ import annotations
+
+from dibs.core.tasks.rules import PRIORITIES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.cli.support.session import Session
+    from dibs.services.tasks.values import Created, Draft
+
+
+def _making_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--strict", action="store_true", help="make nothing if an unfinished task looks alike")
+    add("--dry-run", action="store_true", help="only say what would be made")
+    add("--request-id", default="", metavar="ID", help="repeat safely")
+
+
+def _new_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("title", metavar="TITLE", help="what shall be done, on one line")
+    add("--for", dest="whose", default="", metavar="AGENT", help="an agent or a role; else anybody")
+    add("--priority", choices=PRIORITIES, metavar="PRIORITY", help=f"{', '.join(PRIORITIES)}")
+    add("--artefact", "--artifact", action="append", metavar="PATH", help="what the work is about")
+    add("--needs", action="append", metavar="TASK", help="a task that must be done before")
+    add("--note", action="append", metavar="TEXT", help="what its agent should know")
+    add("--mode", default="", metavar="MODE", help="how to work, such as /analysis-mode")
+    add("--slug", default="", metavar="WORD", help="the end of the task's id; else from the title")
+    _making_options(parser)
+
+
+def _new(session: Session, args: Namespace) -> int:
+    """Make a task. Tells which unfinished tasks look alike or are about the same files.
+
+    Its id is the moment, the agent and the title: 2025-11-23T1430-curator-audit-the-docs.
+    """
+    from dibs.core.tasks.rules import check_title
+    from dibs.core.text.names import check_agent_id
+    from dibs.services.tasks.values import Draft
+
+    check_title(args.title)
+    if args.whose:
+        check_agent_id(args.whose)
+    return _create(session, args, [Draft(fields=_fields(session, args), slug=args.slug)])
+
+
+def _fields(session: Session, args: Namespace) -> dict[str, Any]:
+    """Return what the file of a new task says, in the order of the documents; nothing is empty."""
+    from dibs.cli.commands.task.board import paths
+
+    artefacts = list(paths(session, args.artefact))
+    context = {"notes": args.note or [], "dependencies": args.needs or []}
+    fields = {
+        "agent": args.whose,
+        "title": args.title,
+        "mode": args.mode,
+        "priority": args.priority or "",
+        "artefacts": artefacts,
+        "context": {key: value for key, value in context.items() if value},
+    }
+    return {key: value for key, value in fields.items() if value}
+
+
+def _import_options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "file", metavar="FILE", help="a list of tasks as YAML; - for standard input"
+    )
+    _making_options(parser)
+
+
+def _import(session: Session, args: Namespace) -> int:
+    """Make many tasks from one file, all or none. They may depend on each other in any order.
+
+    The file is a list of tasks, a mapping with the list as `tasks`, or one document for
+    each. A task may have a `key`, by which others name it under `needs`.
+    """
+    from dibs.cli.support.files import content_of
+    from dibs.services.tasks.values import Draft
+    from dibs.taskfile.batch import MAX_BYTES, read_batch
+
+    name = "standard input" if args.file == "-" else args.file
+    items = read_batch(content_of(args.file, MAX_BYTES), name)
+    drafts = [Draft(fields=item.fields, id=item.id, key=item.key, slug=item.slug) for item in items]
+    return _create(session, args, drafts)
+
+
+def _create(session: Session, args: Namespace, drafts: Sequence[Draft]) -> int:
+    from dibs.cli.commands.task.board import on_board
+    from dibs.shapes import tasks as taskshapes
+
+    with on_board(session, makes=True) as board:
+        created = board.tasks.create(
+            session.caller,
+            drafts,
+            strict=args.strict,
+            dry_run=args.dry_run,
+            request_id=args.request_id,
+        )
+    session.show(
+        lambda: taskshapes.created(created, dry_run=args.dry_run),
+        lambda: _print_created(session, created, dry_run=args.dry_run),
+    )
+    return 0
+
+
+def _print_created(session: Session, created: Created, *, dry_run: bool) -> None:
+    from dibs.cli.commands.task.board import file_of, print_similar
+    from dibs.cli.support.text import dim, green, printable
+
+    print_similar(created.similar, several=len(created.tasks) > 1)
+    word = dim("would make") if dry_run else green("made")
+    for stored in created.tasks:
+        print(f"{word} {printable(stored.id)}")
+        if not dry_run:
+            print(f"  {dim(printable(file_of(session, stored)))}")
+
+
+VERBS = {"new": (_new_options, _new), "import": (_import_options, _import)}

@@ -1,0 +1,123 @@
+"""Verbs that show one task, or how tasks depend on each other: show, graph."""
+
+from __future__ import annotations
+
+from dibs.cli.support.parsing import task_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+
+    from dibs.cli.support.session import Session
+    from dibs.core.claims.ledger import Entry
+    from dibs.services.tasks.values import Shown
+
+FORMATS = ("text", "mermaid", "dot", "json")
+#: How many entries of the ledger are shown, the newest.
+_ENTRIES = 20
+
+
+def _show_options(parser: ArgumentParser) -> None:
+    parser.add_argument("id", type=task_id, metavar="TASK", help="the task")
+
+
+def _show(session: Session, args: Namespace) -> int:
+    """Show all about one task: what its file says, what it waits for, and what happened to it."""
+    from dibs.cli.commands.task.board import on_board
+    from dibs.shapes import tasks as taskshapes
+
+    with on_board(session, reads=True) as board:
+        shown = board.tasks.show(args.id)
+    entries = _entries(session, shown)
+    session.show(
+        lambda: taskshapes.whole(shown, entries), lambda: _print_task(session, shown, entries)
+    )
+    return 0
+
+
+def _entries(session: Session, shown: Shown) -> list[Entry]:
+    """Return what the ledger says about a task, the newest entries of it."""
+    from dibs.core.claims.ledger import Kind
+    from dibs.services.state.ledger import Query
+
+    id_ = shown.stored.id
+    kinds = frozenset(kind for kind in Kind if kind.startswith(("task_", "handoff_")))
+    entries = session.project.ledger.newest(Query(kinds=kinds), limit=100_000)
+    mine = [e for e in entries if id_ in {e.details.get("task"), e.details.get("source")}]
+    return mine[-_ENTRIES:]
+
+
+def _print_task(session: Session, shown: Shown, entries: list[Entry]) -> None:
+    from dibs.cli.support.text import bold, clock, printable
+
+    now = session.now()
+    said = shown.stored.task
+    print(bold(printable(said.id)) + (f"  {printable(said.title)}" if said.title else ""))
+    for name, value in _facts(session, shown, now):
+        print(f"  {name:<11} {printable(value)}")
+    if shown.stored.text:
+        print()
+        for line in shown.stored.text.splitlines():
+            print(f"  {printable(line)}")
+    if entries:
+        print()
+    for entry in entries:
+        print(f"  {clock(entry.at, now)} {printable(entry.summary)}")
+
+
+def _facts(session: Session, shown: Shown, now: float) -> Iterator[tuple[str, str]]:
+    """Yield what is not, or not so clearly, in the file."""
+    from dibs.cli.commands.task.board import file_of
+    from dibs.cli.support.text import clock, span
+
+    stored, said = shown.stored, shown.stored.task
+    state = f"{shown.state}, can be taken" if shown.ready else shown.state
+    yield "state", "archive" if shown.past else state
+    if shown.holder:
+        yield "held by", f"{shown.holder} (token {stored.token}, {span(shown.expires_in)} left)"
+    yield from (("because", why) for why in shown.why)
+    yield "for", said.agent or "anybody"
+    yield "priority", said.priority
+    if shown.dependents:
+        yield "needed by", ", ".join(shown.dependents)
+    if stored.attempt:
+        yield (
+            "attempts",
+            f"{stored.attempt}" + (f", {stored.failures} failed" if stored.failures else ""),
+        )
+    if stored.doer:
+        yield "done by", stored.doer
+    for name, moment in (("created", said.created), ("started", said.started),
+                         ("completed", said.completed)):  # fmt: skip
+        if moment:
+            yield name, clock(moment, now)
+    yield "file", file_of(session, stored)
+
+
+def _graph_options(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("id", nargs="?", type=task_id, metavar="TASK", help="only what it belongs to")
+    add("--format", choices=FORMATS, metavar="FORMAT", help=", ".join(FORMATS))
+
+
+def _graph(session: Session, args: Namespace) -> int:
+    """Show what waits for what, in waves that can be worked on at once; circles and the longest chain."""
+    from dibs.cli.commands.task.board import on_board
+    from dibs.cli.support.session import print_json
+    from dibs.core.tasks import drawing as taskdrawing
+
+    with on_board(session, reads=True) as board:
+        graph = board.tasks.graph()
+        if args.id:
+            board.tasks.show(args.id)  # says that there is none
+            graph = graph.around(args.id)
+    if args.json or args.format == "json":
+        print_json(taskdrawing.as_json(graph))
+        return 0
+    draw = {"mermaid": taskdrawing.as_mermaid, "dot": taskdrawing.as_dot}
+    print(draw.get(args.format or "", taskdrawing.as_text)(graph))
+    return 0
+
+
+VERBS = {"show": (_show_options, _show), "graph": (_graph_options, _graph)}

@@ -1,0 +1,61 @@
+"""Show who holds a path, or waits for it; a glob means everything that overlaps it.
+
+exit status: 0 the question is answered, whether somebody holds it or not
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.rules import Held, Waiter
+
+    Around = tuple[list[Held], list[Waiter]]
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the options of ``dibs who``."""
+    parser.add_argument("pattern", nargs="+", metavar="PATH", help="path, glob, dir/ or name:x")
+    parser.add_argument("--literal", action="store_true", help="no character is special")
+
+
+def run(args: Namespace) -> int:
+    """Look up each path, and print its holders and waiters."""
+    from dibs.cli.support.session import Session
+
+    with Session(args) as session:
+        session.project.end_gone()
+        patterns = session.patterns(args.pattern, literal=args.literal)
+        found = {p.text: session.project.claims.overlapping(p) for p in patterns}
+        session.show(lambda: _shape(found), lambda: _print(found, session.caller))
+    return 0
+
+
+def _shape(found: dict[str, Around]) -> dict[str, object]:
+    from dibs.shapes import claims as shapes
+
+    return {
+        "paths": [
+            {
+                "path": path,
+                "holders": [shapes.held(held) for held in holders],
+                "waiters": [shapes.waiter(waiter) for waiter in waiters],
+            }
+            for path, (holders, waiters) in found.items()
+        ]
+    }
+
+
+def _print(found: dict[str, Around], reader: Caller) -> None:
+    from dibs.cli.support.quoting import Quoting
+    from dibs.cli.support.text import green, holder_line, printable, waiter_line
+
+    quoted = Quoting(reader, map(str, found.values()))
+    lines = []
+    for path, (holders, waiters) in found.items():
+        lines.append(f"{printable(path)}: {'held' if holders else green('nobody holds it')}")
+        lines += [f"  {holder_line(held, quoted)}" for held in holders]
+        lines += [f"  {waiter_line(waiter, quoted)}" for waiter in waiters]
+    print("\n".join(quoted.page(lines)))

@@ -1,0 +1,226 @@
+"""The verbs of ``dibs worktree``."""
+
+from __future__ import annotations
+
+from dibs.cli.support.parsing import agent_id, branch, commit_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from dibs.cli.support.session import Session
+    from dibs.services.worktrees.service import Kept, Listed, Made, Removed, Skipped
+
+HELD = 3
+
+
+def _new_options(parser: ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", type=agent_id, metavar="AGENT", help="for whom (you)")
+    parser.add_argument("--branch", type=branch, metavar="NAME", help="its branch (agent/AGENT)")
+    parser.add_argument("--base", type=commit_name, metavar="REF", help="where the branch begins")
+    parser.add_argument("--path", default="", metavar="DIR", help="its folder")
+    parser.add_argument("--setup", metavar="COMMAND", help="run this instead of the setting's")
+    parser.add_argument("--no-setup", action="store_true", help="run no set-up command")
+
+
+def _new(session: Session, args: Namespace) -> int:
+    """Make a worktree with a branch of its own. One that is there is shown as it is.
+
+    If it cannot be made, nothing is left behind, and no other folder is taken instead.
+    """
+    from dibs.errors import BadUsage
+    from dibs.services.worktrees.service import Wanted
+    from dibs.shapes import worktrees as shapes
+
+    if args.setup and args.no_setup:
+        raise BadUsage("worktree new: --setup and --no-setup exclude each other")
+    agent = args.name or session.caller.id
+    wanted = Wanted(agent, args.branch or "", args.base or "", args.path)
+    setup = "" if args.no_setup else args.setup
+    made = session.project.worktrees.new(session.caller, wanted, setup=setup)
+    shape = {"worktree": shapes.row(made.row), "new": made.new, "notes": list(made.notes)}
+    session.show(lambda: shape, lambda: _print_made(made))
+    return 0
+
+
+def _print_made(made: Made) -> None:
+    from dibs.cli.support.text import bold, dim, green, printable
+    from dibs.core.changes.worktrees import Stage
+
+    said = green("made") if made.new else "there already:"
+    row = made.row
+    print(f"{said} {printable(row.path)} on {bold(printable(row.branch))}")
+    for note in made.notes:
+        print(f"  {dim('-')} {printable(note)}")
+    if row.stage == Stage.SETUP:
+        print(f"  {dim('-')} its set-up has not succeeded: dibs worktree setup {row.agent}")
+
+
+def _no_options(_: ArgumentParser) -> None:
+    pass
+
+
+def _list(session: Session, _: Namespace) -> int:
+    """List the worktrees of this clone: whose, on which branch, what they hold that is nowhere else."""
+    from dibs.shapes import worktrees as shapes
+
+    found = session.project.worktrees.listed()
+    now = session.now()
+    shape = {"worktrees": [shapes.listed(tree) for tree in found]}
+    session.show(lambda: shape, lambda: _print_list(found, now))
+    return 0
+
+
+def _print_list(found: list[Listed], now: float) -> None:
+    from dibs.cli.support.tables import table
+    from dibs.cli.support.text import printable
+
+    if not found:
+        print("there are no worktrees; `dibs worktree new AGENT` makes one")
+        return
+    headings = ("AGENT", "BRANCH", "STATE", "LAST COMMIT", "AGE", "PATH")
+    rows = [
+        (
+            printable(item.tree.agent or "-"),
+            printable(item.tree.branch or "(detached)"),
+            printable(_state(item)),
+            printable(item.subject or "-"),
+            _age(item, now),
+            printable(item.tree.path),
+        )
+        for item in found
+    ]
+    print("\n".join(table(headings, rows)))
+
+
+def _state(item: Listed) -> str:
+    from dibs.core.changes.worktrees import Stage
+
+    if item.tree.missing:
+        return "folder is gone"
+    if item.tree.wrong:
+        return item.tree.wrong
+    said = [f"{holding.kind} {holding.number}" for holding in item.held]
+    if item.unpushed:
+        said.append(f"unpushed {item.unpushed}")
+    row = item.tree.row
+    if row is not None and row.stage != Stage.READY:
+        said.append(f"unfinished ({row.stage})")
+    return ", ".join(said) or "clean"
+
+
+def _age(item: Listed, now: float) -> str:
+    from dibs.cli.support.text import span
+
+    since = item.tree.row.made if item.tree.row else item.at
+    return span(now - since) if since else "-"
+
+
+def _named(parser: ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", type=agent_id, metavar="AGENT", help="whose (yours)")
+
+
+def _env(session: Session, args: Namespace) -> int:
+    """Print the variables of a worktree's agent, for a shell to take in with eval."""
+    from dibs.core.changes.worktrees import exports
+
+    values = session.project.worktrees.environment(args.name or session.caller.id)
+    session.show(lambda: values, lambda: print(exports(values)))
+    return 0
+
+
+def _setup_options(parser: ArgumentParser) -> None:
+    _named(parser)
+    parser.add_argument("--setup", default="", metavar="COMMAND", help="run this instead")
+
+
+def _setup(session: Session, args: Namespace) -> int:
+    """Run the set-up command of a worktree again."""
+    from dibs.shapes import worktrees as shapes
+
+    name = args.name or session.caller.id
+    row = session.project.worktrees.setup(session.caller, name, args.setup)
+
+    def text() -> None:
+        from dibs.cli.support.text import printable
+
+        print(f"{printable(row.path)} is set up")
+
+    session.show(lambda: {"worktree": shapes.row(row)}, text)
+    return 0
+
+
+def _rm_options(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="AGENT|PATH", help="which one")
+    parser.add_argument("--force", action="store_true", help="salvage its work, then remove it")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why; needed with --force")
+
+
+def _rm(session: Session, args: Namespace) -> int:
+    """Remove a worktree. One that holds work stays, unless by force, which salvages it first.
+
+    The branch goes only if another branch has all of it.
+    """
+    from dibs.services.worktrees.service import Kept
+    from dibs.shapes import worktrees as shapes
+
+    answer = session.project.worktrees.remove(
+        session.caller, args.name, force=args.force, reason=args.reason
+    )
+    session.show(lambda: shapes.outcome(answer), lambda: _print_outcome(answer))
+    return HELD if isinstance(answer, Kept) else 0
+
+
+def _gc_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="change nothing, only tell")
+
+
+def _gc(session: Session, args: Namespace) -> int:
+    """Remove the worktrees of agents that ended or are not heard of. Those with work are kept."""
+    from dibs.shapes import worktrees as shapes
+
+    answers = session.project.worktrees.clean_up(session.caller, dry_run=args.dry_run)
+
+    def text() -> None:
+        for answer in answers:
+            _print_outcome(answer, would=args.dry_run)
+        if not answers:
+            print("Dibs made no worktrees here")
+
+    session.show(lambda: {"worktrees": [shapes.outcome(a) for a in answers]}, text)
+    return 0
+
+
+def _print_outcome(answer: Removed | Kept | Skipped, *, would: bool = False) -> None:
+    from dibs.cli.support.text import bold, dim, green, printable, yellow
+    from dibs.services.worktrees.service import Kept, Removed
+
+    row = answer.row
+    where = f"{bold(row.agent)} {printable(row.path)}"
+    if isinstance(answer, Removed):
+        print(f"{'would remove' if would else green('removed')} {where}")
+        if answer.salvage:
+            print(f"  its work is kept: dibs salvage show {printable(answer.salvage)}")
+        if not answer.branch_gone and not would:
+            print(f"  its branch {printable(row.branch)} stays")
+        for note in answer.notes:
+            print(f"  {dim('-')} {printable(note)}")
+    elif isinstance(answer, Kept):
+        print(f"{yellow('kept')} {where}")
+        for holding in answer.held:
+            advice = f" ({holding.advice})" if holding.advice else ""
+            print(f"  {printable(str(holding))}{advice}")
+        if not any(holding.advice for holding in answer.held):
+            print(f"  {dim('-')} commit and merge it, or salvage it: --force --reason TEXT")
+    else:
+        print(f"left   {where}: {printable(answer.why)}")
+
+
+VERBS = {
+    "new": (_new_options, _new),
+    "ls": (_no_options, _list),
+    "env": (_named, _env),
+    "setup": (_setup_options, _setup),
+    "rm": (_rm_options, _rm),
+    "gc": (_gc_options, _gc),
+}

@@ -1,0 +1,138 @@
+"""Keep claims alive while a command runs, and notice when one of them is lost.
+
+A sign of life goes out every third of the ttl. In between, the ledger is looked at each second, so that a
+claim that is revoked is noticed at once. Where the engine cannot be reached, a claim counts as lost a
+little before anybody else could have it.
+"""
+
+from __future__ import annotations
+
+from dibs.core.claims.agents import Status, is_terminal
+from dibs.core.claims.rules import Lost
+from dibs.core.patterns.pattern import parse
+from dibs.engines.shared.clock import since_boot
+from dibs.errors import DibsError, NotFound
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.cli.support.session import Session
+    from dibs.core.claims.agents import Agent
+    from dibs.core.claims.rules import Ask, Claim
+
+#: How long the ledger goes unlooked at.
+GLANCE = 1.0
+
+
+def certain_hold(ttl: float) -> float:
+    """Return how long after a sign of life a claim is surely still held, clocks being what they are."""
+    return ttl * 0.95 - max(0.25, ttl * 0.05)
+
+
+class Keeper:
+    """The claims of one run, and what is known of them."""
+
+    def __init__(
+        self,
+        session: Session,
+        ttl: float,
+        claims: tuple[Claim, ...],
+        *,
+        monotonic: Callable[[], float] | None = None,
+    ) -> None:
+        self._project = session.project
+        self._caller = session.caller
+        self._ttl = ttl
+        # A sleeping machine gives no sign of life either.
+        self._monotonic = monotonic = monotonic or since_boot()
+        self._fold = session.project.tree.fold_case
+        #: What is still held of what this run claimed, by the key of its pattern.
+        self._ours = {self._key(claim.pattern): claim for claim in claims}
+        self._newest = 0
+        self._asked: set[Ask] = set()
+        self._certain_until = monotonic() + certain_hold(ttl)
+        self._next_beat = monotonic()
+        #: The news of the last ``keep``.
+        self.lost: list[Lost] = []
+        self.asks: list[Ask] = []
+
+    def pause(self) -> float:
+        """Return how long there is nothing to do."""
+        now = self._monotonic()
+        ends = self._certain_until if self._ours else now + GLANCE
+        return max(0.0, min(GLANCE, self._next_beat - now, ends - now))
+
+    def keep(self) -> None:
+        """Give a sign of life if it is due, and look for news: ``lost`` and ``asks`` hold them.
+
+        To be called at the start, after each ``pause``, and after a time in which it was not.
+        """
+        self.lost, self.asks = [], []
+        started = self._monotonic()
+        due = started >= self._next_beat
+        try:
+            if due:
+                self._beat(started)
+            if self._moved() or due:
+                self._learn()
+        except DibsError as error:
+            if due:
+                self._next_beat = started + min(GLANCE, self._ttl / 20)
+            if self._monotonic() >= self._certain_until:
+                self._lose_all("is no longer certain", error.message)
+
+    def _beat(self, started: float) -> None:
+        """Give a sign of life; an agent that left by itself is not brought back by it."""
+        agent = self._agent()
+        if agent is not None and is_terminal(agent.status):
+            if agent.status == Status.TERMINATED:
+                self._lose_all("went when its agent was stopped", agent.ended)
+            self._ours.clear()
+        else:
+            self._project.agents.beat(self._caller)
+        self._next_beat = started + self._ttl / 3
+        self._certain_until = started + certain_hold(self._ttl)
+
+    def _agent(self) -> Agent | None:
+        try:
+            return self._project.agents.show(self._caller.id)[0].agent
+        except NotFound:
+            return None
+
+    def _moved(self) -> bool:
+        newest = self._project.engine.wait(self._newest, 0)
+        moved, self._newest = newest != self._newest, newest
+        return moved
+
+    def _learn(self) -> None:
+        """Compare what is held now with what this run holds."""
+        if not self._ours:
+            return
+        held = {self._key(h.claim.pattern): h for h in self._project.claims.all(self._caller.id)[0]}
+        for key in self._ours.keys() & held.keys():
+            fresh = set(held[key].asks) - self._asked
+            self._asked |= fresh
+            self.asks += sorted(fresh)
+        gone = self._ours.keys() - held.keys()
+        if gone:
+            self._account_for(gone)
+
+    def _account_for(self, gone: set[str]) -> None:
+        """Find out what became of claims: there is word of one that was lost, none of one given back."""
+        # Only a call of the agent takes off a claim that ran out, with word of it.
+        self._beat(self._monotonic())
+        known = self._project.agents.show(self._caller.id)[1]
+        words = {self._key(lost.pattern): lost for lost in known}
+        for key in gone & self._ours.keys():
+            claim, word = self._ours.pop(key), words.get(key)
+            if word is not None and word.token >= claim.token:
+                self.lost.append(word)
+
+    def _lose_all(self, why: str, reason: str) -> None:
+        for claim in self._ours.values():
+            self.lost.append(Lost(claim.pattern, claim.token, why, 0.0, "", reason))
+        self._ours.clear()
+
+    def _key(self, pattern: str) -> str:
+        return parse(pattern, fold_case=self._fold).key

@@ -1,0 +1,67 @@
+"""Messages as text. For an agent they stand inside a fence: what others wrote is data, not instructions."""
+
+from __future__ import annotations
+
+from dibs.cli.support.quoting import Quoting
+from dibs.cli.support.text import bold, clock
+from dibs.core.claims.agents import HUMAN
+from dibs.core.talk.mail import MAX_MESSAGE, MailKind, Priority
+from dibs.core.text.untrusted import is_plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.core.claims.agents import Caller
+    from dibs.core.talk.mail import Message
+    from dibs.services.talk.mail import Letter
+
+_VOICE = "a human speaks where the line above says HUMAN"
+
+
+def lines(letters: Sequence[Letter], caller: Caller, now: float) -> list[str]:
+    """Return letters as text, a heading and the text for each."""
+    quoted = Quoting(caller, [letter.message.text for letter in letters])
+    found = [f"{line}; {_VOICE}" for line in quoted.legend] if letters else []
+    for letter in letters:
+        message = letter.message
+        found.append(_heading(letter, caller, now))
+        found += quoted.lines(message.text, message.sender or "dibs", MAX_MESSAGE)
+    return found
+
+
+def _heading(letter: Letter, caller: Caller, now: float) -> str:
+    message = letter.message
+    parts = [f"{message.id} {clock(message.at, now)} {_who(message)}{_whom(message, caller)}"]
+    if message.kind != MailKind.MESSAGE:
+        parts.append(message.kind.replace("_", " "))
+    if message.priority != Priority.NORMAL:
+        parts.append(message.priority)
+    if message.reply_to:
+        parts.append(f"on {message.reply_to}")
+    until = message.data.get("until")
+    if until:
+        parts.append(f"until {clock(until, now)}")
+    if message.wants_ack and letter.acked:
+        parts.append("acknowledged")
+    elif message.wants_ack and message.sender != caller.id:
+        by = f" by {clock(message.due, now)}" if message.due else ""
+        parts.append(f"acknowledge it{by}: dibs inbox --ack {message.id}")
+    heading = ", ".join(parts)
+    return bold(heading) if message.role == HUMAN else heading
+
+
+def _who(message: Message) -> str:
+    if message.role == HUMAN:
+        return f"HUMAN {message.sender}"
+    if not message.sender:
+        return "dibs"
+    told = message.role not in {"", "agent"} and is_plain(message.role)
+    return f"{message.sender} ({message.role})" if told else message.sender
+
+
+def _whom(message: Message, caller: Caller) -> str:
+    if message.to == caller.id or message.kind != MailKind.MESSAGE:
+        return ""
+    kind, mark, name = message.to.partition(":")
+    return f" to {message.to}" if not mark or is_plain(name) else f" to a {kind}"

@@ -1,0 +1,136 @@
+"""What a command works with: the open project and the caller, from its common options."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from dibs.core.claims.agents import Caller
+from dibs.local.identity import acting_agent
+from dibs.project.project import open_project
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+    from typing import Any, TextIO
+
+    from dibs.core.patterns.pattern import Pattern
+    from dibs.project.project import Project
+
+
+class Session:
+    """One command's project and caller; closes the project at the end."""
+
+    def __init__(self, args: Namespace, **flags: object) -> None:
+        self.json: bool = args.json
+        self.caller = caller(args)  # what is wrong is said before anything is opened
+        self.project: Project = open_project(args.repo, flags=flags)
+        if args.agent is None:
+            self.caller = caller(args, self.project.place.repository.state)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.project.close()
+
+    def patterns(self, texts: Sequence[str], *, literal: bool = False) -> list[Pattern]:
+        """Resolve what was typed, relative to the folder in which it was typed."""
+        return [self.project.tree.resolve(text, literal=literal) for text in texts]
+
+    def now(self) -> float:
+        """Return the moment on the engine's clock."""
+        return self.project.engine.view(lambda txn: txn.now)
+
+    def show(self, shape: Callable[[], Any], text: Callable[[], None]) -> None:
+        """Print the answer: JSON if it was asked for, else text for people.
+
+        That nobody reads it any more does not change what has happened, nor the exit status.
+        """
+        as_of = self.project.engine.as_of
+        try:
+            if self.json:
+                print_json(dated(shape(), as_of))
+            else:
+                warn_if_old(as_of)
+                text()
+        except BrokenPipeError:
+            from dibs.cli import quieten
+
+            quieten()
+
+
+def dated(shape: Any, as_of: float | None) -> Any:
+    """Return an answer with the moment that it is of, where the engine could not be reached.
+
+    Where there is no object to put that into, a line for people says it.
+    """
+    if as_of is None:
+        return shape
+    if isinstance(shape, dict):
+        return {**shape, "as_of": as_of}
+    warn_if_old(as_of)
+    return shape
+
+
+def warn_if_old(as_of: float | None) -> None:
+    """Tell people from when an answer is, where the engine could not be reached."""
+    if as_of is not None:
+        print(f"dibs: {how_old(as_of)}", file=sys.stderr, flush=True)
+
+
+def how_old(as_of: float) -> str:
+    """Return from when an answer is, for people."""
+    import time
+
+    from dibs.cli.support.text import clock
+
+    return f"as of {clock(as_of, time.time())}, the remote cannot be reached"
+
+
+def caller(args: Namespace, state: str = "") -> Caller:
+    """Return who acts; with the ``state`` of a project, an agent is known by its process."""
+    identity = acting_agent(args.agent, os.environ, state)
+    host = os.uname().nodename if hasattr(os, "uname") else ""
+    return Caller(identity.id, "human" if identity.human else "agent", host)
+
+
+def careful_caller(args: Namespace) -> Caller:
+    """Return who acts, where no project is opened but only a human may go on."""
+    from dibs.errors import DibsError
+    from dibs.local.repository import find, with_own_state
+
+    found = caller(args)
+    if not found.human:
+        return found
+    try:
+        repository = find(args.repo)
+    except DibsError:
+        return found
+    for state in (repository.state, with_own_state(repository).state):
+        found = caller(args, state)
+        if not found.human:
+            break
+    return found
+
+
+def print_json(shape: object, stream: TextIO | None = None) -> None:
+    """Print one line of JSON; where the stream cannot carry all letters, they are escaped.
+
+    What a terminal could take for control is escaped in any case, and so is a raw byte of a path.
+    """
+    out = sys.stdout if stream is None else stream
+    whole = out.encoding.lower().replace("-", "") == "utf8"
+    text = json.dumps(shape, ensure_ascii=not whole)
+    if not text.isprintable():
+        # JSON lets all but the first 32 control characters stand as they are; terminals obey others, too.
+        text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    print(text, file=out, flush=True)
