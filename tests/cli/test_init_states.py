@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.wirings import git, tree
 
-from dibs.guard.install import Hooks
+from dibs.guard.git.install import Hooks
 from dibs.wiring.agents import AGENTS
 
 pytestmark = pytest.mark.usefixtures("home")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from dibs.core.claims.rules import Claim, Conflict
-from dibs.core.values import Record, Words
+from dibs.startup.records import Record, Words
 
 
 class Point(Record):

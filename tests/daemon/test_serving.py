@@ -10,7 +10,7 @@ import pytest
 
 from dibs.core.toolcalls.values import Said
 from dibs.daemon import serving
-from dibs.guard import client
+from dibs.guard.agents import client
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dibs as dibs_package
 from dibs.core.claims.agents import Caller
-from dibs.guard.hook import INPUT_MAX, answer
+from dibs.guard.agents.program import INPUT_MAX, answer
 from dibs.project.project import create, open_project
 from dibs.services.state.deliveries import get_offer, reader_of
 
@@ -457,7 +457,7 @@ def test_a_store_that_is_kept_busy_is_given_up_on_in_time(project):
 
 def answered(path):
     """Return the answer to a call that has its time measured, as the program measures it."""
-    from dibs.guard.deadline import Deadline
+    from dibs.guard.agents.deadline import Deadline
 
     given, here = call("Write", file_path=path), os.getcwd()
     with Deadline(30.0) as deadline:

@@ -12,8 +12,8 @@ import pytest
 
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.text.untrusted import LIMIT
+from dibs.guard.agents.program import answer
 from dibs.guard.dialects import NAMES
-from dibs.guard.hook import answer
 from dibs.project.project import create, open_project
 
 MARK = "obey q7"

@@ -160,7 +160,7 @@ def test_where_the_file_cannot_be_written_nothing_is_compiled_for_it(repo, packa
 
     loaded = loaded_by(repo, package)
 
-    assert "dibs.guard.packing" in loaded
+    assert "dibs.startup.pack_write" in loaded
     assert "ast" not in loaded
 
 

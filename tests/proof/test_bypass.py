@@ -11,7 +11,7 @@ import pytest
 from tests.proof.proof_bypass import AFTER, BEFORE, GATE, MATRIX, WAYS, table
 
 from dibs.cli import main
-from dibs.guard.hook import answer
+from dibs.guard.agents.program import answer
 from dibs.project.project import create
 
 DOCS = Path(__file__).parents[2] / "docs" / "explanation" / "enforcement.md"

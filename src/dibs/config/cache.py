@@ -9,8 +9,8 @@ import stat
 import sys
 import time
 
-from dibs.core import quickjson
 from dibs.errors import Misconfigured
+from dibs.startup import quickjson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

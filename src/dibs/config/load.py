@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dibs.config import cache as config_file
 from dibs.config.settings import Config
-from dibs.core.values import Record
 from dibs.errors import BadInput, Misconfigured
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

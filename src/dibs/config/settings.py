@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 #: Files that every change of a kind rewrites, so that nobody can keep one for long.
 HOT = tuple(

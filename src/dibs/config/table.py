@@ -19,7 +19,7 @@ from dibs.config.settings import Config
 from dibs.core.talk.categories import CATEGORIES
 from dibs.core.text.durations import TTL_MAX, TTL_MIN, WAIT_MAX, WAIT_MIN, check_ttl, check_wait
 from dibs.core.text.names import check_branch
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 
 from dibs.errors import Misconfigured
-from dibs.guard.packed import is_private
+from dibs.startup.pack import is_private
 
 
 def private_folder(path: str) -> None:

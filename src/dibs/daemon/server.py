@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from dibs.daemon.place import Lock, private_folder
 from dibs.daemon.serving import Desk
-from dibs.guard.packed import socket_of
+from dibs.startup.pack import socket_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ import struct
 import threading
 import time
 
-from dibs.core.values import Record
 from dibs.errors import DibsError
-from dibs.guard.client import ANSWER, DECLINED, HEARD_IN, INPUT_MAX, WAIT
-from dibs.guard.deadline import Deadline
-from dibs.guard.hook import DEADLINE, answer
+from dibs.guard.agents.client import ANSWER, DECLINED, HEARD_IN, INPUT_MAX, WAIT
+from dibs.guard.agents.deadline import Deadline
+from dibs.guard.agents.program import DEADLINE, answer
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

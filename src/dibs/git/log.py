@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.git.merging import merged
 from dibs.git.trees import differences, parsed
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

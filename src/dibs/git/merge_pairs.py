@@ -10,10 +10,10 @@ import re
 
 from dibs.core.changes.forecasts import Clash
 from dibs.core.changes.hunks import conflicting
-from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.git.calls import require_version
 from dibs.git.temp_objects import QUICK
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import signal
 import subprocess
 import time
 
-from dibs.core.values import Record
 from dibs.errors import Misconfigured
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import os
 import shutil
 import tempfile
 
-from dibs.core.values import Record
 from dibs.errors import Unavailable
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

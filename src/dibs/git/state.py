@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from dibs.core.text.names import printable
-from dibs.core.values import Record
 from dibs.errors import Unavailable
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 
-from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.git.calls import last_words
 from dibs.git.refs import HEADS
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

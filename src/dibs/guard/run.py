@@ -23,13 +23,13 @@ def starter(home: str) -> tuple:  # type: ignore[type-arg] # a longer one would 
     head = posix.read(file, 16)
     if head[:4] != MAGIC_NUMBER:
         raise ValueError
-    source = f"{home}/guard/packed.py"
+    source = f"{home}/startup/pack.py"
     changed, size, code = loads(posix.read(file, int(head[4:])))  # noqa: S302 - as compiled files are
     now = posix.stat(source)
     # A folder that was copied has the file of the other one, whose modules may change apart from ours.
     if (changed, size, code.co_filename) != (now.st_mtime_ns, now.st_size, source):
         raise ValueError
-    space = {"__name__": "dibs.guard.packed", "__file__": source}
+    space = {"__name__": "dibs.startup.pack", "__file__": source}
     exec(code, space)  # noqa: S102 - this is how a module is loaded
     return space["start"], file
 
@@ -54,7 +54,7 @@ if __name__ == "__main__":
             start, handle = starter(package)
         except Exception:  # noqa: BLE001 - what a damaged file does, nobody knows
             sys.path.insert(0, package.rpartition("/")[0])
-            from dibs.guard.packed import start
+            from dibs.startup.pack import start
 
             handle = -1
         start(package, handle)

@@ -11,8 +11,8 @@ from dibs.core.text.names import (
     is_agent_id,
     is_namesake,
 )
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

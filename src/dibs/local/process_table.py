@@ -10,7 +10,7 @@ import os
 import signal
 import time
 
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import os
 import stat
 
 from dibs.core.text.names import quote
-from dibs.core.values import Record
 from dibs.errors import DibsError, Misconfigured, NotFound
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

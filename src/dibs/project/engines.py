@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from dibs.config.load import DEFAULT
-from dibs.core import quickjson
-from dibs.core.values import Record
 from dibs.errors import Misconfigured
+from dibs.startup import quickjson
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import re
 from itertools import pairwise
 
 from dibs.core.text.names import quote
-from dibs.core.values import Record
+from dibs.startup.records import Record
 from dibs.taskfile.careful import parse
 from dibs.taskfile.decoding import decode
 from dibs.taskfile.fields import task_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dibs.core.tasks.rules import Task, check_task_id
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 from dibs.taskfile import fast
 from dibs.taskfile.decoding import decode
 from dibs.taskfile.fields import late_times, task_of

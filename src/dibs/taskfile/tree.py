@@ -6,8 +6,8 @@ A scalar stays the text that was written: ``no``, ``12:30`` and ``1.10`` are tex
 
 from __future__ import annotations
 
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

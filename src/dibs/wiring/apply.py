@@ -6,8 +6,8 @@ import contextlib
 import os
 
 from dibs.core.text.names import quote
-from dibs.core.values import Record
 from dibs.errors import Unavailable
+from dibs.startup.records import Record
 from dibs.wiring import hiding
 from dibs.wiring import manifest as keeping
 from dibs.wiring.ground import Ground, is_main, others

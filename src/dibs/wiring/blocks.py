@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 
 class Marks(Record):

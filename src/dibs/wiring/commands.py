@@ -11,8 +11,8 @@ import re
 import shlex
 import sys
 
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

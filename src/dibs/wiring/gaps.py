@@ -6,8 +6,8 @@ Who only tries the guards that are there does not miss the one that is gone.
 from __future__ import annotations
 
 from dibs.core.base.findings import Finding, Level
-from dibs.core.values import Record
-from dibs.guard.install import Hooks
+from dibs.guard.git.install import Hooks
+from dibs.startup.records import Record
 from dibs.wiring import manifest
 from dibs.wiring.proving import Outcome, Proof
 from dibs.wiring.proving_hooks import SHELL, WRITE, covers

@@ -6,8 +6,8 @@ import glob
 import os
 import re
 
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 from dibs.wiring.json_scan import ANY, HOOK_STYLES, Style, scan
 
 TYPE_CHECKING = False

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

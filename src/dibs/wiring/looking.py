@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from dibs.core.base.findings import Finding, Level
-from dibs.core.values import Record
+from dibs.startup.records import Record
 from dibs.wiring.hooked import AGENTS, hooks_of
 from dibs.wiring.servers import servers_of
 from dibs.wiring.trusted import Consent, Trusted, consent

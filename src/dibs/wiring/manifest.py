@@ -7,9 +7,9 @@ import os
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 
-from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.local.repository import with_own_state
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ A piece turns the bytes of a file into others and back. ``put`` on what holds it
 
 from __future__ import annotations
 
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 from dibs.wiring import blocks, toml_edit
 from dibs.wiring.commands import is_our_hook, is_our_server
 from dibs.wiring.json_edit import Document

@@ -6,8 +6,8 @@ import os
 import stat
 
 from dibs.core.text.names import quote
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 from dibs.wiring import hiding
 from dibs.wiring import manifest as keeping
 from dibs.wiring.agents import AGENTS

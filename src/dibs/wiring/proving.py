@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 
-from dibs.core.values import Record, Words
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

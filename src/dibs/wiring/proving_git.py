@@ -14,7 +14,7 @@ import tempfile
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls
 from dibs.git.worktrees import entries, git_dir_of
-from dibs.guard.install import Hooks
+from dibs.guard.git.install import Hooks
 from dibs.project.project import open_project
 from dibs.services.guard.trial_claims import Scratch
 from dibs.wiring.proving import Outcome, Proof, run, surroundings

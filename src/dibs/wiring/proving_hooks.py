@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 
-from dibs.core.values import Record
+from dibs.startup.records import Record
 from dibs.wiring.proving import Outcome, Proof, first_line, run, surroundings
 
 TYPE_CHECKING = False

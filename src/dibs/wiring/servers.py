@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.values import Record
+from dibs.startup.records import Record
 from dibs.wiring.hooked import AGENTS, read_settings
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ import json
 import os
 import re
 
-from dibs.core.values import Record, Words
+from dibs.startup.records import Record, Words
 from dibs.wiring.hooked import files_of, read_settings
 
 TYPE_CHECKING = False

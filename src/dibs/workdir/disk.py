@@ -12,8 +12,8 @@ import stat
 from contextlib import contextmanager
 
 from dibs.core.text.names import quote
-from dibs.core.values import Record
 from dibs.errors import Misconfigured
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import os
 
 from dibs.core.tasks.rules import ARCHIVE
 from dibs.core.text.names import quote
-from dibs.core.values import Record
 from dibs.errors import Unavailable
+from dibs.startup.records import Record
 from dibs.workdir import moves
 from dibs.workdir.batch import SIZE, Batch, Job
 from dibs.workdir.disk import Disk, Folders, Mark, mark_of, read, status_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
-from dibs.core.values import Record
+from dibs.startup.records import Record
 from dibs.workdir.disk import Mark
 from dibs.workdir.notes import write_note
 

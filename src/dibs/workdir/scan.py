@@ -14,8 +14,8 @@ import sys
 
 from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX, check_task_id
 from dibs.core.text.names import check_agent_id, quote
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 from dibs.workdir.disk import TEMP_ENDING, TEMP_PREFIX, Mark, mark_of, status_of
 from dibs.workdir.index import SHARE, recent
 

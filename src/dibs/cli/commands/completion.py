@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import argparse
 
-from dibs.core.values import Record
 from dibs.errors import BadUsage, DibsError
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ def run(args: Namespace) -> int:
     """Do what the verb says."""
     import dibs
     from dibs.daemon.place import Lock, private_folder
-    from dibs.guard.packed import socket_of
+    from dibs.startup.pack import socket_of
 
     package = os.path.dirname(os.path.abspath(str(dibs.__file__)))
     path = socket_of(package)
@@ -70,7 +70,7 @@ def run(args: Namespace) -> int:
 
 
 def _start(args: Namespace, package: str, lock: Lock, path: str) -> int:
-    from dibs.guard.waking import wake
+    from dibs.guard.agents.wake import wake
 
     if not lock.holder():
         wake(package, again=0.0)

@@ -32,6 +32,6 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Read, answer, confirm."""
-    from dibs.guard.hook import attend
+    from dibs.guard.agents.program import attend
 
     return attend([args.name, args.event] if args.event else [args.name])

@@ -12,8 +12,8 @@ from functools import lru_cache
 from dibs.core.claims.rules import compatible
 from dibs.core.patterns.pattern import overlap, parse
 from dibs.core.patterns.spelling import split_scheme
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

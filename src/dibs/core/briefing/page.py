@@ -10,8 +10,8 @@ import re
 from hashlib import blake2s
 
 from dibs.core.text.untrusted import Foreign, Moment, Part, clean, fenced
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

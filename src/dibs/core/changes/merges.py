@@ -12,7 +12,7 @@ from __future__ import annotations
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import EXCLUSIVE
 from dibs.core.patterns.pattern import matches
-from dibs.core.values import Record, Words
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ nobody holds exclusively is nobody's, and that is where work gets lost.
 from __future__ import annotations
 
 from dibs.core.claims.rules import EXCLUSIVE
-from dibs.core.values import Record, Words
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

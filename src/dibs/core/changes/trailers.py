@@ -7,8 +7,8 @@ say by whose claims a commit was made; a message that brings its own is refused,
 from __future__ import annotations
 
 from dibs.core.text.names import printable
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

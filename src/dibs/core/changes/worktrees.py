@@ -8,8 +8,8 @@ from __future__ import annotations
 import shlex
 
 from dibs.core.text.names import check_branch
-from dibs.core.values import Record, Words
 from dibs.errors import BadInput
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

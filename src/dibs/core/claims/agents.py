@@ -6,8 +6,8 @@ gave a sign of life is a ``Beat``, kept apart because every call of an agent wri
 
 from __future__ import annotations
 
-from dibs.core.values import Record, Words
 from dibs.errors import BadInput
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ both came. Somebody who has only just got its turn is not asked at once because 
 from __future__ import annotations
 
 from dibs.core.claims.agents import NEVER
-from dibs.core.values import Record, Words
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ Pure. The first fourteen kinds are those of the crew document; the others are ou
 
 from __future__ import annotations
 
-from dibs.core.quickjson import encoder, loads
 from dibs.core.text.names import cut, few, printable
-from dibs.core.values import Record, Words
+from dibs.startup.quickjson import encoder, loads
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from dibs.core.claims.rules import EXCLUSIVE
 from dibs.core.patterns.pattern import parse
 from dibs.core.patterns.spelling import MAX_DEPTH, join_scheme
 from dibs.core.patterns.tokens import FORBIDDEN
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

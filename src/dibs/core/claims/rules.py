@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import NEVER
 from dibs.core.patterns.pattern import is_everything, overlap
-from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

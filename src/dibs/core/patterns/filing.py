@@ -14,7 +14,7 @@ from __future__ import annotations
 from itertools import takewhile
 
 from dibs.core.patterns.tokens import part_key, token_key
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dibs.core.patterns.tokens import (
     row_key,
     tokenised,
 )
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

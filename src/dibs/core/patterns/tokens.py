@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dibs.core.patterns.casefold import FEW, Spans, common, fold, fold_spans
 from dibs.core.text.names import cut, visible
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

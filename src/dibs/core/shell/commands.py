@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dibs.core.shell.words import Arg
 from dibs.core.toolcalls.values import How
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ is what nobody knows.
 
 from __future__ import annotations
 
-from dibs.core.values import Words
+from dibs.startup.records import Words
 
 MASK, VAR, QUOTED, RUN, END, HOLE = "\x00", "\x01", "\x02", "\x03", "\x04", "\x05"
 #: What the shell would take for more than a character where it is not quoted.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from dibs.core.shell.steps import END, HOLE, MASK, QUOTED, RUN, VAR
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

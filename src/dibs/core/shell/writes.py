@@ -16,7 +16,7 @@ from dibs.core.shell.steps import Kind, Step
 from dibs.core.shell.syntax import parse
 from dibs.core.shell.words import TOP, Arg, Scene, expand, value
 from dibs.core.toolcalls.values import How, Touch
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

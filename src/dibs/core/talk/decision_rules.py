@@ -13,8 +13,8 @@ from dibs.core.talk.categories import CATEGORIES
 from dibs.core.talk.decisions import CONFLICT, LEAD, Outcome, Silence
 from dibs.core.text.durations import check_span
 from dibs.core.text.names import closest, is_agent_id, quote
-from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed, NotFound
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ Pure: records come in as values, time comes in as ``now``.
 from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN
-from dibs.core.values import Record, Words
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import math
 
 from dibs.core.talk.mail import MAX_MESSAGE, MailKind, Priority
 from dibs.core.text.names import quote
-from dibs.core.values import Record
 from dibs.errors import BadInput, Unavailable
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

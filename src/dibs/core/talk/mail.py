@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN
 from dibs.core.text.names import few
-from dibs.core.values import Record, Words
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

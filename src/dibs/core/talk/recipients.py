@@ -10,8 +10,8 @@ from dibs.core.claims.agents import HUMAN, is_terminal
 from dibs.core.talk.mail import HUMANS, box_of
 from dibs.core.tasks.names import role_word
 from dibs.core.text.names import closest, quote
-from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

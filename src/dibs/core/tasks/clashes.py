@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.patterns.pattern import overlap, parse
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

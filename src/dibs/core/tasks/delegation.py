@@ -11,8 +11,8 @@ from dibs.core.tasks.names import role_word
 from dibs.core.tasks.rules import Status, Task
 from dibs.core.tasks.similarity import Active
 from dibs.core.text.names import is_agent_id, quote
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

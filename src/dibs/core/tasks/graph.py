@@ -11,7 +11,7 @@ from functools import cached_property
 from dibs.core.tasks import digraphs
 from dibs.core.tasks.rules import FINISHED, OPEN, Status
 from dibs.core.text.names import printable
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from time import gmtime, strftime
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Status
 from dibs.core.text.markdown import plain
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

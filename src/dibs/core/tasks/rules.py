@@ -7,8 +7,8 @@ file lies in follows from its state, so state and place can never tell two stori
 from __future__ import annotations
 
 from dibs.core.text.names import AGENT_ID_CHARACTERS, quote
-from dibs.core.values import Record, Words
 from dibs.errors import BadInput
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from unicodedata import normalize
 from dibs.core.patterns.lookup import PatternIndex
 from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.rules import FINISHED
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from time import gmtime, strftime
 
 from dibs.core.tasks.rules import Status
 from dibs.core.text.markdown import code, plain
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

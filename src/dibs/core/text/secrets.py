@@ -11,7 +11,7 @@ even compiled, so a short ordinary text costs a few microseconds.
 
 from __future__ import annotations
 
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dibs.core.patterns.overlap import matches, overlap
 from dibs.core.patterns.pattern import parse
 from dibs.core.text.names import AGENT_ID_CHARACTERS, AGENT_ID_MAX
 from dibs.core.toolcalls.values import How
-from dibs.core.values import Record, Words
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

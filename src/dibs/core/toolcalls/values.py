@@ -6,7 +6,7 @@ dialect says that in the words of its agent. No rule knows which agent it speaks
 
 from __future__ import annotations
 
-from dibs.core.values import Record, Words
+from dibs.startup.records import Record, Words
 
 
 class Moment(metaclass=Words):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from dibs.core.values import Record
 from dibs.engines.git import errors as failures
 from dibs.engines.git import files
 from dibs.engines.git.cache import Cache
@@ -15,6 +14,7 @@ from dibs.engines.git.process import TimedOut
 from dibs.engines.git.repo import open_repo
 from dibs.engines.git.txn import GitTxn, GitView
 from dibs.errors import DibsError, Misconfigured
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import re
 
 from dibs.core.text.names import printable
 from dibs.core.text.secrets import mask
-from dibs.core.values import Record
 from dibs.errors import DibsError, Misconfigured, Unavailable
+from dibs.startup.records import Record
 
 #: How much of git's own words a message repeats.
 _SHOWN = 200

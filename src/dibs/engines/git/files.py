@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.values import Record, Words
+from dibs.startup.records import Record, Words
 
 
 class Head(Record):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import zlib
 
-from dibs.core.values import Record
 from dibs.engines.git import pack as packing
 from dibs.engines.git.trees import (
     FILE,
@@ -25,6 +24,7 @@ from dibs.engines.git.trees import (
     members_of,
 )
 from dibs.errors import Misconfigured, Unavailable
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import re
 import time
 
 from dibs.core.text.names import check_branch, quote
-from dibs.core.values import Record, Words
 from dibs.engines.git import errors as failures
 from dibs.engines.git.process import Git, TimedOut
 from dibs.engines.git.repo import real_dir
 from dibs.errors import Misconfigured
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 #: 2026-01-01 in seconds: lives are counted from here.
 _FIRST_SECOND = 1_767_225_600

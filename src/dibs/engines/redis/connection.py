@@ -6,10 +6,10 @@ import hashlib
 import os
 import time
 
-from dibs.core.values import Record
 from dibs.engines.redis.replica import Replica
 from dibs.engines.redis.txn import entry_of
 from dibs.engines.redis.wire import Refused, pack
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dibs.core.values import Record
 from dibs.engines.redis.url import Node
 from dibs.engines.redis.wire import Cut, NotSent, Refused, connect, refusal
 from dibs.errors import Misconfigured
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@
 
 from __future__ import annotations
 
-from dibs.core.values import Record
 from dibs.errors import Misconfigured
+from dibs.startup.records import Record
 
 KINDS = (
     "redis",

@@ -8,13 +8,13 @@ import time
 
 import apsw
 
-from dibs.core import quickjson
 from dibs.engines.shared import clock as clocks
 from dibs.engines.shared import folders as place
 from dibs.engines.shared.sqlite_errors import busy, not_a_database, read_only, translate
 from dibs.engines.shared.turns import Gate, jitter
 from dibs.engines.sqlite import schema
 from dibs.errors import Misconfigured
+from dibs.startup import quickjson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

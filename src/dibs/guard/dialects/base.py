@@ -114,7 +114,7 @@ def spoken(found: Mapping[str, object], nothing: str = "") -> Said:
     """Return an answer as one line of JSON, in ASCII so that no terminal or locale can spoil it."""
     if not found:
         return Said(nothing)
-    from dibs.core.quickjson import dumps
+    from dibs.startup.quickjson import dumps
 
     return Said(dumps(found))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from dibs.core.toolcalls.values import How, Touch
-from dibs.core.values import Record
 from dibs.errors import BadInput
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _object(arguments: object, tool: str) -> Mapping[str, Any]:
 
         if is_patch(arguments) and not arguments.lstrip().startswith("{"):
             return {"patch": arguments}
-        from dibs.core.quickjson import loads
+        from dibs.startup.quickjson import loads
 
         try:
             arguments = loads(arguments) if arguments.strip() else {}

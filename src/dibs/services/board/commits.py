@@ -12,13 +12,13 @@ import os
 import stat
 
 from dibs.core.text.names import printable
-from dibs.core.values import Record
 from dibs.errors import NotAllowed, Unavailable
 from dibs.git.index import Busy, clear_up, index_locked
 from dibs.git.refs import commit_of
 from dibs.git.state import refusal, under_way
 from dibs.git.untrusted import guarded_calls, refuse_filters
 from dibs.services.board.uncommitted import Change, changes, differing
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

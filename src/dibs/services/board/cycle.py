@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dibs.core.claims.ledger import Kind
 from dibs.core.patterns.filing import Range
 from dibs.core.tasks.clashes import clashes
-from dibs.core.values import Record
 from dibs.services.state.presence import role_of
 from dibs.services.tasks.rows import (
     ANYBODY,
@@ -18,6 +17,7 @@ from dibs.services.tasks.rows import (
     moment_of,
     ready_of,
 )
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

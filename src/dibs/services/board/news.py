@@ -8,8 +8,8 @@ that the files were written from, the versions of all tasks tell.
 from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
-from dibs.core.values import Record
 from dibs.services.tasks.rows import load, standing, versions
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hashlib import sha256
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks import pages as boardlog
-from dibs.core.values import Record
+from dibs.startup.records import Record
 from dibs.workdir.disk import Mark, mark_of, read, status_of
 from dibs.workdir.moves import Meanwhile, write
 from dibs.workdir.notes import write_note

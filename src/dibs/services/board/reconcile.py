@@ -11,7 +11,6 @@ For each task that something happened to, its row and all files with its name ar
 from __future__ import annotations
 
 from dibs.core.tasks.rules import ARCHIVE, folder_of
-from dibs.core.values import Record
 from dibs.services.board.reconcile_acts import Acts
 from dibs.services.board.reconcile_files import DUPLICATE, hold_back, key_of, standing_aside
 from dibs.services.board.reconcile_values import (
@@ -22,6 +21,7 @@ from dibs.services.board.reconcile_values import (
     target_of,
 )
 from dibs.services.tasks.rows import digest
+from dibs.startup.records import Record
 from dibs.workdir.files import Copy, Target
 from dibs.workdir.scan import UNFINISHED, stem
 

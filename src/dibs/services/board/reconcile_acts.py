@@ -6,10 +6,10 @@ is waited for once.
 
 from __future__ import annotations
 
-from dibs.core.values import Record
 from dibs.services.board.reconcile_values import Settled, by_people, target_of
 from dibs.services.tasks.rows import digest
 from dibs.services.tasks.values import HandMade
+from dibs.startup.records import Record
 from dibs.workdir import moves
 from dibs.workdir.scan import stem
 

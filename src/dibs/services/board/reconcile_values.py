@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dibs.core.tasks.rules import Status
-from dibs.core.values import Record
 from dibs.services.tasks.rows import digest
 from dibs.services.tasks.values import Verdict
+from dibs.startup.records import Record
 from dibs.taskfile.writing import edit, stamp
 from dibs.workdir.files import Target
 from dibs.workdir.scan import stem

@@ -11,8 +11,8 @@ from contextlib import suppress
 from itertools import islice
 
 from dibs.core.tasks.rules import Status
-from dibs.core.values import Record
 from dibs.errors import DibsError
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import os
 import re
 
 from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX, folder_of
-from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.services.board.reconcile_values import HALF_WRITTEN
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ import os
 import time
 from functools import partial
 
-from dibs.core.values import Record
 from dibs.services.briefing.snapshot import sight, unread
 from dibs.services.state.deliveries import (
     Briefed,
@@ -30,6 +29,7 @@ from dibs.services.state.deliveries import (
 from dibs.services.state.mailbox import UNREAD, boxes_of, mark, row_of
 from dibs.services.state.presence import arrive
 from dibs.services.talk.decisions import settle
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

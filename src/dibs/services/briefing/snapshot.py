@@ -6,11 +6,11 @@ from dibs.core.briefing.activity import is_told
 from dibs.core.briefing.snapshot import Sight, Tally
 from dibs.core.patterns.filing import Range
 from dibs.core.tasks.rules import Status
-from dibs.core.values import Record
 from dibs.services.claims.service import held_in, waiting_in
 from dibs.services.state.decisions import pending
 from dibs.services.state.mailbox import MAIL, UNREAD, message_of
 from dibs.services.tasks.rows import statuses
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

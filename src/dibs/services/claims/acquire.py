@@ -23,10 +23,10 @@ from dibs.core.claims.rules import (
     queued_before,
     ticket_deadline,
 )
-from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.services.state.presence import expire, withdraw
 from dibs.services.state.rows import Found, claim_of
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

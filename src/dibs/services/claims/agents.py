@@ -16,12 +16,12 @@ from dibs.core.claims.agents import (
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Lost, check_text, live
 from dibs.core.text.names import check_agent_id
-from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
 from dibs.services.claims.holdings import give_back
 from dibs.services.state.guarded_agents import guarded_since
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import admit, arrive, expire, lose, offer_work, role_of, withdraw
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

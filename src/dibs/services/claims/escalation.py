@@ -14,13 +14,13 @@ from dibs.core.patterns.pattern import overlap
 from dibs.core.talk.decision_rules import DISPUTED, KEPT
 from dibs.core.talk.decisions import CONFLICT, Decision, Outcome
 from dibs.core.text.names import cut, few
-from dibs.core.values import Record
 from dibs.services.claims.acquire import SHOWN, survey
 from dibs.services.state.decisions import pending, put_decision
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import arrive, role_of, withdraw
 from dibs.services.state.rows import decode, encode
 from dibs.services.talk.decision_effects import open_decision, tell
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

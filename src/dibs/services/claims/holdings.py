@@ -10,13 +10,13 @@ from dibs.core.claims.agents import Beat, Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Ask, Claim, Lost, check_text, deadline
 from dibs.core.text.durations import WAIT_MAX, WAIT_MIN, check_span
-from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed
 from dibs.services.claims.acquire import SHOWN
 from dibs.services.claims.transfer import hand_over
 from dibs.services.state.idempotency import once
 from dibs.services.state.own_claims import others, own
 from dibs.services.state.presence import arrive, drop_asks, lose
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dibs.core.claims.agents import is_terminal
-from dibs.core.values import Record
 from dibs.services.claims.agents import Seen, agents_in
 from dibs.services.claims.service import held_in, waiting_in
 from dibs.services.state.decisions import waiting_since
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from dibs.core.claims.rules import (
     ticket_deadline,
 )
 from dibs.core.text.durations import check_wait
-from dibs.core.values import Record
 from dibs.services.claims.acquire import SHOWN, Waiting, attempt, circle_of, survey
 from dibs.services.state.presence import arrive, withdraw
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import stat
 import time
 
 from dibs.core.text.names import printable
-from dibs.core.values import Record
 from dibs.errors import Misconfigured, Unavailable
 from dibs.git.trees import differences, index_info
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

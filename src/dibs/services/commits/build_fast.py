@@ -13,9 +13,9 @@ import os
 import shutil
 import stat
 
-from dibs.core.values import Record
 from dibs.git.trees import differences
 from dibs.services.commits.build import PATIENCE, Built, check_identity, dates, rows_of, stats
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dibs.core.changes.ownership import Dirty, Part, What, shares
 from dibs.core.claims.coverage import Cover, Held
 from dibs.core.patterns.pattern import matches
-from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.git.patch import patch
 from dibs.git.state import read_state
@@ -13,6 +12,7 @@ from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import entries
 from dibs.services.claims.service import held_in
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ import contextlib
 import os
 import time
 
-from dibs.core.values import Record
 from dibs.errors import DibsError, Fenced, Unavailable, Unknown
 from dibs.git.refs import value_of
 from dibs.git.untrusted import Guard
@@ -25,6 +24,7 @@ from dibs.services.commits import intents as rows
 from dibs.services.commits.gate_lock import holds, refused, turn_taken
 from dibs.services.commits.intents import Intent
 from dibs.services.state.presence import arrive
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import os
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.patterns.filing import Range
-from dibs.core.values import Record
 from dibs.services.state.idempotency import remember
 from dibs.services.state.presence import role_of
 from dibs.services.state.rows import decode, encode
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 
 from dibs.core.text.names import printable
-from dibs.core.values import Record
 from dibs.errors import NotFound, Unavailable
 from dibs.git.index import (
     Busy,
@@ -34,6 +33,7 @@ from dibs.services.commits.report import about, files_of, releasable
 from dibs.services.commits.scope import still_covered
 from dibs.services.commits.shared_index import bring_forward, catch_up
 from dibs.services.state.presence import arrive
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

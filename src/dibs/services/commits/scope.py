@@ -5,10 +5,10 @@ from __future__ import annotations
 from dibs.core.claims.coverage import Cover, Held
 from dibs.core.claims.rules import EXCLUSIVE, deadline, live
 from dibs.core.patterns.pattern import matches
-from dibs.core.values import Record
 from dibs.errors import Fenced
 from dibs.services.commits.intents import shown
 from dibs.services.state.own_claims import claims_of
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

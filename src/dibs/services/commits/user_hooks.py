@@ -6,9 +6,9 @@ import contextlib
 import os
 
 from dibs.core.changes.trailers import check_message
-from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.local.identity import VARIABLE
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.core.values import Record
 from dibs.services.commits.intents import shown
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import stat
 from concurrent.futures import ThreadPoolExecutor
 
 from dibs.core.changes.forecasts import Left, above, touched
-from dibs.core.values import Record
 from dibs.errors import DibsError
 from dibs.git.status_all import GONE, LINK, SUBMODULE, Entry, Look, look
 from dibs.git.temp_objects import TREE, Filler
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from dibs.core.claims.rules import EXCLUSIVE, SHARED, Denied, Queued, Request, c
 from dibs.core.patterns.overlap import matches
 from dibs.core.patterns.pattern import is_everything, parse
 from dibs.core.toolcalls.policy import Fate, Refused
-from dibs.core.values import Record
 from dibs.services.claims.acquire import SHOWN, Waiting, attempt, survey
 from dibs.services.guard.sessions import put_seat, seat_of, seated
 from dibs.services.state.presence import arrive
 from dibs.services.state.rows import claim_of
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

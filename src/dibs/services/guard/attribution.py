@@ -17,7 +17,6 @@ from dibs.core.claims.plain_commits import pattern_of
 from dibs.core.claims.rules import EXCLUSIVE, Request
 from dibs.core.talk.mail import MailKind
 from dibs.core.text.names import few, printable
-from dibs.core.values import Record
 from dibs.errors import DibsError
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
@@ -25,6 +24,7 @@ from dibs.services.claims.service import held_in
 from dibs.services.guard.backups import copies, keep_old, same_content
 from dibs.services.guard.before_call import Mark, Marks, stat_of
 from dibs.services.guard.sessions import seat_of
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

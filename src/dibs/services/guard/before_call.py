@@ -11,9 +11,9 @@ import os
 import time
 from zlib import crc32
 
-from dibs.core.values import Record
 from dibs.errors import DibsError
 from dibs.services.state.rows import decode, encode
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.claims.plain_commits import pattern_of
 from dibs.core.claims.rules import EXCLUSIVE
 from dibs.core.patterns.overlap import matches
-from dibs.core.values import Record
 from dibs.errors import DibsError
 from dibs.local.processes import realm
 from dibs.services.claims.agents import end_agent
@@ -34,6 +33,7 @@ from dibs.services.guard.sessions import (
 from dibs.services.guard.unfinished import Left, dirty_in, keep, put_left
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import arrive
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

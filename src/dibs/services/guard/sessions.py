@@ -11,12 +11,12 @@ from __future__ import annotations
 from dibs.core.claims.agents import HUMAN, Agent, Status
 from dibs.core.text.names import AGENT_ID_CHARACTERS, distinct
 from dibs.core.toolcalls.policy import role_of, session_name, subagent_name
-from dibs.core.values import Record
 from dibs.errors import NotAllowed
 from dibs.local.processes import Running, agent_above, forget, is_there, note, realm
 from dibs.services.state.guarded_agents import tell_guarded
 from dibs.services.state.presence import admit
 from dibs.services.state.rows import decode, encode
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

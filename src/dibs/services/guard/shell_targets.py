@@ -13,9 +13,9 @@ from dibs.core.claims.plain_commits import pattern_of
 from dibs.core.shell.words import TOP
 from dibs.core.shell.writes import writes
 from dibs.core.toolcalls.values import How, Touch
-from dibs.core.values import Record
 from dibs.errors import DibsError
 from dibs.services.guard.touched import Touched, touched
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from dibs.core.claims.plain_commits import pattern_of
 from dibs.core.patterns.pattern import parse
 from dibs.core.toolcalls.policy import steers_git
 from dibs.core.toolcalls.values import How
-from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.local.paths import Tree
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ import stat
 import tempfile
 
 from dibs.core.patterns.overlap import matches
-from dibs.core.values import Record
 from dibs.errors import DibsError
 from dibs.git.state import read_state
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
 from dibs.services.state.rows import decode, encode
 from dibs.services.worktrees.salvage import save_commits
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

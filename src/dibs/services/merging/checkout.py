@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 
 from dibs.core.text.names import quote
-from dibs.core.values import Record
 from dibs.errors import NotFound, Unavailable
 from dibs.git.index import Busy, clear_up, index_locked
 from dibs.git.refs import HEADS, tip_of
@@ -13,6 +12,7 @@ from dibs.git.state import branch_of, read_state, rebased_in, state_of
 from dibs.git.status import GITLINK, changed
 from dibs.git.trees import differences
 from dibs.git.update_tree import PATIENCE, bring_forward, in_the_way, move_forward
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

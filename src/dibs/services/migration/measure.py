@@ -7,10 +7,10 @@ import time
 
 from dibs.core.base.findings import Finding, Level
 from dibs.core.patterns.filing import Range
-from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.services.migration.service import PROBE
 from dibs.services.state.closed import Why, closure
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

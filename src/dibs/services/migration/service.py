@@ -21,7 +21,6 @@ from itertools import islice
 
 from dibs.core.claims.ledger import Event, Kind
 from dibs.core.patterns.filing import Range
-from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed, Unavailable
 from dibs.services.migration.carry import carried, digest, live_claims, refuse_while_at_work
 from dibs.services.migration.new_life import STORE
@@ -29,6 +28,7 @@ from dibs.services.state.closed import ORIGIN, Closure, Why, close, closure, mov
 from dibs.services.state.deadlines import DUE
 from dibs.services.state.rows import encode
 from dibs.services.state.store import CLOSED
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

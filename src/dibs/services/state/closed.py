@@ -7,10 +7,10 @@ closed nobody is granted anything by it, however long ago they opened it.
 from __future__ import annotations
 
 from dibs.core.text.urls import setting
-from dibs.core.values import Record, Words
 from dibs.errors import DibsError, Misconfigured, Unavailable
 from dibs.services.state.rows import decode, encode
 from dibs.services.state.store import CLOSED
+from dibs.startup.records import Record, Words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dibs.core.patterns.filing import Range
 from dibs.core.talk.mail import HUMANS
-from dibs.core.values import Record
 from dibs.services.state.rows import decode, encode
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from itertools import islice
 
-from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.services.state.rows import decode, encode
 from dibs.services.state.store import CLOSED
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from dibs.core.claims.ledger import Event
 from dibs.core.claims.rules import Ask, Claim, Lost, Ticket
 from dibs.core.patterns.filing import Range, entry_prefix, ranges
 from dibs.core.patterns.pattern import parse
-from dibs.core.quickjson import encoder, quoted, raw_decode
 from dibs.core.text.names import cut
-from dibs.core.values import Record
 from dibs.errors import Unavailable
+from dibs.startup.quickjson import encoder, quoted, raw_decode
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from dibs.core.claims.rules import check_text
 from dibs.core.patterns.filing import Range
 from dibs.core.talk.recipients import ALL, Crew, Group
 from dibs.core.text.names import check_agent_id, closest, is_agent_id, quote
-from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
 from dibs.services.state import mailbox as post
 from dibs.services.state.presence import arrive
 from dibs.services.state.rows import decode, encode
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

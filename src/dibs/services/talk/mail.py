@@ -6,10 +6,10 @@ The inbox is a view. It notes what was read, and takes nothing from a briefing, 
 from __future__ import annotations
 
 from dibs.core.talk.mail import id_in
-from dibs.core.values import Record
 from dibs.errors import NotFound
 from dibs.services.state import mailbox as post
 from dibs.services.state.presence import arrive
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from dibs.core.talk.limits import (
 from dibs.core.talk.mail import HUMANS, MailKind, Message, box_of
 from dibs.core.talk.recipients import Addressed, resolve
 from dibs.core.text.durations import check_span
-from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound, Unavailable
 from dibs.services.state import mailbox as post
 from dibs.services.state.idempotency import answered, remember
@@ -25,6 +24,7 @@ from dibs.services.state.presence import arrive, role_of
 from dibs.services.state.rows import decode, encode
 from dibs.services.talk.groups import crew_of
 from dibs.services.talk.mail import check_id, concerns, need, no_message
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from dibs.core.claims.rules import (
 from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.files import task_pattern
 from dibs.core.tasks.rules import Status
-from dibs.core.values import Record
 from dibs.services.claims.acquire import attempt
 from dibs.services.claims.holdings import give_back
 from dibs.services.state.own_claims import own_at
@@ -27,6 +26,7 @@ from dibs.services.state.presence import expire, lose, role_of
 from dibs.services.state.rows import claim_of, decode
 from dibs.services.tasks.rows import BUSY, load, moment_of, note_until
 from dibs.services.tasks.texts import Teller, moment, rewritten, sent_back
+from dibs.startup.records import Record
 from dibs.taskfile.writing import stamp
 
 TYPE_CHECKING = False

@@ -13,7 +13,6 @@ from dibs.core.talk.recipients import Addressed
 from dibs.core.tasks.delegation import like, owner, receivers
 from dibs.core.tasks.rules import OPEN, check_title
 from dibs.core.text.names import quote
-from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.state import mailbox as post
 from dibs.services.state.idempotency import answered, remember
@@ -23,6 +22,7 @@ from dibs.services.tasks.create import drafted, write_new
 from dibs.services.tasks.texts import Teller
 from dibs.services.tasks.transitions import Moves
 from dibs.services.tasks.values import Draft
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.batch import check_new
 from dibs.core.tasks.rules import ARCHIVE, FINISHED, OPEN, Status, Task
 from dibs.core.text.names import quote
-from dibs.core.values import Record
 from dibs.errors import BadInput
 from dibs.services.state.presence import arrive, role_of
 from dibs.services.tasks.attempts import live_claim, no_attempt
@@ -22,6 +21,7 @@ from dibs.services.tasks.rows import digest, load, past, standing
 from dibs.services.tasks.rows import hold_back as hold
 from dibs.services.tasks.texts import Teller, moment, place_of
 from dibs.services.tasks.values import Stored, Verdict
+from dibs.startup.records import Record
 from dibs.taskfile.reading import late_times
 from dibs.taskfile.writing import changes_for, edit
 

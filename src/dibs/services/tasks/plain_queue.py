@@ -16,7 +16,6 @@ from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.files import ENDINGS, name_of, pack, task_of_file, task_pattern
 from dibs.core.text.durations import check_ttl, check_wait
 from dibs.core.text.names import quote
-from dibs.core.values import Record
 from dibs.errors import BadInput, NotFound
 from dibs.services.claims.acquire import SHOWN, Waiting, attempt, queue_up, survey
 from dibs.services.claims.holdings import Holdings, give_back
@@ -24,6 +23,7 @@ from dibs.services.state.idempotency import once
 from dibs.services.state.own_claims import own
 from dibs.services.state.presence import arrive, withdraw
 from dibs.services.tasks.plain_queue_rows import DONE, FINISHED, FREE, HELD, PENDING, Shelf, Task
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

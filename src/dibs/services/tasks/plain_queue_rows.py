@@ -5,9 +5,9 @@ from __future__ import annotations
 from dibs.core.claims.rules import EXCLUSIVE, Conflict, Request, deadline
 from dibs.core.patterns.filing import Range
 from dibs.core.tasks.files import task_of_file, task_pattern, unpack
-from dibs.core.values import Record
 from dibs.services.claims.acquire import survey
 from dibs.services.state.presence import expire
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

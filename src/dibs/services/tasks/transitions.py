@@ -11,7 +11,6 @@ from dibs.core.claims.rules import check_text
 from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.rules import Handoff, Status, check_step
 from dibs.core.text.names import check_agent_id, quote
-from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.state.own_claims import own
 from dibs.services.state.presence import arrive
@@ -26,6 +25,7 @@ from dibs.services.tasks.attempts import (
 )
 from dibs.services.tasks.rows import need
 from dibs.services.tasks.texts import Teller, moment, rewritten, sent_back
+from dibs.startup.records import Record
 from dibs.taskfile.tree import MAX_BYTES
 
 TYPE_CHECKING = False

@@ -7,7 +7,6 @@ import shlex
 
 from dibs.core.changes.worktrees import agent_of
 from dibs.core.text.names import quote
-from dibs.core.values import Record
 from dibs.errors import NotFound, Unavailable
 from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import Entry, entries, git_dir_of, is_linked, owner_of
@@ -15,6 +14,7 @@ from dibs.local.clone import clone_id
 from dibs.local.repository import main_tree, shared_state
 from dibs.services.worktrees.inspect import Looker
 from dibs.services.worktrees.rows import Row, forgets, row_of, rows
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

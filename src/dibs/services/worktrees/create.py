@@ -8,7 +8,6 @@ import os
 from dibs.core.changes.worktrees import Stage, branch_for, free_slot
 from dibs.core.claims.ledger import Kind
 from dibs.core.text.names import check_agent_id, check_branch, quote
-from dibs.core.values import Record
 from dibs.errors import BadInput, DibsError, NotFound, Unavailable
 from dibs.git import worktrees as listing
 from dibs.git.reachability import is_in
@@ -22,6 +21,7 @@ from dibs.services.worktrees.place import choose
 from dibs.services.worktrees.ports import ports_in_use
 from dibs.services.worktrees.remove import Remover
 from dibs.services.worktrees.rows import Row, forgets, is_live, put_row, rows
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from dibs.core.values import Record
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import os
 import tempfile
 
 from dibs.core.changes.worktrees import Held, Holding
-from dibs.core.values import Record
 from dibs.git import reachability as reach
 from dibs.git.refs import HEADS
 from dibs.git.snapshot import quarantined, snapshot
@@ -18,6 +17,7 @@ from dibs.git.status import changed
 from dibs.git.trees import ABSENT, differences
 from dibs.local.process_table import lasting_in, processes_in
 from dibs.services.worktrees.ignored import Ignored, ignored, repositories_in
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ import shutil
 
 from dibs.core.changes.worktrees import Held, Holding, Stage, in_the_way
 from dibs.core.claims.ledger import Kind
-from dibs.core.values import Record
 from dibs.errors import Unavailable
 from dibs.git import reachability as reach
 from dibs.git.refs import HEADS, commit_of
@@ -24,6 +23,7 @@ from dibs.services.state.presence import role_of
 from dibs.services.worktrees import locks as steps
 from dibs.services.worktrees import salvage
 from dibs.services.worktrees.rows import Row, drop_row, put_row, row_of
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import os
 from dibs.core.changes.worktrees import Stage, is_left_alone
 from dibs.core.claims.agents import is_terminal
 from dibs.core.patterns.filing import Range
-from dibs.core.values import Record
 from dibs.services.state.rows import decode, encode
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import time
 from dibs.core.changes.worktrees import Stage, variables
 from dibs.core.claims.rules import check_text
 from dibs.core.text.names import check_agent_id
-from dibs.core.values import Record
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.git import reachability as reach
 from dibs.git.worktrees import Entry
@@ -20,6 +19,7 @@ from dibs.services.worktrees.remove import Kept, Removed, Remover
 from dibs.services.worktrees.rows import is_awaited, left_alone, put_row
 from dibs.services.worktrees.salvage import sweep
 from dibs.services.worktrees.setup import run_setup, words_of
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ def run(args: Namespace) -> int:
 
 
 def _git(session: Session) -> GitCare:
-    from dibs.guard.install import Hooks
+    from dibs.guard.git.install import Hooks
     from dibs.services.commits.doctor import GitCare
 
     repository = session.project.place.repository

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.guard.install import Hook, Hooks
+    from dibs.guard.git.install import Hook, Hooks
 
 _NONE = 6
 
@@ -33,12 +33,12 @@ def _install_options(parser: ArgumentParser) -> None:
 
 def _hooks(args: Namespace) -> tuple[Hooks, str]:
     """Return the hooks that are meant, and the folder they are in."""
-    from dibs.guard.install import Hooks
-    from dibs.guard.scripts import LOCAL, SERVER
+    from dibs.guard.git.install import Hooks
+    from dibs.guard.git.scripts import LOCAL, SERVER
     from dibs.local.repository import find
 
     if args.server is not None:
-        from dibs.guard.server import is_bare
+        from dibs.guard.git.server import is_bare
 
         folder = os.path.realpath(args.server)
         if not is_bare(folder):
@@ -70,7 +70,7 @@ def _install(args: Namespace) -> int:
                 "git install: --engine, --project, --branch and --each-ref go with --server"
             )
     else:
-        from dibs.guard.server import set_up
+        from dibs.guard.git.server import set_up
 
         set_up(folder, {name: value for name, value in given.items() if value})
         hooks.narrow("update" if args.each_ref else "pre-receive")
@@ -89,7 +89,7 @@ def _uninstall(args: Namespace) -> int:
     hooks, folder = _hooks(args)
     there = hooks.uninstall()
     if args.server is not None:
-        from dibs.guard.server import forget
+        from dibs.guard.git.server import forget
 
         there = forget(folder) or there
     if args.json:
@@ -154,7 +154,7 @@ def _works(args: Namespace) -> tuple[bool, str]:
     """Tell whether the store answers, and if not, why."""
     try:
         if args.server is not None:
-            from dibs.guard.server import open_bare, read_settings
+            from dibs.guard.git.server import open_bare, read_settings
 
             folder = os.path.realpath(args.server)
             project = open_bare(folder, read_settings(folder))
@@ -181,8 +181,8 @@ def _check(args: Namespace) -> int:
     For the pre-commit framework, which tells by variables what is pushed.
     """
     from dibs.cli.support.session import Session
-    from dibs.guard.checking import staged_or_pushed
-    from dibs.guard.words import lines
+    from dibs.guard.git.messages import lines
+    from dibs.guard.git.pre_commit import staged_or_pushed
 
     with Session(args) as session:
         made = staged_or_pushed(session.project.place.repository)

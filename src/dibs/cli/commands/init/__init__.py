@@ -157,7 +157,7 @@ def _wants_gates(args: Namespace, repository: Repository, plan: Plan) -> bool:
     """Tell whether gates of git are to be put in that are not there yet."""
     if args.no_git_gates or not repository.common or not plan.agents:
         return False
-    from dibs.guard.install import Hooks
+    from dibs.guard.git.install import Hooks
 
     return not all(hook.current for hook in Hooks(repository.common, repository.state).look())
 
@@ -185,7 +185,7 @@ def _done(args: Namespace, report: Report) -> Report:
 
             carry_out(repository, report.plan, gates=report.gates)
             if report.gates:
-                from dibs.guard.install import Hooks
+                from dibs.guard.git.install import Hooks
 
                 Hooks(repository.common, repository.state).install()
         return report._replace(created=created, engine=project.config.engine)
@@ -225,7 +225,7 @@ def _uninstall(args: Namespace, repository: Repository) -> int:
             print("nothing was done")
             return HELD
         if known.gates:  # first: once the files are back, nobody knows of them any more
-            from dibs.guard.install import Hooks
+            from dibs.guard.git.install import Hooks
 
             Hooks(repository.common, repository.state).uninstall()
         done = take_back(repository)

@@ -6,7 +6,7 @@ import os
 
 from dibs.core.claims.plain_commits import Made, only_new
 from dibs.git.incoming import is_nothing, new_commits
-from dibs.guard.updates import git_here, is_object
+from dibs.guard.git.updates import git_here, is_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import os
 import shlex
 import sys
 
-from dibs.guard.githook import HEADER, WAY_OUT
+from dibs.guard.git.program import HEADER, WAY_OUT
 
 #: By this line, and the digest of the rest behind it, Dibs knows its own scripts; it touches no other.
 MARK = "# dibs-hook: written by `dibs git install`, taken away by `dibs git uninstall`"

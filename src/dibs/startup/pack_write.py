@@ -6,14 +6,14 @@ import posix
 from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader
 from marshal import dumps, loads
 
-from dibs.guard.packed import is_current
+from dibs.startup.pack import is_current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _frozen_importlib import ModuleSpec
     from types import CodeType
 
-    from dibs.guard.packed import Entry, Pack
+    from dibs.startup.pack import Entry, Pack
 
 #: What is in the file stays far below this.
 _MOST = 8 * 1024 * 1024
@@ -79,7 +79,9 @@ def _code(spec: ModuleSpec) -> bytes:
 
 
 def _lean_file(path: str) -> CodeType:
-    from dibs.guard.lean import lean  # takes long to load, and is not needed where nobody may write
+    from dibs.startup.strip import (
+        lean,  # takes long to load, and is not needed where nobody may write
+    )
 
     with open(path, "rb") as file:
         return lean(file.read(), path)

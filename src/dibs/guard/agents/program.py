@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dibs.core.toolcalls.values import Heard, Verdict
     from dibs.engines.base import Engine
-    from dibs.guard.deadline import Deadline
+    from dibs.guard.agents.deadline import Deadline
     from dibs.guard.dialects import Dialect
     from dibs.project.engines import Place
     from dibs.project.project import Project
@@ -61,7 +61,7 @@ def attend(words: Sequence[str], given: bytes | None = None) -> int:
 
     ``given`` is what the agent said, where it is read already.
     """
-    from dibs.guard.deadline import Deadline, Late
+    from dibs.guard.agents.deadline import Deadline, Late
 
     try:
         with Deadline(DEADLINE) as deadline:
@@ -120,7 +120,7 @@ def answer(
     wrote the answer out calls it then, so that a message which was never seen is told again. A ``lender`` has
     engines that stay open; without one they are opened for this call.
     """
-    from dibs.guard.deadline import Late
+    from dibs.guard.agents.deadline import Late
 
     dialect = heard = None
     try:
@@ -141,8 +141,8 @@ def answer(
 
 
 def _payload(given: bytes) -> dict[str, Any]:
-    from dibs.core.quickjson import loads
     from dibs.guard.dialects.tools import bad
+    from dibs.startup.quickjson import loads
 
     if len(given) > INPUT_MAX:
         raise bad(f"the call is larger than {INPUT_MAX // 1024 // 1024} MiB")
@@ -184,7 +184,7 @@ def _judged(
     lender: Lender | None,
 ) -> tuple[Verdict, Callable[[], None] | None]:
     """Ask each project that the call is about; outside of any there is nothing to say."""
-    from dibs.guard.places import home, shares
+    from dibs.guard.agents.projects import home, shares
 
     base = home({heard.cwd: None, cwd: None}, environ)
     if deadline is not None and base is not None:
@@ -215,7 +215,7 @@ def _asked(
     deadline: Deadline | None,
     lender: Lender | None,
 ) -> tuple[Verdict, Callable[[], None] | None]:
-    from dibs.guard.places import hurried
+    from dibs.guard.agents.projects import hurried
     from dibs.project.project import Project
 
     place = hurried(place)
@@ -292,7 +292,7 @@ def _on_error(starts: dict[str, None], environ: Mapping[str, str]) -> str:
     Where even settings cannot be read, only the environment counts.
     """
     try:
-        from dibs.guard.places import home
+        from dibs.guard.agents.projects import home
 
         place = home(starts, environ)
     except (DibsError, OSError, ImportError):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NAME = f"hooks.{sys.implementation.cache_tag}.pack"
 #: A module that only a call loads which had something to decide.
 DECIDES = "dibs.services.guard.admission"
-_CLIENT = "dibs.guard.client"
+_CLIENT = "dibs.guard.agents.client"
 #: A folder's path becomes a short name by what is left of it after a division by this.
 _PRIME = 2305843009213693951
 #: A socket's whole path has 107 bytes at the most, on some systems 103.
@@ -46,7 +46,7 @@ def start(package: str, file: int) -> "NoReturn":
     sys.path += _packages(package)
     pack.load_ahead()
     try:
-        from dibs.guard.hook import attend, wishes
+        from dibs.guard.agents.program import attend, wishes
 
         status = attend(sys.argv[1:], given)
     except Exception as error:  # noqa: BLE001 - the top of a surface: any status but 2 would let the tool run
@@ -55,10 +55,10 @@ def start(package: str, file: int) -> "NoReturn":
         posix._exit(2)  # noqa: SLF001
     try:
         if wishes["daemon"] and given is None:  # nobody was there to ask
-            from dibs.guard.waking import wake
+            from dibs.guard.agents.wake import wake
 
             wake(package)
-        pack.mend(f"{package}/guard/packed.py")
+        pack.mend(f"{package}/startup/pack.py")
     finally:  # the answer is out, and nothing that comes after it may change it
         posix._exit(status)  # noqa: SLF001
 
@@ -93,7 +93,7 @@ def _asked(pack: "Pack", package: str) -> "bytes | None":
     entry = pack.entries.get(_CLIENT)
     if entry is None or not is_current(entry):
         sys.path.append(package.rpartition("/")[0])
-        from dibs.guard.client import ask
+        from dibs.guard.agents.client import ask
     else:
         space: dict[str, Any] = {"__name__": _CLIENT}
         exec(pack.get_code(_CLIENT), space)  # noqa: S102 - as an importer would, without all above it
@@ -227,7 +227,7 @@ class Pack:
                 for name in sys.modules
                 if name.partition(".")[0] == "dibs" and name != __name__
             )
-        from dibs.guard.packing import write
+        from dibs.startup.pack_write import write
 
         return write(self, new, source)
 

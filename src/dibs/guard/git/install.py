@@ -11,11 +11,11 @@ import contextlib
 import os
 from stat import S_ISREG
 
-from dibs.core.values import Record
 from dibs.errors import Misconfigured
 from dibs.git.calls import GitCalls
-from dibs.guard.remembering import change, read, recall, restore, write
-from dibs.guard.scripts import BEFORE, LOCAL, NOTE, USUAL, is_ours, script
+from dibs.guard.git.config_backup import change, read, recall, restore, write
+from dibs.guard.git.scripts import BEFORE, LOCAL, NOTE, USUAL, is_ours, script
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,179 @@
+"""The program behind the hooks of git: ask who holds what, and say why something is stopped.
+
+Started by the scripts of ``dibs.guard.git.scripts`` alone, at every commit: it loads no more than it needs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dibs.errors import BadInput, DibsError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.coverage import Blocked
+    from dibs.project.engines import Place
+    from dibs.project.project import Project
+
+OK, REFUSED = 0, 1
+#: How much of SQLite's shared memory tells whether anything was written: the header of its WAL index.
+HEADER = 48
+#: What to do where nobody can be asked and it cannot wait.
+WAY_OUT = "  if it must be, set gate.on_error (DIBS_GATE_ON_ERROR=allow)"
+
+
+def program() -> NoReturn:
+    """Be the program of one hook, and leave at once."""
+    import gc
+
+    gc.set_threshold(100_000)
+    status = run(sys.argv[1:], sys.stdin.buffer.read())
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def run(words: Sequence[str], given: bytes) -> int:
+    """Answer one hook: its name and arguments, and what git gave it to read."""
+    name, *rest = words
+    try:
+        if name == "pre-commit":
+            return _pre_commit(given, *rest)
+        if name in {"pre-receive", "update"}:
+            from dibs.guard.git.server import received
+
+            return received(_updates(name, rest, given))
+        from dibs.guard.git.updates import moved, pushed
+
+        lines = [line.split(" ") for line in os.fsdecode(given).splitlines() if line]
+        return moved(lines) if name == "reference-transaction" else pushed(lines)
+    except (DibsError, OSError, ImportError) as error:
+        return not_asked(error, allowed=_on_error() == "allow")
+
+
+def _updates(name: str, words: Sequence[str], given: bytes) -> list[tuple[str, str, str]]:
+    if name == "update":
+        ref, old, new = words
+        return [(old, new, ref)]
+    rows = [line.split(" ", 2) for line in os.fsdecode(given).splitlines()]
+    return [(old, new, ref) for old, new, ref in rows]
+
+
+def _pre_commit(given: bytes, note: str, process: str) -> int:
+    """Look at what is staged; leave a note for the update of the branch."""
+    if not given:
+        return OK
+    from dibs.core.claims.plain_commits import Made
+
+    project = opened()
+    caller = committer(project)
+    header = _store_header(project)
+    paths = tuple(os.fsdecode(path) for path in given.split(b"\0") if path)
+    stopped = project.gating.judge(caller, [Made(paths)])
+    if stopped:
+        return refuse(stopped, "this commit", caller, project)
+    hangs_on_own = project.config.gate_unclaimed == "deny" and not caller.human
+    if header and not hangs_on_own:  # what is the caller's own may run out without a word
+        agent = os.environ.get("DIBS_AGENT", "")
+        _leave(note, f"{process} {agent}\n".encode() + given, header)
+    return OK
+
+
+def _store_header(project: Project) -> bytes:
+    """Return what changes with every write to the store, where it is SQLite's and lies here.
+
+    Read before the store is looked at: a later write is seen as a difference, an earlier one by the look.
+    """
+    if project.config.engine:
+        return b""
+    try:
+        with open(f"{project.place.repository.state}/dibs.db-shm", "rb") as file:
+            return file.read(HEADER)
+    except OSError:
+        return b""
+
+
+def _leave(note: str, text: bytes, header: bytes) -> None:
+    """Write the note; without it the branch's update asks again, so that a failure does no harm."""
+    try:
+        for path, content in ((f"{note}-shm", header), (note, text)):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+            handle = os.open(path, flags, 0o600)
+            with open(handle, "wb") as file:
+                file.write(content)
+    except OSError:
+        return
+
+
+def opened() -> Project:
+    """Open the project of the working tree that a hook was started in."""
+    from dibs.project.engines import open_engine
+    from dibs.project.project import Project
+
+    place = _place()
+    return Project(place, open_engine(place, anew=False))
+
+
+def _place() -> Place:
+    from dibs.project.project import locate
+
+    here = os.getcwd()
+    if os.path.basename(here) == ".git" and os.environ.get("GIT_DIR") == ".":
+        # A push into this repository: git stands in the git directory then, the settings lie above it.
+        return locate(os.path.dirname(here), {**os.environ, "GIT_DIR": ""})
+    return locate(here)
+
+
+def committer(project: Project) -> Caller:
+    """Return who runs git: the agent named or above this process, else the human at this terminal."""
+    from dibs.core.claims.agents import Caller
+    from dibs.local.identity import acting_agent
+
+    identity = acting_agent(None, os.environ, project.place.repository.state)
+    return Caller(identity.id, "human" if identity.human else "agent")
+
+
+def refuse(
+    stopped: Sequence[Blocked], what: str, caller: Caller | None, project: Project | None = None
+) -> int:
+    """Say on standard error what is stopped by whom, and what to do next; and tell the ledger."""
+    from dibs.guard.git.messages import lines
+
+    print("\n".join(lines(stopped, what, caller)), file=sys.stderr, flush=True)
+    if project is not None and caller is not None:
+        try:
+            project.gating.tell(caller, stopped)
+        except DibsError:
+            return REFUSED  # it stays refused, told or not
+    return REFUSED
+
+
+def not_asked(
+    error: DibsError | OSError | ImportError, *, allowed: bool, way_out: str = WAY_OUT
+) -> int:
+    """Say that nobody could be asked; refuse, unless the settings say otherwise."""
+    from dibs.core.text.names import printable
+
+    message = str(error)
+    if isinstance(error, BadInput):  # whoever asks is wrong, not the store
+        print(f"dibs: refused: {printable(message)}", file=sys.stderr)
+        return REFUSED
+    does = "let pass, though" if allowed else "refused, because"
+    print(f"dibs: {does} nobody can say who holds what: {printable(message)}", file=sys.stderr)
+    if not allowed:
+        if isinstance(error, DibsError) and error.hint:
+            print(f"  {printable(error.hint)}", file=sys.stderr)
+        print(way_out, file=sys.stderr)
+    return OK if allowed else REFUSED
+
+
+def _on_error() -> str:
+    """Return the setting; where even settings cannot be read, only the environment counts."""
+    try:
+        return _place().loaded.config.gate_on_error
+    except (DibsError, ImportError):
+        return os.environ.get("DIBS_GATE_ON_ERROR", "")
