@@ -268,7 +268,7 @@ def test_two_doctors_at_once_prove_the_same_and_leave_nothing(dibs, repo):
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
 def test_the_plug_in_of_opencode_is_proved_by_loading_it(dibs, repo):
-    text = (Path(dibs_package.__file__).parent / "wiring" / "opencode.js").read_text()
+    text = (Path(dibs_package.__file__).parent / "install" / "agents" / "opencode.js").read_text()
     words = json.dumps([sys.executable, "-I", "-S", str(RUN), "opencode"])
     (repo / ".opencode" / "plugin").mkdir(parents=True)
     plugin = repo / ".opencode" / "plugin" / "dibs.js"

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from tests.cli.wirings import SETTINGS, THEIRS, git, our_handlers, put, tree
 
-from dibs.wiring import apply, manifest
-from dibs.wiring.agents import AGENTS
+from dibs.install import apply, manifest
+from dibs.install.agents import AGENTS
 
 EVERY = ",".join(AGENTS)
 

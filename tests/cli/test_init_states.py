@@ -11,7 +11,7 @@ import pytest
 from tests.cli.wirings import git, tree
 
 from dibs.guard.git.install import Hooks
-from dibs.wiring.agents import AGENTS
+from dibs.install.agents import AGENTS
 
 pytestmark = pytest.mark.usefixtures("home")
 

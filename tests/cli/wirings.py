@@ -8,7 +8,7 @@ import stat
 import subprocess
 from pathlib import Path
 
-from dibs.wiring.commands import is_our_hook
+from dibs.install.entries.commands import is_our_hook
 
 SETTINGS = ".claude/settings.local.json"
 #: A settings file as somebody keeps it: their order, their indentation, their line ends, their hooks.

@@ -14,7 +14,7 @@ import dibs as dibs_package
 from dibs.project.project import create
 
 PACKAGE = Path(dibs_package.__file__).parent
-TEMPLATE = (PACKAGE / "wiring" / "opencode.js").read_text()
+TEMPLATE = (PACKAGE / "install" / "agents" / "opencode.js").read_text()
 NODE = shutil.which("node") or ""
 
 pytestmark = pytest.mark.skipif(not NODE, reason="needs node, which runs the plugin here")

@@ -1,6 +1,6 @@
 """opencode: it runs plugins, not programs; ours sends this payload, and does what the answer says.
 
-The plugin is ``wiring/opencode.js``: both files change together.
+The plugin is ``install/agents/opencode.js``: both files change together.
 """
 
 from __future__ import annotations

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.core.base.findings import Finding
+    from dibs.install.inspect.agents import Seen
+    from dibs.install.inspect.gaps import Gap
+    from dibs.install.prove.run import Proof
     from dibs.services.commits.doctor import GitCare
-    from dibs.wiring.gaps import Gap
-    from dibs.wiring.looking import Seen
-    from dibs.wiring.proving import Proof
 
 WRONG, UNSAFE = 65, 78
 
@@ -50,8 +50,8 @@ def run(args: Namespace) -> int:
     """Look at everything, maybe repair it, maybe try the guards, and tell."""
     from dibs.cli.commands.doctor.text import Report
     from dibs.cli.support.session import Session
-    from dibs.wiring.gaps import gaps
-    from dibs.wiring.looking import look
+    from dibs.install.inspect.agents import look
+    from dibs.install.inspect.gaps import gaps
 
     with Session(args) as session:
         repository = session.project.place.repository
@@ -82,7 +82,7 @@ def _git(session: Session) -> GitCare:
 def _repair(session: Session) -> list[str]:
     import time
 
-    from dibs.wiring.proving_git import sweep
+    from dibs.install.prove.git import sweep
 
     project, caller = session.project, session.caller
     done = [*project.engine.repair(), *project.board.repair(caller)]
@@ -94,7 +94,7 @@ def _findings(
     session: Session, agents: Sequence[Seen], missing: Sequence[Gap]
 ) -> dict[str, list[Finding]]:
     from dibs import __version__
-    from dibs.wiring.looking import findings, unreachable, unwired
+    from dibs.install.inspect.agents import findings, unreachable, unwired
 
     project = session.project
     root = project.place.repository.root
@@ -115,12 +115,12 @@ def _findings(
 
 
 def _prove(session: Session, agents: Sequence[Seen], missing: Sequence[Gap]) -> list[Proof]:
+    from dibs.install.inspect.gaps import switched_off
+    from dibs.install.prove.git import prove_gates
+    from dibs.install.prove.hooks import prove_hooks
+    from dibs.install.prove.mcp import prove_servers
+    from dibs.install.prove.plugins import prove_plugins
     from dibs.services.guard.trial_claims import Scratch
-    from dibs.wiring.gaps import switched_off
-    from dibs.wiring.proving_git import prove_gates
-    from dibs.wiring.proving_hooks import prove_hooks
-    from dibs.wiring.proving_mcp import prove_servers
-    from dibs.wiring.proving_plugins import prove_plugins
 
     repository = session.project.place.repository
     hooks = [hook for agent in agents for hook in agent.hooks]

@@ -9,8 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.base.findings import Finding
     from dibs.core.toolcalls.coverage import Standing
-    from dibs.wiring.looking import Seen
-    from dibs.wiring.proving import Proof
+    from dibs.install.inspect.agents import Seen
+    from dibs.install.prove.run import Proof
 
 
 class Report(Record):
@@ -27,7 +27,7 @@ class Report(Record):
     @property
     def guarded(self) -> bool:
         """Whether every guard that was tried refused; that there is none guards nothing."""
-        from dibs.wiring.proving import Outcome
+        from dibs.install.prove.run import Outcome
 
         tried = [proof.outcome for proof in self.proofs or ()]
         return Outcome.FAILED not in tried and Outcome.PROVED in tried
@@ -89,7 +89,7 @@ class Report(Record):
     def _print_agents(self) -> None:
         from dibs.cli.support.tables import table
         from dibs.cli.support.text import printable
-        from dibs.wiring.gaps import guarded_by
+        from dibs.install.inspect.gaps import guarded_by
 
         rows = [
             (
@@ -121,7 +121,7 @@ class Report(Record):
 
     def _print_end(self) -> None:
         from dibs.cli.support.text import green, red, yellow
-        from dibs.wiring.proving import Outcome
+        from dibs.install.prove.run import Outcome
 
         bad, warned = self._count(Level.BAD), self._count(Level.WARN)
         if self.proofs:

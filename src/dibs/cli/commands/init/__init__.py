@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.commands.init.text import Report
+    from dibs.install.plan import Plan
     from dibs.local.repository import Repository
-    from dibs.wiring.plan import Plan
 
 _AUTO, _NONE = "auto", "none"
 _NO_SERVER = "no MCP server: first pip install 'dibs[mcp]', then dibs init again"
@@ -96,13 +96,13 @@ def _in_git_directory(folder: str) -> bool:
 
 def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[str, str]]:
     """Return the agents that are meant, and by what each was found."""
-    from dibs.wiring.agents import AGENTS
+    from dibs.install.agents import AGENTS
 
     if args.agents == _NONE:
         return [], {}
     if args.agents == _AUTO:
-        from dibs.wiring import manifest
-        from dibs.wiring.detect import found
+        from dibs.install import manifest
+        from dibs.install.detect import found
 
         shown = found(repository.root, os.environ, manifest.load(repository).made())
         return list(shown), shown
@@ -126,11 +126,11 @@ def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[st
 def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Plan:
     from dibs.cli.commands.mcp import has_extra
     from dibs.config import load as configuration
-    from dibs.wiring import manifest
-    from dibs.wiring.agents.base import Choice
-    from dibs.wiring.commands import commands
-    from dibs.wiring.common import SETTINGS
-    from dibs.wiring.plan import plan
+    from dibs.install import manifest
+    from dibs.install.agents.base import Choice
+    from dibs.install.common import SETTINGS
+    from dibs.install.entries.commands import commands
+    from dibs.install.plan import plan
 
     known = manifest.load(repository)
     config = configuration.load(repository.root, repository.state, os.environ, {}).config
@@ -181,7 +181,7 @@ def _done(args: Namespace, report: Report) -> Report:
             with project.board.settled(caller(args)):
                 pass
         if report.plan.changes:
-            from dibs.wiring.apply import carry_out
+            from dibs.install.apply import carry_out
 
             carry_out(repository, report.plan, gates=report.gates)
             if report.gates:
@@ -209,8 +209,8 @@ def _uninstall(args: Namespace, repository: Repository) -> int:
     """Take everything back that init did to files and hooks; claims and their history stay."""
     from dibs.cli.commands.init import text as init_text
     from dibs.cli.support.session import careful_caller, print_json
-    from dibs.wiring import manifest
-    from dibs.wiring.apply import take_back, undoing
+    from dibs.install import manifest
+    from dibs.install.apply import take_back, undoing
 
     if not careful_caller(args).human:
         raise NotAllowed(

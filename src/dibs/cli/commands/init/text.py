@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.install.plan import Change, Plan
     from dibs.local.repository import Repository
-    from dibs.wiring.plan import Change, Plan
 
 
 class Report(Record):
@@ -90,7 +90,7 @@ def _project_lines(report: Report) -> None:
 
 
 def _plan_lines(report: Report) -> None:
-    from dibs.wiring.agents import AGENTS
+    from dibs.install.agents import AGENTS
 
     for name in report.plan.agents:
         how = report.found.get(name, "")
@@ -118,7 +118,7 @@ def _change_line(change: Change) -> None:
 def _trust_lines(report: Report) -> None:
     from textwrap import TextWrapper
 
-    from dibs.wiring.agents import AGENTS
+    from dibs.install.agents import AGENTS
 
     wrapped = TextWrapper(80, "  ", "    ", break_long_words=False, break_on_hyphens=False)
     told = [f"{AGENTS[name].title} {line}" for name, line in _to_trust(report)]
@@ -132,7 +132,7 @@ def _trust_lines(report: Report) -> None:
 
 def _to_trust(report: Report) -> list[tuple[str, str]]:
     """Return what is left to a human, agent by agent."""
-    from dibs.wiring.agents import AGENTS
+    from dibs.install.agents import AGENTS
 
     return [(name, line) for name in report.plan.agents for line in AGENTS[name].trust]
 

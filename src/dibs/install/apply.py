@@ -1,0 +1,168 @@
+"""Carry a plan out, and take everything back: each file in one step, and what it was written down before."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from dibs.core.text.names import quote
+from dibs.errors import Unavailable
+from dibs.install import hiding
+from dibs.install import manifest as keeping
+from dibs.install.manifest import Kept, Manifest
+from dibs.install.plan import guessed, read, restored
+from dibs.install.working_tree import Ground, is_main, others
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.install.plan import Change, Plan
+    from dibs.local.repository import Repository
+
+
+def carry_out(repository: Repository, plan: Plan, *, gates: bool = False) -> Manifest:
+    """Do what was planned; refuse if a file has changed since.
+
+    With ``gates`` the caller puts in the gates of git next, which is written down before.
+    """
+    with keeping.alone(repository):
+        known = keeping.load(repository)
+        _check(repository, plan.changes)
+        hidden = tuple(change.path for change in plan.changes if change.hide)
+        unhidden = tuple(path for path in known.hidden if path not in hidden)
+        files = {
+            change.path: _record(repository, change, known)
+            for change in plan.changes
+            if change.what and change.new is not None
+        }
+        folders = _missing_folders(repository, plan.changes)
+        done = known._replace(
+            agents=plan.agents,
+            shared=plan.choice.shared,
+            servers=plan.choice.servers,
+            instructions=plan.choice.instructions,
+            gates=known.gates or gates,
+            files=files,
+            folders=(*known.folders, *(f for f in folders if f not in known.folders)),
+            hidden=(*hidden, *unhidden),
+            local=tuple(change.path for change in plan.changes if change.local and change.what),
+        )
+        if done != known:
+            keeping.save(repository, done)  # first: a kill in between leaves what to go back to
+        hiding.hide(repository, hidden)
+        for change in plan.pending:
+            _write(repository, change)
+        if unhidden:
+            hiding.show(repository, unhidden)
+            done = done._replace(hidden=hidden)
+            keeping.save(repository, done)
+        return done
+
+
+def _record(repository: Repository, change: Change, known: Manifest) -> Kept:
+    assert change.new is not None
+    before = keeping.keep(repository, change.base) if change.base is not None else ""
+    old = known.files.get(change.path)
+    mode = old.mode if old is not None and old.before == before else change.mode
+    return Kept(before, keeping.digest(change.new), mode)
+
+
+def _check(repository: Repository, changes: Iterable[Change]) -> None:
+    for change in changes:
+        if change.act != "keep" and read(repository, change.path)[0] != change.old:
+            raise Unavailable(
+                f"{quote(change.path)} was changed while this was planned; nothing was done",
+                code="WIRING_BUSY",
+                hint="run it again",
+            )
+
+
+def _missing_folders(repository: Repository, changes: Iterable[Change]) -> list[str]:
+    found: dict[str, None] = {}
+    for change in changes:
+        parts = change.path.split("/")[:-1]
+        for length in range(1, len(parts) + 1):
+            folder = "/".join(parts[:length])
+            if not os.path.isdir(os.path.join(repository.root, folder)):
+                found[folder] = None
+    return list(found)
+
+
+def _write(repository: Repository, change: Change) -> None:
+    place = os.path.join(repository.root, change.path)
+    if change.new is None:
+        os.unlink(place)
+        return
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    if Ground(repository).inside(change.path) != change.path:  # a link was put in its way
+        raise Unavailable(
+            f"{quote(change.path)} was moved while it was written",
+            code="WIRING_BUSY",
+            hint="run it again",
+        )
+    keeping.write_file(repository, place, change.new, change.mode)
+
+
+class Undone(Record):
+    """What was taken back."""
+
+    changes: tuple[Change, ...]
+    #: Folders of ours that stay because something else is in them.
+    left: tuple[str, ...] = ()
+
+
+def undoing(repository: Repository) -> tuple[Change, ...]:
+    """Return what taking back would do; change nothing."""
+    known = keeping.load(repository)
+    if known.files:
+        return tuple(restored(repository, path, known) for path in known.files)
+    known = guessed(repository)
+    changes = (restored(repository, path, known) for path in known.files)
+    return tuple(change for change in changes if change.act != "keep")
+
+
+def take_back(repository: Repository) -> Undone:
+    """Take back all that was ever carried out in this working tree."""
+    with keeping.alone(repository):
+        known = keeping.load(repository)
+        changes = undoing(repository)
+        _check(repository, changes)
+        for change in changes:
+            if change.act != "keep":
+                _write(repository, change)
+        left = _empty(repository.root, known)
+        if is_main(repository):
+            for tree in others(repository):
+                _take_copies(tree, known)
+        hiding.show(repository, known.hidden)
+        keeping.forget(repository)
+    return Undone(changes, tuple(left))
+
+
+def _empty(root: str, known: Manifest) -> list[str]:
+    """Remove folders that were made and are empty now; return those that are not."""
+    left = []
+    for folder in reversed(known.folders):
+        with contextlib.suppress(FileNotFoundError):
+            try:
+                os.rmdir(os.path.join(root, folder))
+            except OSError:
+                left.append(folder)
+    return left
+
+
+def _take_copies(tree: str, known: Manifest) -> None:
+    """Take away the copies that a worktree got when it was made; one that was changed since stays."""
+    for path in known.local:
+        place = os.path.join(tree, path)
+        record = known.files.get(path)
+        if record is None or record.before or os.path.realpath(place) != place:
+            continue
+        with contextlib.suppress(OSError):
+            with open(place, "rb") as file:
+                same = keeping.digest(file.read()) == record.after
+            if same:
+                os.unlink(place)
+    _empty(tree, known)

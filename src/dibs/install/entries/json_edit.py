@@ -1,0 +1,215 @@
+"""Put entries into JSON and take them out, and leave every other byte as it is.
+
+Order, comments, indentation and line ends of what is there are kept; what is put in follows them.
+"""
+
+from __future__ import annotations
+
+import json
+
+from dibs.errors import BadInput
+from dibs.install.entries.json_scan import Style, comment_end, scan, skip_all, skip_blank
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.install.entries.json_scan import Child, Node
+
+
+class Document:
+    """The text of one settings file; ``name`` is what messages call it."""
+
+    def __init__(self, text: str, name: str, style: Style | None = None) -> None:
+        self.text = text
+        self.name = name
+        self.style = style or Style()
+        self.root = self._scanned()
+
+    def _scanned(self) -> Node:
+        root = scan(self.text, self.name, self.style)
+        if not isinstance(root.value, dict):
+            raise _wrong(self, root.start, "its top is no object")
+        return root
+
+    # -- asking
+
+    def node(self, path: Sequence[str]) -> Node | None:
+        """Return what stands at a path of names; None if nothing does."""
+        node = self.root
+        for key in path:
+            child = node.child(key) if isinstance(node.value, dict) else None
+            if child is None:
+                return None
+            node = child.node
+        return node
+
+    # -- putting in
+
+    def put(self, path: Sequence[str], value: Any) -> None:
+        """Put a value at a path where nothing stands; objects above it are made."""
+        above = self._above(path)
+        for key in reversed(path[len(above) + 1 :]):
+            value = {key: value}
+        node = self.node(above)
+        assert node is not None
+        self._insert(node, path[len(above)], value)
+
+    def _above(self, path: Sequence[str]) -> Sequence[str]:
+        """Return the longest part of a path, short of all of it, at which an object stands."""
+        for length in range(len(path)):
+            node = self.node(path[: length + 1])
+            if node is None or length + 1 == len(path):
+                return path[:length]
+            if not isinstance(node.value, dict):
+                raise _wrong(self, node.start, f"{'.'.join(path[: length + 1])} is no object")
+        return path
+
+    def append(self, path: Sequence[str], item: Any) -> None:
+        """Put an item at the end of the array at a path; it is made where there is none."""
+        node = self.node(path)
+        if node is None:
+            self.put(path, [item])
+        elif isinstance(node.value, list):
+            self._insert(node, None, item)
+        else:
+            raise _wrong(self, node.start, f"{'.'.join(path)} is no array")
+
+    def _insert(self, node: Node, key: str | None, value: Any) -> None:
+        text, newline = self.text, "\r\n" if "\r\n" in self.text else "\n"
+        body = text[node.start + 1 : node.end - 1]
+        inline = "\n" not in body and (
+            bool(node.children) or (node != self.root and "\n" not in text.strip())
+        )
+        closing, unit = self._indent_of(node), self._unit()
+        inner = self._child_indent(node) or closing + unit
+        name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
+        if inline:
+            added = name + json.dumps(value, ensure_ascii=False)
+        else:
+            shown = json.dumps(value, ensure_ascii=False, indent=unit).replace(
+                "\n", newline + inner
+            )
+            added = f"{newline}{inner}{name}{shown}"
+        if node.children:
+            self._behind(node.children[-1], f" {added}" if inline else added)
+            return
+        at = _last_comment(text, node)
+        if "\n" not in text[at : node.end - 1] and not inline:
+            added += newline + closing
+        self._replace(at, at, added)
+
+    def _behind(self, last: Child, added: str) -> None:
+        """Put text behind an entry and a comment that belongs to it, with a comma between.
+
+        Where a comma stood behind the last entry, one does again.
+        """
+        at = skip_all(self.text, last.end)
+        comma = self.text[at] == ","
+        end = _line_end(self.text, at + 1 if comma else last.end)
+        if not comma:
+            added = self.text[last.end : end] + added
+            self._replace(last.end, end, f",{added}")
+        else:
+            self._replace(end, end, f"{added},")
+
+    def _replace(self, start: int, end: int, new: str) -> None:
+        self.text = self.text[:start] + new + self.text[end:]
+        self.root = self._scanned()
+
+    def _unit(self) -> str:
+        """Return by how much one level is indented here."""
+        found = self._child_indent(self.root)
+        return found if found and not found.strip() else "  "
+
+    def _child_indent(self, node: Node) -> str:
+        for child in node.children:
+            begin = self.text.rfind("\n", 0, child.start) + 1
+            if begin > node.start and not self.text[begin : child.start].strip(" \t"):
+                return self.text[begin : child.start]
+        return ""
+
+    def _indent_of(self, node: Node) -> str:
+        """Return the indentation of the line on which a container closes."""
+        begin = self.text.rfind("\n", 0, node.end) + 1
+        line = self.text[begin : node.end]
+        return line[: len(line) - len(line.lstrip(" \t"))]
+
+    # -- taking out
+
+    def remove(self, path: Sequence[str], index: int | None = None) -> None:
+        """Take out the entry at a path, or one item of the array there."""
+        node = self.node(path if index is not None else path[:-1])
+        assert node is not None
+        if index is None:
+            at = max(at for at, child in enumerate(node.children) if child.key == path[-1])
+        else:
+            at = index
+        self.cut(node, at)
+
+    def cut(self, node: Node, index: int) -> None:
+        """Take one entry out of an object or array, and the comma that goes with it."""
+        text, child = self.text, node.children[index]
+        before = node.children[index - 1].end if index else node.start + 1
+        start, is_open = _before(text, before, child.start)
+        behind = skip_all(text, child.end)
+        end = behind + 1 if text[behind] == "," else child.end
+        kept = text[child.end : behind] if end > child.end else ""
+        kept = kept if kept.strip() else ""
+        if is_open and not (kept + text[end:]).lstrip(" \t\r").startswith("\n"):
+            start = text.index("\n", start) + 1
+        if index + 1 == len(node.children) and index and end == child.end:
+            previous = node.children[index - 1]
+            comma = skip_all(text, previous.end)
+            between = text[previous.end : comma] + text[comma + 1 : start]
+            start, kept = previous.end, between + kept
+        if not (text[node.start + 1 : start] + kept + text[end : node.end - 1]).strip():
+            start, end, kept = node.start + 1, node.end - 1, ""
+        self._replace(start, end, kept)
+
+
+def _last_comment(text: str, node: Node) -> int:
+    """Return where the last comment of an empty container ends, or where its inside begins."""
+    last = at = node.start + 1
+    while True:
+        blank = skip_blank(text, at)
+        at = comment_end(text, blank)
+        if at == blank:
+            return last
+        last = at
+
+
+def _line_end(text: str, at: int) -> int:
+    """Return the end of the comments that follow on the same line."""
+    while True:
+        blank = at
+        while text[blank : blank + 1] in {" ", "\t"}:
+            blank += 1
+        end = comment_end(text, blank)
+        if end == blank or "\n" in text[blank:end]:
+            return at
+        at = end
+
+
+def _before(text: str, at: int, end: int) -> tuple[int, bool]:
+    """Return where the blanks before ``end`` begin, and whether a comment there needs the end of its line."""
+    last = at
+    is_open = False
+    while (blank := skip_blank(text, at)) < end:
+        at = comment_end(text, blank)
+        is_open = text.startswith("//", blank)
+        if at == blank:  # the comma
+            at += 1
+        last = at
+    return last, is_open
+
+
+def _wrong(document: Document, at: int, why: str) -> BadInput:
+    line = document.text.count("\n", 0, at) + 1
+    return BadInput(
+        f"{document.name}:{line}: {why}",
+        code="SETTINGS_INVALID",
+        field=document.name,
+        hint="its agent cannot read it so; mend that line; nothing was changed",
+    )

@@ -1,0 +1,80 @@
+"""Put tables into TOML between two marks, and take them out; every other byte stays as it is."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+from dibs.config.toml import fault
+from dibs.errors import BadInput
+from dibs.install.entries import blocks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+MARKS = blocks.Marks(
+    "# dibs:begin (by dibs init; dibs init --uninstall takes it out)", "# dibs:end"
+)
+
+
+def put(text: str, path: Sequence[str], values: Mapping[str, Any], name: str) -> str:
+    """Return a text with a table at its end; one that somebody else wrote there stays."""
+    bare = take(text, name)
+    if lookup(parse(bare, name), path) is not None:
+        return bare
+    rows = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+    new = blocks.put(text, "\n".join([f"[{'.'.join(path)}]", *rows]), MARKS, name)
+    wanted = parse(bare, name)
+    above = wanted
+    for key in path[:-1]:
+        above = above.setdefault(key, {})
+        if not isinstance(above, dict):
+            raise _taken(name, path)
+    above[path[-1]] = dict(values)
+    try:
+        same = tomllib.loads(new) == wanted
+    except tomllib.TOMLDecodeError:
+        same = False
+    if not same:
+        raise _taken(name, path)
+    return new
+
+
+def take(text: str, name: str) -> str:
+    """Return a text without our tables."""
+    return blocks.take(text, MARKS, name)
+
+
+def parse(text: str, name: str) -> dict[str, Any]:
+    """Return what a text says; refuse what is no TOML, with its line."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        what, line = fault(error, text)
+        raise BadInput(
+            f"{name}:{line}: this is not TOML: {what}",
+            code="SETTINGS_INVALID",
+            field=name,
+            hint="mend that line, or move the file away; nothing was changed",
+        ) from None
+
+
+def lookup(document: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """Return what stands at a path of names; None if nothing does."""
+    found: Any = document
+    for key in path:
+        if not isinstance(found, dict) or key not in found:
+            return None
+        found = found[key]
+    return found
+
+
+def _taken(name: str, path: Sequence[str]) -> BadInput:
+    return BadInput(
+        f"{name}: {'.'.join(path[:-1])} is written so that no table can be added to it",
+        code="SETTINGS_INVALID",
+        field=name,
+        hint=f"write it as tables, [{'.'.join(path[:-1])}.NAME]; nothing was changed",
+    )

@@ -1,0 +1,160 @@
+"""What is to know of the agents on this machine: installed, wired to Dibs, trusted; only looked at."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+
+from dibs.core.base.findings import Finding, Level
+from dibs.install.inspect.consent import Consent, Trusted, consent
+from dibs.install.inspect.hooks import AGENTS, hooks_of
+from dibs.install.inspect.servers import servers_of
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dibs.install.inspect.hooks import Unreadable, Wired
+    from dibs.install.inspect.servers import Server
+
+#: How long a program may take to tell its version, in seconds.
+_PATIENCE = 5.0
+#: How far above a program its package may lie.
+_ABOVE = 4
+
+
+class Seen(Record):
+    """One agent, as this repository and this machine show it."""
+
+    name: str
+    #: Where its program is; empty if it is not installed.
+    program: str
+    version: str
+    hooks: tuple[Wired, ...]
+    unreadable: tuple[Unreadable, ...]
+    servers: tuple[Server, ...]
+    consent: Consent
+
+    @property
+    def wired(self) -> bool:
+        """Whether a hook of it can refuse a write."""
+        return any(hook.refuses for hook in self.hooks)
+
+
+def look(root: str, home: str, environ: Mapping[str, str]) -> list[Seen]:
+    """Return every agent that is installed here or that the settings name."""
+    found = []
+    for name in AGENTS:
+        hooks, bad = hooks_of(name, root, home, environ)
+        program = _program(name, environ)
+        servers = servers_of(name, root, home, environ)
+        if not (program or hooks or bad or servers):
+            continue
+        word = consent(name, hooks, root, home, environ) if hooks else Consent(Trusted.UNKNOWN)
+        version = version_of(program) if program else ""
+        found.append(Seen(name, program, version, tuple(hooks), tuple(bad), tuple(servers), word))
+    return found
+
+
+def findings(seen: Sequence[Seen], root: str) -> list[Finding]:
+    """Return what follows from it: agents that nothing guards, and hooks that are passed over."""
+    found = []
+    for one in seen:
+        for bad in one.unreadable:
+            text = f"{_shown(bad.file, root)} cannot be read: {bad.why}; {one.name} may ignore all of it"
+            found.append(Finding(Level.WARN, one.name, text))
+        if one.wired and one.consent.missing:
+            found.append(Finding(Level.WARN, one.name, one.consent.text))
+        elif one.wired:
+            files = dict.fromkeys(_shown(hook.file, root) for hook in one.hooks)
+            found.append(Finding(Level.OK, one.name, f"guarded by {', '.join(files)}"))
+        elif one.program and one.name != "vscode":
+            text = f"installed, and no hook of Dibs guards it: dibs init --agents {one.name}"
+            found.append(Finding(Level.OK, one.name, text))
+        found += [
+            Finding(Level.WARN, one.name, text) for hook in one.hooks if (text := _broken(hook))
+        ]
+    return found
+
+
+def unreachable(seen: Sequence[Seen], environ: Mapping[str, str]) -> list[Finding]:
+    """Return a warning where agents cannot run the commands that a refusal names."""
+    if not any(one.wired for one in seen) or shutil.which("dibs", path=environ.get("PATH", "")):
+        return []
+    text = (
+        "dibs is not on the PATH: hooks and MCP work, but an agent that is told to run `dibs ask` cannot;"
+        " put it on the PATH of login shells too, which Codex uses"
+    )
+    return [Finding(Level.WARN, "path", text)]
+
+
+def unwired(
+    root: str, trees: Sequence[str], home: str, environ: Mapping[str, str]
+) -> list[Finding]:
+    """Return the working trees in which an agent would not find the hooks that the main one has."""
+    here = {name for name in AGENTS if _own_hooks(name, root, environ)}
+    found = []
+    for tree in trees:
+        lacking = sorted(name for name in here if not _own_hooks(name, tree, environ))
+        lacking = [name for name in lacking if not hooks_of(name, tree, home, environ)[0]]
+        if lacking:
+            text = f"{tree} has no hooks for {', '.join(lacking)}: run `dibs init` there"
+            found.append(Finding(Level.WARN, "worktree", text))
+    return found
+
+
+def _own_hooks(name: str, tree: str, environ: Mapping[str, str]) -> bool:
+    return bool(hooks_of(name, tree, "", environ)[0])
+
+
+def _broken(hook: Wired) -> str:
+    """Return what keeps a command from running: a program that it names is gone."""
+    import shlex
+
+    try:
+        words = shlex.split(hook.command.partition("||")[0])
+    except ValueError:
+        return ""
+    gone = [word for word in words if os.path.isabs(word) and not os.path.exists(word)]
+    if not gone:
+        return ""
+    return f"the hook at {hook.event} names {gone[0]}, which is gone: run `dibs init` again"
+
+
+def _program(name: str, environ: Mapping[str, str]) -> str:
+    path = environ.get("PATH", "")
+    found = (shutil.which(program, path=path) for program in AGENTS[name].programs)
+    return next(filter(None, found), "")
+
+
+def version_of(program: str) -> str:
+    """Return the version of an agent: from its package where that can be found, else by asking it."""
+    folder = os.path.dirname(os.path.realpath(program))
+    for _ in range(_ABOVE):
+        try:
+            with open(os.path.join(folder, "package.json"), encoding="utf-8") as file:
+                version = json.load(file).get("version")
+        except (OSError, ValueError, AttributeError):
+            version = None
+        if isinstance(version, str):
+            return version[:40]
+        folder = os.path.dirname(folder)
+    try:
+        done = subprocess.run(  # noqa: S603 - a program of the user's own PATH, asked for its version
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    words = done.stdout.decode("utf-8", "replace").split()
+    return next((word[:40] for word in words if word[:1].isdigit()), "")
+
+
+def _shown(file: str, root: str) -> str:
+    return os.path.relpath(file, root) if file.startswith(root + os.sep) else file

@@ -1,0 +1,201 @@
+"""Whether an agent runs the hooks that its files name: the consent of its user, which is only ever told.
+
+Codex skips a hook whose hash its user has not accepted, and says nothing. Copilot and Gemini skip those of a
+folder that is not trusted. None of this is written here: it is the user's word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+
+from dibs.install.inspect.hooks import files_of, read_settings
+from dibs.startup.records import Record, Words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from dibs.install.inspect.hooks import Wired
+
+#: What Codex takes where a hook names no time.
+_CODEX_TIMEOUT = 600
+#: The setting of each agent that switches all hooks off, and the value that does.
+_SWITCHES = {
+    "claude": (("disableAllHooks",), True),
+    "copilot": (("disableAllHooks",), True),
+    "codex": (("features", "hooks"), False),
+    "gemini": (("hooksConfig", "enabled"), False),
+}
+
+
+class Trusted(metaclass=Words):
+    """What is known of the user's consent."""
+
+    YES = "yes"
+    NO = "no"
+    #: Accepted once, and changed since.
+    CHANGED = "changed"
+    #: The agent asks for none, or asks at the moment itself.
+    NOT_NEEDED = "not needed"
+    UNKNOWN = "not known"
+    #: A setting of the agent's own switches all hooks off.
+    OFF = "switched off"
+
+
+class Consent(Record):
+    """The user's word for one agent in one repository, and what to do where it is missing."""
+
+    trusted: str
+    text: str = ""
+
+    @property
+    def missing(self) -> bool:
+        """Whether the agent passes over our hooks now."""
+        return self.trusted in {Trusted.NO, Trusted.CHANGED, Trusted.OFF}
+
+
+def consent(
+    name: str, hooks: Sequence[Wired], root: str, home: str, environ: Mapping[str, str]
+) -> Consent:
+    """Return whether ``name`` runs these hooks, as far as its own files tell."""
+    off = _switch(name, root, home, environ)
+    if off:
+        return Consent(Trusted.OFF, f"{off} switches all hooks off")
+    if name == "codex":
+        return _codex(hooks, root, environ.get("CODEX_HOME") or os.path.join(home, ".codex"))
+    if name == "gemini":
+        return _gemini(root, home)
+    if name == "copilot":
+        return _copilot(root, environ.get("COPILOT_HOME") or os.path.join(home, ".copilot"))
+    if name == "claude":
+        return _claude(root, environ.get("CLAUDE_CONFIG_DIR") or home)
+    return Consent(Trusted.NOT_NEEDED if name == "opencode" else Trusted.UNKNOWN)
+
+
+def _switch(name: str, root: str, home: str, environ: Mapping[str, str]) -> str:
+    """Return the setting, and its file, by which an agent runs no hooks at all; empty if there is none."""
+    keys, off = _SWITCHES.get(name, ((), None))
+    files = files_of(name, root, home, environ) if keys else []
+    # The repository's word counts before the user's, and of two files there the later one's.
+    inside = [file for file in files if file.startswith(root + os.sep)]
+    for file in (*reversed(inside), *(file for file in files if file not in inside)):
+        said = _at(_read(file), *keys)
+        if isinstance(said, bool):
+            return f"{'.'.join(keys)} in {file}" if said is off else ""
+    return ""
+
+
+def codex_hash(hook: Wired) -> str:
+    """Return the hash by which Codex knows a hook: of its event, its matcher and its entry."""
+    entry = hook.entry
+    timeout = entry.get("timeout")
+    handler: dict[str, object] = {
+        "type": "command",
+        "command": hook.command,
+        "timeout": timeout if isinstance(timeout, int) else _CODEX_TIMEOUT,
+        "async": bool(entry.get("async", False)),
+    }
+    if isinstance(entry.get("statusMessage"), str):
+        handler["statusMessage"] = entry["statusMessage"]
+    known: dict[str, object] = {"event_name": _snake(hook.event), "hooks": [handler]}
+    if hook.matcher:
+        known["matcher"] = hook.matcher
+    text = json.dumps(known, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def codex_key(hook: Wired) -> str:
+    """Return the name under which Codex keeps the consent to a hook."""
+    return f"{hook.file}:{_snake(hook.event)}:{hook.group}:{hook.place}"
+
+
+def _codex(hooks: Sequence[Wired], root: str, folder: str) -> Consent:
+    settings = _read(os.path.join(folder, "config.toml"))
+    level = _at(settings, "projects", root, "trust_level")
+    if level != "trusted" and any(hook.file.startswith(root + os.sep) for hook in hooks):
+        return Consent(
+            Trusted.NO, "Codex has not been told to trust this folder: open it with codex once"
+        )
+    states = [_codex_state(settings, hook) for hook in hooks]
+    for state in (Trusted.CHANGED, Trusted.NO):
+        count = states.count(state)
+        if count:
+            what = "changed since they were accepted" if state == Trusted.CHANGED else "unaccepted"
+            text = (
+                f"{count} of {len(states)} hooks {what}: open codex here and accept them (/hooks)"
+            )
+            return Consent(state, text)
+    return Consent(Trusted.YES)
+
+
+def _codex_state(settings: Any, hook: Wired) -> str:
+    state = _at(settings, "hooks", "state", codex_key(hook))
+    known = _at(state, "trusted_hash")
+    if not isinstance(known, str) or _at(state, "enabled") is False:
+        return Trusted.NO
+    return Trusted.YES if known == codex_hash(hook) else Trusted.CHANGED
+
+
+def _gemini(root: str, home: str) -> Consent:
+    folder = os.path.join(home, ".gemini")
+    switch = _at(_read(os.path.join(folder, "settings.json")), "security", "folderTrust", "enabled")
+    if switch is False:
+        return Consent(Trusted.NOT_NEEDED, "folder trust is switched off")
+    rules = _read(os.path.join(folder, "trustedFolders.json"))
+    best, word = "", ""
+    for path, said in rules.items() if isinstance(rules, dict) else ():
+        place = os.path.dirname(path) if said == "TRUST_PARENT" else path
+        if _covers(place, root) and len(place) >= len(best):
+            best, word = place, str(said)
+    if word in {"TRUST_FOLDER", "TRUST_PARENT"}:
+        return Consent(Trusted.YES)
+    return Consent(
+        Trusted.NO, "Gemini has not been told to trust this folder: open it with gemini once"
+    )
+
+
+def _copilot(root: str, folder: str) -> Consent:
+    settings = _read(os.path.join(folder, "config.json"))
+    known = [_at(settings, key) for key in ("trusted_folders", "trustedFolders")]
+    folders = [path for one in known if isinstance(one, list) for path in one]
+    if any(isinstance(path, str) and _covers(path, root) for path in folders):
+        return Consent(Trusted.YES)
+    return Consent(
+        Trusted.NO,
+        "Copilot has not been told to trust this folder: open it with copilot once, or give --trust-folder",
+    )
+
+
+def _claude(root: str, folder: str) -> Consent:
+    project = _at(_read(os.path.join(folder, ".claude.json")), "projects", root)
+    if _at(project, "hasTrustDialogAccepted") is True:
+        return Consent(Trusted.YES)
+    # Without a terminal it runs the hooks of a repository unasked; at one it asks first.
+    return Consent(Trusted.NOT_NEEDED, "Claude Code asks at its first start in this folder")
+
+
+def _read(path: str) -> Any:
+    """Read a file of the agent's own; one that cannot be read holds no consent."""
+    try:
+        return read_settings(path)
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def _at(value: Any, *keys: str) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _covers(folder: str, root: str) -> bool:
+    folder = folder.rstrip(os.sep)
+    return root == folder or root.startswith(folder + os.sep)
+
+
+def _snake(event: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event).lower()

@@ -1,0 +1,242 @@
+"""What ``dibs init`` would do to the files of a working tree: planned whole before anything is changed."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from dibs.core.text.names import quote
+from dibs.errors import BadInput
+from dibs.install import hiding
+from dibs.install import manifest as keeping
+from dibs.install.agents import AGENTS
+from dibs.install.entries.pieces import Block, put_all, take_all
+from dibs.install.working_tree import Ground
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dibs.install.agents.base import Choice, Wish
+    from dibs.install.entries.pieces import Piece
+    from dibs.install.manifest import Manifest
+    from dibs.local.repository import Repository
+
+_SIZE_MAX = 4 * 1024 * 1024
+_NEW_MODE = 0o644
+
+
+class Change(Record):
+    """One file, as it is and as it will be; None where there is none."""
+
+    path: str
+    old: bytes | None
+    new: bytes | None
+    #: How it would be without Dibs.
+    base: bytes | None
+    mode: int = _NEW_MODE
+    #: What of ours is in it, and which agents it is for.
+    what: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    #: Whether it holds for this machine alone.
+    local: bool = False
+    #: Whether git must not see it, and what the user should know about it.
+    hide: bool = False
+    note: str = ""
+
+    @property
+    def act(self) -> str:
+        """What happens to the file, in a word."""
+        if self.old == self.new:
+            return "keep"
+        if self.old is None:
+            return "create"
+        return "remove" if self.new is None else "change"
+
+
+class Plan(Record):
+    """All changes, and what will be known afterwards."""
+
+    changes: tuple[Change, ...]
+    agents: tuple[str, ...]
+    choice: Choice
+    notes: tuple[str, ...] = ()
+
+    @property
+    def pending(self) -> list[Change]:
+        """The changes that change something."""
+        return [change for change in self.changes if change.act != "keep"]
+
+
+class _File(Record):
+    """What is wished for one file, by all agents."""
+
+    path: str
+    pieces: tuple[Piece, ...]
+    what: tuple[str, ...]
+    agents: tuple[str, ...]
+    local: bool
+
+
+def plan(
+    repository: Repository, agents: Sequence[str], choice: Choice, more: Iterable[Wish] = ()
+) -> Plan:
+    """Return what would be done for these agents, and those that are wired already; change nothing."""
+    known = keeping.load(repository)
+    names = tuple(name for name in AGENTS if name in {*agents, *known.agents})
+    ground = Ground(repository)
+    wishes = [(name, wish) for name in names for wish in AGENTS[name].wishes(choice)]
+    wishes += [("", wish) for wish in more]
+    files, notes = _files(ground, wishes)
+    changes = [_change(ground, file, known) for file in files]
+    wished = {file.path for file in files}
+    gone = [path for path in known.files if path not in wished]
+    changes += [restored(repository, path, known) for path in gone]
+    return Plan(tuple(changes), names, choice, tuple(notes))
+
+
+def _files(ground: Ground, wishes: list[tuple[str, Wish]]) -> tuple[list[_File], list[str]]:
+    """Put together what goes into the same file, also where two names lead to one."""
+    found: dict[str, _File] = {}
+    notes: dict[str, None] = {}
+    for name, wish in wishes:
+        place = ground.inside(wish.path)
+        if place is None:
+            notes[f"{wish.path} leads out of the repository, so it is left alone"] = None
+            continue
+        old = found.get(place, _File(place, (), (), (), local=False))
+        pieces = old.pieces if wish.piece in old.pieces else (*old.pieces, wish.piece)
+        found[place] = _File(
+            place,
+            pieces,
+            _with(old.what, wish.what),
+            _with(old.agents, name),
+            old.local or wish.local,
+        )
+    return list(found.values()), list(notes)
+
+
+def _with(words: tuple[str, ...], word: str) -> tuple[str, ...]:
+    return words if word in words or not word else (*words, word)
+
+
+def _change(ground: Ground, file: _File, known: Manifest) -> Change:
+    old, mode = read(ground.repository, file.path)
+    record = known.files.get(file.path)
+    base = _base(ground.repository, file, old, known)
+    if old is not None and put_all(file.pieces, old, file.path) == old:
+        new = old
+    else:
+        new = put_all(file.pieces, base or b"", file.path)
+    hide = note = False
+    if file.local:
+        made = old is None or (record is not None and not record.before)
+        hide = made and not ground.is_tracked(file.path)
+        note = not hide and not ground.is_ignored(file.path)
+    return Change(
+        file.path, old, new, base, mode, file.what, file.agents, file.local,
+        hide=hide and (hiding.is_hidden(ground.repository, file.path) or not ground.is_ignored(file.path)),
+        note="names paths of this machine: do not commit it, or use --shared" if note else "",
+    )  # fmt: skip
+
+
+def _base(repository: Repository, file: _File, old: bytes | None, known: Manifest) -> bytes | None:
+    """Return how the file would be without Dibs."""
+    if old is None:
+        return None
+    record = known.files.get(file.path)
+    if record is None:
+        if take_all(file.pieces, old, file.path, old) == old:
+            return old  # nothing of ours is in it
+        before = b""
+    else:
+        if record.after == keeping.digest(old):
+            return keeping.kept(repository, record.before)
+        before = keeping.kept(repository, record.before) or b""
+    return take_all(file.pieces, old, file.path, before) or (None if not before else b"")
+
+
+def restored(repository: Repository, path: str, known: Manifest) -> Change:
+    """Return how a file gets back what it was: byte for byte if it is as we left it, else our entries go."""
+    record = known.files[path]
+    old, mode = read(repository, path)
+    before = keeping.kept(repository, record.before)
+    if old is None or (record.before and before is None):
+        return Change(path, old, old, old, mode)  # it is gone, or nobody knows any more what it was
+    if keeping.digest(old) == record.after:
+        return Change(path, old, before, before, record.mode if before is not None else mode)
+    pieces = every_piece(repository, path, known)
+    if not record.after and not _has_ours(pieces, old, path):
+        return Change(path, old, old, old, mode)
+    new = take_all(pieces, old, path, before or b"")
+    gone = not new and before is None
+    note = "" if gone else "it was changed since, so only what Dibs wrote goes"
+    return Change(path, old, None if gone else new, None if gone else new, mode, note=note)
+
+
+def _has_ours(pieces: tuple[Piece, ...], content: bytes, path: str) -> bool:
+    """Tell whether a file that nobody wrote down holds anything of ours."""
+    try:
+        return take_all(pieces, content, path, content) != content
+    except BadInput:  # nobody can put an entry into it, either
+        return False
+
+
+def guessed(repository: Repository) -> Manifest:
+    """Return what may have been done where nothing is written down, as in a clone of shared files."""
+    from dibs.install.agents.base import Choice
+    from dibs.install.common import SETTINGS
+    from dibs.install.entries.commands import commands
+
+    ground, paths = Ground(repository), [SETTINGS.path]
+    for shared in (True, False):
+        choice = Choice(repository.root, commands(shared=shared), shared)
+        paths += [wish.path for agent in AGENTS.values() for wish in agent.wishes(choice)]
+    places = filter(None, map(ground.inside, (*paths, "CLAUDE.md")))
+    return keeping.Manifest(files={path: keeping.Kept("", "") for path in places})
+
+
+def every_piece(repository: Repository, path: str, known: Manifest) -> tuple[Piece, ...]:
+    """Return all that Dibs may ever have put into a file."""
+    from dibs.install.agents.base import Choice
+    from dibs.install.common import SETTINGS
+    from dibs.install.entries.commands import commands
+
+    ground = Ground(repository)
+    found: list[Piece] = [SETTINGS.piece] if path == SETTINGS.path else []
+    for shared in (known.shared, not known.shared):
+        choice = Choice(repository.root, commands(shared=shared), shared)
+        for agent in AGENTS.values():
+            for wish in agent.wishes(choice):
+                if ground.inside(wish.path) == path and wish.piece not in found:
+                    found.append(wish.piece)
+    if path.endswith(".md") and not found:
+        found.append(Block(""))  # a page that got its block when other pages were there
+    return tuple(found)
+
+
+def read(repository: Repository, path: str) -> tuple[bytes | None, int]:
+    """Return the bytes and the mode of a file; None if there is none."""
+    place = os.path.join(repository.root, path)
+    try:
+        status = os.lstat(place)
+    except FileNotFoundError:
+        return None, _NEW_MODE
+    except NotADirectoryError:
+        raise _no_file(path, "a file stands where a folder is needed") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise _no_file(path, "it is no file")
+    if status.st_size > _SIZE_MAX:
+        raise _no_file(path, f"it is larger than {_SIZE_MAX} bytes")
+    with open(place, "rb") as file:
+        return file.read(), stat.S_IMODE(status.st_mode)
+
+
+def _no_file(path: str, why: str) -> BadInput:
+    return BadInput(
+        f"{quote(path)} cannot be changed: {why}",
+        code="SETTINGS_INVALID",
+        field=path,
+        hint="move it away; nothing was changed",
+    )

@@ -1,0 +1,184 @@
+"""Prove the gates of git: real commits and a real push, with the repository's own hooks, in a scratch tree.
+
+No branch, index or file of the user's is touched. What a gate lets pass moves a branch that was made for
+the proof, and goes with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+
+from dibs.errors import DibsError
+from dibs.git.calls import GitCalls
+from dibs.git.worktrees import entries, git_dir_of
+from dibs.guard.git.install import Hooks
+from dibs.install.prove.run import Outcome, Proof, run, surroundings
+from dibs.project.project import open_project
+from dibs.services.guard.trial_claims import Scratch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dibs.install.prove.run import Ran
+    from dibs.local.repository import Repository
+
+_BRANCH = "dibs-prove/"
+_PATIENCE = 60.0
+#: A proof that began so long ago, in seconds, is over.
+_ABANDONED = 900.0
+_SOMEBODY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "Dibs"), ("EMAIL", "dibs@localhost"))
+}
+#: Each gate: what is tried, and how its refusal begins.
+_GATES = {
+    "pre-commit": ("git commit", "dibs: this commit is refused"),
+    "reference-transaction": ("git commit --no-verify", "dibs: this update of a branch is refused"),
+    "pre-push": ("git push", "dibs: this push is refused"),
+}
+
+
+def prove_gates(repository: Repository) -> list[Proof]:
+    """Try each gate that is installed; none is there, none is tried."""
+    if not repository.common:
+        return []
+    there = {
+        hook.name for hook in Hooks(repository.common, repository.state).look() if hook.installed
+    }
+    if not there:
+        return []
+    try:
+        with _working_tree(repository) as folder, _claimed(folder) as scratch:
+            return [_prove(name, folder, scratch) for name in _GATES if name in there]
+    except DibsError as error:
+        return [Proof("git", "gates", Outcome.FAILED, f"cannot be tried: {error.message}")]
+
+
+def _prove(name: str, folder: str, scratch: Scratch) -> Proof:
+    what, begins = _GATES[name]
+    ran = _TRIALS[name](folder, scratch)
+    lines = [line.strip() for line in ran.err.splitlines()]
+    if not ran.in_time:
+        return Proof("git", what, Outcome.FAILED, f"it took longer than {_PATIENCE:.0f} s", name)
+    if ran.status == 0:
+        return Proof("git", what, Outcome.FAILED, "git let it pass", name)
+    at = next((at for at, line in enumerate(lines) if line.startswith(begins)), None)
+    named = [line for line in lines[at or 0 :] if scratch.holder in line]
+    if at is None or not named:
+        first = next(filter(None, lines), f"exit status {ran.status}")
+        said = f"git refused, but not because of the claim: {first}"
+        return Proof("git", what, Outcome.FAILED, said, name)
+    return Proof("git", what, Outcome.PROVED, named[0], name)
+
+
+@contextlib.contextmanager
+def _working_tree(repository: Repository) -> Iterator[str]:
+    """Make a working tree with the repository's index and settings, and no other file; then remove it."""
+    plain = GitCalls(repository.root, variables=_SOMEBODY)
+    head = plain.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}").out.decode().strip()
+    if not head:
+        tree = plain.must("hash-object", "-w", "-t", "tree", "--stdin").decode().strip()
+        head = plain.must("commit-tree", tree, "-m", "proof").decode().strip()
+    with tempfile.TemporaryDirectory(prefix="dibs-prove-") as above:
+        folder = os.path.join(os.path.realpath(above), "tree")
+        branch = _BRANCH + os.path.basename(above)
+        try:
+            plain.must("worktree", "add", "--no-checkout", "-b", branch, "--", folder, head)
+            GitCalls(folder).must("read-tree", "HEAD")
+            _copy_settings(repository.root, folder)
+            yield folder
+        finally:
+            _remove(plain, folder, branch)
+
+
+def _remove(git: GitCalls, folder: str, branch: str) -> None:
+    """Take a scratch working tree away: its folder, what git knows of it, and its branch."""
+    git.run("worktree", "remove", "--force", "--force", "--", folder)
+    git.run("update-ref", "-d", f"refs/heads/{branch}")
+
+
+def sweep(repository: Repository, now: float) -> list[str]:
+    """Take away what proofs left that were killed; one that may be at work is left alone."""
+    if not repository.common:
+        return []
+    git, done = GitCalls(repository.root), []
+    for entry in entries(git):
+        admin = git_dir_of(repository.common, entry.path)
+        if not entry.branch.startswith(_BRANCH) or not admin:
+            continue
+        if now - os.stat(admin).st_mtime > _ABANDONED:
+            _remove(git, entry.path, entry.branch)
+            above = os.path.dirname(entry.path)
+            if os.path.basename(above) == entry.branch.removeprefix(_BRANCH):
+                shutil.rmtree(above, ignore_errors=True)  # its name is the branch's: we made it
+            done.append(f"{entry.path} is removed: it was made for a proof that was killed")
+    return done
+
+
+def _copy_settings(root: str, folder: str) -> None:
+    for name in ("dibs.toml",):
+        with contextlib.suppress(OSError), open(os.path.join(root, name), "rb") as given:
+            content = given.read()
+            with open(os.path.join(folder, name), "wb") as copy:
+                copy.write(content)
+
+
+@contextlib.contextmanager
+def _claimed(folder: str) -> Iterator[Scratch]:
+    """Hold a scratch file as that working tree sees claims: it may have some of its own."""
+    project = open_project(folder, {**os.environ, "GIT_DIR": ""})
+    try:
+        with Scratch(project.desk, project.place.repository.state) as scratch:
+            yield scratch
+    finally:
+        project.close()
+
+
+def _staged(folder: str, scratch: Scratch) -> None:
+    """Stage the scratch file with a content of its own: a gate before may have let the last one pass."""
+    with open(os.path.join(folder, scratch.path), "a", encoding="utf-8") as file:
+        file.write("proof\n")
+    GitCalls(folder).must("add", "--force", "--", scratch.path)
+
+
+def _commit(folder: str, scratch: Scratch) -> Ran:
+    _staged(folder, scratch)
+    return _git(folder, scratch, "commit", "--quiet", "-m", "proof")
+
+
+def _commit_unverified(folder: str, scratch: Scratch) -> Ran:
+    _staged(folder, scratch)
+    return _git(folder, scratch, "commit", "--quiet", "--no-verify", "-m", "proof")
+
+
+def _push(folder: str, scratch: Scratch) -> Ran:
+    """Push a commit that was made past the gates, to a repository that was made for it."""
+    git = GitCalls(folder, variables=_SOMEBODY)
+    head = git.must("rev-parse", "HEAD").decode().strip()
+    _staged(folder, scratch)
+    tree = git.must("write-tree").decode().strip()
+    made = git.must("commit-tree", tree, "-p", head, "-m", "proof").decode().strip()
+    there = os.path.join(os.path.dirname(folder), "there.git")
+    git.must("init", "--quiet", "--bare", "--", there)
+    ref = "refs/heads/proof"
+    objects = git.must("rev-parse", "--path-format=absolute", "--git-path", "objects")
+    with open(os.path.join(there, "objects", "info", "alternates"), "wb") as file:
+        file.write(objects)
+    GitCalls(there).must("update-ref", ref, head)
+    return _git(folder, scratch, "push", "--quiet", there, f"{made}:{ref}")
+
+
+_TRIALS = {"pre-commit": _commit, "reference-transaction": _commit_unverified, "pre-push": _push}
+
+
+def _git(folder: str, scratch: Scratch, *words: str) -> Ran:
+    """Run git as somebody types it, with all hooks, but nothing that asks at a terminal."""
+    names = {"DIBS_AGENT": f"{scratch.holder}-git", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":"}
+    environ = surroundings({**_SOMEBODY, **names})
+    settings = ("-c", "commit.gpgSign=false", "-c", "push.gpgSign=false")
+    return run(["git", *settings, *words], "", folder=folder, environ=environ, timeout=_PATIENCE)

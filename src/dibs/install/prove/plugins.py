@@ -1,0 +1,106 @@
+"""Prove the plug-in of opencode: load it as opencode would, and have it judge a write of another's file."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import tempfile
+
+from dibs.install.prove.hooks import SHELL, WRITE, named
+from dibs.install.prove.run import Outcome, Proof, first_line, run, surroundings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.install.inspect.hooks import Wired
+    from dibs.services.guard.trial_claims import Scratch
+
+_PATIENCE = 40.0
+#: Any of these runs the plug-in; opencode brings one of its own.
+_RUNTIMES = ("node", "bun")
+#: Loads the plug-in and tells what became of each call: refused with which words, or nothing.
+_DRIVER = """\
+import { Dibs } from "./plugin.mjs"
+const { directory, session, calls } = JSON.parse(process.env.DIBS_PROVE)
+const client = { session: { get: async () => ({ data: {} }) } }
+const hooks = await Dibs({ client, directory, worktree: directory, project: {} })
+const said = []
+for (const [tool, args] of calls) {
+  try {
+    await hooks["tool.execute.before"]({ tool, sessionID: session, callID: "prove" }, { args })
+    said.push(null)
+  } catch (error) {
+    said.push(String(error.message ?? error))
+  }
+}
+console.log(JSON.stringify(said))
+"""
+
+
+def prove_plugins(hooks: Sequence[Wired], root: str, scratch: Scratch) -> list[Proof]:
+    """Try each plug-in that is installed."""
+    return [
+        proof
+        for hook in hooks
+        if hook.file.endswith(".js")
+        for proof in _prove(hook, root, scratch)
+    ]
+
+
+def _prove(hook: Wired, root: str, scratch: Scratch) -> list[Proof]:
+    file = os.path.relpath(hook.file, root) if hook.file.startswith(root + os.sep) else hook.file
+    runtime = next(filter(None, map(shutil.which, _RUNTIMES)), "")
+    if not runtime:
+        said = f"needs {' or '.join(_RUNTIMES)} to be tried outside of opencode"
+        return [Proof(hook.agent, hook.event, Outcome.UNTRIED, said, file)]
+    path = os.path.join(root, scratch.path)
+    beside = os.path.join(os.path.dirname(root) or os.sep, scratch.path)
+    calls = [
+        ("write", {"filePath": path, "content": "proof"}),
+        ("bash", {"command": f"echo proof > {shlex.quote(path)}"}),
+        ("write", {"filePath": beside, "content": "proof"}),
+    ]
+    told, why = _call(runtime, hook.file, root, scratch.session, calls)
+    if told is None:
+        return [Proof(hook.agent, hook.event, Outcome.FAILED, why, file)]
+    *refused, control = told
+    if control is not None:
+        said = f"it refuses everything: {first_line(control)}"
+        return [Proof(hook.agent, hook.event, Outcome.FAILED, said, file)]
+    return [
+        Proof(hook.agent, f"{hook.event}, {what}", *_judged(reason, scratch), file)
+        for what, reason in zip((WRITE, SHELL), refused, strict=True)
+    ]
+
+
+def _judged(reason: str | None, scratch: Scratch) -> tuple[str, str]:
+    if reason is None:
+        return Outcome.FAILED, "the write was let pass"
+    line = named(reason, scratch.holder)
+    if line:
+        return Outcome.PROVED, line
+    return Outcome.FAILED, f"it refused, but not because of the claim: {first_line(reason)}"
+
+
+def _call(
+    runtime: str, plugin: str, root: str, session: str, calls: list[tuple[str, dict[str, str]]]
+) -> tuple[list[str | None] | None, str]:
+    """Return what became of each call, or why it cannot be told."""
+    given = json.dumps({"directory": root, "session": session, "calls": calls})
+    with tempfile.TemporaryDirectory(prefix="dibs-prove-") as folder:
+        shutil.copyfile(plugin, os.path.join(folder, "plugin.mjs"))
+        driver = os.path.join(folder, "driver.mjs")
+        with open(driver, "w", encoding="utf-8") as file:
+            file.write(_DRIVER)
+        environ = surroundings({"DIBS_PROVE": given})
+        ran = run([runtime, driver], "", folder=root, environ=environ, timeout=_PATIENCE)
+    try:
+        told = json.loads(ran.out)
+    except ValueError:
+        told = None
+    if not isinstance(told, list) or len(told) != len(calls):
+        return None, first_line(ran.err) or "the plug-in does not answer"
+    return told, ""

@@ -1,0 +1,179 @@
+"""What goes into the files of each agent: shapes that its makers read, and commands that fail closed."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+
+from dibs.install.agents import AGENTS
+from dibs.install.agents.base import Choice
+from dibs.install.detect import found
+from dibs.install.entries import texts
+from dibs.install.entries.commands import commands
+from dibs.install.entries.pieces import put_all
+
+#: The events before a tool, which alone can be refused.
+REFUSING = {
+    "PreToolUse", "BeforeTool", "preToolUse", "pre_write_code", "pre_run_command", "pre_mcp_tool_use",
+}  # fmt: skip
+HOOK_FILES = {
+    "claude": ".claude/settings.local.json",
+    "vscode": ".claude/settings.local.json",
+    "codex": ".codex/hooks.json",
+    "gemini": ".gemini/settings.json",
+    "copilot": ".github/hooks/dibs.json",
+    "cursor": ".cursor/hooks.json",
+    "windsurf": ".windsurf/hooks.json",
+}
+
+
+def files(agent, root="/nowhere", **choice):
+    made = Choice(str(root), commands(shared=choice.get("shared", False)), **choice)
+    pieces = {}
+    for wish in AGENTS[agent].wishes(made):
+        pieces.setdefault(wish.path, []).append(wish.piece)
+    return {path: put_all(tuple(some), b"", path).decode() for path, some in pieces.items()}
+
+
+def handlers(groups):
+    for group in groups:
+        yield from group.get("hooks", [group])
+
+
+@pytest.mark.parametrize("agent", HOOK_FILES)
+def test_only_an_event_before_a_tool_fails_closed(agent):
+    hooks = json.loads(files(agent)[HOOK_FILES[agent]])["hooks"]
+
+    assert REFUSING & set(hooks)
+    for event, groups in hooks.items():
+        for handler in handlers(groups):
+            command = handler.get("command") or handler["bash"]
+            assert command.endswith(" || exit 2" if event in REFUSING else " || exit 0"), event
+
+
+@pytest.mark.parametrize("agent", HOOK_FILES)
+def test_hooks_are_plain_shell_commands_that_every_reader_of_the_file_takes(agent):
+    for groups in json.loads(files(agent)[HOOK_FILES[agent]])["hooks"].values():
+        for handler in handlers(groups):
+            assert handler.get("type", "command") == "command"
+            assert "args" not in handler
+            assert isinstance(handler.get("command") or handler["bash"], str)
+
+
+def test_claude_blocks_what_a_failing_hook_could_not_judge():
+    hooks = json.loads(files("claude")[".claude/settings.local.json"])["hooks"]
+
+    assert hooks["PreToolUse"][0]["hooks"][0]["onFailure"] == "block"
+
+
+def test_copilot_is_told_the_event_on_the_command_line():
+    hooks = json.loads(files("copilot")[".github/hooks/dibs.json"])
+
+    assert hooks["version"] == 1
+    for event, (handler,) in hooks["hooks"].items():
+        assert f" copilot {event} || " in handler["bash"]
+
+
+def test_gemini_counts_in_milliseconds_and_is_not_made_to_trust_a_server():
+    settings = json.loads(files("gemini")[".gemini/settings.json"])
+
+    assert settings["hooks"]["BeforeTool"][0]["hooks"][0]["timeout"] == 60_000
+    assert "trust" not in settings["mcpServers"]["dibs"]
+
+
+def test_codex_has_its_server_in_toml_and_its_hooks_in_json():
+    made = files("codex")
+
+    assert tomllib.loads(made[".codex/config.toml"])["mcp_servers"]["dibs"]["args"][-1] == "mcp"
+    assert set(json.loads(made[".codex/hooks.json"])) == {"hooks"}
+
+
+def test_opencode_gets_a_plugin_with_the_command_in_it():
+    plugin = files("opencode")[".opencode/plugin/dibs.js"]
+
+    assert "@DIBS_HOOK@" not in plugin
+    assert "guard/run.py" in plugin
+
+
+def test_reads_are_hooked_only_if_they_are_asked_about():
+    plain, reading = (
+        files("claude", reads=reads)[".claude/settings.local.json"] for reads in (False, True)
+    )
+
+    assert "|Read|" not in plain
+    assert "|Read|" in reading
+
+
+def test_shared_files_name_no_machine():
+    for agent in AGENTS:
+        for path, text in files(agent, shared=True).items():
+            assert "/python" not in text, (agent, path)
+    assert ".claude/settings.json" in files("claude", shared=True)
+
+
+def test_what_is_not_wanted_is_left_out():
+    assert list(files("claude", servers=False, instructions=False)) == [
+        ".claude/settings.local.json"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pages", "page"),
+    [
+        ({}, "AGENTS.md"),
+        ({"AGENTS.md": "x"}, "AGENTS.md"),
+        ({"CLAUDE.md": "x"}, "CLAUDE.md"),
+        ({"CLAUDE.md": "x\n@AGENTS.md\n", "AGENTS.md": "x"}, "AGENTS.md"),
+        ({"CLAUDE.md": "x\n@AGENTS.md\n"}, "AGENTS.md"),
+    ],
+)
+def test_claude_gets_its_instructions_where_it_reads_them(tmp_path, pages, page):
+    for name, text in pages.items():
+        (tmp_path / name).write_text(text)
+
+    assert [
+        path for path in files("claude", tmp_path) if path.endswith("S.md") or path == "CLAUDE.md"
+    ] == [page]
+
+
+def test_agents_are_found_by_programs_homes_and_files(tmp_path):
+    root, home, folder = tmp_path / "repo", tmp_path / "home", tmp_path / "bin"
+    for place in (root / ".cursor", home / ".codex", folder):
+        place.mkdir(parents=True)
+    (folder / "claude").touch(mode=0o755)
+    (folder / "gemini").touch(mode=0o644)
+
+    shown = found(str(root), {"PATH": str(folder), "HOME": str(home)})
+
+    assert set(shown) == {"claude", "codex", "cursor"}
+    assert shown["claude"] == f"program {folder}/claude"
+    assert found(str(root), {"PATH": ".:", "HOME": ""}, {".cursor"}) == {}
+
+
+def test_the_settings_that_are_shown_are_all_known(tmp_path):
+    from dibs.config import load as config
+
+    lines = [line.removeprefix("# ") for line in texts.settings().splitlines()]
+    (tmp_path / "dibs.toml").write_text(
+        "\n".join(line for line in lines if " = " in line or line[:1] == "[")
+    )
+
+    loaded = config.load(str(tmp_path), str(tmp_path), {}, {})
+
+    assert loaded.config == config.Config()
+    assert (
+        config.load(str(tmp_path), str(tmp_path), {}, {})
+        .origins["guard_reads"]
+        .startswith("dibs.toml")
+    )
+
+
+def test_a_skill_has_the_name_of_its_folder_and_a_short_description():
+    _, head, body = texts.SKILL.split("---\n", 2)
+    fields = dict(line.split(": ", 1) for line in head.strip().splitlines())
+
+    assert fields["name"] == "dibs"
+    assert len(fields["description"]) <= 1024
+    assert len(body.splitlines()) < 500

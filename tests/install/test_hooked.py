@@ -1,0 +1,221 @@
+"""Which hooks the settings of agents name, read as the agents read them."""
+
+import json
+import subprocess
+
+import pytest
+
+from dibs.install.inspect.agents import findings, look
+from dibs.install.inspect.hooks import AGENTS, Wired, hooks_of, read_settings
+from dibs.install.inspect.servers import servers_of
+from dibs.install.prove.hooks import SHELL, matches, refusal, trials
+from dibs.install.prove.run import Ran
+
+OURS = "/venv/bin/python -I -S /lib/dibs/guard/run.py {} || exit 2"
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+
+
+def group(agent, key="command", **more):
+    return {"matcher": "Write", "hooks": [{"type": "command", key: OURS.format(agent), **more}]}
+
+
+SETTINGS = {
+    "claude": (".claude/settings.json", {"PreToolUse": [group("claude", timeout=7)]}, 7),
+    "codex": (".codex/hooks.json", {"PreToolUse": [group("codex", timeout=7)]}, 7),
+    "gemini": (".gemini/settings.json", {"BeforeTool": [group("gemini", timeout=7000)]}, 7),
+    "copilot": (
+        ".github/hooks/x.json",
+        {"preToolUse": [{"bash": OURS.format("copilot"), "timeoutSec": 7}]},
+        7,
+    ),
+    "cursor": (
+        ".cursor/hooks.json",
+        {"preToolUse": [{"command": OURS.format("cursor"), "timeout": 7}]},
+        7,
+    ),
+    "windsurf": (
+        ".windsurf/hooks.json",
+        {"pre_write_code": [{"command": OURS.format("windsurf")}]},
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_hook_of_each_agent_is_found_with_its_time_in_seconds(name, tmp_path):
+    file, hooks, seconds = SETTINGS[name]
+    write(tmp_path / file, {"hooks": hooks})
+
+    (hook,), bad = hooks_of(name, str(tmp_path), "", {})
+
+    assert bad == []
+    assert hook.refuses
+    assert hook.command == OURS.format(name)
+    assert hook.timeout == pytest.approx(seconds)
+
+
+def test_hooks_of_others_and_events_that_cannot_refuse_are_told_apart(tmp_path):
+    hooks = {
+        "PreToolUse": [
+            {"hooks": [{"type": "command", "command": "lint"}]},
+            {
+                "matcher": "Write",
+                "hooks": ["?", {"type": "command", "command": "dibs hook claude"}],
+            },
+        ],
+        "Stop": [{"hooks": [{"type": "command", "command": "dibs hook claude"}]}],
+        "Odd": "text",
+    }
+    write(tmp_path / ".claude/settings.local.json", {"hooks": hooks})
+
+    found, _ = hooks_of("claude", str(tmp_path), "", {})
+
+    assert [(h.event, h.group, h.place, h.refuses) for h in found] == [
+        ("PreToolUse", 1, 1, True),
+        ("Stop", 0, 0, False),
+    ]
+
+
+def test_comments_and_commas_at_the_end_are_read_over_and_texts_are_kept(tmp_path):
+    write(
+        tmp_path / "a.json",
+        '\ufeff{// one\n"a": "x // y, ]", /* two\n */ "b": [1, 2, ], "c": "\\"/*",}',
+    )
+
+    assert read_settings(str(tmp_path / "a.json")) == {"a": "x // y, ]", "b": [1, 2], "c": '"/*'}
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, "\xff", '{"hooks": '])
+def test_a_file_that_cannot_be_read_is_told_and_the_others_are_read(tmp_path, text):
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "settings.json").write_bytes(text.encode("latin-1"))
+    write(tmp_path / ".claude/settings.local.json", {"hooks": SETTINGS["claude"][1]})
+
+    found, bad = hooks_of("claude", str(tmp_path), "", {})
+
+    assert len(found) == 1
+    assert [b.file for b in bad] == [str(tmp_path / ".claude/settings.json")]
+
+
+@pytest.mark.parametrize(
+    "content", [[], 1, {"hooks": []}, {"hooks": {"PreToolUse": [1, {}, None]}}]
+)
+def test_settings_of_any_shape_are_read_without_an_error(tmp_path, content):
+    for name in AGENTS:
+        for place in AGENTS[name].files:
+            if "*" not in place and place.endswith(".json"):
+                write(tmp_path / place, content)
+
+    assert [hooks_of(name, str(tmp_path), "", {}) for name in AGENTS] == [([], [])] * len(AGENTS)
+
+
+def test_a_command_whose_program_is_gone_is_told(tmp_path):
+    write(tmp_path / ".claude/settings.json", {"hooks": SETTINGS["claude"][1]})
+
+    told = findings(look(str(tmp_path), "", {"PATH": ""}), str(tmp_path))
+
+    assert any("names /venv/bin/python, which is gone" in finding.text for finding in told)
+
+
+def test_servers_are_found_in_every_shape(tmp_path):
+    write(tmp_path / ".mcp.json", {"mcpServers": {"dibs": {"command": "dibs", "args": ["mcp"]}}})
+    write(tmp_path / "opencode.json", {"mcp": {"dibs": {"command": ["dibs", "mcp"]}}})
+    write(tmp_path / ".codex/config.toml", '[mcp_servers.dibs]\ncommand = "dibs"\nargs = ["mcp"]\n')
+    write(
+        tmp_path / ".cursor/mcp.json", {"mcpServers": {"dibs": {"url": "http://127.0.0.1:1/mcp"}}}
+    )
+
+    found = {n: servers_of(n, str(tmp_path), "", {}) for n in ("claude", "opencode", "codex")}
+
+    assert {n: one.argv for n, (one,) in found.items()} == dict.fromkeys(found, ("dibs", "mcp"))
+    (cursor,) = servers_of("cursor", str(tmp_path), "", {})
+    assert (cursor.argv, cursor.url) == ((), "http://127.0.0.1:1/mcp")
+
+
+@pytest.mark.parametrize(
+    ("matcher", "tool", "fits"),
+    [
+        ("", "Write", True), ("*", "Write", True), ("Write|Edit", "Edit", True),
+        ("Write|Edit", "NotebookEdit", False), ("^(Bash|apply_patch)$", "apply_patch", True),
+        ("^Read$", "Write", False), ("(", "Write", False), ("mcp__.*|Write", "Write", True),
+    ],
+)  # fmt: skip
+def test_matchers_fit_as_agents_take_them(matcher, tool, fits):
+    assert matches(matcher, tool) == fits
+
+
+DENY_OF_COPILOT = '{"permissionDecision": "deny", "permissionDecisionReason": "w"}'
+
+
+def deny(reason="why"):
+    specific = {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    return json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **specific}})
+
+
+@pytest.mark.parametrize(
+    ("agent", "ran", "refused"),
+    [
+        ("claude", Ran(0, deny(), ""), "why"),
+        ("claude", Ran(2, "", "why"), "why"),
+        ("claude", Ran(1, deny(), "why"), None),
+        ("claude", Ran(127, "", "not found"), None),
+        ("claude", Ran(0, "{", ""), None),
+        ("claude", Ran(0, "", ""), None),
+        ("claude", Ran(0, '{"decision": "deny", "reason": "x"}', ""), None),
+        ("gemini", Ran(0, '{"decision": "deny", "reason": "why"}', ""), "why"),
+        ("gemini", Ran(0, deny(), ""), None),
+        ("copilot", Ran(1, "", ""), "the hook failed"),
+        ("copilot", Ran(0, DENY_OF_COPILOT, ""), "w"),
+        ("cursor", Ran(0, '{"permission": "deny", "agent_message": "why"}', ""), "why"),
+        ("cursor", Ran(0, "{}", ""), None),
+        ("windsurf", Ran(0, '{"permission": "deny"}', ""), None),
+        ("windsurf", Ran(2, "", "why"), "why"),
+    ],
+)  # fmt: skip
+def test_an_answer_refuses_only_where_the_agent_would_take_it_so(agent, ran, refused):
+    assert refusal(agent, ran) == refused
+
+
+@pytest.mark.parametrize("agent", SETTINGS)
+def test_a_shell_is_tried_with_the_very_path_however_it_is_spelled(agent, tmp_path):
+    place = tmp_path / "o'brien's \"$(x)\" folder"
+    place.mkdir()
+    event = next(iter(AGENTS[agent].before))
+    hook = Wired(agent, "x", event, 0, 0, "", "")
+
+    for trial in trials(hook, str(place / "proof"), "s", str(place)):
+        if trial.what == SHELL:
+            subprocess.run(["sh", "-c", shell_command(trial.payload)], check=True)
+            assert (place / "proof").read_text() == "proof\n"
+
+
+def shell_command(payload):
+    """Return the text that holds the command, wherever this agent's payload has it."""
+    if isinstance(payload, str) and payload.startswith("{"):
+        payload = json.loads(payload)
+    inner = payload.values() if isinstance(payload, dict) else ()
+    found = [payload] if isinstance(payload, str) and payload.startswith("echo ") else []
+    return next(iter([*found, *filter(None, map(shell_command, inner))]), "")
+
+
+@pytest.mark.parametrize(
+    ("agent", "text"),
+    [
+        ("claude", "// mine\n{}"),
+        ("codex", "\ufeff{}"),
+        ("codex", '{"hooks": {}, "hooks": {}}'),
+        ("copilot", "\ufeff{}"),
+        ("gemini", "{,}"),
+    ],
+)
+def test_a_file_that_its_agent_passes_over_guards_nothing(agent, text, tmp_path):
+    write(tmp_path / SETTINGS[agent][0], text)
+
+    hooks, bad = hooks_of(agent, str(tmp_path), "", {})
+
+    assert not hooks
+    assert len(bad) == 1

@@ -1,0 +1,51 @@
+"""The plugin for Claude Code says what ``dibs init --shared`` writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import dibs
+from dibs.install.agents.base import Choice
+from dibs.install.agents.claude import hooks
+from dibs.install.entries import texts
+from dibs.install.entries.commands import commands
+
+ROOT = Path(__file__).resolve().parents[2]
+PLUGIN = ROOT / "plugin"
+
+
+def read(path):
+    return json.loads(path.read_text("utf-8"))
+
+
+def test_its_hooks_are_those_of_init():
+    made = hooks(Choice("/", commands(shared=True), shared=True))
+
+    assert read(PLUGIN / "hooks" / "hooks.json")["hooks"] == {
+        event: list(groups) for event, groups in made.groups.items()
+    }
+
+
+def test_its_skill_is_that_of_init():
+    assert (PLUGIN / "skills" / "dibs" / "SKILL.md").read_text("utf-8") == texts.SKILL
+
+
+def test_its_server_is_that_of_init():
+    program, *arguments = commands(shared=True).server
+
+    assert read(PLUGIN / ".mcp.json")["mcpServers"]["dibs"] == {
+        "command": program,
+        "args": arguments,
+    }
+
+
+def test_its_version_is_that_of_the_package():
+    assert read(PLUGIN / ".claude-plugin" / "plugin.json")["version"] == dibs.__version__
+
+
+def test_the_marketplace_leads_to_it():
+    (entry,) = read(ROOT / ".claude-plugin" / "marketplace.json")["plugins"]
+
+    assert (ROOT / entry["source"]).resolve() == PLUGIN
+    assert entry["name"] == read(PLUGIN / ".claude-plugin" / "plugin.json")["name"]
