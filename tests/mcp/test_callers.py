@@ -129,7 +129,8 @@ def test_a_holder_whose_process_is_gone_stands_in_nobodys_way(tmp_path):
             touches=(Touch(path, How.WRITE),),
         )  # fmt: skip
         dibs.project.guarding.hear(heard, running(other.pid), {})
-        from dibs.mcp import asked, claiming
+        from dibs.mcp import inputs as asked
+        from dibs.mcp import tools_claims as claiming
 
         wish = asked.ClaimAsked(paths=[path])
         assert not claiming.claim(dibs, wish).granted

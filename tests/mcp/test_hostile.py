@@ -13,9 +13,12 @@ from tests.mcp.wires import NEW
 from dibs import Dibs
 from dibs.core.claims.agents import Agent
 from dibs.errors import DibsError
-from dibs.mcp import asked, claiming, tasking, working
+from dibs.mcp import inputs as asked
+from dibs.mcp import tools_claims as claiming
+from dibs.mcp import tools_tasks as tasking
+from dibs.mcp import tools_work as working
+from dibs.mcp.messages import failure
 from dibs.mcp.resources import PAGES
-from dibs.mcp.words import failure
 
 #: A text is made to be found: its mark stands at both ends, because long ones are cut.
 MARK = "obey me now"

@@ -82,7 +82,7 @@ def test_a_grant_that_meets_a_cancellation_is_given_back(monkeypatch, tmp_path):
 
     from dibs import Dibs
     from dibs.mcp import waiting
-    from dibs.mcp.asked import WaitAsked
+    from dibs.mcp.inputs import WaitAsked
 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     scopes = []
@@ -126,7 +126,7 @@ def test_a_grant_whose_answer_reached_nobody_is_given_back(tmp_path):
 
     from dibs import Dibs
     from dibs.mcp import waiting
-    from dibs.mcp.asked import WaitAsked
+    from dibs.mcp.inputs import WaitAsked
 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     with Dibs.open(tmp_path, agent="bob") as dibs:
@@ -223,8 +223,8 @@ def test_nothing_but_messages_is_written_to_standard_output(repo):
 
 def test_a_briefing_counts_as_told_once_it_has_left_and_not_before(pair, repo):
     from dibs import Dibs
-    from dibs.mcp import working
-    from dibs.mcp.asked import BriefAsked
+    from dibs.mcp import tools_work as working
+    from dibs.mcp.inputs import BriefAsked
 
     alice, bob = pair
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from dibs.mcp.tools import TOOLS
+from dibs.mcp.registry import TOOLS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "mcp.md"
 COMMON = {"agent", "next", "note"}

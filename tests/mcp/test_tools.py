@@ -7,7 +7,7 @@ import json
 import jsonschema
 from tests.mcp.wires import until
 
-from dibs.mcp.tools import TOOLS
+from dibs.mcp.registry import TOOLS
 
 
 def test_there_are_at_most_ten_tools_and_each_says_when_and_what(any_pair):

@@ -9,8 +9,8 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Handoff, Status
 from dibs.services.state.ledger import Query
 from dibs.services.tasks.values import Draft, HandMade
+from dibs.taskfile.document import MAX_BYTES
 from dibs.taskfile.reading import read, tree_of
-from dibs.taskfile.tree import MAX_BYTES
 
 BOSS = caller("human")
 HOUR, DAY = 3_600.0, 86_400.0

@@ -6,9 +6,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from tests.taskfile.test_readers import TEXTS, mappings
 
-from dibs.taskfile import careful
+from dibs.taskfile import yaml_full as careful
+from dibs.taskfile.block_lines import keys_of, split
 from dibs.taskfile.decoding import decode
-from dibs.taskfile.layout import keys_of, split
 from dibs.taskfile.reading import Unreadable, read
 from dibs.taskfile.writing import edit
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from dibs.taskfile import careful, fast
+from dibs.taskfile import yaml_fast as fast
+from dibs.taskfile import yaml_full as careful
+from dibs.taskfile.block_lines import split
 from dibs.taskfile.formatting import formatted
-from dibs.taskfile.layout import split
 from dibs.taskfile.reading import read
 from dibs.taskfile.writing import edit
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dibs.taskfile import names
+from dibs.taskfile import spellings as names
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "task-files.md"
 WORDS = set(re.findall(r"`([^`\n]+)`", PAGE.read_text("utf-8")))

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dibs.taskfile import careful, fast
+from dibs.taskfile import yaml_fast as fast
+from dibs.taskfile import yaml_full as careful
 from dibs.taskfile.decoding import decode
+from dibs.taskfile.document import Unreadable
 from dibs.taskfile.reading import read
-from dibs.taskfile.tree import Unreadable
 
 NAME = "a.yaml"
 

@@ -9,8 +9,8 @@ from ruamel.yaml import YAML
 from tests.taskfile.test_writing import tasks
 
 from dibs.core.tasks.rules import Status, Task
-from dibs.taskfile.names import ORDER
 from dibs.taskfile.schema import SCHEMA
+from dibs.taskfile.spellings import ORDER
 from dibs.taskfile.writing import fields_of, render
 
 KINDS = {"string": str, "array": list, "object": dict, "integer": int}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from dibs.core.tasks.rules import Handoff, Status, Task
-from dibs.taskfile.layout import split
+from dibs.taskfile.block_lines import split
 from dibs.taskfile.reading import read
 from dibs.taskfile.writing import changes_for, edit, fields_of, render, stamp
 

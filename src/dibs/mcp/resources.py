@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_types import Resource
 
-from dibs.mcp import asked
-from dibs.mcp.claiming import status
-from dibs.mcp.tasking import task
+from dibs.mcp import inputs as asked
+from dibs.mcp.tools_claims import status
+from dibs.mcp.tools_tasks import task
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,10 +19,10 @@ from pydantic import ValidationError
 from dibs import __version__
 from dibs.core.text.untrusted import clean
 from dibs.errors import DibsError, Unavailable
+from dibs.mcp.messages import failure
+from dibs.mcp.registry import INSTRUCTIONS, TOOLS
 from dibs.mcp.resources import PAGES
-from dibs.mcp.tools import INSTRUCTIONS, TOOLS
 from dibs.mcp.waiting import Waiting
-from dibs.mcp.words import failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from dibs.api.client import Dibs
-    from dibs.mcp.tools import Entry
+    from dibs.mcp.registry import Entry
 
     Context = ServerRequestContext[Any, Any]
 

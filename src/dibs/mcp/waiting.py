@@ -15,8 +15,8 @@ from anyio import to_thread
 
 from dibs.errors import DibsError, Unavailable
 from dibs.mcp.callers import has_hung_up
-from dibs.mcp.claiming import acquire
-from dibs.mcp.told import ClaimTold
+from dibs.mcp.outputs import ClaimTold
+from dibs.mcp.tools_claims import acquire
 from dibs.services.claims.service import Claims
 from dibs.services.state.store import Desk
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dibs.api.client import Dibs
     from dibs.engines.base import Engine
-    from dibs.mcp.asked import WaitAsked
+    from dibs.mcp.inputs import WaitAsked
 
 #: How long, in seconds, a wait goes on after it was broken off, at most.
 SLICE = 0.2

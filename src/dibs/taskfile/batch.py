@@ -14,17 +14,17 @@ from itertools import pairwise
 
 from dibs.core.text.names import quote
 from dibs.startup.records import Record
-from dibs.taskfile.careful import parse
 from dibs.taskfile.decoding import decode
+from dibs.taskfile.document import Remark, Tree, Unreadable, error_of
 from dibs.taskfile.fields import task_of
 from dibs.taskfile.reading import tree_of
-from dibs.taskfile.tree import Remark, Tree, Unreadable, error_of
+from dibs.taskfile.yaml_full import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.taskfile.tree import Lines, Node
+    from dibs.taskfile.document import Lines, Node
 
 _MARK = re.compile(r"(?:---|\.\.\.)[ \t]*(?:#.*)?")
 #: The key of a mapping that holds the list.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dibs.taskfile.tree import MAX_BYTES, MAX_LINE, Remark, Unreadable
+from dibs.taskfile.document import MAX_BYTES, MAX_LINE, Remark, Unreadable
 
 #: Whatever YAML forbids, and the line ends and marks that readers of YAML disagree about.
 _FORBIDDEN = re.compile(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dibs.core.tasks.rules import Handoff, Status, Task
 from dibs.core.text.names import closest, quote
-from dibs.taskfile.names import (
+from dibs.taskfile.document import Remark
+from dibs.taskfile.spellings import (
     ALIASES,
     DEPENDENCIES,
     KNOWN,
@@ -15,14 +16,13 @@ from dibs.taskfile.names import (
     RESULT_ALIASES,
     STATUSES,
 )
-from dibs.taskfile.tree import Remark
 from dibs.taskfile.values import Values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dibs.taskfile.tree import Node, Path, Tree
+    from dibs.taskfile.document import Node, Path, Tree
 
 #: Keys of which two spellings are one word: they must not say two things.
 _ONE_MEANING = frozenset({"id", "artefacts"})

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 
-from dibs.taskfile.layout import split
-from dibs.taskfile.names import ALIASES, DEPENDENCIES, RESULT_ALIASES
+from dibs.taskfile.block_lines import split
+from dibs.taskfile.document import error_of
 from dibs.taskfile.reading import read, tree_of
-from dibs.taskfile.tree import error_of
+from dibs.taskfile.spellings import ALIASES, DEPENDENCIES, RESULT_ALIASES
 from dibs.taskfile.writing import edit, stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.tasks.rules import Task
+    from dibs.taskfile.document import Node
     from dibs.taskfile.scalars import Value
-    from dibs.taskfile.tree import Node
 
 _MOMENTS = {
     "created_at": "created",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dibs.core.tasks.rules import Task, check_task_id
 from dibs.errors import BadInput
 from dibs.startup.records import Record
-from dibs.taskfile import fast
+from dibs.taskfile import yaml_fast as fast
 from dibs.taskfile.decoding import decode
+from dibs.taskfile.document import Remark, Tree, Unreadable, error_of
 from dibs.taskfile.fields import late_times, task_of
-from dibs.taskfile.tree import Remark, Tree, Unreadable, error_of
 
 __all__ = ["ENDINGS", "Reading", "Remark", "error_of", "late_times", "read", "tree_of"]
 
@@ -48,7 +48,7 @@ def tree_of(text: str) -> tuple[Tree, bool]:
     tree = fast.parse(text)
     if tree is not None:
         return tree, True
-    from dibs.taskfile import careful
+    from dibs.taskfile import yaml_full as careful
 
     return careful.parse(text), False
 
@@ -67,13 +67,13 @@ def _stem(name: str) -> str:
 
 def _in_plain_layout(text: str, tree: Tree) -> tuple[str, tuple[Remark, ...]]:
     """Return a text that can be edited: the same one if its top level is plain, else a rendering."""
-    from dibs.taskfile.layout import keys_of
+    from dibs.taskfile.block_lines import keys_of
 
     lines = [(key, tree.lines[key,]) for key in tree.top]
     if keys_of(text) == lines:
         return text, ()
-    from dibs.taskfile.careful import comments
     from dibs.taskfile.scalars import below
+    from dibs.taskfile.yaml_full import comments
 
     head = comments(text)
     said = "the layout cannot be edited in place; the file is written anew, with all it says"

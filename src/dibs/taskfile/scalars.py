@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from time import gmtime
 
-from dibs.taskfile.tree import NULLS, Plain
+from dibs.taskfile.document import NULLS, Plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from dibs.core.patterns.pattern import parse as parse_pattern
 from dibs.core.tasks.rules import check_task_id
 from dibs.core.text.names import check_agent_id, quote
 from dibs.errors import BadInput
-from dibs.taskfile.names import NOBODY
-from dibs.taskfile.tree import Remark, field_name
+from dibs.taskfile.document import Remark, field_name
+from dibs.taskfile.spellings import NOBODY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.taskfile.tree import Lines, Node, Path
+    from dibs.taskfile.document import Lines, Node, Path
 
 #: Keys of a mapping that stands in a list where a text is expected, and that hold that text.
 _INNER = ("id", "task_id", "task", "path", "file", "name")

@@ -6,19 +6,19 @@ block is written in a way that rows do not show.
 
 from __future__ import annotations
 
-from dibs.taskfile import fast
+from dibs.taskfile import yaml_fast as fast
+from dibs.taskfile.block_lines import split
 from dibs.taskfile.changes import changes_for, fields_of
-from dibs.taskfile.layout import split
-from dibs.taskfile.names import ALIASES, DEPENDENCIES, ORDER, RESULT_ALIASES
 from dibs.taskfile.scalars import UNQUOTED, beside, entry, stamp
+from dibs.taskfile.spellings import ALIASES, DEPENDENCIES, ORDER, RESULT_ALIASES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dibs.taskfile.layout import Entry, Layout
+    from dibs.taskfile.block_lines import Entry, Layout
+    from dibs.taskfile.document import Node
     from dibs.taskfile.scalars import Value
-    from dibs.taskfile.tree import Node
 
 __all__ = ["changes_for", "edit", "fields_of", "render", "stamp"]
 

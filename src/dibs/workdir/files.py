@@ -12,8 +12,8 @@ from dibs.startup.records import Record
 from dibs.workdir import moves
 from dibs.workdir.batch import SIZE, Batch, Job
 from dibs.workdir.disk import Disk, Folders, Mark, mark_of, read, status_of
+from dibs.workdir.folders import COLLABORATION
 from dibs.workdir.index import Aside, Entry, Index
-from dibs.workdir.layout import COLLABORATION
 from dibs.workdir.scan import ENDINGS, MAX_FILE, stem
 
 TYPE_CHECKING = False

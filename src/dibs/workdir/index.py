@@ -12,8 +12,8 @@ import json
 from contextlib import suppress
 
 from dibs.startup.records import Record
+from dibs.workdir.cache_files import write_note
 from dibs.workdir.disk import Mark
-from dibs.workdir.notes import write_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from dibs.services.board.reconcile import Settling
 from dibs.services.board.reconcile_values import Settled
 from dibs.services.tasks.rows import digest
 from dibs.workdir import index as indexes
-from dibs.workdir.asides import write_page
 from dibs.workdir.disk import Disk, Folders
 from dibs.workdir.files import DECIDED, Files
-from dibs.workdir.layout import make
+from dibs.workdir.folders import make
 from dibs.workdir.lock import Lock
-from dibs.workdir.pending import take_over, waits
+from dibs.workdir.queue_inbox import take_over, waits
+from dibs.workdir.rejected import write_page
 from dibs.workdir.scan import UNFINISHED, Sight, scan, stem
 
 TYPE_CHECKING = False

@@ -9,9 +9,9 @@ from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
 from dibs.core.text.names import printable
 from dibs.services.board.reconcile_values import asides_of, target_of
 from dibs.workdir.files import KEPT, Files
+from dibs.workdir.folders import FOLDERS
 from dibs.workdir.index import Index
-from dibs.workdir.layout import FOLDERS
-from dibs.workdir.pending import PENDING
+from dibs.workdir.queue_inbox import PENDING
 from dibs.workdir.scan import ENDINGS, UNFINISHED, scan, stem
 
 TYPE_CHECKING = False

@@ -15,9 +15,9 @@ from hashlib import sha256
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks import pages as boardlog
 from dibs.startup.records import Record
+from dibs.workdir.cache_files import write_note
 from dibs.workdir.disk import Mark, mark_of, read, status_of
 from dibs.workdir.moves import Meanwhile, write
-from dibs.workdir.notes import write_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 
 from dibs.core.tasks.rules import Status
-from dibs.workdir.notes import write_note
+from dibs.workdir.cache_files import write_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -157,7 +157,7 @@ def _dependencies(board: Board, tasks: Tasks) -> Iterator[Found]:
 
 def _line_that_needs(id_: str, text: str) -> int:
     """Return the line that names a dependency: the first with its id below the key of dependencies."""
-    from dibs.taskfile.names import DEPENDENCIES
+    from dibs.taskfile.spellings import DEPENDENCIES
 
     key = 0
     for number, row in enumerate(text.split("\n"), 1):

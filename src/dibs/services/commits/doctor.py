@@ -16,7 +16,7 @@ from dibs.git.config import executing
 from dibs.git.locks import find_stale, put_aside
 from dibs.git.trust import Trust
 from dibs.services.commits.gate import Gate
-from dibs.workdir.notes import write_note
+from dibs.workdir.cache_files import write_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from dibs.errors import BadInput
 from dibs.services.tasks.rows import load, past, unfinished
 from dibs.services.tasks.texts import Teller, moment
 from dibs.services.tasks.values import Likeness, Stored
-from dibs.taskfile.names import DEPENDENCIES
 from dibs.taskfile.reading import error_of, late_times, read
+from dibs.taskfile.spellings import DEPENDENCIES
 from dibs.taskfile.writing import edit, render, stamp
 
 TYPE_CHECKING = False

@@ -26,7 +26,7 @@ from dibs.services.tasks.attempts import (
 from dibs.services.tasks.rows import need
 from dibs.services.tasks.texts import Teller, moment, rewritten, sent_back
 from dibs.startup.records import Record
-from dibs.taskfile.tree import MAX_BYTES
+from dibs.taskfile.document import MAX_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_types import Tool, ToolAnnotations
 
-from dibs.mcp import asked, claiming, tasking, told, working
+from dibs.mcp import inputs as asked
+from dibs.mcp import outputs as told
+from dibs.mcp import tools_claims as claiming
+from dibs.mcp import tools_tasks as tasking
+from dibs.mcp import tools_work as working
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ stops the reading where it is reached.
 from __future__ import annotations
 
 from dibs.core.text.names import quote
-from dibs.taskfile.tree import (
+from dibs.taskfile.document import (
     MAX_DEPTH,
     MAX_NODES,
     NULLS,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.taskfile.tree import Lines, Node, Path
+    from dibs.taskfile.document import Lines, Node, Path
 
 
 def parse(text: str, most: int = MAX_NODES) -> Tree:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from dibs.core.talk.decision_rules import who_may
 from dibs.errors import BadInput
-from dibs.mcp import told
-from dibs.mcp.claiming import ROWS, patterns_of
-from dibs.mcp.words import Quoting
+from dibs.mcp import outputs as told
+from dibs.mcp.messages import Quoting
+from dibs.mcp.tools_claims import ROWS, patterns_of
 from dibs.services.commits.intents import shown
 from dibs.services.commits.values import Committed, Wish
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dibs.api.client import Dibs
     from dibs.core.claims.coverage import Blocked
     from dibs.core.talk.decisions import Decision
-    from dibs.mcp.asked import BriefAsked, CommitAsked, DecideAsked, SayAsked
+    from dibs.mcp.inputs import BriefAsked, CommitAsked, DecideAsked, SayAsked
 
     #: What is done once the answer has left: a briefing counts as told only then.
     Confirm = Callable[[], object]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 
-from dibs.taskfile.tree import MAX_DEPTH, MAX_NODES, NULLS, Tree
+from dibs.taskfile.document import MAX_DEPTH, MAX_NODES, NULLS, Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.taskfile.tree import Lines, Node, Path
+    from dibs.taskfile.document import Lines, Node, Path
 
 _ENTRY = re.compile(r"( *)([A-Za-z_][A-Za-z0-9_-]*):(?: +(.*))?").fullmatch
 _ITEM = re.compile(r"( *)- +([^ ].*)").fullmatch

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted, Queued
 from dibs.core.patterns.pattern import overlap
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
-from dibs.mcp import told
-from dibs.mcp.words import Quoting, refused_next
+from dibs.mcp import outputs as told
+from dibs.mcp.messages import Quoting, refused_next
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Conflict, Outcome, Waiter
     from dibs.core.claims.rules import Held as HeldClaim
     from dibs.core.patterns.pattern import Pattern
-    from dibs.mcp.asked import AskAsked, ClaimAsked, ReleaseAsked, StatusAsked, WaitAsked
+    from dibs.mcp.inputs import AskAsked, ClaimAsked, ReleaseAsked, StatusAsked, WaitAsked
     from dibs.services.claims.overview import Overview
     from dibs.services.claims.service import Claims
 

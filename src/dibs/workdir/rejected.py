@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from dibs.core.text.markdown import code, plain
 from dibs.workdir import moves
-from dibs.workdir.layout import COLLABORATION
+from dibs.workdir.folders import COLLABORATION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

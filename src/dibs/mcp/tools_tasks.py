@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from dibs.core.claims.rules import Denied
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
-from dibs.mcp import told
-from dibs.mcp.claiming import ROWS, patterns_of
-from dibs.mcp.words import Quoting, refused_next
+from dibs.mcp import outputs as told
+from dibs.mcp.messages import Quoting, refused_next
+from dibs.mcp.tools_claims import ROWS, patterns_of
 from dibs.services.tasks.values import TakenTask
 from dibs.shapes import tasks as taskshapes
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.api.client import Dibs
-    from dibs.mcp.asked import TaskAsked
+    from dibs.mcp.inputs import TaskAsked
     from dibs.services.tasks.values import NothingFree, Shown, Stored
 
     Act = Callable[[Dibs, TaskAsked], told.TaskTold]
