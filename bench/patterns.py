@@ -40,7 +40,7 @@ def pairs() -> Section:
         Row("parse a literal path, cold, p50", f"{median(cold) * 1e6:.2f} µs"),
     ]
     return Section(
-        "Overlap", "Exactness is tested, not timed: see tests/core/test_overlap.py.", rows
+        "Overlap", "Exactness is tested, not timed: see tests/core/patterns/test_overlap.py.", rows
     )
 
 

@@ -233,10 +233,10 @@ def test_the_orchestrator_carries_out_deadlines(dibs, repo):
     write(repo, 'deny = ["style"]')
     asked(dibs, "--category", "style", "--deadline", "1s")
     from dibs.project.project import open_project
-    from dibs.services.state import deadlines as due
+    from dibs.services.state import deadlines
 
     project = open_project()
-    project.desk.apply(lambda book: due.put(book, 5.0, "decision", "d2"))  # long ago
+    project.desk.apply(lambda book: deadlines.put(book, 5.0, "decision", "d2"))  # long ago
     project.close()
 
     assert dibs("orchestrate").status == 0

@@ -6,18 +6,18 @@ nothing is changed, and no branch, file or index entry is lost. Where a row can 
 | row | what | where it is shown |
 |---|---|---|
 | 86 | names of branches | here: REF_NAME, NO_BRANCH |
-| 87 | addresses of remotes | here, for a server's store; tests/engines/test_git.py |
+| 87 | addresses of remotes | here, for a server's store; tests/engines/git/test_engine.py |
 | 88 | messages | here: MESSAGE, or kept as they are |
 | 89 | names of authors and of agents | here: IDENTITY, AGENT_ID, or told in quotes |
 | 90 | states of a repository | here: REPO_STATE, NO_REPO, or it works |
 | 91 | a repository of another user | tests/git/test_safety.py |
-| 92 | what others staged | here; tests/services/test_commits.py |
-| 93 | both sides of a change | here: SCOPE; tests/services/test_commits.py |
+| 92 | what others staged | here; tests/services/commits/test_service.py |
+| 93 | both sides of a change | here: SCOPE; tests/services/commits/test_service.py |
 | 94 | paths that are gone, ignored, absent, impossible | here |
 | 95 | settings that run programs | tests/git/test_hostile.py |
 | 96 | where the repository lies | here, all commands of this kind |
-| 97 | remotes that fail | tests/engines/test_git.py, tests/cli/test_engine.py |
-| 98 | somebody else commits meanwhile | tests/services/test_gate.py, tests/proof/test_commits.py |
+| 97 | remotes that fail | tests/engines/git/test_engine.py, tests/cli/test_engine.py |
+| 98 | somebody else commits meanwhile | tests/services/commits/test_gate.py, tests/proof/test_commits.py |
 | 99 | long hashes; an old git | here; tests/git/test_safety.py |
 """
 

@@ -153,18 +153,18 @@ def test_agents_are_found_by_programs_homes_and_files(tmp_path):
 
 
 def test_the_settings_that_are_shown_are_all_known(tmp_path):
-    from dibs.config import load as config
+    from dibs.config import load
 
     lines = [line.removeprefix("# ") for line in texts.settings().splitlines()]
     (tmp_path / "dibs.toml").write_text(
         "\n".join(line for line in lines if " = " in line or line[:1] == "[")
     )
 
-    loaded = config.load(str(tmp_path), str(tmp_path), {}, {})
+    loaded = load.load(str(tmp_path), str(tmp_path), {}, {})
 
-    assert loaded.config == config.Config()
+    assert loaded.config == load.Config()
     assert (
-        config.load(str(tmp_path), str(tmp_path), {}, {})
+        load.load(str(tmp_path), str(tmp_path), {}, {})
         .origins["guard_reads"]
         .startswith("dibs.toml")
     )

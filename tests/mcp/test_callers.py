@@ -129,14 +129,13 @@ def test_a_holder_whose_process_is_gone_stands_in_nobodys_way(tmp_path):
             touches=(Touch(path, How.WRITE),),
         )  # fmt: skip
         dibs.project.guarding.hear(heard, running(other.pid), {})
-        from dibs.mcp import inputs as asked
-        from dibs.mcp import tools_claims as claiming
+        from dibs.mcp import inputs, tools_claims
 
-        wish = asked.ClaimAsked(paths=[path])
-        assert not claiming.claim(dibs, wish).granted
+        wish = inputs.ClaimAsked(paths=[path])
+        assert not tools_claims.claim(dibs, wish).granted
         other.kill()
         other.communicate()
-        assert claiming.claim(dibs, wish).granted
+        assert tools_claims.claim(dibs, wish).granted
 
 
 # -- HTTP

@@ -7,16 +7,13 @@ import re
 import unicodedata
 
 import pytest
-from tests.core.test_fence import PAYLOADS
+from tests.core.text.test_untrusted import PAYLOADS
 from tests.mcp.wires import NEW
 
 from dibs import Dibs
 from dibs.core.claims.agents import Agent
 from dibs.errors import DibsError
-from dibs.mcp import inputs as asked
-from dibs.mcp import tools_claims as claiming
-from dibs.mcp import tools_tasks as tasking
-from dibs.mcp import tools_work as working
+from dibs.mcp import inputs, tools_claims, tools_tasks, tools_work
 from dibs.mcp.messages import failure
 from dibs.mcp.resources import PAGES
 
@@ -112,23 +109,25 @@ def _written(attempt):
 def _answers(vic, batch):
     """Yield what an agent is told by each tool and resource."""
     path = [*(f"src/{number}.py" for number, _ in batch), "mine.py"]
-    yield claiming.claim(vic, asked.ClaimAsked(paths=path)).model_dump(mode="json")
-    yield claiming.status(vic, asked.StatusAsked()).model_dump(mode="json")
-    yield claiming.status(vic, asked.StatusAsked(paths=path)).model_dump(mode="json")
-    yield claiming.ask(vic, asked.AskAsked(paths=["src/**", "names/**"])).model_dump(mode="json")
-    while (told := working.brief(vic, asked.BriefAsked()))[0].changed:
+    yield tools_claims.claim(vic, inputs.ClaimAsked(paths=path)).model_dump(mode="json")
+    yield tools_claims.status(vic, inputs.StatusAsked()).model_dump(mode="json")
+    yield tools_claims.status(vic, inputs.StatusAsked(paths=path)).model_dump(mode="json")
+    yield tools_claims.ask(vic, inputs.AskAsked(paths=["src/**", "names/**"])).model_dump(
+        mode="json"
+    )
+    while (told := tools_work.brief(vic, inputs.BriefAsked()))[0].changed:
         answer, confirm = told
         yield answer.model_dump(mode="json")
         if confirm is None:
             break
         confirm()
-    yield tasking.task(vic, asked.TaskAsked(action="list")).model_dump(mode="json")
-    while (taken := tasking.task(vic, asked.TaskAsked(action="take"))).task is not None:
+    yield tools_tasks.task(vic, inputs.TaskAsked(action="list")).model_dump(mode="json")
+    while (taken := tools_tasks.task(vic, inputs.TaskAsked(action="take"))).task is not None:
         yield taken.model_dump(mode="json")
-        done = asked.TaskAsked(action="done", id=taken.task.id)
-        yield tasking.task(vic, done).model_dump(mode="json")
+        done = inputs.TaskAsked(action="done", id=taken.task.id)
+        yield tools_tasks.task(vic, done).model_dump(mode="json")
     for decision in vic.decisions()[-len(batch) :]:
-        seen = working.decide(vic, asked.DecideAsked(id=decision.id))
+        seen = tools_work.decide(vic, inputs.DecideAsked(id=decision.id))
         yield seen.model_dump(mode="json")
     for page in PAGES.values():
         text = page.read(vic)
@@ -144,7 +143,7 @@ def test_the_words_of_whoever_revoked_a_claim_are_fenced_in_the_error(crew):
     vic.project.holdings.revoke(human, vic.project.tree.resolve("a.py"), reason=f"{MARK} now")
 
     with pytest.raises(DibsError) as caught:
-        claiming.release(vic, asked.ReleaseAsked(paths=["a.py"]))
+        tools_claims.release(vic, inputs.ReleaseAsked(paths=["a.py"]))
 
     answer = failure(caught.value)
     assert MARK in answer["error"]["message"]

@@ -223,7 +223,7 @@ def test_nothing_but_messages_is_written_to_standard_output(repo):
 
 def test_a_briefing_counts_as_told_once_it_has_left_and_not_before(pair, repo):
     from dibs import Dibs
-    from dibs.mcp import tools_work as working
+    from dibs.mcp import tools_work
     from dibs.mcp.inputs import BriefAsked
 
     alice, bob = pair
@@ -233,9 +233,9 @@ def test_a_briefing_counts_as_told_once_it_has_left_and_not_before(pair, repo):
         return [one.briefed for one in letters if one.message.id == number]
 
     with Dibs.open(repo, agent=f"reader-{bob.era}") as dibs:
-        working.brief(dibs, BriefAsked())[1]()
+        tools_work.brief(dibs, BriefAsked())[1]()
         sent = alice.call("say", to=dibs.caller.id, text="told by hand")["message"]
-        told, confirm = working.brief(dibs, BriefAsked())
+        told, confirm = tools_work.brief(dibs, BriefAsked())
         assert sent in told.mail
         assert briefed(dibs, sent) == [0]
         confirm()

@@ -16,21 +16,21 @@ from typing import Any
 
 from proof_nursery import Racers, fork, say
 
+import dibs.engines.git.engine
+import dibs.engines.redis.engine
+import dibs.engines.sqlite.engine  # noqa: F401 - the same
 from dibs.cli import main
-from dibs.cli.commands import claim as _claim  # noqa: F401 - loaded before the forks
+from dibs.cli.commands import claim  # noqa: F401 - loaded before the forks
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
-from dibs.engines.git import engine as git  # noqa: F401 - the same
-from dibs.engines.redis import engine as redis  # noqa: F401 - the same
-from dibs.engines.sqlite import engine as sqlite  # noqa: F401 - the same
 from dibs.errors import DibsError
 from dibs.project.project import Project, open_project
 from dibs.services.claims import (
     agents,  # noqa: F401 - the same
     holdings,  # noqa: F401 - the same
+    service,  # noqa: F401 - the same
 )
-from dibs.services.claims import service as claims  # noqa: F401 - the same
 from dibs.services.state import ledger  # noqa: F401 - the same
 from dibs.services.tasks import lockfiles  # noqa: F401 - the same
 

@@ -22,8 +22,8 @@ from dibs.project.project import open_project
 from dibs.services.claims import (
     agents,  # noqa: F401 - loaded before the forks
     holdings,  # noqa: F401 - loaded before the forks
+    service,  # noqa: F401 - loaded before the forks
 )
-from dibs.services.claims import service as claims  # noqa: F401 - loaded before the forks
 from dibs.services.state import ledger  # noqa: F401 - loaded before the forks
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
-from dibs.project import engines as opening
-from dibs.project import project
+from dibs.project import engines, project
 from dibs.services.claims.service import Claims
 from dibs.services.state.store import Desk
 
@@ -215,7 +214,7 @@ def test_a_store_whose_maker_was_killed_early_is_missed_like_any_other(
 ):
     """The maker dies when the store is there and the folder does not say so yet."""
     with monkeypatch.context() as patch:
-        patch.setattr(opening, "_mark", _die)
+        patch.setattr(engines, "_mark", _die)
         with pytest.raises(SystemExit):
             project.open_project(str(repo.path), {})
     fill(repo)

@@ -8,7 +8,7 @@ from proof_judge import Judge
 from proof_oracle import POOL, overlap
 from proof_world import Step, World, histories
 
-from dibs.core.patterns import pattern as patterns
+from dibs.core.patterns import pattern
 from dibs.engines.memory import MemoryEngine
 from dibs.testing import ManualClock
 
@@ -24,7 +24,7 @@ def play(history: list[Step]) -> Judge:
 def test_the_universe_has_a_witness_for_every_overlap_in_the_pool():
     for one in POOL:
         for other in POOL:
-            exact = patterns.overlap(patterns.parse(one), patterns.parse(other)) is not None
+            exact = pattern.overlap(pattern.parse(one), pattern.parse(other)) is not None
 
             assert exact == overlap(one, other), f"{one} and {other}"
 

@@ -11,8 +11,7 @@ from proof_crew import Repo, nursery
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
-from dibs.project import engines as opening
-from dibs.project import project
+from dibs.project import engines, project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,15 +72,15 @@ def test_a_first_user_that_is_overtaken_by_another_opens_the_same_store(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ):
     """The rival makes the store while this process looks whether there is one."""
-    look = opening._there
+    look = engines._there
 
     def overtaken(path: str) -> bool:
-        monkeypatch.setattr(opening, "_there", look)
+        monkeypatch.setattr(engines, "_there", look)
         before = look(path)
         assert repo.dibs("claim", "docs/", agent="rival").returncode == 0
         return before
 
-    monkeypatch.setattr(opening, "_there", overtaken)
+    monkeypatch.setattr(engines, "_there", overtaken)
 
     opened = project.open_project(str(repo.path), {})
 

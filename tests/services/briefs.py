@@ -12,7 +12,7 @@ from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.services.briefing.service import Briefings
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.state import mailbox as post
+from dibs.services.state import mailbox
 from dibs.services.state.store import Desk
 
 
@@ -88,8 +88,8 @@ class Process:
 
         def step(book):
             seq = book.emit(sender, "agent", "message_sent", "said")
-            id_ = post.message_id(seq)
-            post.put(
+            id_ = mailbox.message_id(seq)
+            mailbox.put(
                 book,
                 Message(id_, book.now, sender, "agent", MailKind.MESSAGE, text, "x", tuple(boxes)),
             )

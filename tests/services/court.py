@@ -10,7 +10,7 @@ from dibs.services.claims.disputes import both_sides
 from dibs.services.claims.escalation import Escalations
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.state import mailbox as post
+from dibs.services.state import mailbox
 from dibs.services.state.decisions import decisions
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.store import Desk
@@ -60,5 +60,5 @@ class Court(Crew):
 
     def mail(self, box, kind=""):
         """Return what was put into a box, the oldest first."""
-        found = self.desk.look(lambda book: list(post.messages(book)))
+        found = self.desk.look(lambda book: list(mailbox.messages(book)))
         return [m for m in found if box in m.boxes and kind in {"", m.kind}]

@@ -6,7 +6,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from tests.taskfile.test_readers import TEXTS, mappings
 
-from dibs.taskfile import yaml_full as careful
+from dibs.taskfile import yaml_full
 from dibs.taskfile.block_lines import keys_of, split
 from dibs.taskfile.decoding import decode
 from dibs.taskfile.reading import Unreadable, read
@@ -33,7 +33,7 @@ CHANGES = st.dictionaries(
 
 def tree(text):
     try:
-        return careful.parse(decode(text.encode())).top
+        return yaml_full.parse(decode(text.encode())).top
     except Unreadable:
         return None
 
@@ -88,7 +88,7 @@ def other_rows(text, keys):
 def test_an_edit_changes_what_it_shall_and_nothing_else(text, changes):
     before = tree(text)
     assume(before is not None and [key for key, _ in keys_of(text)] == list(before))
-    lines = careful.parse(text).lines
+    lines = yaml_full.parse(text).lines
     assume(keys_of(text) == [(key, lines[key,]) for key in before])
     after = wanted(before, changes)
     assume(after)

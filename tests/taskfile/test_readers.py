@@ -4,8 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dibs.taskfile import yaml_fast as fast
-from dibs.taskfile import yaml_full as careful
+from dibs.taskfile import yaml_fast, yaml_full
 from dibs.taskfile.decoding import decode
 from dibs.taskfile.document import Unreadable
 from dibs.taskfile.reading import read
@@ -230,10 +229,10 @@ TEXTS = st.one_of(
 @example("a: x\n  # note\n  y\n")
 @example("a:\n\n  # note\n\nb:\n")
 def test_what_the_fast_reader_reads_the_careful_one_reads_the_same(text):
-    found = fast.parse(text)
+    found = yaml_fast.parse(text)
 
     if found is not None:
-        assert careful.parse(text) == found
+        assert yaml_full.parse(text) == found
 
 
 @settings(max_examples=250, deadline=None)
@@ -241,7 +240,7 @@ def test_what_the_fast_reader_reads_the_careful_one_reads_the_same(text):
 def test_the_careful_reader_reads_or_says_why(text):
     remark = None
     try:
-        careful.parse(decode(text.encode("utf-8", "surrogatepass")))
+        yaml_full.parse(decode(text.encode("utf-8", "surrogatepass")))
     except Unreadable as error:
         remark = error.remark
 
@@ -267,4 +266,4 @@ def test_no_content_makes_reading_raise(content):
     ],
 )
 def test_the_plain_layout_is_read_fast(text):
-    assert fast.parse(text) is not None
+    assert yaml_fast.parse(text) is not None

@@ -7,7 +7,7 @@ key in ``dibs.toml`` is refused, with its line.
 
 from __future__ import annotations
 
-from dibs.config import cache as config_file
+from dibs.config import cache
 from dibs.config.settings import Config
 from dibs.errors import BadInput, Misconfigured
 from dibs.startup.records import Record
@@ -35,9 +35,9 @@ def __getattr__(name: str) -> Any:
     """Load the table when somebody asks for it: what was read before needs no rules any more."""
     if name not in {"FIELDS", "Field"}:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dibs.config import table as config_fields
+    from dibs.config import table
 
-    return getattr(config_fields, name)
+    return getattr(table, name)
 
 
 def load(root: str, state: str, environ: Mapping[str, str], flags: Mapping[str, object]) -> Loaded:
@@ -49,7 +49,7 @@ def load(root: str, state: str, environ: Mapping[str, str], flags: Mapping[str, 
     values: dict[str, Any] = {}
     origins = dict.fromkeys(Config._fields, DEFAULT)
     for name, (value, line) in _from_file(root, state).items():
-        values[name], origins[name] = value, f"{config_file.NAME}:{line}"
+        values[name], origins[name] = value, f"{cache.NAME}:{line}"
     for name in Config._fields:
         variable = f"DIBS_{name.upper()}"
         text = environ.get(variable, "")
@@ -75,11 +75,11 @@ def _field(name: str) -> Field:
 
 
 def _from_file(root: str, state: str) -> dict[str, tuple[Any, int]]:
-    path = f"{root}/{config_file.NAME}"
-    stamp = config_file.stamp(path)
+    path = f"{root}/{cache.NAME}"
+    stamp = cache.stamp(path)
     if not stamp:
         return {}
-    known = config_file.recall(state, stamp)
+    known = cache.recall(state, stamp)
     if known is not None and known.keys() <= Config._field_defaults.keys():
         return {name: (_as_was(name, value), line) for name, (value, line) in known.items()}
     from dibs.config.table import FIELDS
@@ -87,10 +87,10 @@ def _from_file(root: str, state: str) -> dict[str, tuple[Any, int]]:
 
     written = read(path, {(f.section, f.key): f.name for f in FIELDS})
     settings = {
-        name: (_configured(_field(name), value, f"{config_file.NAME}:{line}"), line)
+        name: (_configured(_field(name), value, f"{cache.NAME}:{line}"), line)
         for name, (value, line) in written.items()
     }
-    config_file.remember(state, stamp, settings)
+    cache.remember(state, stamp, settings)
     return settings
 
 

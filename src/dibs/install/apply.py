@@ -7,8 +7,7 @@ import os
 
 from dibs.core.text.names import quote
 from dibs.errors import Unavailable
-from dibs.install import hiding
-from dibs.install import manifest as keeping
+from dibs.install import hiding, manifest
 from dibs.install.manifest import Kept, Manifest
 from dibs.install.plan import guessed, read, restored
 from dibs.install.working_tree import Ground, is_main, others
@@ -27,8 +26,8 @@ def carry_out(repository: Repository, plan: Plan, *, gates: bool = False) -> Man
 
     With ``gates`` the caller puts in the gates of git next, which is written down before.
     """
-    with keeping.alone(repository):
-        known = keeping.load(repository)
+    with manifest.alone(repository):
+        known = manifest.load(repository)
         _check(repository, plan.changes)
         hidden = tuple(change.path for change in plan.changes if change.hide)
         unhidden = tuple(path for path in known.hidden if path not in hidden)
@@ -50,23 +49,23 @@ def carry_out(repository: Repository, plan: Plan, *, gates: bool = False) -> Man
             local=tuple(change.path for change in plan.changes if change.local and change.what),
         )
         if done != known:
-            keeping.save(repository, done)  # first: a kill in between leaves what to go back to
+            manifest.save(repository, done)  # first: a kill in between leaves what to go back to
         hiding.hide(repository, hidden)
         for change in plan.pending:
             _write(repository, change)
         if unhidden:
             hiding.show(repository, unhidden)
             done = done._replace(hidden=hidden)
-            keeping.save(repository, done)
+            manifest.save(repository, done)
         return done
 
 
 def _record(repository: Repository, change: Change, known: Manifest) -> Kept:
     assert change.new is not None
-    before = keeping.keep(repository, change.base) if change.base is not None else ""
+    before = manifest.keep(repository, change.base) if change.base is not None else ""
     old = known.files.get(change.path)
     mode = old.mode if old is not None and old.before == before else change.mode
-    return Kept(before, keeping.digest(change.new), mode)
+    return Kept(before, manifest.digest(change.new), mode)
 
 
 def _check(repository: Repository, changes: Iterable[Change]) -> None:
@@ -102,7 +101,7 @@ def _write(repository: Repository, change: Change) -> None:
             code="WIRING_BUSY",
             hint="run it again",
         )
-    keeping.write_file(repository, place, change.new, change.mode)
+    manifest.write_file(repository, place, change.new, change.mode)
 
 
 class Undone(Record):
@@ -115,7 +114,7 @@ class Undone(Record):
 
 def undoing(repository: Repository) -> tuple[Change, ...]:
     """Return what taking back would do; change nothing."""
-    known = keeping.load(repository)
+    known = manifest.load(repository)
     if known.files:
         return tuple(restored(repository, path, known) for path in known.files)
     known = guessed(repository)
@@ -125,8 +124,8 @@ def undoing(repository: Repository) -> tuple[Change, ...]:
 
 def take_back(repository: Repository) -> Undone:
     """Take back all that was ever carried out in this working tree."""
-    with keeping.alone(repository):
-        known = keeping.load(repository)
+    with manifest.alone(repository):
+        known = manifest.load(repository)
         changes = undoing(repository)
         _check(repository, changes)
         for change in changes:
@@ -137,7 +136,7 @@ def take_back(repository: Repository) -> Undone:
             for tree in others(repository):
                 _take_copies(tree, known)
         hiding.show(repository, known.hidden)
-        keeping.forget(repository)
+        manifest.forget(repository)
     return Undone(changes, tuple(left))
 
 
@@ -162,7 +161,7 @@ def _take_copies(tree: str, known: Manifest) -> None:
             continue
         with contextlib.suppress(OSError):
             with open(place, "rb") as file:
-                same = keeping.digest(file.read()) == record.after
+                same = manifest.digest(file.read()) == record.after
             if same:
                 os.unlink(place)
     _empty(tree, known)

@@ -7,8 +7,7 @@ import stat
 
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
-from dibs.install import hiding
-from dibs.install import manifest as keeping
+from dibs.install import hiding, manifest
 from dibs.install.agents import AGENTS
 from dibs.install.entries.pieces import Block, put_all, take_all
 from dibs.install.working_tree import Ground
@@ -83,7 +82,7 @@ def plan(
     repository: Repository, agents: Sequence[str], choice: Choice, more: Iterable[Wish] = ()
 ) -> Plan:
     """Return what would be done for these agents, and those that are wired already; change nothing."""
-    known = keeping.load(repository)
+    known = manifest.load(repository)
     names = tuple(name for name in AGENTS if name in {*agents, *known.agents})
     ground = Ground(repository)
     wishes = [(name, wish) for name in names for wish in AGENTS[name].wishes(choice)]
@@ -151,9 +150,9 @@ def _base(repository: Repository, file: _File, old: bytes | None, known: Manifes
             return old  # nothing of ours is in it
         before = b""
     else:
-        if record.after == keeping.digest(old):
-            return keeping.kept(repository, record.before)
-        before = keeping.kept(repository, record.before) or b""
+        if record.after == manifest.digest(old):
+            return manifest.kept(repository, record.before)
+        before = manifest.kept(repository, record.before) or b""
     return take_all(file.pieces, old, file.path, before) or (None if not before else b"")
 
 
@@ -161,10 +160,10 @@ def restored(repository: Repository, path: str, known: Manifest) -> Change:
     """Return how a file gets back what it was: byte for byte if it is as we left it, else our entries go."""
     record = known.files[path]
     old, mode = read(repository, path)
-    before = keeping.kept(repository, record.before)
+    before = manifest.kept(repository, record.before)
     if old is None or (record.before and before is None):
         return Change(path, old, old, old, mode)  # it is gone, or nobody knows any more what it was
-    if keeping.digest(old) == record.after:
+    if manifest.digest(old) == record.after:
         return Change(path, old, before, before, record.mode if before is not None else mode)
     pieces = every_piece(repository, path, known)
     if not record.after and not _has_ours(pieces, old, path):
@@ -194,7 +193,7 @@ def guessed(repository: Repository) -> Manifest:
         choice = Choice(repository.root, commands(shared=shared), shared)
         paths += [wish.path for agent in AGENTS.values() for wish in agent.wishes(choice)]
     places = filter(None, map(ground.inside, (*paths, "CLAUDE.md")))
-    return keeping.Manifest(files={path: keeping.Kept("", "") for path in places})
+    return manifest.Manifest(files={path: manifest.Kept("", "") for path in places})
 
 
 def every_piece(repository: Repository, path: str, known: Manifest) -> tuple[Piece, ...]:

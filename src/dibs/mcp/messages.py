@@ -88,13 +88,13 @@ def refused_next(value: Denied | Queued) -> list[str]:
 
 def failure(error: DibsError) -> dict[str, Any]:
     """Shape a broken promise as all surfaces do; words that others may have written are fenced."""
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     quoted = Quoting([error.message, error.hint])
     own = isinstance(error, BadInput) and not error.code.startswith(("TASK", "DECIDED"))
     ours = own or error.code in _OWN_WORDS
     message = clean(error.message, MOST) if ours else quoted(error.message, "dibs")
-    envelope = shapes.error(error)["error"]
+    envelope = claims.error(error)["error"]
     hint = clean(error.hint, MOST) if error.hint else None
     answer: dict[str, Any] = {"error": {**envelope, "message": message, "hint": hint}}
     return {**answer, "note": quoted.note} if quoted.note else answer

@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_types import Tool, ToolAnnotations
 
-from dibs.mcp import inputs as asked
-from dibs.mcp import outputs as told
-from dibs.mcp import tools_claims as claiming
-from dibs.mcp import tools_tasks as tasking
-from dibs.mcp import tools_work as working
+from dibs.mcp import inputs, outputs, tools_claims, tools_tasks, tools_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,8 +28,8 @@ class Entry(NamedTuple):
     name: str
     title: str
     text: str
-    takes: type[asked.Asked]
-    tells: type[told.Told]
+    takes: type[inputs.Asked]
+    tells: type[outputs.Told]
     act: Callable[[Any, Any], Any]
     #: Whether it only looks; whether a repeat changes nothing more; whether it may block.
     reads: bool = False
@@ -91,66 +87,66 @@ TOOLS = {
             " Returns granted=true and your claims, or granted=false with holder, reason, retry_after_s"
             " and next; then do not edit them. Claiming again what you hold is harmless and renews it."
             " Returns at once; to wait for your turn call wait.",
-            asked.ClaimAsked, told.ClaimTold, claiming.claim, repeatable=True,
+            inputs.ClaimAsked, outputs.ClaimTold, tools_claims.claim, repeatable=True,
         ),
         Entry(
             "wait", "Wait for files",
             "Wait in a fair queue until the paths are free, and claim them. Use it after claim was"
             " refused and there is nothing else to do. Returns what claim returns; granted=false with"
             " why=timeout when the time is over, and your place in the queue is given up.",
-            asked.WaitAsked, told.ClaimTold, claiming.claim, repeatable=True, waits=True,
+            inputs.WaitAsked, outputs.ClaimTold, tools_claims.claim, repeatable=True, waits=True,
         ),
         Entry(
             "release", "Give files back",
             "Give back claims of yours, as soon as your changes are committed or dropped, so that others"
             " can go on. Returns what was released. You cannot release what another agent holds: call ask.",
-            asked.ReleaseAsked, told.ReleaseTold, claiming.release,
+            inputs.ReleaseAsked, outputs.ReleaseTold, tools_claims.release,
         ),
         Entry(
             "status", "Who holds what",
             "See who works here, which files are claimed by whom and why, and who waits. Use it to find"
             " work that is free, or with paths to see who is in the way. Changes nothing.",
-            asked.StatusAsked, told.StatusTold, claiming.status, reads=True,
+            inputs.StatusAsked, outputs.StatusTold, tools_claims.status, reads=True,
         ),
         Entry(
             "ask", "Ask for files",
             "Ask whoever holds the paths to give them back; it is told at its next call. Use it when you"
             " need a file that is held. Returns who was asked. With answer you reply to a request that"
             " others made to you: yes gives the claim back, later promises it, no keeps it.",
-            asked.AskAsked, told.AskTold, claiming.ask, repeatable=True,
+            inputs.AskAsked, outputs.AskTold, tools_claims.ask, repeatable=True,
         ),
         Entry(
             "commit", "Commit your files",
             "Commit exactly the changed files that you hold, and nothing of other agents; use it instead"
             " of git commit. Returns committed=true with commit, branch and files, or committed=false with"
             " the paths that are not yours. Changed files that nobody holds are listed, not committed.",
-            asked.CommitAsked, told.CommitTold, working.commit,
+            inputs.CommitAsked, outputs.CommitTold, tools_work.commit,
         ),
         Entry(
             "task", "Tasks of the board",
             "Work with the board of tasks. action=take gives you the next task and its text; do it, then"
             " action=done with its id and a summary. Returns ok=false if there is none for you.",
-            asked.TaskAsked, told.TaskTold, tasking.task,
+            inputs.TaskAsked, outputs.TaskTold, tools_tasks.task,
         ),
         Entry(
             "say", "Say something",
             "Send a message to another agent, a role, a group, all, or human. It stands in their next"
             " briefing. Returns the id of the message and who gets it. Do not send secrets.",
-            asked.SayAsked, told.SayTold, working.say,
+            inputs.SayAsked, outputs.SayTold, tools_work.say,
         ),
         Entry(
             "decide", "Record a decision",
             "Record a decision that others should know, or with confirm=true ask for one. Returns its id"
             " and outcome: recorded counts now; pending means do not act on it yet. With id alone you look"
             " at a decision.",
-            asked.DecideAsked, told.DecideTold, working.decide,
+            inputs.DecideAsked, outputs.DecideTold, tools_work.decide,
         ),
         Entry(
             "brief", "What is new",
             "Be told what changed since the last time: messages, requests, lost claims, who works on"
             " what. Use it when you start, and before new work. Returns changed=false if nothing is new."
             " Each message is told once; full=true repeats the state.",
-            asked.BriefAsked, told.BriefTold, working.brief,
+            inputs.BriefAsked, outputs.BriefTold, tools_work.brief,
         ),
     )
 }  # fmt: skip

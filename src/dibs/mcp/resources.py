@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_types import Resource
 
-from dibs.mcp import inputs as asked
+from dibs.mcp import inputs
 from dibs.mcp.tools_claims import status
 from dibs.mcp.tools_tasks import task
 
@@ -36,11 +36,11 @@ def _briefing(dibs: Dibs) -> str:
 
 
 def _claims(dibs: Dibs) -> str:
-    return status(dibs, asked.StatusAsked()).model_dump_json()
+    return status(dibs, inputs.StatusAsked()).model_dump_json()
 
 
 def _board(dibs: Dibs) -> str:
-    return task(dibs, asked.TaskAsked(action="list")).model_dump_json()
+    return task(dibs, inputs.TaskAsked(action="list")).model_dump_json()
 
 
 PAGES = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted, Queued
 from dibs.core.patterns.pattern import overlap
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
-from dibs.mcp import outputs as told
+from dibs.mcp import outputs
 from dibs.mcp.messages import Quoting, refused_next
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 ROWS = 50
 
 
-def claim(dibs: Dibs, asked: ClaimAsked) -> told.ClaimTold:
+def claim(dibs: Dibs, asked: ClaimAsked) -> outputs.ClaimTold:
     """Claim all of the paths now, or none."""
     return acquire(dibs, asked, dibs.project.claims, 0.0)
 
 
 def acquire(
     dibs: Dibs, asked: ClaimAsked | WaitAsked, claims: Claims, seconds: float
-) -> told.ClaimTold:
+) -> outputs.ClaimTold:
     """Claim by way of ``claims``, which may know how to break off a wait."""
     patterns = patterns_of(dibs, asked.paths)
     mode = SHARED if asked.shared else EXCLUSIVE
@@ -53,21 +53,21 @@ def _resolved(dibs: Dibs, field: str, path: str) -> Pattern:
         raise BadInput(error.message, code=error.code, field=field, hint=error.hint) from None
 
 
-def outcome(dibs: Dibs, answer: Outcome) -> told.ClaimTold:
+def outcome(dibs: Dibs, answer: Outcome) -> outputs.ClaimTold:
     """Tell the answer to a claim; a refusal says who, why, until when and what next."""
     if isinstance(answer, Granted):
         now = dibs.project.engine.view(lambda txn: txn.now)
         grants = [
-            told.Grant(
+            outputs.Grant(
                 path=one.pattern, mode=one.mode, token=one.token, expires_in_s=_left(ends - now)
             )
             for one, ends in zip(answer.claims, answer.expires, strict=True)
         ]
-        return told.ClaimTold(agent=dibs.caller.id, granted=True, claims=grants)
+        return outputs.ClaimTold(agent=dibs.caller.id, granted=True, claims=grants)
     quoted = Quoting(map(str, answer.conflicts))
     obstacles = [_obstacle(one, quoted) for one in answer.conflicts]
     first = obstacles[0] if obstacles else None
-    return told.ClaimTold(
+    return outputs.ClaimTold(
         agent=dibs.caller.id,
         granted=False,
         conflicts=obstacles,
@@ -80,9 +80,9 @@ def outcome(dibs: Dibs, answer: Outcome) -> told.ClaimTold:
     )
 
 
-def _obstacle(value: Conflict, quoted: Quoting) -> told.Obstacle:
+def _obstacle(value: Conflict, quoted: Quoting) -> outputs.Obstacle:
     whose = value.holder
-    return told.Obstacle(
+    return outputs.Obstacle(
         path=quoted.path(value.pattern, whose),
         holder=whose,
         held=quoted.path(value.held, whose),
@@ -99,7 +99,7 @@ def _left(span: float) -> float:
     return round(max(0.0, span), 1)
 
 
-def release(dibs: Dibs, asked: ReleaseAsked) -> told.ReleaseTold:
+def release(dibs: Dibs, asked: ReleaseAsked) -> outputs.ReleaseTold:
     """Give back the claims on the paths, or all."""
     if bool(asked.paths) == asked.all:
         raise BadInput("name paths, or say all=true, not both", code="USAGE", field="paths")
@@ -109,7 +109,7 @@ def release(dibs: Dibs, asked: ReleaseAsked) -> told.ReleaseTold:
     except Fenced:
         refuse_if_anothers(dibs, patterns, asked.token)
         raise
-    return told.ReleaseTold(agent=dibs.caller.id, released=[one.pattern for one in released])
+    return outputs.ReleaseTold(agent=dibs.caller.id, released=[one.pattern for one in released])
 
 
 def refuse_if_anothers(dibs: Dibs, patterns: Sequence[Pattern], token: int) -> None:
@@ -139,7 +139,7 @@ def _lost_any(dibs: Dibs, patterns: Sequence[Pattern]) -> bool:
     return any(overlap(a, b) is not None for a in patterns for b in gone)
 
 
-def status(dibs: Dibs, asked: StatusAsked) -> told.StatusTold:
+def status(dibs: Dibs, asked: StatusAsked) -> outputs.StatusTold:
     """Show who works here, what is held and who waits."""
     project, me = dibs.project, dibs.caller.id
     project.end_gone()
@@ -148,11 +148,11 @@ def status(dibs: Dibs, asked: StatusAsked) -> told.StatusTold:
         seen = _concerning(dibs, seen, asked.paths)
     quoted = Quoting(map(str, (seen.claims, seen.queue, seen.agents)))
     rows = (seen.claims, seen.queue, seen.agents)
-    return told.StatusTold(
+    return outputs.StatusTold(
         agent=me,
         claims=[_held(one, quoted) for one in seen.claims[:ROWS]],
         queue=[
-            told.Waits(
+            outputs.Waits(
                 agent=one.ticket.agent,
                 paths=[quoted.path(text, one.ticket.agent) for text in one.ticket.patterns[:ROWS]],
                 place=one.place,
@@ -160,7 +160,7 @@ def status(dibs: Dibs, asked: StatusAsked) -> told.StatusTold:
             for one in seen.queue[:ROWS]
         ],
         agents=[
-            told.Worker(
+            outputs.Worker(
                 agent=one.agent.id,
                 role=quoted.word(one.agent.role, one.agent.id),
                 status=quoted.word(one.agent.status, one.agent.id),
@@ -191,9 +191,9 @@ def _concerning(dibs: Dibs, seen: Overview, paths: Sequence[str]) -> Overview:
     )
 
 
-def _held(value: HeldClaim, quoted: Quoting) -> told.Held:
+def _held(value: HeldClaim, quoted: Quoting) -> outputs.Held:
     one = value.claim
-    return told.Held(
+    return outputs.Held(
         path=quoted.path(one.pattern, one.agent),
         mode=one.mode,
         holder=one.agent,
@@ -204,7 +204,7 @@ def _held(value: HeldClaim, quoted: Quoting) -> told.Held:
     )
 
 
-def ask(dibs: Dibs, asked: AskAsked) -> told.AskTold:
+def ask(dibs: Dibs, asked: AskAsked) -> outputs.AskTold:
     """Ask the holders to give the paths back, or answer those who ask the caller."""
     patterns = patterns_of(dibs, asked.paths)
     if asked.answer:
@@ -223,10 +223,10 @@ def ask(dibs: Dibs, asked: AskAsked) -> told.AskTold:
     quoted = Quoting(map(str, found))
     free = ["Nobody else holds it: call claim."] if not found else []
     told_so = ["Work on something else; brief tells you the answer."] if found else []
-    return told.AskTold(
+    return outputs.AskTold(
         agent=dibs.caller.id,
         requests=[
-            told.Request(
+            outputs.Request(
                 path=quoted.path(one.pattern, one.holder),
                 holder=one.holder,
                 asker=one.asker,

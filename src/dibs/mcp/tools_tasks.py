@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from dibs.core.claims.rules import Denied
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
-from dibs.mcp import outputs as told
+from dibs.mcp import outputs
 from dibs.mcp.messages import Quoting, refused_next
 from dibs.mcp.tools_claims import ROWS, patterns_of
 from dibs.services.tasks.values import TakenTask
-from dibs.shapes import tasks as taskshapes
+from dibs.shapes import tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from dibs.mcp.inputs import TaskAsked
     from dibs.services.tasks.values import NothingFree, Shown, Stored
 
-    Act = Callable[[Dibs, TaskAsked], told.TaskTold]
+    Act = Callable[[Dibs, TaskAsked], outputs.TaskTold]
 
 
-def task(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+def task(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
     """Do what was asked to the board."""
     if asked.action in {"start", "done", "fail", "release"} and not asked.id:
         raise BadInput(f"{asked.action} needs the id of a task", code="USAGE", field="id")
@@ -31,12 +31,12 @@ def task(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
     return _ACTIONS[asked.action](dibs, asked)
 
 
-def _list(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+def _list(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
     found = dibs.tasks()
     return _listed(dibs, asked, found, ok=True)
 
 
-def _take(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+def _take(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
     board = dibs.project.board
     try:
         answer = dibs.project.tasks.take(
@@ -47,13 +47,13 @@ def _take(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
     except NotFound as empty:
         if empty.code != "QUEUE_EMPTY":
             raise
-        return told.TaskTold(
+        return outputs.TaskTold(
             agent=dibs.caller.id, ok=False, action="take", next=["There is no task to take."]
         )
     return _attempt(dibs, asked, answer)
 
 
-def _start(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+def _start(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
     with dibs.project.board.settled(dibs.caller):
         answer = dibs.project.tasks.start(dibs.caller, asked.id, roles=tuple(asked.roles))
     return _attempt(dibs, asked, answer)
@@ -61,7 +61,7 @@ def _start(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
 
 def _attempt(
     dibs: Dibs, asked: TaskAsked, answer: TakenTask | NothingFree | Denied
-) -> told.TaskTold:
+) -> outputs.TaskTold:
     if isinstance(answer, TakenTask):
         stored = answer.stored._replace(
             holder=answer.granted.claims[0].agent, token=answer.granted.token
@@ -71,13 +71,13 @@ def _attempt(
         ]
         return _one(dibs, asked, stored, steps=steps, text=True)
     if isinstance(answer, Denied):
-        return told.TaskTold(
+        return outputs.TaskTold(
             agent=dibs.caller.id, ok=False, action=asked.action, next=refused_next(answer)
         )
     return _listed(dibs, asked, answer.tasks, ok=False)
 
 
-def _done(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+def _done(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
     made = [pattern.text for pattern in patterns_of(dibs, asked.paths)]
     return _move(
         dibs,
@@ -86,7 +86,7 @@ def _done(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
     )
 
 
-def _fail(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+def _fail(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
     return _move(
         dibs,
         asked,
@@ -94,17 +94,17 @@ def _fail(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
     )
 
 
-def _release(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+def _release(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
     return _move(dibs, asked, lambda: dibs.project.tasks.release(dibs.caller, asked.id))
 
 
-def _new(dibs: Dibs, asked: TaskAsked) -> told.TaskTold:
+def _new(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
     about = [pattern.text for pattern in patterns_of(dibs, asked.paths)]
     made = dibs.new_task(asked.text, agent=asked.agent, artefacts=about)
     return _one(dibs, asked, made)
 
 
-def _move(dibs: Dibs, asked: TaskAsked, act: Callable[[], Stored]) -> told.TaskTold:
+def _move(dibs: Dibs, asked: TaskAsked, act: Callable[[], Stored]) -> outputs.TaskTold:
     """End an attempt; whoever names a task that another agent holds is told whose it is."""
     with dibs.project.board.settled(dibs.caller):
         try:
@@ -124,35 +124,35 @@ def _move(dibs: Dibs, asked: TaskAsked, act: Callable[[], Stored]) -> told.TaskT
 
 def _one(
     dibs: Dibs, asked: TaskAsked, stored: Stored, steps: Sequence[str] = (), *, text: bool = False
-) -> told.TaskTold:
+) -> outputs.TaskTold:
     quoted = Quoting(map(str, stored))
     job = _job(stored, stored.holder, stored.task.status, quoted)
     if text:
         job.text = quoted.page(stored.text, stored.task.created_by or "board")
-    return told.TaskTold(
+    return outputs.TaskTold(
         agent=dibs.caller.id, ok=True, action=asked.action, task=job, next=list(steps),
         note=quoted.note,
     )  # fmt: skip
 
 
-def _listed(dibs: Dibs, asked: TaskAsked, found: Sequence[Shown], *, ok: bool) -> told.TaskTold:
+def _listed(dibs: Dibs, asked: TaskAsked, found: Sequence[Shown], *, ok: bool) -> outputs.TaskTold:
     quoted = Quoting(str(one.stored.task) for one in found)
     jobs = [_job(one.stored, one.holder, one.state, quoted) for one in found[:ROWS]]
     steps = [] if ok else ["Nothing is free for you now: work on something else, and ask again."]
-    return told.TaskTold(
+    return outputs.TaskTold(
         agent=dibs.caller.id, ok=ok, action=asked.action, tasks=jobs, next=steps,
         left_out=max(0, len(found) - ROWS), note=quoted.note,
     )  # fmt: skip
 
 
-def _job(stored: Stored, holder: str, state: str, quoted: Quoting) -> told.Job:
+def _job(stored: Stored, holder: str, state: str, quoted: Quoting) -> outputs.Job:
     said = stored.task
     whose = said.created_by or "board"
-    return told.Job(
+    return outputs.Job(
         id=quoted.path(said.id, whose),
         title=quoted(said.title, whose),
         state=state,
-        file=quoted.path(taskshapes.path(stored), whose),
+        file=quoted.path(tasks.path(stored), whose),
         priority=quoted.word(said.priority, whose),
         holder=holder,
         paths=[quoted.path(text, whose) for text in said.artefacts[:ROWS]],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dibs.core.talk.decision_rules import who_may
 from dibs.errors import BadInput
-from dibs.mcp import outputs as told
+from dibs.mcp import outputs
 from dibs.mcp.messages import Quoting
 from dibs.mcp.tools_claims import ROWS, patterns_of
 from dibs.services.commits.intents import shown
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Confirm = Callable[[], object]
 
 
-def commit(dibs: Dibs, asked: CommitAsked) -> told.CommitTold:
+def commit(dibs: Dibs, asked: CommitAsked) -> outputs.CommitTold:
     """Commit the changed files that the caller holds."""
     from dibs.services.commits.report import told_apart
 
@@ -40,7 +40,7 @@ def commit(dibs: Dibs, asked: CommitAsked) -> told.CommitTold:
     if not isinstance(answer, Committed):
         quoted = Quoting(map(str, answer.blocked))
         said = [f"The {answer.hook} hook said no; mend what it names."] if answer.hook else []
-        return told.CommitTold(
+        return outputs.CommitTold(
             agent=dibs.caller.id,
             committed=False,
             blocked=[_blocked(one, quoted) for one in answer.blocked[:ROWS]],
@@ -50,7 +50,7 @@ def commit(dibs: Dibs, asked: CommitAsked) -> told.CommitTold:
         )
     quoted = Quoting([*(shown(one.path) for one in answer.nobody), *map(str, answer.others)])
     others = [_blocked(one, quoted) for one in answer.others[:ROWS]]
-    return told.CommitTold(
+    return outputs.CommitTold(
         agent=dibs.caller.id,
         committed=True,
         commit=answer.commit,
@@ -65,9 +65,9 @@ def commit(dibs: Dibs, asked: CommitAsked) -> told.CommitTold:
     )
 
 
-def _blocked(value: Blocked, quoted: Quoting) -> told.Blocked:
+def _blocked(value: Blocked, quoted: Quoting) -> outputs.Blocked:
     whose = value.holder or "git"
-    return told.Blocked(
+    return outputs.Blocked(
         path=quoted.path(shown(value.path), whose),
         why=value.why,
         holder=value.holder,
@@ -76,7 +76,7 @@ def _blocked(value: Blocked, quoted: Quoting) -> told.Blocked:
     )
 
 
-def say(dibs: Dibs, asked: SayAsked) -> told.SayTold:
+def say(dibs: Dibs, asked: SayAsked) -> outputs.SayTold:
     """Say something to others."""
     message = dibs.say(
         asked.to,
@@ -85,10 +85,10 @@ def say(dibs: Dibs, asked: SayAsked) -> told.SayTold:
         priority=asked.priority,
         wants_ack=asked.wants_ack,
     )
-    return told.SayTold(agent=dibs.caller.id, message=message.id, readers=list(message.boxes))
+    return outputs.SayTold(agent=dibs.caller.id, message=message.id, readers=list(message.boxes))
 
 
-def decide(dibs: Dibs, asked: DecideAsked) -> told.DecideTold:
+def decide(dibs: Dibs, asked: DecideAsked) -> outputs.DecideTold:
     """Record a decision, ask for one, or look at one."""
     if bool(asked.title) == bool(asked.id):
         raise BadInput(
@@ -109,11 +109,11 @@ def decide(dibs: Dibs, asked: DecideAsked) -> told.DecideTold:
     return _decision(dibs.caller.id, found)
 
 
-def _decision(me: str, found: Decision) -> told.DecideTold:
+def _decision(me: str, found: Decision) -> outputs.DecideTold:
     quoted = Quoting(map(str, found))
     mine = found.asker == me
     waits = found.outcome == "pending"
-    return told.DecideTold(
+    return outputs.DecideTold(
         agent=me,
         id=found.id,
         outcome=found.outcome,
@@ -127,14 +127,14 @@ def _decision(me: str, found: Decision) -> told.DecideTold:
     )
 
 
-def brief(dibs: Dibs, asked: BriefAsked) -> tuple[told.BriefTold, Confirm | None]:
+def brief(dibs: Dibs, asked: BriefAsked) -> tuple[outputs.BriefTold, Confirm | None]:
     """Tell the caller what is new; the second value is called once the answer has left."""
     briefings, caller = dibs.project.briefings, dibs.caller
     delivery = briefings.prepare(caller, full=asked.full)
     if delivery is None:
-        return told.BriefTold(agent=caller.id, changed=False, text="", mail=[]), None
+        return outputs.BriefTold(agent=caller.id, changed=False, text="", mail=[]), None
     number = delivery.number
-    answer = told.BriefTold(
+    answer = outputs.BriefTold(
         agent=caller.id,
         changed=True,
         text=delivery.text + delivery.whole,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.config import load as configuration
+from dibs.config import load
 from dibs.errors import DibsError, Misconfigured, NotFound
 from dibs.local.repository import STATE_OUTSIDE_GIT, find, main_tree, shared_state, with_own_state
 from dibs.project.engines import Place, is_there, open_engine
@@ -176,7 +176,7 @@ class Project:
         repository, main = self.place.repository, main_tree(self.place.repository)
         config = self.config
         if main != repository.root:
-            config = configuration.load(main, repository.state, os.environ, {}).config
+            config = load.load(main, repository.state, os.environ, {}).config
         return Merges(self.desk, repository, self.board, config=config, main=main)
 
     @property
@@ -199,7 +199,7 @@ class Project:
         from dibs.services.talk.decisions import Decisions
 
         repository = self.place.repository
-        written = configuration.load(main_tree(repository), repository.state, {}, {})
+        written = load.load(main_tree(repository), repository.state, {}, {})
         return Decisions(self.desk, written)
 
     @property
@@ -317,7 +317,7 @@ def locate(
     """Find the project of a folder and read its settings; open and change nothing."""
     variables = os.environ if environ is None else environ
     repository = find(start, variables)
-    loaded = configuration.load(repository.root, repository.state, variables, flags or {})
+    loaded = load.load(repository.root, repository.state, variables, flags or {})
     if loaded.config.worktree_claims == "worktree":
         repository = _apart(repository, loaded.config)
     return Place(repository, loaded)

@@ -7,7 +7,7 @@ from itertools import islice
 from dibs.core.patterns.filing import Range
 from dibs.core.talk.limits import MAX_UNREAD, forgettable
 from dibs.core.talk.mail import HUMANS
-from dibs.services.state import mailbox as post
+from dibs.services.state import mailbox
 from dibs.services.state.deliveries import outlived
 from dibs.services.state.rows import decode
 from dibs.services.talk.send import RATE
@@ -48,7 +48,7 @@ def _old(book: Book, keep: float, most: int) -> list[Message]:
     """Return messages that can be forgotten, the oldest first."""
     boxes = _Boxes(book)
     found: list[Message] = []
-    for message in post.messages(book):
+    for message in mailbox.messages(book):
         if message.at + keep > book.now or len(found) == most:
             break
         waiting = [box for box in message.boxes if boxes.waits(box, message.id)]
@@ -70,20 +70,20 @@ class _Boxes:
         """Tell whether the owner of a box works, and has neither read a message nor been briefed of it."""
         if box not in self._ended:
             self._ended[box] = box != HUMANS and self._book.beat(box) is None
-        state = post.state_of(self._book, box, post.row_of(number))
+        state = mailbox.state_of(self._book, box, mailbox.row_of(number))
         return not self._ended[box] and state is not None and not state.keys() & {"read", "briefed"}
 
     def crowded(self, box: str) -> bool:
         """Tell whether more waits in a box than anybody would read."""
         if box not in self._unread:
-            rows = self._book.txn.scan(Range(f"{post.UNREAD}{box}/"))
+            rows = self._book.txn.scan(Range(f"{mailbox.UNREAD}{box}/"))
             self._unread[box] = sum(1 for _ in rows)
         return self._unread[box] > MAX_UNREAD
 
 
 def _forget(book: Book, message: Message) -> None:
-    row = post.row_of(message.id)
-    book.txn.delete(f"{post.MAIL}{row}")
+    row = mailbox.row_of(message.id)
+    book.txn.delete(f"{mailbox.MAIL}{row}")
     for box in message.boxes:
-        book.txn.delete(f"{post.BOX}{box}/{row}")
-        book.txn.delete(f"{post.UNREAD}{box}/{row}")
+        book.txn.delete(f"{mailbox.BOX}{box}/{row}")
+        book.txn.delete(f"{mailbox.UNREAD}{box}/{row}")

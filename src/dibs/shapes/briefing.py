@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.shapes import claims as shapes
+from dibs.shapes import claims
 from dibs.shapes.decisions import decision
 from dibs.shapes.mail import message
 
@@ -36,12 +36,12 @@ def state(value: Sight) -> dict[str, Any]:
         "now": value.now,
         "agent": value.me,
         "agents": [_agent(agent) for agent in value.agents],
-        "claims": [shapes.held(held) for held in value.held],
-        "queue": [shapes.waiter(waiter) for waiter in value.queue],
+        "claims": [claims.held(held) for held in value.held],
+        "queue": [claims.waiter(waiter) for waiter in value.queue],
         "mail": [message(one) for one in value.mail],
         "decisions": [decision(one) for one in value.pending],
         "tasks": value.tally._asdict(),
-        "activity": [shapes.entry(entry) for entry in value.activity],
+        "activity": [claims.entry(entry) for entry in value.activity],
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.services.tasks.delegation import Repeated
-from dibs.shapes import tasks as taskshapes
+from dibs.shapes import tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def cancelled(value: Delegated) -> Shape:
 
 
 def _sent(word: str, value: Delegated) -> Shape:
-    task = taskshapes.stored(value.stored)
+    task = tasks.stored(value.stored)
     return {"outcome": word, "task": task, "told": list(value.to), "ended": list(value.ended)}
 
 

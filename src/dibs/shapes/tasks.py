@@ -78,28 +78,28 @@ def shown(value: Shown) -> Shape:
 
 def whole(value: Shown, entries: list[Entry]) -> Shape:
     """Shape all that there is to say about one task."""
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     return {
         "task": {**shown(value), "text": value.stored.text},
-        "log": [shapes.entry(entry) for entry in entries],
+        "log": [claims.entry(entry) for entry in entries],
     }
 
 
 def taken(value: TakenTask) -> Shape:
     """Shape the answer to a caller that has a task now."""
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     claim = value.granted.claims[0]
     task = {**stored(value.stored), "holder": claim.agent, "text": value.stored.text}
-    return {**shapes.outcome(value.granted), "task": task}
+    return {**claims.outcome(value.granted), "task": task}
 
 
 def nothing_free(value: NothingFree, steps: list[str]) -> Shape:
     """Shape the answer where no task can be taken."""
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
-    tasks = [*map(shown, value.tasks), *map(shapes.task, value.queue)]
+    tasks = [*map(shown, value.tasks), *map(claims.task, value.queue)]
     why = "timeout" if value.waited else "held"
     return {
         "outcome": "denied", "why": why, "tasks": tasks, "ahead": value.ahead, "next": steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.core.tasks.rules import Task, check_task_id
 from dibs.errors import BadInput
 from dibs.startup.records import Record
-from dibs.taskfile import yaml_fast as fast
+from dibs.taskfile import yaml_fast
 from dibs.taskfile.decoding import decode
 from dibs.taskfile.document import Remark, Tree, Unreadable, error_of
 from dibs.taskfile.fields import late_times, task_of
@@ -45,12 +45,12 @@ def read(content: bytes, name: str) -> Reading:
 
 def tree_of(text: str) -> tuple[Tree, bool]:
     """Return what YAML text says, and whether it is in the plain layout; raise ``Unreadable``."""
-    tree = fast.parse(text)
+    tree = yaml_fast.parse(text)
     if tree is not None:
         return tree, True
-    from dibs.taskfile import yaml_full as careful
+    from dibs.taskfile import yaml_full
 
-    return careful.parse(text), False
+    return yaml_full.parse(text), False
 
 
 def _stem(name: str) -> str:

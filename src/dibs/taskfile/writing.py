@@ -6,7 +6,7 @@ block is written in a way that rows do not show.
 
 from __future__ import annotations
 
-from dibs.taskfile import yaml_fast as fast
+from dibs.taskfile import yaml_fast
 from dibs.taskfile.block_lines import split
 from dibs.taskfile.changes import changes_for, fields_of
 from dibs.taskfile.scalars import UNQUOTED, beside, entry, stamp
@@ -154,7 +154,7 @@ def _list_rows(old: Entry, items: list[Value], indent: int, *, plain: bool) -> l
     before: dict[str, str] = {}
     margin = indent + 2
     for row in old.rows[1:]:
-        item = fast.item_of(row)
+        item = yaml_fast.item_of(row)
         if item is not None:
             before.setdefault(item, row)
             margin = len(row) - len(row.lstrip(" "))

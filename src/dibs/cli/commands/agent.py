@@ -97,12 +97,12 @@ def run(args: Namespace) -> int:
 
 def _list(session: Session, args: Namespace) -> int:
     """List the agents that work here."""
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     session.project.end_gone()
     seen = session.project.agents.all(ended=args.all)
     session.show(
-        lambda: {"agents": [shapes.agent(s) for s in seen]},
+        lambda: {"agents": [claims.agent(s) for s in seen]},
         lambda: _print_list(seen, session.caller),
     )
     return 0
@@ -121,15 +121,15 @@ def _print_list(seen: list[Seen], reader: Caller) -> None:
 
 def _show(session: Session, args: Namespace) -> int:
     """Show one agent, what it holds, and what it lost."""
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     seen, lost = session.project.agents.show(args.id)
     held, waiting = session.project.claims.all(args.id)
     shape = {
-        "agent": shapes.agent(seen),
-        "claims": [shapes.held(h) for h in held],
-        "queue": [shapes.waiter(w) for w in waiting],
-        "lost": [shapes.lost(item) for item in lost],
+        "agent": claims.agent(seen),
+        "claims": [claims.held(h) for h in held],
+        "queue": [claims.waiter(w) for w in waiting],
+        "lost": [claims.lost(item) for item in lost],
     }
 
     def text() -> None:
@@ -181,7 +181,7 @@ def _lost_lines(lost: list[Lost], now: float, quoted: Quoting) -> list[str]:
 def _join(session: Session, args: Namespace) -> int:
     """Join as an agent: --agent is its id. Joining again is fine."""
     from dibs.core.claims.agents import Agent
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     caller = session.caller
     agent = Agent(
@@ -203,24 +203,24 @@ def _join(session: Session, args: Namespace) -> int:
         below = f" below {joined.parent}" if joined.parent else ""
         print(f"{bold(joined.id)} works here as {printable(joined.role)}{below}")
 
-    session.show(lambda: {"agent": shapes.agent(seen)}, text)
+    session.show(lambda: {"agent": claims.agent(seen)}, text)
     return 0
 
 
 def _beat(session: Session, _: Namespace) -> int:
     """Give a sign of life, which renews your claims. Prints the news, as renew does."""
     from dibs.cli.commands.renew import show_news
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     answer = session.project.holdings.renew(session.caller)
     now = session.now()
-    session.show(lambda: shapes.renewed(answer), lambda: show_news(answer, now, session.caller))
+    session.show(lambda: claims.renewed(answer), lambda: show_news(answer, now, session.caller))
     return FENCED if answer.lost else 0
 
 
 def _report(session: Session, args: Namespace) -> int:
     """Say what you do. The others see it."""
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     given = {name: getattr(args, name) for name in REPORTED}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -235,16 +235,16 @@ def _report(session: Session, args: Namespace) -> int:
         quoted = Quoting(session.caller, [str(seen)])
         print("\n".join(quoted.page(_agent_lines(seen, quoted))))
 
-    session.show(lambda: {"agent": shapes.agent(seen)}, text)
+    session.show(lambda: {"agent": claims.agent(seen)}, text)
     return 0
 
 
 def _leave(session: Session, args: Namespace) -> int:
     """End your session. Everything that you hold is given back."""
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     released = session.project.agents.leave(session.caller, status=args.status, note=args.note)
-    shape = {"agent": session.caller.id, "released": shapes.claims(released)}
+    shape = {"agent": session.caller.id, "released": claims.claims(released)}
     session.show(lambda: shape, lambda: _print_left(session.caller.id, released))
     return 0
 

@@ -35,12 +35,12 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Answer, and print who was told what."""
     from dibs.cli.support.session import Session
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     with Session(args) as session:
         answered = _answer(session, args)
         session.show(
-            lambda: {"answered": [shapes.ask(ask) for ask in answered]}, lambda: _print(answered)
+            lambda: {"answered": [claims.ask(ask) for ask in answered]}, lambda: _print(answered)
         )
     return 0
 

@@ -25,7 +25,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Ask, and print who was asked for what."""
     from dibs.cli.support.session import Session
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     with Session(args) as session:
         patterns = session.patterns(args.pattern, literal=args.literal)
@@ -33,7 +33,7 @@ def run(args: Namespace) -> int:
             session.caller, patterns, within=args.within, note=args.note
         )
         session.show(
-            lambda: {"asked": [shapes.ask(ask) for ask in asked]},
+            lambda: {"asked": [claims.ask(ask) for ask in asked]},
             lambda: _print(asked, patterns, session.caller),
         )
     return 0

@@ -27,13 +27,13 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Look, and print what is in the way."""
     from dibs.cli.support.session import Session
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     with Session(args) as session:
         patterns = session.patterns(args.pattern, literal=args.literal)
         mode = SHARED if args.shared else EXCLUSIVE
         conflicts = session.project.claims.check(session.caller, patterns, mode)
-        shape = {"free": not conflicts, "conflicts": [shapes.conflict(c) for c in conflicts]}
+        shape = {"free": not conflicts, "conflicts": [claims.conflict(c) for c in conflicts]}
         session.show(lambda: shape, lambda: _print(conflicts, session.caller))
     return HELD if conflicts else 0
 

@@ -82,9 +82,9 @@ def show(session: Session, answer: Outcome, reason: str = "") -> None:
     """Print the answer to a claim that was made for ``reason``."""
 
     def shape() -> object:
-        from dibs.shapes import claims as shapes
+        from dibs.shapes import claims
 
-        return shapes.outcome(answer)
+        return claims.outcome(answer)
 
     def text() -> None:
         from dibs.cli.support.text import outcome

@@ -47,7 +47,7 @@ def _count(text: str) -> int:
 def run(args: Namespace) -> int:
     """Print the entries that are asked for, and go on if asked to."""
     from dibs.cli.support.session import Session
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     narrowed = args.agents or args.kind or args.since or args.lines is not None
     if args.summary and (args.follow or narrowed):
@@ -56,7 +56,7 @@ def run(args: Namespace) -> int:
     with Session(args) as session:
         if args.summary:
             summary = session.project.ledger.summary()
-            session.show(lambda: shapes.summary(summary), lambda: _print_summary(summary))
+            session.show(lambda: claims.summary(summary), lambda: _print_summary(summary))
             return 0
         now = session.now()
         query = _since(args.since, now)._replace(agents=frozenset(args.agents), kinds=kinds)
@@ -65,7 +65,7 @@ def run(args: Namespace) -> int:
             return _follow(session, query, limit)
         entries = session.project.ledger.newest(query, limit)
         session.show(
-            lambda: [shapes.entry(entry) for entry in entries],
+            lambda: [claims.entry(entry) for entry in entries],
             lambda: _print(entries, now, session.caller),
         )
     return 0
@@ -115,7 +115,7 @@ def _since(text: str, now: float) -> Query:
 def _follow(session: Session, query: Query, limit: int) -> int:
     """Print what is there and then what comes, until Ctrl-C."""
     from dibs.cli.support.session import print_json, warn_if_old
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     fresh = True
     ledger = session.project.ledger
@@ -127,7 +127,7 @@ def _follow(session: Session, query: Query, limit: int) -> int:
         while True:
             if session.json:
                 for entry in entries:
-                    print_json(shapes.entry(entry))
+                    print_json(claims.entry(entry))
             elif entries:
                 _print(entries, ledger.now(), session.caller)
             entries = next(news)

@@ -100,9 +100,9 @@ class _Teller:
 
 def _show(session: Session, report: Report) -> None:
     def shape() -> object:
-        from dibs.shapes import merging as merge_shapes
+        from dibs.shapes import merging
 
-        return merge_shapes.report(report)
+        return merging.report(report)
 
     session.show(shape, lambda: _print(report))
 

@@ -29,7 +29,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Release, and print what was given back."""
     from dibs.cli.support.session import Session
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     if bool(args.pattern) == args.all:
         raise BadUsage("release: name patterns, or give --all", hint="see `dibs release --help`")
@@ -40,7 +40,7 @@ def run(args: Namespace) -> int:
             token=args.token,
             request_id=args.request_id,
         )
-        shape = {"released": shapes.claims(released)}
+        shape = {"released": claims.claims(released)}
         session.show(lambda: shape, lambda: _print(released))
     return 0
 

@@ -30,7 +30,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Renew, and print what is held, lost and asked for."""
     from dibs.cli.support.session import Session
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     with Session(args) as session:
         patterns = session.patterns(args.pattern, literal=args.literal)
@@ -38,7 +38,7 @@ def run(args: Namespace) -> int:
             session.caller, patterns, ttl=args.ttl, token=args.token
         )
         now = session.now()
-        session.show(lambda: shapes.renewed(answer), lambda: show_news(answer, now, session.caller))
+        session.show(lambda: claims.renewed(answer), lambda: show_news(answer, now, session.caller))
     return FENCED if answer.lost else 0
 
 

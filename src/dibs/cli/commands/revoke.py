@@ -26,7 +26,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Revoke, and print what was taken from whom."""
     from dibs.cli.support.session import Session
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     with Session(args) as session:
         (pattern,) = session.patterns([args.pattern], literal=args.literal)
@@ -34,7 +34,7 @@ def run(args: Namespace) -> int:
         if not revoked:
             message = f"nobody holds anything that overlaps {pattern.text}"
             raise NotFound(message, code="NOT_HELD", hint="`dibs status` shows what is held")
-        session.show(lambda: {"revoked": shapes.claims(revoked)}, lambda: _print(revoked))
+        session.show(lambda: {"revoked": claims.claims(revoked)}, lambda: _print(revoked))
     return 0
 
 

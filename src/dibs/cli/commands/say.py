@@ -48,7 +48,7 @@ def run(args: Namespace) -> int:
     """Say it, and print who gets it."""
     to, text = _parts(args)
     from dibs.cli.support.session import Session
-    from dibs.shapes import mail as shapes
+    from dibs.shapes import mail
 
     with Session(args) as session:
         message = session.project.mail.say(
@@ -56,7 +56,7 @@ def run(args: Namespace) -> int:
             reply_to=args.reply, everybody=args.all, priority=args.priority, wants_ack=args.ack,
             within=args.within, request_id=args.request_id,
         )  # fmt: skip
-        session.show(lambda: shapes.message(message), lambda: _print(message))
+        session.show(lambda: mail.message(message), lambda: _print(message))
     return 0
 
 

@@ -47,14 +47,14 @@ def run(args: Namespace) -> int:
 
 def shape(taken: Overview) -> dict[str, object]:
     """Shape a snapshot as JSON."""
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     waits = taken.undecided
     return {
         "now": taken.now,
-        "claims": [shapes.held(held) for held in taken.claims],
-        "queue": [shapes.waiter(waiter) for waiter in taken.queue],
-        "agents": [shapes.agent(seen) for seen in taken.agents],
+        "claims": [claims.held(held) for held in taken.claims],
+        "queue": [claims.waiter(waiter) for waiter in taken.queue],
+        "agents": [claims.agent(seen) for seen in taken.agents],
         "decisions": {
             "pending": len(waits),
             "oldest_for": round(taken.now - waits[0], 3) if waits else None,

@@ -26,7 +26,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Hand over, and print what the other agent holds now."""
     from dibs.cli.support.session import Session
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     with Session(args) as session:
         handed = session.project.holdings.transfer(
@@ -36,7 +36,7 @@ def run(args: Namespace) -> int:
             token=args.token,
             request_id=args.request_id,
         )
-        session.show(lambda: {"transferred": shapes.claims(handed)}, lambda: _print(handed))
+        session.show(lambda: {"transferred": claims.claims(handed)}, lambda: _print(handed))
     return 0
 
 

@@ -34,14 +34,14 @@ def run(args: Namespace) -> int:
 
 
 def _shape(found: dict[str, Around]) -> dict[str, object]:
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     return {
         "paths": [
             {
                 "path": path,
-                "holders": [shapes.held(held) for held in holders],
-                "waiters": [shapes.waiter(waiter) for waiter in waiters],
+                "holders": [claims.held(held) for held in holders],
+                "waiters": [claims.waiter(waiter) for waiter in waiters],
             }
             for path, (holders, waiters) in found.items()
         ]

@@ -6,11 +6,8 @@ see at all is found after the command has run, by what has changed (``services/g
 
 from __future__ import annotations
 
-from dibs.core.shell import commands as shellcommands
-from dibs.core.shell import formatters as shellformats
+from dibs.core.shell import commands, formatters, runners, tools
 from dibs.core.shell import git as shellgit
-from dibs.core.shell import runners as shellrun
-from dibs.core.shell import tools as shelltools
 from dibs.core.shell.commands import Running
 from dibs.core.shell.steps import Kind, Step
 from dibs.core.shell.syntax import parse
@@ -43,7 +40,7 @@ _NOWHERE = (
     "/proc/self/fd/",
 )
 COMMANDS = {
-    **shellcommands.ACTS, **shellrun.ACTS, **shelltools.ACTS, **shellformats.ACTS, **shellgit.ACTS,
+    **commands.ACTS, **runners.ACTS, **tools.ACTS, **formatters.ACTS, **shellgit.ACTS,
 }  # fmt: skip
 #: Commands that only look, unless the table says what they write, or only start another.
 _LOOKS = frozenset({

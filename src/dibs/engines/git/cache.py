@@ -15,7 +15,7 @@ import time
 import apsw
 
 from dibs.engines.git.head import Head, Verdict
-from dibs.engines.shared import sqlite_errors as failures
+from dibs.engines.shared import sqlite_errors
 from dibs.engines.shared.folders import prepare_folder
 from dibs.engines.shared.turns import Gate, jitter
 from dibs.errors import DibsError
@@ -73,7 +73,7 @@ class Cache:
 
     def _create(self) -> None:
         if not self._gate.enter(time.monotonic(), 5.0):
-            raise failures.busy(self._path)
+            raise sqlite_errors.busy(self._path)
         try:
             self.db.pragma("journal_mode", "wal")
             self.db.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
@@ -95,7 +95,7 @@ class Cache:
         started = time.monotonic()
         with translated(self._path):
             if not self._gate.enter(started, max(0.01, deadline - started)):
-                raise failures.busy(self._path)
+                raise sqlite_errors.busy(self._path)
             try:
                 self.run("BEGIN IMMEDIATE")
                 yield self.head()
@@ -255,7 +255,7 @@ def translated(path: str) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        found = failures.translate(error, path)
+        found = sqlite_errors.translate(error, path)
         if found.code == "STORE_DAMAGED":
             found.hint = "dibs engine repair builds it anew"
         raise found from error
@@ -267,7 +267,7 @@ def set_aside(folder: str, timeout: float) -> str:
     gate = Gate(path)
     try:
         if not gate.enter(time.monotonic(), timeout):
-            raise failures.busy(path)
+            raise sqlite_errors.busy(path)
         kept = f"{path}.damaged-{time.time_ns()}"
         for end in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):

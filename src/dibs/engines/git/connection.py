@@ -6,7 +6,7 @@ import contextlib
 import json
 import time
 
-from dibs.engines.git import errors as failures
+from dibs.engines.git import errors
 from dibs.engines.git.clock import observe, tick
 from dibs.engines.git.copy import Copy
 from dibs.engines.git.head import Head, Verdict
@@ -145,7 +145,7 @@ class Link(Copy):
         try:
             return self._parts.git.run(*argv, deadline=deadline)
         except TimedOut:
-            raise failures.too_slow(self.repo) from None
+            raise errors.too_slow(self.repo) from None
 
     def _follow(self, head: Head, commit: str, passed: set[str], *, grown: bool) -> Head:
         """Move to another commit of the remote; what of ours is not in it is dropped."""

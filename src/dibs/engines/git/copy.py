@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 
-from dibs.engines.git import errors as failures
-from dibs.engines.git import files
+from dibs.engines.git import errors, files
 from dibs.engines.git.cache import Cache
 from dibs.engines.git.clock import tick
 from dibs.engines.git.commit import render_commit
@@ -93,7 +92,7 @@ class Copy:
             return self._reader.read(oid, time.monotonic() + self._parts.timeout)
         except TimedOut:
             self.rest()
-            raise failures.too_slow(self.repo) from None
+            raise errors.too_slow(self.repo) from None
 
     def head(self) -> Head:
         """Return where this machine stands, now."""

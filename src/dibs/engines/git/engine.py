@@ -8,7 +8,7 @@ import time
 import weakref
 from threading import Lock
 
-from dibs.engines.git import push as pushing
+from dibs.engines.git import push
 from dibs.engines.git.cache import pause, translated
 from dibs.engines.git.connection import Link
 from dibs.engines.git.copy import Parts
@@ -87,7 +87,7 @@ class GitEngine:
             deadline = time.monotonic() + self._timeout
             while True:
                 attempt = link.attempt(step, deadline)
-                if pushing.settle(link, attempt, started, deadline):
+                if push.settle(link, attempt, started, deadline):
                     break
         if attempt.error is not None:
             raise attempt.error
@@ -109,7 +109,7 @@ class GitEngine:
                 if attempt.number == 0 and offline is not None:
                     break  # an answer or a refusal: both are as last known
                 try:
-                    if pushing.settle(link, attempt, started, deadline):
+                    if push.settle(link, attempt, started, deadline):
                         break
                 except Unavailable as error:
                     if time.monotonic() >= limit:
@@ -164,14 +164,14 @@ class GitEngine:
     def _meet(self, link: Link, deadline: float) -> None:
         """See the remote once before the first step of this machine."""
         if not link.cache.head().met:
-            pushing.is_current(link, "", link.now_reading(), deadline)
+            push.is_current(link, "", link.now_reading(), deadline)
 
     def _follow(self, link: Link, started: float, deadline: float) -> DibsError | None:
         """Follow the remote; return why it cannot be reached."""
         try:
             head = link.head()
             if not head.pending:
-                pushing.is_current(link, head.remote, started, deadline)
+                push.is_current(link, head.remote, started, deadline)
             if (head := link.head()).broken and not head.pending:
                 self.transact(lambda _: None)  # a new life has to begin before anything is shown
         except Unavailable as error:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 
-from dibs.engines.git import pack as packing
+from dibs.engines.git import pack
 from dibs.engines.git.trees import (
     FILE,
     FILES,
@@ -102,13 +102,13 @@ class Objects:
     def pack_from(self, number: int) -> bytes:
         """Return a pack of what was written for the commits from ``number`` on."""
         rows = self._cache.run(f"{_PACKED} WHERE n >= ?", (number,)).fetchall()
-        return packing.pack(rows, self._hash)[0]
+        return pack.pack(rows, self._hash)[0]
 
     def flush(self) -> None:
         """Let git see what was written; the caller is the machine's only writer."""
         rows = self._cache.run(f"{_PACKED} WHERE NOT packed").fetchall()
         if rows:
-            packing.write(f"{self._folder}/pack", rows, self._hash)
+            pack.write(f"{self._folder}/pack", rows, self._hash)
             self._cache.run("UPDATE object SET packed = 1 WHERE NOT packed")
 
     def forget(self, root: str, before: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 
-from dibs.engines.git import errors as failures
+from dibs.engines.git import errors
 from dibs.engines.git.cache import pause
 from dibs.engines.git.connection import TIDYING
 from dibs.engines.git.head import Verdict
@@ -105,7 +105,7 @@ def push(link: Link, deadline: float) -> None:
             _give_up(link, error, deadline, sent=sent)
             return
         pause(0.005, deadline)
-    _give_up(link, failures.too_slow(link.remote.place.url), deadline, sent=sent)
+    _give_up(link, errors.too_slow(link.remote.place.url), deadline, sent=sent)
 
 
 def _give_up(link: Link, error: DibsError, deadline: float, *, sent: bool) -> None:

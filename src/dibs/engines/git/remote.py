@@ -7,7 +7,7 @@ import re
 import time
 
 from dibs.core.text.names import check_branch, quote
-from dibs.engines.git import errors as failures
+from dibs.engines.git import errors
 from dibs.engines.git.process import Git, TimedOut
 from dibs.engines.git.repo import real_dir
 from dibs.errors import Misconfigured
@@ -88,7 +88,7 @@ def _checked(url: str) -> str:
         or (host.startswith("-") and (scheme or ":" in host))
     ):
         raise Misconfigured(
-            f"{quote(failures.shown(url))} is not the address of a git remote",
+            f"{quote(errors.shown(url))} is not the address of a git remote",
             code="REMOTE_URL",
             hint="use a path, or a file, ssh, https or git URL",
         )
@@ -134,7 +134,7 @@ class Remote:
         argv = ("push", "--dry-run", "--porcelain", "--no-verify", "--end-of-options")
         probe = (self.place.url, f"{_EMPTY_TREE}:refs/dibs/probe")
         told = self._run(*argv, *probe, deadline=deadline).err.lower()
-        return "sha256" if failures.OTHER_HASH in told else "sha1"
+        return "sha256" if errors.OTHER_HASH in told else "sha1"
 
     def fetch(self, into: str, deadline: float, *, history: bool = True) -> bool:
         """Bring the branch into our ref ``into``; tell whether there is such a branch.
@@ -178,7 +178,7 @@ class Remote:
             return Outcome.LANDED
         told = re.search(rb"^!\t[^\t]*\t\[([^\]]*)\] ?\(?(.*?)\)?$", result.out, re.MULTILINE)
         if told is None:
-            error = failures.refused(result.err, self.place.url)
+            error = errors.refused(result.err, self.place.url)
             if error is not None:
                 raise error
             return Outcome.UNCLEAR
@@ -189,7 +189,7 @@ class Remote:
         if ".lock': file exists" in said:
             return Outcome.LOCKED
         if "hook declined" in said or "protected" in said or "prohibited" in said:
-            raise failures.declined(reason, result.err, self.place.url)
+            raise errors.declined(reason, result.err, self.place.url)
         if (
             "but expected" in said
             or "already exists" in said
@@ -200,7 +200,7 @@ class Remote:
             return Outcome.LOST
         if "remote failure" in said or "unpack" in said or "atomic" in said:
             return Outcome.UNCLEAR
-        raise failures.declined(reason, result.err, self.place.url)
+        raise errors.declined(reason, result.err, self.place.url)
 
     def remove_stale_lock(self) -> str:
         """Remove a lock file that was left behind on a remote of this machine; return its name."""
@@ -216,14 +216,14 @@ class Remote:
         result = self._run(*argv, deadline=deadline)
         if result.code == 0 or (allowed and allowed in result.err.lower()):
             return result
-        error = failures.refused(result.err, self.place.url)
-        raise error or failures.unclear(result.err, self.place.url)
+        error = errors.refused(result.err, self.place.url)
+        raise error or errors.unclear(result.err, self.place.url)
 
     def _run(self, *argv: str, deadline: float) -> Result:
         try:
             return self._git.run(*argv, deadline=deadline)
         except TimedOut:
-            raise failures.too_slow(self.place.url) from None
+            raise errors.too_slow(self.place.url) from None
 
 
 def remote_url(git_dir: str, name: str, timeout: float = 5.0) -> str:
@@ -234,7 +234,7 @@ def remote_url(git_dir: str, name: str, timeout: float = 5.0) -> str:
     try:
         result = git.run("remote", "get-url", "--push", "--end-of-options", name, deadline=deadline)
     except TimedOut:
-        raise failures.too_slow(git_dir) from None
+        raise errors.too_slow(git_dir) from None
     url = result.out.decode("utf-8", "surrogateescape").strip("\n")
     if result.code or not url:
         raise Misconfigured(

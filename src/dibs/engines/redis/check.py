@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from dibs.core.base.findings import Finding, Level
-from dibs.engines.redis import server as servers
+from dibs.engines.redis import server
 from dibs.engines.redis.wire import Refused
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ _LOCAL = ("127.", "::1")
 def inspect(link: Link, replicas: int, until: float) -> list[Finding]:
     """Say what the store promises."""
     wire = link.wire
-    found = servers.facts(wire, until)
+    found = server.facts(wire, until)
     held = wire.call("HLEN", link.key("values"), until=until)
     started = time.perf_counter()
     link.look((), (), until)
@@ -40,9 +40,9 @@ def inspect(link: Link, replicas: int, until: float) -> list[Finding]:
 
 
 def _durability(link: Link, found: Facts, until: float) -> Finding:
-    if servers.forgets_nothing(link.wire, found, until):
+    if server.forgets_nothing(link.wire, found, until):
         return Finding(Level.OK, "durability", "a change that was answered survives a restart")
-    if found.aof_enabled == "1" and not servers.fsync(link.wire, until):
+    if found.aof_enabled == "1" and not server.fsync(link.wire, until):
         text = (
             "whether a crash of the server can lose changes is not to be seen (CONFIG is not allowed); each"
             " restart begins a new life, and all claims are void"

@@ -17,7 +17,7 @@ from dibs.engines.redis.session import Session
 from dibs.engines.redis.txn import RedisTxn, RedisView
 from dibs.engines.redis.url import parse
 from dibs.engines.redis.wire import Cut, NotSent
-from dibs.engines.shared import clock as clocks
+from dibs.engines.shared import clock
 from dibs.errors import Unavailable
 
 TYPE_CHECKING = False
@@ -59,11 +59,11 @@ class RedisEngine:
         replicas: int = 0,
         memory: str = "",
         renew: Callable[[Txn, str], None] | None = None,
-        sources: clocks.Sources | None = None,
+        sources: clock.Sources | None = None,
     ) -> None:
         self._target = parse(url)
         self._session = Session(
-            self._target, project, memory, renew, sources or clocks.system_sources()
+            self._target, project, memory, renew, sources or clock.system_sources()
         )
         self._timeout = timeout
         self._replicas = replicas

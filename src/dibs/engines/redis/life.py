@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from dibs.engines.redis import server as servers
+from dibs.engines.redis import server
 from dibs.engines.redis.anchor import Memory
 from dibs.engines.redis.connection import STEP, TORN, clock_jump
 
@@ -43,7 +43,7 @@ def judge(
     """Decide whether the life of the store goes on."""
     why = _loss(header, memory)
     if not why and header.run != found.run_id:
-        if servers.forgets_nothing(link.wire, found, until):
+        if server.forgets_nothing(link.wire, found, until):
             return Verdict(adopt=True)
         why = "the server was restarted, and may have lost its newest writes"
         if not found.never_a_replica:

@@ -6,8 +6,7 @@ import os
 import time
 from functools import partial
 
-from dibs.engines.redis import life as lives
-from dibs.engines.redis import server as servers
+from dibs.engines.redis import life, server
 from dibs.engines.redis.anchor import base_of_life, recall, remember
 from dibs.engines.redis.connection import Link
 from dibs.engines.redis.errors import passes, unavailable
@@ -62,14 +61,14 @@ class Session:
 
     def wire(self, until: float) -> Wire:
         """Open a connection of its own, for a call that blocks."""
-        return servers.find(self.target, self._moved, until)
+        return server.find(self.target, self._moved, until)
 
     def drop(self) -> None:
         """Leave the connection; the next use opens another."""
         link, self._link = self._link, None
         if link is not None:
             if link.life:
-                self._memory = lives.seen(link, self.sources)
+                self._memory = life.seen(link, self.sources)
             link.wire.close()
         self._pid = os.getpid()
 
@@ -92,7 +91,7 @@ class Session:
         if link.jump:
             why = f"the server's clock jumped by {link.jump:+.1f} s"
             try:
-                self._begin_life(link, lives.Verdict(why, jump=link.jump), header.run, until)
+                self._begin_life(link, life.Verdict(why, jump=link.jump), header.run, until)
             except (NotSent, Cut) as problem:
                 self.failed(problem, until)
             return False
@@ -118,8 +117,8 @@ class Session:
     def _open(self, until: float) -> Link:
         wire = self.wire(until)
         try:
-            found = servers.facts(wire, until)
-            servers.check(found, wire.node, by_sentinel=self.target.kind == "sentinel")
+            found = server.facts(wire, until)
+            server.check(found, wire.node, by_sentinel=self.target.kind == "sentinel")
             link = Link(wire, self.project, self.sources.since_boot)
             self._judge(link, found, until)
         except BaseException:
@@ -133,7 +132,7 @@ class Session:
             link.mend(until)
             # Somebody else may have mended it before us, and begun a life that is none of our business.
             header = link.begin(until, self._memory)
-        verdict = lives.judge(link, header, found, self._memory, self.sources, until)
+        verdict = life.judge(link, header, found, self._memory, self.sources, until)
         if verdict.adopt:
             link.wire.call("HSET", link.key("meta"), "run", found.run_id, until=until)
         elif verdict.why:
@@ -149,9 +148,9 @@ class Session:
             # Each answer goes by the old life's clock.
             link.shift(-verdict.jump)
             newest = max(header.newest, header.base)
-            base = base_of_life(lives.wall(), newest, self._memory)
+            base = base_of_life(life.wall(), newest, self._memory)
             txn = RedisTxn(link.replica, link.now(), (header.newest, base), read)
-            if verdict.why != lives.FRESH and self._renew is not None:
+            if verdict.why != life.FRESH and self._renew is not None:
                 started = _monotonic()
                 self._renew(txn, verdict.why)
                 until += _monotonic() - started
@@ -162,7 +161,7 @@ class Session:
                 link.shift(-verdict.jump)
                 link.keep(txn, nonce)
                 link.life, link.base = name, base
-                self._memory = lives.seen(link, self.sources)
+                self._memory = life.seen(link, self.sources)
                 remember(self._memory_path, self._memory, firmly=True)
             elif answer.status in {"stale", "guess"}:
                 link.learn(answer, list(txn.guessed_points), list(txn.guessed_ranges))

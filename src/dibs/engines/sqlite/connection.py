@@ -7,7 +7,7 @@ import time
 
 import apsw
 
-from dibs.engines.shared import sqlite_errors as failures
+from dibs.engines.shared import sqlite_errors
 from dibs.engines.sqlite.open import Options, open_store, patiently
 from dibs.engines.sqlite.txn import SqliteTxn, SqliteView
 
@@ -62,11 +62,11 @@ class Link:
         """Run ``step`` in a write transaction."""
         gate, run, txn, committing = self._gate, self._run, None, False
         if gate is None:
-            raise failures.read_only(self._path)
+            raise sqlite_errors.read_only(self._path)
         started = _monotonic()
         try:
             if not gate.enter(started, self._timeout):
-                raise failures.busy(self._path)
+                raise sqlite_errors.busy(self._path)
             self._check_file()
             try:
                 run("BEGIN IMMEDIATE")
@@ -123,16 +123,16 @@ class Link:
         try:
             found = _stat(self._path)
         except OSError as error:
-            raise failures.replaced(self._path) from error
+            raise sqlite_errors.replaced(self._path) from error
         size = found.st_size
         if found.st_ino != self._inode or found.st_dev != self._device or size < self._size:
-            raise failures.replaced(self._path)
+            raise sqlite_errors.replaced(self._path)
         self._size = size
 
     def _failure(self, error: apsw.Error, *, committing: bool = False) -> DibsError:
         if isinstance(error, apsw.IOError | apsw.CorruptError | apsw.NotADBError):
             self.broken = True
-        return failures.translate(error, self._path, committing=committing)
+        return sqlite_errors.translate(error, self._path, committing=committing)
 
     def _finish(self, txn: SqliteTxn | None) -> None:
         if txn is not None:

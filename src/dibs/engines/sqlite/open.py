@@ -9,7 +9,7 @@ import time
 import apsw
 
 from dibs.engines.shared import clock as clocks
-from dibs.engines.shared import folders as place
+from dibs.engines.shared import folders
 from dibs.engines.shared.sqlite_errors import busy, not_a_database, read_only, translate
 from dibs.engines.shared.turns import Gate, jitter
 from dibs.engines.sqlite import schema
@@ -88,7 +88,7 @@ class Opened:
 def open_store(options: Options) -> Opened:
     """Open the store that ``options`` describe, and create it where they allow it."""
     check_sqlite(apsw.sqlite_lib_version())
-    place.prepare_folder(
+    folders.prepare_folder(
         os.path.dirname(options.path), create=options.create, allow_network=options.allow_network
     )
     try:
@@ -158,7 +158,7 @@ def _connect(options: Options) -> tuple[apsw.Connection, bool]:
     path = options.path
     found = _look(path)
     if found is None and not options.create:
-        raise place.missing(path)
+        raise folders.missing(path)
     if os.access(os.path.dirname(path), os.W_OK) and (found is None or os.access(path, os.W_OK)):
         db = apsw.Connection(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         if found is None:
@@ -177,7 +177,7 @@ def _look(path: str) -> os.stat_result | None:
         return None
     if not stat.S_ISREG(found.st_mode):
         raise Misconfigured(f"not a file: {path}", code="STORE_NAME")
-    place.refuse_writable(path, found)
+    folders.refuse_writable(path, found)
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.config import load as configuration
+from dibs.config import load
 from dibs.core.text.names import printable
 from dibs.errors import BadInput, DibsError, Misconfigured
 from dibs.git.calls import GitCalls
@@ -33,7 +33,7 @@ _HEADS = "refs/heads/"
 SETTINGS = {
     "dibs.engine": "engine",
     "dibs.branch": "git_branch",
-    "dibs.project.project": "project",
+    "dibs.project": "project",
     "dibs.onerror": "gate_on_error",
 }
 #: The engine of a bare repository that says nothing else: the branch of the git engine in itself.
@@ -142,7 +142,7 @@ def open_bare(folder: str, settings: dict[str, str]) -> Project:
     state = os.path.join(folder, STATE_IN_GIT)
     repository = Repository(folder, folder, state, "")
     try:
-        loaded = configuration.load(folder, state, {}, settings)
+        loaded = load.load(folder, state, {}, settings)
     except BadInput as error:
         raise Misconfigured(error.message, hint=error.hint, field=error.field) from None
     place = Place(repository, loaded)

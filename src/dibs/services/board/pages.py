@@ -13,7 +13,7 @@ import re
 from hashlib import sha256
 
 from dibs.core.claims.ledger import Kind
-from dibs.core.tasks import pages as boardlog
+from dibs.core.tasks import pages
 from dibs.startup.records import Record
 from dibs.workdir.cache_files import write_note
 from dibs.workdir.disk import Mark, mark_of, read, status_of
@@ -40,8 +40,8 @@ _BLOCK = re.compile(
 _GAP = {_LINE: "\n", _BLOCK: "\n\n"}
 #: Pages that grow, with what stands at their top and the form of their parts.
 _GROWING = {
-    WORKFLOW: (boardlog.WORKFLOW_HEAD, _LINE),
-    HANDOFFS: (boardlog.HANDOFFS_HEAD, _BLOCK),
+    WORKFLOW: (pages.WORKFLOW_HEAD, _LINE),
+    HANDOFFS: (pages.HANDOFFS_HEAD, _BLOCK),
 }
 #: What git writes between the sides of a conflict.
 _MARKS = ("<<<<<<<", "=======", ">>>>>>>")
@@ -84,12 +84,12 @@ class Pages:
         if not at:
             return
         seen = {**memory.seen, **{e.agent: e.at for e in entries if e.agent}}
-        flow = [boardlog.workflow_line(e) for e in entries if boardlog.is_told(e.kind)]
-        passed = [boardlog.handoff_block(e) for e in entries if e.kind == Kind.HANDOFF_CREATED]
+        flow = [pages.workflow_line(e) for e in entries if pages.is_told(e.kind)]
+        passed = [pages.handoff_block(e) for e in entries if e.kind == Kind.HANDOFF_CREATED]
         marks = {
             WORKFLOW: self._grow(WORKFLOW, flow, memory),
             HANDOFFS: self._grow(HANDOFFS, passed, memory),
-            STATUS: self._put(STATUS, boardlog.status_page(boardlog.loads(work), seen, at)),
+            STATUS: self._put(STATUS, pages.status_page(pages.loads(work), seen, at)),
         }
         seq = entries[-1].seq if entries else memory.seq
         remember(self._state, Memory(seq, at, marks, seen))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.talk.mail import MailKind
-from dibs.services.state import mailbox as post
+from dibs.services.state import mailbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,15 +35,15 @@ def _told(book: Book, holder: str, asks: Sequence[Ask]) -> str:
     """Tell the holder, and return by which message: its last one, while it has not been told of that."""
     first = asks[0]
     promised = {"promised": first.promised} if first.promised else {}
-    message = post.notice(
+    message = mailbox.notice(
         book, holder, MailKind.RELEASE_REQUEST, [ask.pattern for ask in asks],
         sender=first.asker, until=first.until, reason=first.note, **promised,
     )  # fmt: skip
     earlier = _waiting(book, holder, asks)
     if earlier:
-        post.rewrite(book, message._replace(id=earlier, thread=earlier))
+        mailbox.rewrite(book, message._replace(id=earlier, thread=earlier))
         return earlier
-    post.put(book, message)
+    mailbox.put(book, message)
     return message.id
 
 
@@ -54,7 +54,7 @@ def _waiting(book: Book, holder: str, asks: Sequence[Ask]) -> str:
     ids = {before.get(pattern, "") for pattern in wanted}
     number = ids.pop()
     same = not ids and number and {p for p, i in before.items() if i == number} == wanted
-    return number if same and post.untold(book, holder, number) else ""
+    return number if same and mailbox.untold(book, holder, number) else ""
 
 
 def _emit(book: Book, role: str, ask: Ask) -> None:

@@ -6,7 +6,7 @@ from dibs.core.claims.rules import Ask
 from dibs.core.patterns.pattern import overlap
 from dibs.services.claims.escalation import asks_between, still_open
 from dibs.services.claims.service import held_in, waiting_in
-from dibs.shapes import claims as shapes
+from dibs.shapes import claims
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -86,9 +86,9 @@ def shape(value: Sides) -> dict[str, Any]:
     """Shape both sides of a conflict."""
     return {
         "open": value.open,
-        "holder": {**_side_shape(value.holder, value.now), "claims": [shapes.held(h) for h in value.held]},
-        "asker": {**_side_shape(value.asker, value.now), "asks": [shapes.ask(a) for a in value.asks]},
-        "queue": [shapes.waiter(w) for w in value.queue],
+        "holder": {**_side_shape(value.holder, value.now), "claims": [claims.held(h) for h in value.held]},
+        "asker": {**_side_shape(value.asker, value.now), "asks": [claims.ask(a) for a in value.asks]},
+        "queue": [claims.waiter(w) for w in value.queue],
     }  # fmt: skip
 
 

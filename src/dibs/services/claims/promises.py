@@ -10,7 +10,7 @@ from dibs.core.claims.ladder import BROKEN, Reply
 from dibs.core.claims.rules import live
 from dibs.core.talk.mail import MailKind
 from dibs.services.claims.asks import put_asks
-from dibs.services.state import deadlines as due
+from dibs.services.state import deadlines
 from dibs.services.state.mailbox import tell
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import role_of
@@ -27,8 +27,8 @@ PROMISE = "promise"
 
 def expect(book: Book, ask: Ask) -> None:
     """Let somebody look, at the moment that was promised to an asker, whether the promise was kept."""
-    moment = due.mark(ask.promised)
-    due.put(book, ask.promised, PROMISE, f"{moment}/{ask.holder}/{ask.asker}")
+    moment = deadlines.mark(ask.promised)
+    deadlines.put(book, ask.promised, PROMISE, f"{moment}/{ask.holder}/{ask.asker}")
 
 
 def remind(_: Desk, book: Book, id_: str) -> None:
@@ -37,7 +37,7 @@ def remind(_: Desk, book: Book, id_: str) -> None:
     asks = [
         ask
         for _, ask in book.asks(holder)
-        if (ask.asker, ask.answer, due.mark(ask.promised)) == (asker, Reply.LATER, moment)
+        if (ask.asker, ask.answer, deadlines.mark(ask.promised)) == (asker, Reply.LATER, moment)
     ]
     if not asks or book.beat(asker) is None:
         return

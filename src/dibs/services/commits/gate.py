@@ -20,7 +20,7 @@ from dibs.errors import DibsError, Fenced, Unavailable, Unknown
 from dibs.git.refs import value_of
 from dibs.git.untrusted import Guard
 from dibs.local.clone import clone_id
-from dibs.services.commits import intents as rows
+from dibs.services.commits import intents
 from dibs.services.commits.gate_lock import holds, refused, turn_taken
 from dibs.services.commits.intents import Intent
 from dibs.services.state.presence import arrive
@@ -182,10 +182,12 @@ class Gate:
         name, clone = os.urandom(8).hex(), self.clone
 
         def step(book: Book) -> _Begun | list[Intent]:
-            left = [i for i in rows.intents(book, clone) if not i.landed or i.tree == passage.tree]
+            left = [
+                i for i in intents.intents(book, clone) if not i.landed or i.tree == passage.tree
+            ]
             if left:
                 return left
-            beat, fence = arrive(book, caller), rows.fence_row(book, clone)
+            beat, fence = arrive(book, caller), intents.fence_row(book, clone)
             claims = tuple(
                 check(book)
             )  # behind the fence: what `check` sees gone was gone before it
@@ -197,7 +199,7 @@ class Gate:
                 patterns=tuple(claim.pattern for claim in claims),
                 details=passage.details, at=book.now,
             )  # fmt: skip
-            rows.put_intent(book, clone, intent)
+            intents.put_intent(book, clone, intent)
             lasts = min(
                 (min(c.ttl, c.hard - book.now) for c in claims), default=self._desk.config.ttl
             )
@@ -250,12 +252,12 @@ class Gate:
             raise Moved(intent.ref)
         fence = value_of(git, FENCE)
         if fence != begun.fence:
-            self._desk.apply(lambda book: rows.put_fence_row(book, self.clone, fence))
+            self._desk.apply(lambda book: intents.put_fence_row(book, self.clone, fence))
             return False
         raise refused(why)
 
     def _drop(self, intent: Intent) -> None:
-        self._desk.apply(lambda book: book.txn.delete(rows.key_of(self.clone, intent.id)))
+        self._desk.apply(lambda book: book.txn.delete(intents.key_of(self.clone, intent.id)))
 
     # -- after the ref
 
@@ -269,8 +271,8 @@ class Gate:
 
         def step(book: Book) -> Landed:
             seq, late = 0, _is_late(book, check)
-            if not rows.is_told(book, intent):  # else somebody took us for dead, and has told it
-                seq = rows.finish(book, self.clone, intent, late=late)
+            if not intents.is_told(book, intent):  # else somebody took us for dead, and has told it
+                seq = intents.finish(book, self.clone, intent, late=late)
             record(book)
             return Landed(seq or book.newest, claims, late)
 
@@ -285,14 +287,14 @@ class Gate:
         """Return what has been begun at this gate and is not settled, and for how many seconds."""
 
         def step(book: Book) -> list[tuple[Intent, float]]:
-            return [(intent, book.now - intent.at) for intent in rows.intents(book, self.clone)]
+            return [(intent, book.now - intent.at) for intent in intents.intents(book, self.clone)]
 
         return self._desk.look(step)
 
     def recover(self) -> list[str]:
         """Settle what processes that died have left at the gate; say what was done, a line each."""
         with self.turn():
-            left = self._desk.look(lambda book: rows.intents(book, self.clone))
+            left = self._desk.look(lambda book: intents.intents(book, self.clone))
             return self._settle(left) if left else []
 
     def _settle(self, left: Sequence[Intent]) -> list[str]:
@@ -308,16 +310,16 @@ class Gate:
         reach("settling")
 
         def step(book: Book) -> str:
-            rows.put_fence_row(book, self.clone, fence)
-            if rows.get_intent(book, self.clone, intent.id) is None:
+            intents.put_fence_row(book, self.clone, fence)
+            if intents.get_intent(book, self.clone, intent.id) is None:
                 return ""
             if followed:
-                rows.put_intent(book, self.clone, intent._replace(landed=True))
+                intents.put_intent(book, self.clone, intent._replace(landed=True))
                 return f"{intent.kind} {intent.new[:10]} of {intent.agent} waits: {followed}"
             if moved:
-                rows.finish(book, self.clone, intent)
+                intents.finish(book, self.clone, intent)
                 return f"{intent.kind} {intent.new[:10]} of {intent.agent} had landed: finished"
-            book.txn.delete(rows.key_of(self.clone, intent.id))
+            book.txn.delete(intents.key_of(self.clone, intent.id))
             return f"{intent.kind} {intent.new[:10]} of {intent.agent} had not landed: dropped"
 
         line = self._desk.apply(step)
@@ -332,7 +334,7 @@ class Gate:
     def bar(self) -> None:
         """Let nobody land who has begun before now."""
         fence = self._raise_fence()
-        self._desk.apply(lambda book: rows.put_fence_row(book, self.clone, fence))
+        self._desk.apply(lambda book: intents.put_fence_row(book, self.clone, fence))
 
     def _raise_fence(self) -> str:
         """Give ``refs/dibs/gate`` a value that it never had; return it."""

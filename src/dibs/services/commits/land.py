@@ -24,8 +24,7 @@ from dibs.git.index import (
 from dibs.git.state import branch_of, read_state
 from dibs.git.trees import differences
 from dibs.services.claims.holdings import give_back
-from dibs.services.commits import build as building
-from dibs.services.commits import gate
+from dibs.services.commits import build, gate
 from dibs.services.commits.build_fast import index_stat
 from dibs.services.commits.gate import Moved, Passage
 from dibs.services.commits.intents import shown
@@ -234,11 +233,11 @@ class Landing:
             who = self._author(head)
             message = f"somebody else has committed your changes meanwhile ({head[:10]} by {who})"
             raise NotFound(message, code="NOTHING_CHANGED")
-        built = building.rebase(self._git, self._index, tuple(own.values()), head)
+        built = build.rebase(self._git, self._index, tuple(own.values()), head)
         blocked = self._verify(self._caller, self._plan, built.changes)
         if blocked:
             raise self._conflict(blocked[0].path, head)
-        commit = building.write_commit(self._git, built, ready.message, ready.sign)
+        commit = build.write_commit(self._git, built, ready.message, ready.sign)
         return ready._replace(built=built, commit=commit)
 
     def _conflict(self, path: str, head: str) -> Unavailable:

@@ -15,7 +15,7 @@ from dibs.git.state import read_state, refusal, state_of
 from dibs.git.status import begin_changed, compared_with, parsed
 from dibs.git.untrusted import refuse_filters, refuse_hooks, refuse_signing
 from dibs.services.claims.holdings import tell_lost
-from dibs.services.commits import build as building
+from dibs.services.commits import build
 from dibs.services.commits.build_fast import can_do, private_directory, quick
 from dibs.services.commits.gate import Gate
 from dibs.services.commits.intents import intents, shown
@@ -85,7 +85,7 @@ class Commits:
             return plan
         _refuse_programs(git, wish, plan, signs=bool(setup.sign))
         with (
-            building.private_index(state.git_dir) as index,
+            build.private_index(state.git_dir) as index,
             private_directory(index) as place,
         ):
             hooks = Hooks(git.users(), setup.hooks, index, caller)
@@ -121,7 +121,7 @@ class Commits:
         if git.reading.conditional:  # more might be included in a git directory of its own
             return None
         paths = [change.path for change in plan.chosen]
-        seen = building.stats(git.tree, paths)
+        seen = build.stats(git.tree, paths)
         text = _signed(plan, caller, wish, wish.message, paths)
         made = quick(git, plan, text, place)
         if made is None:
@@ -147,11 +147,11 @@ class Commits:
         setup: Setup,
     ) -> Ready | Refused:
         """Build it step by step, with the user's hooks in between."""
-        building.fill(git, index, plan.state.head)
-        seen = building.stats(git.tree, (change.path for change in plan.chosen))
-        building.add(git, index, plan.chosen)
+        build.fill(git, index, plan.state.head)
+        seen = build.stats(git.tree, (change.path for change in plan.chosen))
+        build.add(git, index, plan.chosen)
         hooked = wish.verify and hooks.before()
-        built = building.finish(git, index, plan.state.head)
+        built = build.finish(git, index, plan.state.head)
         blocked = self._verify(caller, plan, built.changes)
         if blocked:
             chosen = {change.path for change in plan.chosen}
@@ -161,7 +161,7 @@ class Commits:
             raise NotFound("nothing that you hold is changed", code="NOTHING_CHANGED", hint=hint)
         message = hooks.message(wish.message, verify=wish.verify)
         text = _signed(plan, caller, wish, message, [change.path for change in built.changes])
-        commit = building.write_commit(git, built, text, setup.sign)
+        commit = build.write_commit(git, built, text, setup.sign)
         return Ready(built, commit, text, seen, not hooked, setup.sign)
 
     # -- what is to be committed

@@ -9,7 +9,7 @@ from dibs.core.claims.rules import live
 from dibs.core.text.durations import show_span
 from dibs.errors import NotAllowed
 from dibs.services.claims.service import held_in, waiting_in
-from dibs.services.state import deadlines as due
+from dibs.services.state import deadlines
 from dibs.services.state.decisions import DECISION, OPEN
 from dibs.services.state.deliveries import OFFER
 from dibs.services.state.mailbox import MAIL
@@ -90,8 +90,8 @@ def carried(rows: list[Row], at: float, shift: float, shortest: float) -> Iterat
     """
     held = live_claims(rows, at)
     for key, value in rows:
-        if key.startswith(due.DUE):
-            yield due.shifted(key, shift), value
+        if key.startswith(deadlines.DUE):
+            yield deadlines.shifted(key, shift), value
         for prefixes, fields in _MOMENTS:
             if key.startswith(prefixes):
                 record = _shifted(decode(value), fields, shift)

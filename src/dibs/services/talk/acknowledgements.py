@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.core.claims.ledger import Kind
 from dibs.core.talk.mail import HUMANS, MailKind, Message, box_of
 from dibs.core.text.names import cut, few
-from dibs.services.state import mailbox as post
+from dibs.services.state import mailbox
 from dibs.services.talk.mail import mark_read, need, no_message
 
 TYPE_CHECKING = False
@@ -21,15 +21,15 @@ SHOWN = 60
 def acknowledge(book: Book, caller: Caller, role: str, number: str) -> Message:
     """Note that the caller acknowledges a message that lies in one of its boxes, and tell its sender."""
     message = need(book, number)
-    row = post.row_of(number)
+    row = mailbox.row_of(number)
     fresh = False
-    own = [b for b in post.boxes_of(caller.id, human=caller.human) if b in message.boxes]
+    own = [b for b in mailbox.boxes_of(caller.id, human=caller.human) if b in message.boxes]
     if not own:
         raise no_message(number)
     for box in own:
         mark_read(book, box, row)
-        if "acked" not in (post.state_of(book, box, row) or {"acked": 0}):
-            post.mark(book, box, row, acked=book.now)
+        if "acked" not in (mailbox.state_of(book, box, row) or {"acked": 0}):
+            mailbox.mark(book, box, row, acked=book.now)
             fresh = True
     if fresh and message.wants_ack:
         _tell_sender(book, message, caller.id, role)
@@ -45,14 +45,14 @@ def _tell_sender(book: Book, message: Message, reader: str, role: str) -> None:
     text = f"{reader} acknowledged {message.id}: {_start(message)}"
     _answer(book, message, MailKind.ACKNOWLEDGED, text, reader, role)
     if message.due and not missing(book, message):
-        from dibs.services.state import deadlines as due
+        from dibs.services.state import deadlines
 
-        due.drop(book, message.due, "mail", message.id)
+        deadlines.drop(book, message.due, "mail", message.id)
 
 
 def overdue(_: Desk, book: Book, number: str) -> None:
     """Tell the sender of a message who has not acknowledged it in time; say nothing if all have."""
-    message = post.message_at(book, number)
+    message = mailbox.message_at(book, number)
     late = missing(book, message) if message is not None else []
     if message is None or not late:
         return
@@ -68,8 +68,8 @@ def overdue(_: Desk, book: Book, number: str) -> None:
 
 def missing(book: Book, message: Message) -> list[str]:
     """Return the boxes whose owners have not acknowledged a message."""
-    row = post.row_of(message.id)
-    return [box for box in message.boxes if "acked" not in (post.state_of(book, box, row) or {})]
+    row = mailbox.row_of(message.id)
+    return [box for box in message.boxes if "acked" not in (mailbox.state_of(book, box, row) or {})]
 
 
 def _answer(book: Book, message: Message, kind: str, text: str, sender: str, role: str) -> None:
@@ -77,12 +77,12 @@ def _answer(book: Book, message: Message, kind: str, text: str, sender: str, rol
     box = box_of(message.sender, message.role)
     if box != HUMANS and book.beat(box) is None:
         return
-    number = post.next_id(book)
+    number = mailbox.next_id(book)
     told = Message(
         number, book.now, sender, role, kind, text, box, (box,), message.thread, message.id,
         data={"message": message.id},
     )  # fmt: skip
-    post.put(book, told)
+    mailbox.put(book, told)
 
 
 def _start(message: Message) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN, ancestors, is_terminal
 from dibs.core.claims.ledger import Kind
-from dibs.core.talk import decision_rules as deciding
+from dibs.core.talk import decision_rules
 from dibs.core.talk.decision_rules import ASKED, COMMENTED, NEEDLESS, Voter
 from dibs.core.talk.decisions import LEAD, Outcome
 from dibs.core.talk.mail import HUMANS, MailKind, box_of, wording
-from dibs.services.state import deadlines as due
-from dibs.services.state import mailbox as post
+from dibs.services.state import deadlines, mailbox
 from dibs.services.state.decisions import put_decision
 from dibs.services.state.presence import role_of
 
@@ -50,13 +49,13 @@ def open_decision(book: Book, decision: Decision) -> Decision:
     told = {}
     for box in decider_boxes(book, decision):
         news = _news(decision, ASKED, decision.rationale)
-        message = post.notice(book, box, MailKind.DECISION, (), sender=decision.asker, **news)
-        post.put(book, message)
+        message = mailbox.notice(book, box, MailKind.DECISION, (), sender=decision.asker, **news)
+        mailbox.put(book, message)
         told[box] = message.id
     asked = decision._replace(data={**decision.data, "told": told})
     put_decision(book, asked)
     if decision.deadline:
-        due.put(book, decision.deadline, WHAT, decision.id)
+        deadlines.put(book, decision.deadline, WHAT, decision.id)
     return asked
 
 
@@ -69,11 +68,11 @@ def close(book: Book, before: Decision, done: Decision, role: str) -> Decision:
     """Write what became of a decision, and tell its asker unless it did that itself."""
     put_decision(book, done)
     if before.deadline:
-        due.drop(book, before.deadline, WHAT, done.id)
+        deadlines.drop(book, before.deadline, WHAT, done.id)
     why = f" ({done.reason})" if done.reason else ""
     book.emit(
         done.decided_by or done.asker, role or done.role, Kind.DECISION_MADE,
-        f"{deciding.how_decided(done)}: {done.title}{why}",
+        f"{decision_rules.how_decided(done)}: {done.title}{why}",
         decision=done.id, title=done.title, category=done.category, outcome=done.outcome,
         asker=done.asker, decided_by=done.decided_by, reason=done.reason,
     )  # fmt: skip
@@ -87,18 +86,18 @@ def _ask_nobody_any_more(book: Book, done: Decision) -> None:
     """Let those who may decide, and have not heard so yet, hear what became of it in place of that."""
     role = role_of(book, done.decided_by) if done.decided_by else ""
     for box, number in done.data.get("told", {}).items():
-        message = post.message_at(book, number) if post.untold(book, box, number) else None
+        message = mailbox.message_at(book, number) if mailbox.untold(book, box, number) else None
         if message is not None:
             data = {**message.data, "event": NEEDLESS, "outcome": done.outcome}
             text = wording(message.kind, done.decided_by, (), data)
             now = message._replace(sender=done.decided_by, role=role, text=text, data=data)
-            post.rewrite(book, now)
+            mailbox.rewrite(book, now)
 
 
 def tell(book: Book, box: str, decision: Decision, event: str, sender: str, reason: str) -> None:
     """Let the owner of a box know what is new of a decision."""
     news = _news(decision, event, reason)
-    post.tell(book, box, MailKind.DECISION, (), sender=sender, **news)
+    mailbox.tell(book, box, MailKind.DECISION, (), sender=sender, **news)
 
 
 def _news(decision: Decision, event: str, reason: str) -> dict[str, str]:
@@ -107,7 +106,7 @@ def _news(decision: Decision, event: str, reason: str) -> dict[str, str]:
         "decision": decision.id, "title": decision.title, "category": decision.category,
         "event": event, "reason": reason,
     }  # fmt: skip
-    before = deciding.before_asker(decision)
+    before = decision_rules.before_asker(decision)
     return {**news, "first": before} if before else news
 
 
@@ -134,7 +133,9 @@ def decider_boxes(book: Book, decision: Decision) -> list[str]:
         agent.id
         for agent in book.agents()
         if not is_terminal(agent.status)
-        and deciding.may_decide(decision, Voter(agent.id, human=False, role=agent.role), leads)
+        and decision_rules.may_decide(
+            decision, Voter(agent.id, human=False, role=agent.role), leads
+        )
     ]
     return found or [HUMANS]
 

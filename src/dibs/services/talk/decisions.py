@@ -9,17 +9,17 @@ from __future__ import annotations
 from dibs.core.claims.agents import HUMAN
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
-from dibs.core.talk import decision_rules as deciding
+from dibs.core.talk import decision_rules
 from dibs.core.talk.decision_rules import Policy, Voter
 from dibs.core.talk.decisions import CONFLICT, Comment, Decision, Outcome
 from dibs.core.text.durations import show_span
 from dibs.errors import BadInput
-from dibs.services.state import deadlines as due
+from dibs.services.state import deadlines
 from dibs.services.state.decisions import decisions, get_decision, put_decision
 from dibs.services.state.decisions import pending as waiting
 from dibs.services.state.idempotency import once
 from dibs.services.state.presence import arrive
-from dibs.services.talk import decision_effects as steps
+from dibs.services.talk import decision_effects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class Decisions:
         request_id: str = "",
     ) -> Decision:
         """Record a decision; where somebody is to confirm it, ask whoever ``decider`` names."""
-        name = deciding.check_title(title)
-        words = check_text(rationale.strip(), "rationale", deciding.MAX_RATIONALE)
-        kind = deciding.check_category(category)
-        span = None if deadline is None else deciding.check_deadline(deadline)
+        name = decision_rules.check_title(title)
+        words = check_text(rationale.strip(), "rationale", decision_rules.MAX_RATIONALE)
+        kind = decision_rules.check_category(category)
+        span = None if deadline is None else decision_rules.check_deadline(deadline)
         draft = Decision("", 0.0, caller.id, "", name, words, kind, Outcome.RECORDED)
         asks = confirm or kind in self._policy.confirm
 
@@ -63,7 +63,7 @@ class Decisions:
             made = draft._replace(at=book.now, role=role)
             if asks:
                 made = self._pending(book, made, decider, span)
-            return [(steps.ask if asks else steps.record)(book, made).id]
+            return [(decision_effects.ask if asks else decision_effects.record)(book, made).id]
 
         fingerprint = "\n".join((
             "decide", kind, decider, str(confirm), str(span), name, words,
@@ -79,8 +79,8 @@ class Decisions:
         """Return a draft as one that waits, under the policy that holds now."""
         check_room(book, made.asker)
         known = {agent.id for agent in book.agents()}
-        who = deciding.check_decider(decider, made.asker, known)
-        terms = deciding.terms(made.category, book.now, self._policy, span)
+        who = decision_rules.check_decider(decider, made.asker, known)
+        terms = decision_rules.terms(made.category, book.now, self._policy, span)
         return made._replace(
             outcome=Outcome.PENDING, decider=who, silence=terms.silence,
             deadline=terms.deadline, data={"policy": terms.why},
@@ -88,7 +88,9 @@ class Decisions:
 
     def all(self, *, pending: bool = False, category: str = "") -> list[Decision]:
         """Return decisions, the oldest first: all, or those that wait, or those of a category."""
-        kind = deciding.check_category(category) if category not in {"", CONFLICT} else category
+        kind = (
+            decision_rules.check_category(category) if category not in {"", CONFLICT} else category
+        )
         settle(self._desk)
 
         def step(book: Book) -> list[Decision]:
@@ -99,7 +101,7 @@ class Decisions:
 
     def show(self, id_: str) -> Decision:
         """Return one decision."""
-        known = deciding.check_id(id_)
+        known = decision_rules.check_id(id_)
         settle(self._desk)
         return self._desk.look(lambda book: _known(book, known))
 
@@ -122,24 +124,26 @@ class Decisions:
         def decided(book: Book, decision: Decision, voter: Voter) -> Decision:
             if (decision.outcome, decision.decided_by) == (outcome, voter.id):
                 return decision
-            deciding.check_pending(decision)
-            deciding.check_voter(decision, voter, steps.above(book, decision.asker))
-            done = steps.decided(book, decision, outcome, voter.id, words)
+            decision_rules.check_pending(decision)
+            decision_rules.check_voter(
+                decision, voter, decision_effects.above(book, decision.asker)
+            )
+            done = decision_effects.decided(book, decision, outcome, voter.id, words)
             if decision.category == CONFLICT:
                 from dibs.services.claims.escalation import carry_out
 
                 done = carry_out(book, caller, done, outcome == Outcome.CONFIRMED, words)
-            return steps.close(book, decision, done, voter.role)
+            return decision_effects.close(book, decision, done, voter.role)
 
         return self._each(caller, ids, decided)
 
     def check_conflicts(self, ids: Sequence[str]) -> None:
         """Refuse to revoke or refuse what is no conflict."""
-        known = [deciding.check_id(id_) for id_ in ids]
+        known = [decision_rules.check_id(id_) for id_ in ids]
 
         def step(book: Book) -> None:
             for id_ in known:
-                deciding.check_conflict(_known(book, id_))
+                decision_rules.check_conflict(_known(book, id_))
 
         self._desk.look(step)
 
@@ -150,10 +154,12 @@ class Decisions:
         def withdrawn(book: Book, decision: Decision, voter: Voter) -> Decision:
             if (decision.outcome, decision.decided_by) == (Outcome.SETTLED, voter.id):
                 return decision
-            deciding.check_pending(decision)
-            deciding.check_asker(decision, voter)
-            done = steps.decided(book, decision, Outcome.SETTLED, voter.id, words or "taken back")
-            return steps.close(book, decision, done, voter.role)
+            decision_rules.check_pending(decision)
+            decision_rules.check_asker(decision, voter)
+            done = decision_effects.decided(
+                book, decision, Outcome.SETTLED, voter.id, words or "taken back"
+            )
+            return decision_effects.close(book, decision, done, voter.role)
 
         return self._each(caller, [id_], withdrawn)[0]
 
@@ -164,11 +170,11 @@ class Decisions:
         act: Callable[[Book, Decision, Voter], Decision],
     ) -> list[Decision]:
         """Act on decisions in one transaction, after silence has decided what it had to."""
-        known = list(dict.fromkeys(map(deciding.check_id, ids)))
+        known = list(dict.fromkeys(map(decision_rules.check_id, ids)))
 
         def step(book: Book) -> list[Decision] | None:
             found = [_known(book, id_) for id_ in known]
-            passed = [one.id for one in found if deciding.has_passed(one, book.now)]
+            passed = [one.id for one in found if decision_rules.has_passed(one, book.now)]
             for id_ in passed:  # a deadline came between the two
                 fall_silent(self._desk, book, id_)
             if passed:
@@ -177,24 +183,22 @@ class Decisions:
             return [act(book, decision, voter) for decision in found]
 
         while True:
-            due.settle(self._desk)
+            deadlines.settle(self._desk)
             answer = self._desk.apply(step)
             if answer is not None:
                 return answer
 
     def comment(self, caller: Caller, id_: str, text: str) -> Decision:
         """Say something on a decision; its asker is told, or those who may decide if the asker speaks."""
-        known = deciding.check_id(id_)
+        known = decision_rules.check_id(id_)
         if not text.strip():
             raise BadInput("a comment needs words", code="COMMENT", field="text")
-        words = check_text(text.strip(), "comment", deciding.MAX_RATIONALE)
+        words = check_text(text.strip(), "comment", decision_rules.MAX_RATIONALE)
 
         def step(book: Book) -> Decision:
             decision = _known(book, known)
-            if len(decision.comments) >= deciding.MAX_COMMENTS:
-                message = (
-                    f"{known} has {deciding.MAX_COMMENTS} comments, and there is no room for more"
-                )
+            if len(decision.comments) >= decision_rules.MAX_COMMENTS:
+                message = f"{known} has {decision_rules.MAX_COMMENTS} comments, and there is no room for more"
                 raise BadInput(message, code="LIMIT", field="text")
             role = arrive(book, caller).role
             said = Comment(book.now, caller.id, role, words)
@@ -202,7 +206,7 @@ class Decisions:
             put_decision(book, decision)
             summary = f"{caller.id} on {known}: {words}"
             book.emit(caller.id, role, Kind.DECISION_COMMENTED, summary, decision=known)
-            steps.tell_comment(book, decision, said)
+            decision_effects.tell_comment(book, decision, said)
             return decision
 
         return self._desk.apply(step)
@@ -218,7 +222,7 @@ def policy_of(written: Loaded, asked: Config) -> Policy:
     return Policy(
         confirm=(*file.decide_confirm, *asked.decide_confirm),
         deny=(*file.decide_deny, *asked.decide_deny),
-        allow=file.decide_allow if place.startswith(deciding.PROJECT_FILE) else (),
+        allow=file.decide_allow if place.startswith(decision_rules.PROJECT_FILE) else (),
         allow_place=place,
         unproven=(*file.decide_allow, *asked.decide_allow),
         deadline=max(file.decide_deadline, asked.decide_deadline),
@@ -231,9 +235,9 @@ def fall_silent(_: Desk, book: Book, id_: str) -> None:
     if decision is None or decision.outcome != Outcome.PENDING or not decision.deadline:
         return
     waited = show_span(round(decision.deadline - decision.at))
-    outcome = deciding.by_silence(decision)
-    done = steps.decided(book, decision, outcome, "", f"nobody decided within {waited}")
-    steps.close(book, decision, done, "")
+    outcome = decision_rules.by_silence(decision)
+    done = decision_effects.decided(book, decision, outcome, "", f"nobody decided within {waited}")
+    decision_effects.close(book, decision, done, "")
 
 
 def settle(desk: Desk) -> None:
@@ -241,7 +245,7 @@ def settle(desk: Desk) -> None:
     from dibs.errors import Unavailable, Unknown
 
     try:
-        due.settle(desk)
+        deadlines.settle(desk)
         if desk.look(_needless) and desk.engine.as_of is None:
             desk.apply(_close_needless)
     except (Unavailable, Unknown):
@@ -260,21 +264,24 @@ def _needless(book: Book) -> list[Decision]:
 
 def _close_needless(book: Book) -> None:
     for decision in _needless(book):
-        done = steps.decided(book, decision, Outcome.SETTLED, "", "the conflict is over")
-        steps.close(book, decision, done, "")
+        done = decision_effects.decided(book, decision, Outcome.SETTLED, "", "the conflict is over")
+        decision_effects.close(book, decision, done, "")
 
 
 def _known(book: Book, id_: str) -> Decision:
     found = get_decision(book, id_)
     if found is None:
-        raise deciding.no_decision(id_)
+        raise decision_rules.no_decision(id_)
     return found
 
 
 def check_room(book: Book, asker: str) -> None:
     """Refuse one more decision that waits, where too many do."""
     askers = [decision.asker for decision in waiting(book)]
-    if len(askers) >= deciding.MAX_OPEN or askers.count(asker) >= deciding.MAX_OPEN_OF_AGENT:
+    if (
+        len(askers) >= decision_rules.MAX_OPEN
+        or askers.count(asker) >= decision_rules.MAX_OPEN_OF_AGENT
+    ):
         raise BadInput(
             f"{len(askers)} decisions wait already, {askers.count(asker)} of them for {asker}",
             code="LIMIT",

@@ -12,7 +12,7 @@ from dibs.core.patterns.filing import Range
 from dibs.core.talk.recipients import ALL, Crew, Group
 from dibs.core.text.names import check_agent_id, closest, is_agent_id, quote
 from dibs.errors import BadInput, NotFound
-from dibs.services.state import mailbox as post
+from dibs.services.state import mailbox
 from dibs.services.state.presence import arrive
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
@@ -112,7 +112,7 @@ class Groups:
 
             group = need(book, name)
             reached = {agent.id for agent in members(group, crew_of(book))}
-            said = [m for m in post.messages(book) if m.to == f"group:{name}"]
+            said = [m for m in mailbox.messages(book) if m.to == f"group:{name}"]
             humans = {HUMAN} & set(group.members)
             return Shown(group, tuple(sorted(reached | humans)), tuple(said[-SHOWN:]))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dibs.core.talk.mail import id_in
 from dibs.errors import NotFound
-from dibs.services.state import mailbox as post
+from dibs.services.state import mailbox
 from dibs.services.state.presence import arrive
 from dibs.startup.records import Record
 
@@ -79,7 +79,7 @@ class Mail:
             if thread:
                 return _thread(book, caller, thread)
             if sent:
-                return [Letter(m) for m in post.messages(book) if m.sender == caller.id]
+                return [Letter(m) for m in mailbox.messages(book) if m.sender == caller.id]
             found = letters(book, caller)
             return [letter for letter in found if everything or not letter.read]
 
@@ -94,13 +94,13 @@ class Mail:
 
     def read(self, caller: Caller, ids: Iterable[str]) -> None:
         """Note that the caller has read these messages; those that are in none of its boxes do not matter."""
-        rows = [post.row_of(check_id(number)) for number in ids]
+        rows = [mailbox.row_of(check_id(number)) for number in ids]
         if not rows:
             return
 
         def step(book: Book) -> None:
             arrive(book, caller)
-            for box in post.boxes_of(caller.id, human=caller.human):
+            for box in mailbox.boxes_of(caller.id, human=caller.human):
                 for row in rows:
                     mark_read(book, box, row)
 
@@ -154,7 +154,7 @@ def check_id(number: str) -> str:
 
 def need(book: Book, number: str) -> Message:
     """Return the message with this id."""
-    message = post.message_at(book, number)
+    message = mailbox.message_at(book, number)
     if message is None:
         raise no_message(number)
     return message
@@ -174,7 +174,7 @@ def no_message(number: str) -> NotFound:
 
 def concerns(message: Message, caller: Caller) -> bool:
     """Tell whether a message is one of the caller's: it wrote it, or got it. Humans may see all."""
-    own = post.boxes_of(caller.id, human=caller.human)
+    own = mailbox.boxes_of(caller.id, human=caller.human)
     return caller.human or message.sender == caller.id or any(b in own for b in message.boxes)
 
 
@@ -184,24 +184,24 @@ def letters(book: Book, caller: Caller) -> list[Letter]:
     from dibs.services.state.rows import decode
 
     found: dict[str, Letter] = {}
-    for box in post.boxes_of(caller.id, human=caller.human):
-        prefix = f"{post.BOX}{box}/"
+    for box in mailbox.boxes_of(caller.id, human=caller.human):
+        prefix = f"{mailbox.BOX}{box}/"
         for key, value in book.txn.scan(Range(prefix)):
             row = key.removeprefix(prefix)
-            stored = book.txn.get(f"{post.MAIL}{row}")
+            stored = book.txn.get(f"{mailbox.MAIL}{row}")
             if stored is not None and row not in found:
-                found[row] = letter_of(post.message_of(stored), decode(value))
+                found[row] = letter_of(mailbox.message_of(stored), decode(value))
     return [found[row] for row in sorted(found)]
 
 
 def mark_read(book: Book, box: str, row: str) -> None:
     """Note that the owner of a box has read a message in it; it no longer fills the box."""
-    state = post.state_of(book, box, row)
+    state = mailbox.state_of(book, box, row)
     if state is None or "read" in state:
         return
-    post.mark(book, box, row, read=book.now)
-    if book.txn.get(f"{post.UNREAD}{box}/{row}") is not None:
-        book.txn.put(f"{post.UNREAD}{box}/{row}", "{}")
+    mailbox.mark(book, box, row, read=book.now)
+    if book.txn.get(f"{mailbox.UNREAD}{box}/{row}") is not None:
+        book.txn.put(f"{mailbox.UNREAD}{box}/{row}", "{}")
 
 
 def _thread(book: Book, caller: Caller, number: str) -> list[Letter]:
@@ -212,13 +212,13 @@ def _thread(book: Book, caller: Caller, number: str) -> list[Letter]:
     mine = {letter.message.id: letter for letter in letters(book, caller)}
     return [
         mine.get(message.id, Letter(message))
-        for message in post.messages(book)
+        for message in mailbox.messages(book)
         if message.thread == first.thread and concerns(message, caller)
     ]
 
 
 def _standing(book: Book, number: str) -> tuple[Message, dict[str, Letter]]:
     message = need(book, number)
-    row = post.row_of(number)
-    states = {box: post.state_of(book, box, row) or {} for box in message.boxes}
+    row = mailbox.row_of(number)
+    states = {box: mailbox.state_of(book, box, row) or {} for box in message.boxes}
     return message, {box: letter_of(message, state) for box, state in states.items()}

@@ -18,7 +18,7 @@ from dibs.core.talk.mail import HUMANS, MailKind, Message, box_of
 from dibs.core.talk.recipients import Addressed, resolve
 from dibs.core.text.durations import check_span
 from dibs.errors import BadInput, NotFound, Unavailable
-from dibs.services.state import mailbox as post
+from dibs.services.state import mailbox
 from dibs.services.state.idempotency import answered, remember
 from dibs.services.state.presence import arrive, role_of
 from dibs.services.state.rows import decode, encode
@@ -108,7 +108,7 @@ def _say(book: Book, caller: Caller, saying: Saying, rate: int) -> Message:
         caller.id, role, kind, f"{caller.id} to {addressed.to}: {first}",
         to=addressed.to, thread=thread, priority=saying.priority,
     )  # fmt: skip
-    number = post.next_id(book)
+    number = mailbox.next_id(book)
     ended = [box for box in addressed.ended if box in boxes]
     message = Message(
         number, book.now, caller.id, role, MailKind.MESSAGE, saying.text, addressed.to, boxes,
@@ -116,11 +116,11 @@ def _say(book: Book, caller: Caller, saying: Saying, rate: int) -> Message:
         book.now + saying.within if saying.within else 0.0,
         {key: names for key, names in (("ended", ended), ("full", full)) if names},
     )  # fmt: skip
-    post.put(book, message)
+    mailbox.put(book, message)
     if message.due:
-        from dibs.services.state import deadlines as due
+        from dibs.services.state import deadlines
 
-        due.put(book, message.due, "mail", number)
+        deadlines.put(book, message.due, "mail", number)
     return message
 
 
@@ -159,13 +159,13 @@ def _addressed(book: Book, caller: Caller, saying: Saying, to: Message | None) -
 def _whole_thread(book: Book, caller: Caller, thread: str) -> Addressed:
     """Return everybody who wrote or got a message of a thread, but for the caller."""
     boxes: set[str] = set()
-    for message in post.messages(book):
+    for message in mailbox.messages(book):
         if message.thread == thread:
             boxes.update(message.boxes)
             boxes.update({box_of(message.sender, message.role)} - {""})
     # A human who got a notice of its own has the box of all humans, too, and is told once.
     boxes = {box_of(box, role_of(book, box)) for box in boxes}
-    boxes -= set(post.boxes_of(caller.id, human=caller.human))
+    boxes -= set(mailbox.boxes_of(caller.id, human=caller.human))
     if not boxes:
         alone = f"nobody else is in the thread of {thread}"
         raise NotFound(alone, code="NO_ADDRESSEE", field="reply_to")
@@ -190,5 +190,5 @@ def _with_room(book: Book, boxes: Iterable[str]) -> tuple[tuple[str, ...], list[
 
 def _unread(book: Book, box: str) -> int:
     """Count the messages of agents that the owner of a box has neither read nor been briefed of."""
-    rows = book.txn.scan(Range(f"{post.UNREAD}{box}/"))
+    rows = book.txn.scan(Range(f"{mailbox.UNREAD}{box}/"))
     return sum(1 for _, value in rows if value != "{}")

@@ -14,7 +14,7 @@ from dibs.core.tasks.delegation import like, owner, receivers
 from dibs.core.tasks.rules import OPEN, check_title
 from dibs.core.text.names import quote
 from dibs.errors import BadInput, NotAllowed, NotFound
-from dibs.services.state import mailbox as post
+from dibs.services.state import mailbox
 from dibs.services.state.idempotency import answered, remember
 from dibs.services.state.presence import arrive
 from dibs.services.tasks import rows as taskrows
@@ -175,10 +175,10 @@ def _tell(teller: Teller, stored: Stored, whom: Addressed, told: _Told) -> None:
         toRole=known.role if known else stored.asked,
     )  # fmt: skip
     if whom.boxes:
-        id_ = post.next_id(book)
+        id_ = mailbox.next_id(book)
         data = {"task": task.id, "title": task.title, "state": told.kind}
         message = Message(
             id_, book.now, teller.agent, teller.role, MailKind.DELEGATED, told.text, whom.to, whom.boxes,
             id_, data=data,
         )  # fmt: skip
-        post.put(book, message)
+        mailbox.put(book, message)

@@ -9,13 +9,13 @@ from dibs.core.changes.worktrees import Stage, branch_for, free_slot
 from dibs.core.claims.ledger import Kind
 from dibs.core.text.names import check_agent_id, check_branch, quote
 from dibs.errors import BadInput, DibsError, NotFound, Unavailable
-from dibs.git import worktrees as listing
+from dibs.git import worktrees
 from dibs.git.reachability import is_in
 from dibs.git.refs import HEADS, commit_of
 from dibs.git.untrusted import refuse_filters
 from dibs.git.worktrees import entries
 from dibs.services.state.presence import arrive, role_of
-from dibs.services.worktrees import locks as steps
+from dibs.services.worktrees import locks
 from dibs.services.worktrees.ignored_files import Supply, hide_links, wired
 from dibs.services.worktrees.place import choose
 from dibs.services.worktrees.ports import ports_in_use
@@ -73,7 +73,7 @@ class Maker:
         row = self._register(caller, row)
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(self._undo, row)
-            steps.reach("row")
+            locks.reach("row")
             self._check_out(row)
             notes += self._supply(row)
             row = self._finish(caller, row, setup=setup)
@@ -158,16 +158,16 @@ class Maker:
 
     def _check_out(self, row: Row) -> None:
         ground, git = self._ground, self._ground.git()
-        with steps.of_repository(ground.state):
+        with locks.of_repository(ground.state):
             tip = commit_of(git, HEADS + row.branch)
             if tip and tip != row.base:
                 git.must("update-ref", HEADS + row.branch, row.base, tip)
             os.makedirs(os.path.dirname(row.path), exist_ok=True)
-            listing.add(git, row.path, row.branch, "" if tip else row.base)
-        steps.reach("added")
+            worktrees.add(git, row.path, row.branch, "" if tip else row.base)
+        locks.reach("added")
         # Outside of the lock: each worktree has an index of its own, and files take their time.
         ground.git(row.path).must("reset", "--hard", "--quiet")
-        steps.reach("files")
+        locks.reach("files")
 
     def _supply(self, row: Row) -> list[str]:
         config = self._ground.desk.config
@@ -176,7 +176,7 @@ class Maker:
         supply.copy(wired(self._ground.state), aloud=False)
         links = supply.link(config.worktree_link)
         if links:
-            with steps.of_repository(self._ground.state):
+            with locks.of_repository(self._ground.state):
                 hidden = hide_links(self._ground.git(row.path), self._ground.common, links)
             supply.notes += [f"git ignores the link {name} now, by info/exclude" for name in hidden]
         return supply.notes
@@ -201,7 +201,7 @@ class Maker:
             )  # fmt: skip
 
         self._ground.desk.apply(step)
-        steps.reach("ready")
+        locks.reach("ready")
         return done
 
     def _undo(self, row: Row) -> None:

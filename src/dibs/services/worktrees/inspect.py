@@ -9,7 +9,7 @@ import os
 import tempfile
 
 from dibs.core.changes.worktrees import Held, Holding
-from dibs.git import reachability as reach
+from dibs.git import reachability
 from dibs.git.refs import HEADS
 from dibs.git.snapshot import quarantined, snapshot
 from dibs.git.state import under_way
@@ -71,7 +71,7 @@ class Looker:
         working = lasting_in(place)
         if working:
             held.append(_holding(Held.PROCESS, map(str, working)))
-        left = () if entry.missing and not folder else reach.left_behind(git, entry.ref)
+        left = () if entry.missing and not folder else reachability.left_behind(git, entry.ref)
         filled = any(os.path.exists(os.path.join(place, path, ".git")) for path in links)
         return Seen(tuple(held), kept, tuple(left), working is not None, filled)
 
@@ -168,12 +168,12 @@ def _commits(git: GitCalls, entry: Entry) -> list[Holding]:
     if not entry.head:
         return []
     if entry.ref:
-        count = reach.unmerged(git, HEADS + entry.branch, entry.branch)
+        count = reachability.unmerged(git, HEADS + entry.branch, entry.branch)
         return [Holding(Held.UNMERGED, count)] if count else []
-    count = reach.unnamed(git, entry.head)
+    count = reachability.unnamed(git, entry.head)
     return [Holding(Held.DETACHED, count)] if count else []
 
 
 def _stashes(git: GitCalls, entry: Entry) -> list[Holding]:
-    found = reach.stashes(git, entry.branch) if entry.ref else []
+    found = reachability.stashes(git, entry.branch) if entry.ref else []
     return [Holding(Held.STASHED, len(found))] if found else []

@@ -14,14 +14,13 @@ import shutil
 from dibs.core.changes.worktrees import Held, Holding, Stage, in_the_way
 from dibs.core.claims.ledger import Kind
 from dibs.errors import Unavailable
-from dibs.git import reachability as reach
+from dibs.git import reachability
 from dibs.git.refs import HEADS, commit_of
 from dibs.git.snapshot import snapshot
 from dibs.git.trees import differences
 from dibs.git.worktrees import Entry, forget, hold, is_back, let_go
 from dibs.services.state.presence import role_of
-from dibs.services.worktrees import locks as steps
-from dibs.services.worktrees import salvage
+from dibs.services.worktrees import locks, salvage
 from dibs.services.worktrees.rows import Row, drop_row, put_row, row_of
 from dibs.startup.records import Record
 
@@ -87,17 +86,17 @@ class Remover:
         row = self._stage(row._replace(stage=Stage.REMOVING, aside=aside))
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(self._move_back, row)
-            steps.reach("removing")
+            locks.reach("removing")
             hold(self._ground.git(), row.path, _HOLD)
-            steps.reach("held")
+            locks.reach("held")
             os.rename(row.path, aside)
-            steps.reach("aside")
+            locks.reach("aside")
             seen = self._ground.looker().look(entry, admin, folder=aside)
             blocked = in_the_way(seen.held, force=force)
             if blocked:
                 return _kept(row, blocked)
             saved = self._save(row, entry, seen, why)
-            steps.reach("salvaged")
+            locks.reach("salvaged")
             row = self._deleting(caller, row, saved)
             on_failure.pop_all()
         gone = self._finish(caller, row)
@@ -127,7 +126,7 @@ class Remover:
             if set(os.listdir(row.path)) - {".git"}:
                 self._save_foreign(row, admin)
             erase(row.path)
-        with steps.of_repository(ground.state):
+        with locks.of_repository(ground.state):
             self._forget(row)
             tip = commit_of(ground.git(), HEADS + row.branch)
             if row.new_branch and tip == row.base:
@@ -185,7 +184,7 @@ class Remover:
         if not (seen.held or seen.ignored.files or seen.left_behind):
             return ""
         git = self._ground.git(row.aside)
-        stashed = reach.stashes(git, entry.branch) if entry.ref else []
+        stashed = reachability.stashes(git, entry.branch) if entry.ref else []
         saved = salvage.save(
             git,
             agent=row.agent,
@@ -224,19 +223,19 @@ class Remover:
                 )  # fmt: skip
 
         self._ground.desk.apply(step)
-        steps.reach("deleting")
+        locks.reach("deleting")
         return safe
 
     def _finish(self, caller: Caller, row: Row) -> bool:
         """Delete what is safe; tell whether the branch went too."""
         if row.aside and os.path.lexists(row.aside):
             erase(row.aside)
-        steps.reach("erased")
-        with steps.of_repository(self._ground.state):
+        locks.reach("erased")
+        with locks.of_repository(self._ground.state):
             self._forget(row)
-            steps.reach("forgotten")
+            locks.reach("forgotten")
             gone = self._drop_branch(row)
-        steps.reach("branch")
+        locks.reach("branch")
 
         def step(book: Book) -> None:
             drop_row(book, row.agent)
@@ -262,7 +261,7 @@ class Remover:
         git = self._ground.git()
         tip = commit_of(git, HEADS + row.branch)
         used = any(tree.branch == row.branch for tree in self._ground.trees() if tree.head)
-        if not tip or not row.new_branch or used or reach.unmerged(git, tip, row.branch):
+        if not tip or not row.new_branch or used or reachability.unmerged(git, tip, row.branch):
             return False
         return git.run("update-ref", "-d", HEADS + row.branch, tip).code == 0
 
@@ -308,9 +307,9 @@ def _left_in(
     # Without files git has no index before the first checkout, which is no wish to delete all.
     if os.path.exists(os.path.join(admin, "index")) and staged:
         held.append(Holding(Held.STAGED, len(staged), tuple(c.path for c in staged[:10])))
-    lost = reach.left_behind(git, entry.ref if entry else "")
-    if head and reach.unnamed(git, head):
-        held.append(Holding(Held.DETACHED, reach.unnamed(git, head)))
+    lost = reachability.left_behind(git, entry.ref if entry else "")
+    if head and reachability.unnamed(git, head):
+        held.append(Holding(Held.DETACHED, reachability.unnamed(git, head)))
     elif lost:
         held.append(Holding(Held.DETACHED, len(lost)))
     return held, tree, [oid for oid in (head, *lost, *salvage.sides(git, admin)) if oid]

@@ -9,10 +9,10 @@ from dibs.core.changes.worktrees import Stage, variables
 from dibs.core.claims.rules import check_text
 from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
-from dibs.git import reachability as reach
+from dibs.git import reachability
 from dibs.git.worktrees import Entry
 from dibs.services.state.presence import arrive
-from dibs.services.worktrees import locks as steps
+from dibs.services.worktrees import locks
 from dibs.services.worktrees.context import Ground, Tree
 from dibs.services.worktrees.create import Made, Maker, Wanted
 from dibs.services.worktrees.remove import Kept, Removed, Remover
@@ -75,7 +75,7 @@ class Worktrees:
         if command:
             words_of(command)
         check_agent_id(wanted.agent)
-        with steps.of_agent(self._ground.state, wanted.agent):
+        with locks.of_agent(self._ground.state, wanted.agent):
             made = Maker(self._ground).make(caller, wanted, setup=bool(command))
             if made.new and command:
                 made = made._replace(row=self._set_up(made.row, command))
@@ -90,7 +90,7 @@ class Worktrees:
             )
         row = self._ground.find(named)
         self._desk.apply(lambda book: arrive(book, caller))
-        with steps.of_agent(self._ground.state, row.agent):
+        with locks.of_agent(self._ground.state, row.agent):
             Remover(self._ground).settle(caller, row.agent)
             return self._set_up(self._ground.find(row.agent), words)
 
@@ -111,7 +111,7 @@ class Worktrees:
         row = self._ground.find(named)
         self._desk.apply(lambda book: _admit(book, caller, row))
         _refuse_own_place(row)
-        with steps.of_agent(self._ground.state, row.agent):
+        with locks.of_agent(self._ground.state, row.agent):
             told = Remover(self._ground).settle(caller, row.agent)
             if told and self._ground.row(row.agent) is None:
                 return Removed(row, notes=tuple(told))
@@ -147,7 +147,7 @@ class Worktrees:
         shape = ("-1", "--no-show-signature", "--format=%ct %s")
         said = git.must("log", *shape, "--end-of-options", tree.head, "--")
         at, _, subject = said.decode("utf-8", "replace").strip().partition(" ")
-        return Listed(tree, tuple(held), reach.unpushed(git, tree.head), int(at), subject)
+        return Listed(tree, tuple(held), reachability.unpushed(git, tree.head), int(at), subject)
 
     def _set_up(self, row: Row, command: str) -> Row:
         run_setup(command, row.path, self._variables(row), f"dibs worktree setup {row.agent}")
@@ -172,7 +172,7 @@ class Worktrees:
             if not unfinished or dry_run:
                 return Skipped(row, self._why_not_alone(row))
         try:
-            with steps.of_agent(self._ground.state, row.agent, patience=0.0):
+            with locks.of_agent(self._ground.state, row.agent, patience=0.0):
                 return self._clean_held(caller, row, dry_run=dry_run)
         except Unavailable as error:
             return Skipped(row, error.message)

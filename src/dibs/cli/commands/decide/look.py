@@ -25,12 +25,12 @@ def _ls_options(parser: ArgumentParser) -> None:
 
 def _ls(session: Session, args: Namespace) -> int:
     """List decisions, the oldest first."""
-    from dibs.shapes import decisions as shapes
+    from dibs.shapes import decisions
 
     found = session.project.decisions.all(pending=args.pending, category=args.category)
     shown, left = found[-args.limit :], max(0, len(found) - args.limit)
     now = session.now()
-    shape = {"decisions": [shapes.decision(decision) for decision in shown], "left": left}
+    shape = {"decisions": [decisions.decision(decision) for decision in shown], "left": left}
     session.show(lambda: shape, lambda: _print_list(session, shown, left, now))
     return 0
 
@@ -72,12 +72,12 @@ def _show(session: Session, args: Namespace) -> int:
 
     Of a conflict over claims both sides are shown, and the queue.
     """
-    from dibs.shapes import decisions as shapes
+    from dibs.shapes import decisions
 
     decision = session.project.decisions.show(args.id)
     sides = _sides(session, decision)
     now = session.now()
-    shape = {"decision": shapes.decision(decision)}
+    shape = {"decision": decisions.decision(decision)}
     if sides is not None:
         from dibs.services.claims.disputes import shape as shape_of_sides
 

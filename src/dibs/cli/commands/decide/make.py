@@ -35,7 +35,7 @@ def _new(session: Session, args: Namespace) -> int:
     It is recorded at once, unless --confirm, --by or --deadline is given, or dibs.toml wants
     decisions of its category confirmed. Then it waits, and whoever may decide is told.
     """
-    from dibs.shapes import decisions as shapes
+    from dibs.shapes import decisions
 
     made = session.project.decisions.new(
         session.caller,
@@ -47,7 +47,7 @@ def _new(session: Session, args: Namespace) -> int:
         deadline=args.deadline,
         request_id=args.request_id,
     )
-    session.show(lambda: {"decision": shapes.decision(made)}, lambda: _print_new(made))
+    session.show(lambda: {"decision": decisions.decision(made)}, lambda: _print_new(made))
     return 0
 
 
@@ -74,11 +74,11 @@ def _comment_options(parser: ArgumentParser) -> None:
 
 def _comment(session: Session, args: Namespace) -> int:
     """Say something on a decision. Its asker is told."""
-    from dibs.shapes import decisions as shapes
+    from dibs.shapes import decisions
 
     decision = session.project.decisions.comment(session.caller, args.id, args.text)
     session.show(
-        lambda: {"decision": shapes.decision(decision)},
+        lambda: {"decision": decisions.decision(decision)},
         lambda: print(f"commented on {decision.id}"),
     )
     return 0
@@ -91,11 +91,12 @@ def _withdraw_options(parser: ArgumentParser) -> None:
 
 def _withdraw(session: Session, args: Namespace) -> int:
     """Take back what you asked for. Nobody has to decide it any more."""
-    from dibs.shapes import decisions as shapes
+    from dibs.shapes import decisions
 
     decision = session.project.decisions.withdraw(session.caller, args.id, args.reason)
     session.show(
-        lambda: {"decision": shapes.decision(decision)}, lambda: print(f"took back {decision.id}")
+        lambda: {"decision": decisions.decision(decision)},
+        lambda: print(f"took back {decision.id}"),
     )
     return 0
 

@@ -47,21 +47,21 @@ def _remove(session: Session, args: Namespace) -> int:
 
 def _drop(session: Session, args: Namespace) -> int:
     """Forget a group; what was said to it stays with those who got it."""
-    from dibs.shapes import mail as shapes
+    from dibs.shapes import mail
 
     group = session.project.groups.drop(session.caller, args.name)
-    session.show(lambda: shapes.group(group), lambda: print(f"dropped the group {group.name}"))
+    session.show(lambda: mail.group(group), lambda: print(f"dropped the group {group.name}"))
     return 0
 
 
 def _changed(session: Session, group: Group) -> int:
-    from dibs.shapes import mail as shapes
+    from dibs.shapes import mail
 
     def text() -> None:
         quoted = _quoting(session, [group])
         print("\n".join(quoted.page([f"{group.name}: {_who(group, quoted) or 'nobody'}"])))
 
-    session.show(lambda: shapes.group(group), text)
+    session.show(lambda: mail.group(group), text)
     return 0
 
 
@@ -78,7 +78,7 @@ def _who(group: Group, quoted: Quoting) -> str:
 
 def _list(session: Session, _: Namespace) -> int:
     """List the groups by name."""
-    from dibs.shapes import mail as shapes
+    from dibs.shapes import mail
 
     groups = session.project.groups.all()
 
@@ -92,17 +92,17 @@ def _list(session: Session, _: Namespace) -> int:
         rows = [(group.name, _who(group, quoted), group.by) for group in groups]
         print("\n".join(quoted.page(table(("GROUP", "MEMBERS", "MADE BY"), rows, quoted.width))))
 
-    session.show(lambda: {"groups": [shapes.group(group) for group in groups]}, text)
+    session.show(lambda: {"groups": [mail.group(group) for group in groups]}, text)
     return 0
 
 
 def _show(session: Session, args: Namespace) -> int:
     """Show a group, whom it reaches now, and the last 20 messages to it."""
-    from dibs.shapes import mail as shapes
+    from dibs.shapes import mail
 
     shown = session.project.groups.show(args.name)
     now = session.now()
-    session.show(lambda: shapes.shown(shown), lambda: _print(session, shown, now))
+    session.show(lambda: mail.shown(shown), lambda: _print(session, shown, now))
     return 0
 
 

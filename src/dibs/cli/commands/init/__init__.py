@@ -55,7 +55,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Plan, show, ask, do; or take back."""
-    from dibs.cli.commands.init import text as init_text
+    from dibs.cli.commands.init import text
 
     repository = _repository(args)
     if args.uninstall:
@@ -63,11 +63,11 @@ def run(args: Namespace) -> int:
     agents, found = _agents(args, repository)
     plan = _plan(args, repository, agents)
     gates = _wants_gates(args, repository, plan)
-    report = init_text.Report(repository, plan, found, gates=gates, dry=args.dry_run)
+    report = text.Report(repository, plan, found, gates=gates, dry=args.dry_run)
     if args.dry_run:
         return _show(args, report)
     asks = _asks(args) and (plan.pending or gates)
-    if asks and not init_text.agreed(report):
+    if asks and not text.agreed(report):
         print("nothing was done")
         return HELD
     return _show(args, _done(args, report), planned=bool(asks))
@@ -125,7 +125,7 @@ def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[st
 
 def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Plan:
     from dibs.cli.commands.mcp import has_extra
-    from dibs.config import load as configuration
+    from dibs.config import load
     from dibs.install import manifest
     from dibs.install.agents.base import Choice
     from dibs.install.common import SETTINGS
@@ -133,7 +133,7 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Plan:
     from dibs.install.plan import plan
 
     known = manifest.load(repository)
-    config = configuration.load(repository.root, repository.state, os.environ, {}).config
+    config = load.load(repository.root, repository.state, os.environ, {}).config
     shared = args.shared or (known.shared and bool(known.agents))
     # On the machines of others the server may start; here it would only fail, in every session.
     no_server = not (args.no_mcp or shared or has_extra())
@@ -194,20 +194,20 @@ def _done(args: Namespace, report: Report) -> Report:
 
 
 def _show(args: Namespace, report: Report, *, planned: bool = False) -> int:
-    from dibs.cli.commands.init import text as init_text
+    from dibs.cli.commands.init import text
 
     if args.json:
         from dibs.cli.support.session import print_json
 
-        print_json(init_text.shape(report))
+        print_json(text.shape(report))
     else:
-        init_text.show(report, planned=planned)
+        text.show(report, planned=planned)
     return OK
 
 
 def _uninstall(args: Namespace, repository: Repository) -> int:
     """Take everything back that init did to files and hooks; claims and their history stay."""
-    from dibs.cli.commands.init import text as init_text
+    from dibs.cli.commands.init import text
     from dibs.cli.support.session import careful_caller, print_json
     from dibs.install import manifest
     from dibs.install.apply import take_back, undoing
@@ -221,7 +221,7 @@ def _uninstall(args: Namespace, repository: Repository) -> int:
     left: tuple[str, ...] = ()
     if not args.dry_run:
         asks = _asks(args) and (changes or known.gates)
-        if asks and not init_text.agreed_to_undo(changes, gates=known.gates):
+        if asks and not text.agreed_to_undo(changes, gates=known.gates):
             print("nothing was done")
             return HELD
         if known.gates:  # first: once the files are back, nobody knows of them any more
@@ -231,9 +231,9 @@ def _uninstall(args: Namespace, repository: Repository) -> int:
         done = take_back(repository)
         changes, left = done.changes, done.left
     if args.json:
-        print_json(init_text.undone_shape(changes, left, gates=known.gates, dry=args.dry_run))
+        print_json(text.undone_shape(changes, left, gates=known.gates, dry=args.dry_run))
     else:
-        init_text.show_undone(changes, left, gates=known.gates, dry=args.dry_run)
+        text.show_undone(changes, left, gates=known.gates, dry=args.dry_run)
     return OK
 
 

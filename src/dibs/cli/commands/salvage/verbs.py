@@ -33,11 +33,11 @@ def _restore_options(parser: ArgumentParser) -> None:
 
 def _list(session: Session, _: Namespace) -> int:
     """List what was salvaged, the newest first."""
-    from dibs.shapes import worktrees as shapes
+    from dibs.shapes import worktrees
 
     found = session.project.salvage.all()
     now = session.now()
-    shape = {"salvaged": [shapes.salvaged(s) for s in found]}
+    shape = {"salvaged": [worktrees.salvaged(s) for s in found]}
     session.show(lambda: shape, lambda: _print_list(found, now))
     return 0
 
@@ -55,10 +55,10 @@ def _print_list(found: list[Salvaged], now: float) -> None:
 
 def _show(session: Session, args: Namespace) -> int:
     """Show what a piece of salvaged work holds, against the commit that was checked out."""
-    from dibs.shapes import worktrees as shapes
+    from dibs.shapes import worktrees
 
     found = session.project.salvage.show(args.id)
-    session.show(lambda: shapes.shown(found), lambda: _print_shown(found))
+    session.show(lambda: worktrees.shown(found), lambda: _print_shown(found))
     return 0
 
 
@@ -78,7 +78,7 @@ def _print_shown(shown: Shown) -> None:
 def _restore(session: Session, args: Namespace) -> int:
     """Bring salvaged work back: as a commit on a new branch, or as files in a new folder."""
     from dibs.errors import BadUsage
-    from dibs.shapes import worktrees as shapes
+    from dibs.shapes import worktrees
 
     if args.to and args.branch:
         raise BadUsage("salvage restore: --to and --branch exclude each other")
@@ -94,7 +94,7 @@ def _restore(session: Session, args: Namespace) -> int:
 
         print(f"restored {printable(found.id)} as {what} {printable(place)}")
 
-    session.show(lambda: {**shapes.salvaged(found), what: place}, text)
+    session.show(lambda: {**worktrees.salvaged(found), what: place}, text)
     return 0
 
 

@@ -71,7 +71,7 @@ def _done(session: Session, args: Namespace) -> int:
 
 def _done_in_queue(session: Session, args: Namespace, missing: NotFound) -> int:
     from dibs.cli.commands.task.board import in_queue
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     def finish(queue: Queue) -> Task:
         return queue.done(
@@ -79,7 +79,7 @@ def _done_in_queue(session: Session, args: Namespace, missing: NotFound) -> int:
         )
 
     task = in_queue(session, args.id, missing, finish)
-    session.show(lambda: {"done": shapes.task(task)}, lambda: _print_line("done", task.name))
+    session.show(lambda: {"done": claims.task(task)}, lambda: _print_line("done", task.name))
     return 0
 
 
@@ -126,7 +126,7 @@ def _fail(session: Session, args: Namespace) -> int:
 def _release(session: Session, args: Namespace) -> int:
     """Give a task back. The next caller can take it."""
     from dibs.cli.commands.task.board import in_queue, on_board
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     with on_board(session) as board:
         stored = board.known(lambda tasks: tasks.release(session.caller, args.id, token=args.token))
@@ -137,7 +137,7 @@ def _release(session: Session, args: Namespace) -> int:
         return queue.release(session.caller, args.id, token=args.token)
 
     released = in_queue(session, args.id, stored, give_back)
-    shape = {"released": shapes.claims(released)}
+    shape = {"released": claims.claims(released)}
     session.show(lambda: shape, lambda: _print_line("released", args.id))
     return 0
 

@@ -36,7 +36,7 @@ def _list(session: Session, args: Namespace) -> int:
     from dibs.cli.commands.task.board import on_board
     from dibs.services.board.validate import refused
     from dibs.services.tasks.plain_queue_rows import DONE
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
     from dibs.shapes import tasks as taskshapes
 
     finished = args.all or args.status in {Status.DONE, Status.CANCELLED}
@@ -48,7 +48,7 @@ def _list(session: Session, args: Namespace) -> int:
     queue = [] if _is_narrow(args) else [t for t in rows if args.all or t.state != DONE]
     done = sum(t.state == DONE for t in everything) + sum(t.state == DONE for t in rows)
     shape = {
-        "tasks": [*map(taskshapes.shown, tasks), *map(shapes.task, queue)],
+        "tasks": [*map(taskshapes.shown, tasks), *map(claims.task, queue)],
         "done": done,
         "set_aside": [found._asdict() for found in aside],
     }

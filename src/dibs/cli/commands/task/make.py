@@ -91,7 +91,7 @@ def _import(session: Session, args: Namespace) -> int:
 
 def _create(session: Session, args: Namespace, drafts: Sequence[Draft]) -> int:
     from dibs.cli.commands.task.board import on_board
-    from dibs.shapes import tasks as taskshapes
+    from dibs.shapes import tasks
 
     with on_board(session, makes=True) as board:
         created = board.tasks.create(
@@ -102,7 +102,7 @@ def _create(session: Session, args: Namespace, drafts: Sequence[Draft]) -> int:
             request_id=args.request_id,
         )
     session.show(
-        lambda: taskshapes.created(created, dry_run=args.dry_run),
+        lambda: tasks.created(created, dry_run=args.dry_run),
         lambda: _print_created(session, created, dry_run=args.dry_run),
     )
     return 0

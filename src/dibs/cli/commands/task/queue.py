@@ -20,10 +20,10 @@ def _add(session: Session, args: Namespace) -> int:
 
     What the files say is not looked into. For tasks of the board see `dibs task new` and `import`.
     """
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     added = session.project.queue.add(session.caller, _read(args.file))
-    shape = {"added": [shapes.task(task) for task in added]}
+    shape = {"added": [claims.task(task) for task in added]}
     session.show(lambda: shape, lambda: _print_added(added))
     return 0
 

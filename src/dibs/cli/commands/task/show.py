@@ -25,14 +25,12 @@ def _show_options(parser: ArgumentParser) -> None:
 def _show(session: Session, args: Namespace) -> int:
     """Show all about one task: what its file says, what it waits for, and what happened to it."""
     from dibs.cli.commands.task.board import on_board
-    from dibs.shapes import tasks as taskshapes
+    from dibs.shapes import tasks
 
     with on_board(session, reads=True) as board:
         shown = board.tasks.show(args.id)
     entries = _entries(session, shown)
-    session.show(
-        lambda: taskshapes.whole(shown, entries), lambda: _print_task(session, shown, entries)
-    )
+    session.show(lambda: tasks.whole(shown, entries), lambda: _print_task(session, shown, entries))
     return 0
 
 
@@ -105,7 +103,7 @@ def _graph(session: Session, args: Namespace) -> int:
     """Show what waits for what, in waves that can be worked on at once; circles and the longest chain."""
     from dibs.cli.commands.task.board import on_board
     from dibs.cli.support.session import print_json
-    from dibs.core.tasks import drawing as taskdrawing
+    from dibs.core.tasks import drawing
 
     with on_board(session, reads=True) as board:
         graph = board.tasks.graph()
@@ -113,10 +111,10 @@ def _graph(session: Session, args: Namespace) -> int:
             board.tasks.show(args.id)  # says that there is none
             graph = graph.around(args.id)
     if args.json or args.format == "json":
-        print_json(taskdrawing.as_json(graph))
+        print_json(drawing.as_json(graph))
         return 0
-    draw = {"mermaid": taskdrawing.as_mermaid, "dot": taskdrawing.as_dot}
-    print(draw.get(args.format or "", taskdrawing.as_text)(graph))
+    draw = {"mermaid": drawing.as_mermaid, "dot": drawing.as_dot}
+    print(draw.get(args.format or "", drawing.as_text)(graph))
     return 0
 
 

@@ -58,11 +58,9 @@ def _take(session: Session, args: Namespace) -> int:
         )
     if isinstance(answer, TakenTask):
         return _show_taken(session, answer)
-    from dibs.shapes import tasks as taskshapes
+    from dibs.shapes import tasks
 
-    session.show(
-        lambda: taskshapes.nothing_free(answer, _next(answer)), lambda: _print_nothing(answer)
-    )
+    session.show(lambda: tasks.nothing_free(answer, _next(answer)), lambda: _print_nothing(answer))
     return HELD
 
 
@@ -97,19 +95,19 @@ def _start(session: Session, args: Namespace) -> int:
     if isinstance(answer, TakenTask):
         return _show_taken(session, answer)
     from dibs.cli.support import text
-    from dibs.shapes import claims as shapes
+    from dibs.shapes import claims
 
     denied = answer
     session.show(
-        lambda: shapes.outcome(denied), lambda: text.outcome(denied, session.now(), session.caller)
+        lambda: claims.outcome(denied), lambda: text.outcome(denied, session.now(), session.caller)
     )
     return HELD
 
 
 def _show_taken(session: Session, taken: TakenTask) -> int:
-    from dibs.shapes import tasks as taskshapes
+    from dibs.shapes import tasks
 
-    session.show(lambda: taskshapes.taken(taken), lambda: _print_taken(session, taken))
+    session.show(lambda: tasks.taken(taken), lambda: _print_taken(session, taken))
     return 0
 
 

@@ -30,7 +30,7 @@ def _new(session: Session, args: Namespace) -> int:
     """
     from dibs.errors import BadUsage
     from dibs.services.worktrees.service import Wanted
-    from dibs.shapes import worktrees as shapes
+    from dibs.shapes import worktrees
 
     if args.setup and args.no_setup:
         raise BadUsage("worktree new: --setup and --no-setup exclude each other")
@@ -38,7 +38,7 @@ def _new(session: Session, args: Namespace) -> int:
     wanted = Wanted(agent, args.branch or "", args.base or "", args.path)
     setup = "" if args.no_setup else args.setup
     made = session.project.worktrees.new(session.caller, wanted, setup=setup)
-    shape = {"worktree": shapes.row(made.row), "new": made.new, "notes": list(made.notes)}
+    shape = {"worktree": worktrees.row(made.row), "new": made.new, "notes": list(made.notes)}
     session.show(lambda: shape, lambda: _print_made(made))
     return 0
 
@@ -62,11 +62,11 @@ def _no_options(_: ArgumentParser) -> None:
 
 def _list(session: Session, _: Namespace) -> int:
     """List the worktrees of this clone: whose, on which branch, what they hold that is nowhere else."""
-    from dibs.shapes import worktrees as shapes
+    from dibs.shapes import worktrees
 
     found = session.project.worktrees.listed()
     now = session.now()
-    shape = {"worktrees": [shapes.listed(tree) for tree in found]}
+    shape = {"worktrees": [worktrees.listed(tree) for tree in found]}
     session.show(lambda: shape, lambda: _print_list(found, now))
     return 0
 
@@ -136,7 +136,7 @@ def _setup_options(parser: ArgumentParser) -> None:
 
 def _setup(session: Session, args: Namespace) -> int:
     """Run the set-up command of a worktree again."""
-    from dibs.shapes import worktrees as shapes
+    from dibs.shapes import worktrees
 
     name = args.name or session.caller.id
     row = session.project.worktrees.setup(session.caller, name, args.setup)
@@ -146,7 +146,7 @@ def _setup(session: Session, args: Namespace) -> int:
 
         print(f"{printable(row.path)} is set up")
 
-    session.show(lambda: {"worktree": shapes.row(row)}, text)
+    session.show(lambda: {"worktree": worktrees.row(row)}, text)
     return 0
 
 
@@ -162,12 +162,12 @@ def _rm(session: Session, args: Namespace) -> int:
     The branch goes only if another branch has all of it.
     """
     from dibs.services.worktrees.service import Kept
-    from dibs.shapes import worktrees as shapes
+    from dibs.shapes import worktrees
 
     answer = session.project.worktrees.remove(
         session.caller, args.name, force=args.force, reason=args.reason
     )
-    session.show(lambda: shapes.outcome(answer), lambda: _print_outcome(answer))
+    session.show(lambda: worktrees.outcome(answer), lambda: _print_outcome(answer))
     return HELD if isinstance(answer, Kept) else 0
 
 
@@ -177,7 +177,7 @@ def _gc_options(parser: ArgumentParser) -> None:
 
 def _gc(session: Session, args: Namespace) -> int:
     """Remove the worktrees of agents that ended or are not heard of. Those with work are kept."""
-    from dibs.shapes import worktrees as shapes
+    from dibs.shapes import worktrees
 
     answers = session.project.worktrees.clean_up(session.caller, dry_run=args.dry_run)
 
@@ -187,7 +187,7 @@ def _gc(session: Session, args: Namespace) -> int:
         if not answers:
             print("Dibs made no worktrees here")
 
-    session.show(lambda: {"worktrees": [shapes.outcome(a) for a in answers]}, text)
+    session.show(lambda: {"worktrees": [worktrees.outcome(a) for a in answers]}, text)
     return 0
 
 

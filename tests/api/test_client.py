@@ -1,0 +1,381 @@
+"""The Python face: what people who write their own agents rely on."""
+
+import doctest
+import subprocess
+import sys
+from threading import Event
+
+import pytest
+
+import dibs
+from dibs import BadInput, CommitRefused, Dibs, Fenced, Handoff, NotFound, Refused, Unavailable
+from dibs.api import client
+from dibs.core.claims.agents import Caller
+from dibs.local.heartbeat import Keeper
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path, monkeypatch):
+    subprocess.run(["git", "init", "-q", "-b", "main", tmp_path], check=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_examples_in_the_documentation_hold():
+    result = doctest.testmod(client)
+
+    assert result.attempted >= 8
+    assert result.failed == 0
+
+
+def test_every_public_name_is_there_and_no_other():
+    assert all(getattr(dibs, name) is not None for name in dibs.__all__)
+    assert dir(dibs) == sorted(dibs.__all__)
+    with pytest.raises(AttributeError):
+        _ = dibs.nothing
+
+
+def test_importing_the_package_loads_nothing_of_it():
+    script = "import sys, dibs; print([m for m in sys.modules if m.startswith('dibs.')])"
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_block_gives_its_claims_back():
+    with Dibs.open(agent="a") as mine:
+        with mine.claim("src/**", "docs/x", reason="r") as hold:
+            assert {h.claim.pattern for h in mine.held()} == {"src/**", "docs/x"}
+            assert hold.token > 0
+        assert mine.held() == []
+
+
+def test_a_block_gives_its_claims_back_when_it_fails():
+    with Dibs.open(agent="a") as mine:
+        with pytest.raises(ZeroDivisionError), mine.claim("src/**"):
+            _ = 1 / 0
+
+        assert mine.held() == []
+
+
+def test_a_refusal_carries_the_answer():
+    with Dibs.open(agent="a") as mine:
+        other = mine.as_agent("b")
+        mine.claim("src/**", reason="mine")
+
+        with pytest.raises(Refused) as refused:
+            other.claim("src/a.py")
+
+    conflict = refused.value.conflicts[0]
+    assert (conflict.holder, conflict.reason, conflict.witness) == ("a", "mine", "src/a.py")
+
+
+def test_a_hold_that_was_revoked_is_fenced_at_the_check_and_at_the_end():
+    with Dibs.open(agent="a") as mine:
+        human = Dibs(mine.project, mine.caller._replace(id="h", role="human"))
+        hold = mine.claim("src/a.py")
+        pattern = mine.project.tree.resolve("src/a.py")
+        human.project.holdings.revoke(human.caller, pattern, reason="now")
+
+        with pytest.raises(Fenced):
+            hold.check()
+        with pytest.raises(Fenced):
+            hold.release()
+        assert [lost.why for lost in mine.lost()] == ["revoked"]
+
+
+def test_an_error_inside_a_block_is_not_hidden_by_a_lost_claim():
+    with Dibs.open(agent="a") as mine:
+        human = mine.caller._replace(id="h", role="human")
+        pattern = mine.project.tree.resolve("src/a.py")
+
+        def work():
+            with mine.claim("src/a.py"):
+                mine.project.holdings.revoke(human, pattern, reason="now")
+                _ = 1 / 0
+
+        with pytest.raises(ZeroDivisionError):
+            work()
+
+
+def test_an_inner_block_does_not_give_back_what_the_outer_one_holds():
+    with Dibs.open(agent="a") as mine, mine.claim("src/a.py"):
+        with mine.claim("src/a.py", "docs/x"):
+            pass
+
+        assert [h.claim.pattern for h in mine.held()] == ["src/a.py"]
+
+
+def test_inside_a_block_signs_of_life_keep_the_claim_past_its_ttl():
+    beats = Event()
+    keeper = Keeper(beats.set, every=0.001)
+
+    keeper.start()
+    came = beats.wait(10)
+    keeper.stop()
+    beats.clear()
+
+    assert came
+    assert not beats.wait(0.05)
+
+
+def test_a_sign_of_life_that_fails_does_not_end_the_others():
+    calls = []
+    enough = Event()
+
+    def beat():
+        calls.append(1)
+        if len(calls) == 1:
+            raise Unavailable("busy")
+        enough.set()
+
+    keeper = Keeper(beat, every=0.001)
+    keeper.start()
+    came = enough.wait(10)
+    keeper.stop()
+
+    assert came
+
+
+@pytest.mark.slow
+def test_a_block_may_take_longer_than_the_ttl():
+    with Dibs.open(agent="a") as mine, mine.claim("src/a.py", ttl=5) as hold:
+        Event().wait(6)
+
+        hold.check()
+        assert mine.lost() == []
+
+
+def test_two_handles_see_one_project():
+    with Dibs.open(agent="a") as one, Dibs.open(agent="b") as two:
+        one.claim("src/a.py")
+
+        assert [c.holder for c in two.check("src/*.py")] == ["a"]
+        assert [ask.holder for ask in two.ask("src/*.py", note="please")] == ["a"]
+        assert [ask.note for ask in one.renew().asks] == ["please"]
+        assert two.log(1)[0].kind == "release_requested"
+
+
+def test_leaving_gives_everything_back():
+    with Dibs.open(agent="a") as mine:
+        mine.claim("x")
+
+        mine.leave()
+
+        assert mine.held() == []
+
+
+def test_looking_for_tasks_where_there_are_none_leaves_no_folders(repository):
+    with Dibs.open(agent="alice") as alice:
+        assert alice.tasks() == []
+        assert alice.take_task() is None
+
+    assert [path.name for path in repository.iterdir()] == [".git"]
+
+
+def test_a_task_is_taken_by_one_agent_and_done(repository):
+    with Dibs.open(agent="alice") as alice:
+        bob = alice.as_agent("bob")
+        made = alice.new_task("Audit the docs", agent="curator", artefacts=["docs/"], notes=["x"])
+        assert alice.take_task() is None
+        attempt = bob.take_task(roles=["curator"], claim=True)
+        assert attempt.task.id == made.id
+        assert {held.claim.pattern for held in alice.held("bob")} == {f"task:{made.id}", "docs/"}
+
+        with attempt:
+            attempt.done("12 mended", artefacts=["docs/a.md"])
+
+        assert alice.held() == []
+        (shown,) = alice.tasks(finished=True)
+        assert (shown.state, shown.stored.task.summary) == ("done", "12 mended")
+        assert (repository / "work" / "done" / f"{made.id}.yaml").exists()
+
+
+def test_a_block_left_without_a_word_gives_the_task_back_and_an_exception_is_its_error():
+    with Dibs.open(agent="alice") as alice:
+        alice.new_task("Audit the docs")
+        with alice.take_task():
+            pass
+        assert alice.tasks()[0].state == "new"
+
+        with pytest.raises(ZeroDivisionError), alice.take_task():
+            _ = 1 / 0
+
+        (shown,) = alice.tasks()
+        assert (shown.state, shown.stored.task.error) == (
+            "error",
+            "ZeroDivisionError: division by zero",
+        )
+
+
+def test_a_late_word_about_a_task_is_fenced():
+    with Dibs.open(agent="alice") as alice:
+        alice.new_task("Audit the docs")
+        attempt = alice.take_task()
+        alice.project.tasks.release(alice.caller, attempt.task.id)
+        alice.as_agent("bob").take_task()
+
+        with pytest.raises(Fenced), attempt:
+            attempt.done("late")
+
+
+def test_an_older_attempt_of_the_same_agent_is_fenced_by_its_token():
+    with Dibs.open(agent="alice") as alice:
+        alice.new_task("Audit the docs")
+        older = alice.take_task()
+        alice.project.tasks.release(alice.caller, older.task.id)
+        newer = alice.take_task()
+
+        for late in (older.done, lambda: older.fail("x"), older.release):
+            with pytest.raises(Fenced):
+                late()
+        assert newer.done("in time").task.status == "done"
+
+
+def test_a_task_of_the_queue_of_shell_agents_is_taken_and_done_the_same():
+    with Dibs.open(agent="alice") as alice:
+        alice.project.queue.add(alice.caller, {"a.yml": b"title: a\n", "b.yml": b"title: b\n"})
+        with alice.take_task() as attempt:
+            assert attempt.done("easy").task.status == "done"
+        with alice.take_task() as attempt:
+            assert attempt.text == "title: b\n"
+
+        assert [(task.name, task.state) for task in alice.project.queue.all()] == [
+            ("b", "free"),
+            ("a", "done"),
+        ]
+
+
+def test_bad_values_for_a_task_change_nothing():
+    with Dibs.open(agent="alice") as alice:
+        for wrong in (
+            {"agent": ".."},
+            {"priority": "soon"},
+            {"artefacts": ["../x"]},
+            {"needs": ["x"]},
+        ):
+            with pytest.raises(BadInput):
+                alice.new_task("Audit", **wrong)
+        assert alice.tasks(finished=True) == []
+
+
+def git(*words):
+    done = subprocess.run(["git", *words], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.fixture
+def pair(repository):
+    """Two agents, each with a file of its own, and both files new."""
+    git("config", "user.name", "Ann")
+    git("config", "user.email", "ann@example.org")
+    with Dibs.open(agent="alice", engine="memory:") as alice:
+        bob = alice.as_agent("bob")
+        for agent in (alice, bob):
+            agent.claim(f"{agent.caller.id}[1].txt", literal=True)
+            (repository / f"{agent.caller.id}[1].txt").write_text("work")
+        yield alice, bob
+
+
+def test_a_commit_holds_what_the_agent_holds_and_nothing_else(pair):
+    alice, bob = pair
+    answer = alice.commit("hers", release=True)
+
+    assert git("show", "--format=%H", "--name-only").split() == [answer.commit, "alice[1].txt"]
+    assert [claim.pattern for claim in answer.released] == [r"alice\[1\].txt"]
+    assert [item.holder for item in answer.others] == ["bob"]
+    assert [file.path for file in bob.commit("his", "bob[1].txt").files] == ["bob[1].txt"]
+    with pytest.raises(NotFound) as told:
+        alice.commit("again")
+    assert told.value.code == "NOTHING_CHANGED"
+
+
+def test_a_commit_that_may_not_be_is_refused_with_each_path_and_its_holder(pair):
+    alice, _ = pair
+    with pytest.raises(CommitRefused, match="is held") as told:
+        alice.commit("not hers", "bob[1].txt")
+
+    assert told.value.code == "SCOPE"
+    assert [(item.path, item.holder) for item in told.value.blocked] == [("bob[1].txt", "bob")]
+    assert git("rev-list", "--all") == ""
+
+
+def test_a_hook_that_says_no_refuses_the_commit_and_verify_leaves_it_out(pair, repository):
+    alice, _ = pair
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(CommitRefused, match="the pre-commit hook said no") as told:
+        alice.commit("hers")
+
+    assert (told.value.code, told.value.blocked) == ("HOOK_REFUSED", ())
+    assert alice.commit("hers", verify=False).commit
+
+
+def test_a_commit_with_a_lost_claim_is_fenced_and_the_work_stays(pair, repository):
+    alice, bob = pair
+    pattern = bob.project.tree.resolve("alice[1].txt", literal=True)
+    bob.project.holdings.revoke(Caller("ann", "human"), pattern, reason="now")
+    with pytest.raises(Fenced):
+        alice.commit("late")
+
+    assert (repository / "alice[1].txt").read_text() == "work"
+
+
+def strings():
+    """Name each argument that is a string or strings, and how a call passes it."""
+    return {
+        "pattern": lambda mine, wrong: mine.claim(wrong),
+        "reason": lambda mine, wrong: mine.claim("a", reason=wrong),
+        "task": lambda mine, wrong: mine.claim("a", task=wrong),
+        "request_id": lambda mine, wrong: mine.take_task(request_id=wrong),
+        "note": lambda mine, wrong: mine.ask("a", note=wrong),
+        "title": lambda mine, wrong: mine.new_task(wrong),
+        "slug": lambda mine, wrong: mine.new_task("t", slug=wrong),
+        "priority": lambda mine, wrong: mine.new_task("t", priority=wrong),
+        "artefacts": lambda mine, wrong: mine.new_task("t", artefacts=wrong),
+        "needs": lambda mine, wrong: mine.new_task("t", needs=wrong),
+        "notes": lambda mine, wrong: mine.new_task("t", notes=[wrong]),
+        "roles": lambda mine, wrong: mine.take_task(roles=wrong),
+        "limit": lambda mine, wrong: mine.log(wrong),
+        "environ": lambda mine, wrong: Dibs.open(environ=wrong),
+        "repo": lambda mine, wrong: Dibs.open(wrong),
+        "summary": lambda mine, wrong: mine.take_task().done(wrong),
+        "message": lambda mine, wrong: mine.take_task().fail(wrong),
+        "path": lambda mine, wrong: mine.commit("m", wrong),
+        "handoff": lambda mine, wrong: mine.take_task().done("s", handoff=wrong),
+        "handoff.title": lambda mine, wrong: mine.take_task().done(
+            "s", handoff=Handoff("b", wrong)
+        ),
+    }
+
+
+@pytest.mark.parametrize("wrong", [5.5, b"x", object()], ids=["number", "bytes", "object"])
+@pytest.mark.parametrize("field", strings())
+def test_a_value_of_a_wrong_kind_is_bad_input_that_names_it_and_changes_nothing(field, wrong):
+    with Dibs.open(agent="a") as mine:
+        mine.new_task("A task", slug="there")
+
+        with pytest.raises(BadInput, match=f"^{field} must be ") as told:
+            strings()[field](mine, wrong)
+
+        assert told.value.field == field
+        assert [shown.stored.task.title for shown in mine.tasks(finished=True)] == ["A task"]
+        assert mine.tasks()[0].stored.task.status in {"new", "in_progress"}
+
+
+def test_one_string_is_not_taken_for_a_list_of_its_letters():
+    with Dibs.open(agent="a") as mine:
+        with pytest.raises(BadInput, match="artefacts must be a list of strings, not str"):
+            mine.new_task("A task", artefacts="docs/")
+
+        assert mine.tasks() == []
+
+
+@pytest.mark.parametrize("title", ["", " ", "two\nlines"])
+def test_a_task_is_made_with_a_title_of_one_line(title):
+    with Dibs.open(agent="a") as mine, pytest.raises(BadInput, match="one line of words"):
+        mine.new_task(title)

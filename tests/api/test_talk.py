@@ -1,0 +1,168 @@
+"""The Python face of mail, conflicts, decisions and briefings."""
+
+import doctest
+import subprocess
+
+import pytest
+
+from dibs import BadInput, Dibs, NotAllowed
+from dibs.api import talk
+from dibs.core.claims.agents import Caller
+from dibs.core.talk.decisions import Outcome
+from dibs.engines.memory import MemoryEngine
+from dibs.project.project import Project
+from dibs.services.briefing.service import LEASE
+from dibs.services.tasks.delegation import Delegated, Repeated
+from dibs.testing import ManualClock
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path, monkeypatch):
+    subprocess.run(["git", "init", "-q", "-b", "main", tmp_path], check=True)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def alice(clock):
+    with Dibs.open(agent="alice", engine="memory:") as opened:
+        alice = Dibs(Project(opened.project.place, MemoryEngine(clock)), opened.caller)
+        alice.beat()
+        yield alice
+
+
+@pytest.fixture
+def bob(alice):
+    bob = alice.as_agent("bob")
+    bob.beat()
+    return bob
+
+
+@pytest.fixture
+def human(alice):
+    return Dibs(alice.project, Caller("ann", "human"))
+
+
+def test_the_examples_in_the_documentation_hold():
+    result = doctest.testmod(talk)
+
+    assert result.attempted >= 8
+    assert result.failed == 0
+
+
+def test_a_message_is_read_once_in_the_inbox_and_acknowledged(alice, bob):
+    said = alice.say("bob", "rebase first", wants_ack=True, within="5m")
+
+    assert [letter.message.id for letter in bob.inbox()] == [said.id]
+    assert bob.inbox() == []
+    bob.ack(said.id)
+    assert [letter.message.kind for letter in alice.inbox()] == ["acknowledged"]
+
+
+def test_a_page_whose_block_failed_comes_again_with_its_number(alice, bob, clock):
+    alice.say("bob", "rebase first")
+    with pytest.raises(RuntimeError), bob.brief() as lost:
+        raise RuntimeError
+    clock.advance(LEASE + 1)
+
+    with bob.brief() as again:
+        assert (again.number, again.text, again.mail) == (lost.number, lost.text, lost.mail)
+
+    assert not bob.brief()
+
+
+def test_who_lost_a_change_and_asks_for_the_whole_gets_both(alice, bob, clock):
+    for number in range(9):
+        alice.claim(f"docs/{number}.md")
+        alice.decide(f"choose {number}")
+    with bob.brief():
+        pass
+    alice.say("bob", "rebase first")
+    lost = bob.brief()
+    alice.say("bob", "and test")
+    clock.advance(LEASE + 1)
+
+    with bob.brief(full=True) as page:
+        state = page.text.removeprefix(lost.text)
+
+    assert state != page.text
+    assert "docs/0.md" in state
+    assert "docs/0.md" not in lost.text
+    assert (page.text.count("rebase first"), "and test" in page.text) == (1, False)
+    with bob.brief() as rest:
+        assert "and test" in rest.text
+
+
+def test_a_page_counts_as_told_when_its_reader_says_so(alice, bob):
+    alice.say("bob", "rebase first")
+    briefing = bob.brief()
+
+    briefing.delivered()
+    briefing.delivered()
+
+    assert not bob.brief()
+    whole = bob.brief(full=True)
+    assert whole
+    assert "rebase first" not in whole.text
+
+
+def test_who_is_asked_gives_it_back_and_the_asker_is_told(alice, bob):
+    alice.claim("src/**")
+    (asked,) = bob.ask("src/a.py", note="one line")
+
+    (answered,) = alice.answer("yes", message=asked.id)
+
+    assert (answered.asker, answered.answer) == ("bob", "yes")
+    assert alice.held() == []
+    assert [letter.message.kind for letter in bob.inbox()] == ["answer"]
+
+
+def test_a_conflict_goes_to_a_human_whose_choice_is_carried_out(alice, bob, human):
+    alice.claim("src/**")
+    (open_one,) = bob.escalate("src/a.py", note="today")
+    with pytest.raises(NotAllowed):
+        bob.confirm(open_one.id)
+
+    human.confirm(open_one.id, reason="release")
+
+    assert alice.held() == []
+    assert bob.claim("src/a.py").token
+
+
+def test_a_decision_waits_until_somebody_decides_who_may(alice, human):
+    asked = alice.decide("use httpx", category="dependency", confirm=True)
+    assert [d.id for d in alice.decisions(pending=True)] == [asked.id]
+
+    assert human.reject(asked.id, reason="no").outcome == Outcome.REJECTED
+    assert alice.decisions(pending=True) == []
+    assert alice.decide("tabs", category="style").outcome == Outcome.RECORDED
+
+
+def test_work_is_sent_unless_somebody_has_it(alice, bob):
+    assert isinstance(alice.delegate("bob", "Cover the login"), Delegated)
+    assert isinstance(alice.delegate("bob", "cover login"), Repeated)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda d: d.say(1, "x"),
+        lambda d: d.say("bob", None),
+        lambda d: d.ack(3),
+        lambda d: d.answer("yes", 4),
+        lambda d: d.escalate(None),
+        lambda d: d.decide([]),
+        lambda d: d.confirm(7),
+        lambda d: d.brief(tokens="many"),
+        lambda d: d.brief(tokens=199),
+        lambda d: d.brief(tokens=100_001),
+        lambda d: d.delegate("bob", "x", artefacts="src"),
+    ],
+)
+def test_a_value_of_a_wrong_kind_or_size_is_bad_input(alice, bob, call):
+    with pytest.raises(BadInput):
+        call(alice)

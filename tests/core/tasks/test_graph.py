@@ -1,0 +1,284 @@
+"""The graph of tasks says the same as brute force does, and says why."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from tests.core.tasks.graph_oracle import (
+    boards,
+    circles,
+    longest_chain,
+    open_edges,
+    reaches,
+    widest,
+)
+
+from dibs.core.tasks import graph as taskgraph
+from dibs.core.tasks.graph import Graph, Obstacle, Width, circle_text, unmet
+from dibs.core.tasks.rules import Status, Task
+
+
+def a_graph(*lines, past=None, **changes):
+    """Build tasks from lines such as ``a: b c``; ``changes`` are fields by id."""
+    tasks = []
+    for line in lines:
+        task_id, _, needed = line.partition(":")
+        fields = changes.get(task_id, {})
+        tasks.append(Task(task_id, dependencies=tuple(needed.split()), **fields))
+    return Graph.of(tasks, past)
+
+
+def whys(graph, task_id):
+    return [obstacle.why for obstacle in graph.obstacles(task_id)]
+
+
+@given(boards())
+def test_circles_are_real_and_each_task_on_a_circle_is_on_one_of_them(tasks):
+    found = Graph.of(tasks).cycles()
+    there = circles(open_edges(tasks))
+
+    assert set(found) <= there
+    assert len(set(found)) == len(found)
+    assert {i for circle in found for i in circle} == {i for circle in there for i in circle}
+
+
+@given(boards())
+def test_the_circle_of_a_task_begins_with_it_and_is_told_as_its_obstacle(tasks):
+    graph = Graph.of(tasks)
+    circled = {i for circle in circles(open_edges(tasks)) for i in circle}
+
+    for task in tasks:
+        circle = graph.cycle_of(task.id)
+        assert bool(circle) == (task.id in circled)
+        if circle:
+            assert circle[0] == task.id
+            assert graph.obstacles(task.id)[0].why == f"is in a circle: {circle_text(circle)}"
+
+
+@given(boards())
+def test_order_holds_each_task_once_and_after_what_it_waits_for(tasks):
+    order = Graph.of(tasks).order()
+    pairs = reaches(open_edges(tasks))
+
+    assert sorted(order) == sorted(task.id for task in tasks)
+    for task, needed in pairs:
+        if (needed, task) not in pairs:
+            assert order.index(needed) < order.index(task)
+
+
+@given(boards(circles=False))
+def test_order_takes_the_first_of_those_that_may_come_next(tasks):
+    order = Graph.of(tasks).order()
+    given_at = {task.id: at for at, task in enumerate(tasks)}
+    needs = {
+        t.id: set() if t.status in {Status.DONE, Status.CANCELLED} else {*t.dependencies} - {"x"}
+        for t in tasks
+    }
+
+    for at, task_id in enumerate(order):
+        possible = [i for i in order[at:] if needs[i] <= set(order[:at])]
+        assert task_id == min(possible, key=given_at.__getitem__)
+
+
+@given(boards(circles=False))
+def test_the_critical_path_is_a_chain_and_none_is_longer(tasks):
+    edges = open_edges(tasks)
+
+    chain = Graph.of(tasks).critical_path()
+
+    assert all(a in edges[b] for a, b in pairwise(chain))
+    assert len(chain) == longest_chain(edges)
+
+
+@given(boards(circles=False))
+def test_the_width_is_the_largest_set_in_which_none_waits_for_another(tasks):
+    assert Graph.of(tasks).width() == Width(widest(open_edges(tasks)), exact=True)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_width_of_larger_graphs_is_exact_too(seed):
+    random = Random(seed)
+    for _ in range(10):
+        count, share = 10, random.random() / 2
+        edges = {
+            str(at): [str(i) for i in range(at) if random.random() < share] for at in range(count)
+        }
+        tasks = [Task(task_id, dependencies=tuple(needed)) for task_id, needed in edges.items()]
+
+        assert Graph.of(tasks).width().tasks == widest(edges)
+
+
+@given(boards())
+def test_waves_hold_what_no_circle_stands_before_and_each_waits_for_the_wave_before(tasks):
+    graph = Graph.of(tasks)
+    edges, pairs = open_edges(tasks), reaches(open_edges(tasks))
+    levels = graph.levels()
+    wave = {task_id: at for at, level in enumerate(levels) for task_id in level}
+
+    never = {i for i in edges if any(a == i and (b, b) in pairs for a, b in pairs)}
+
+    assert set(graph.never()) == never
+    assert set(wave) == set(edges) - never
+    for task_id, at in wave.items():
+        assert at == max((wave[needed] + 1 for needed in edges[task_id]), default=0)
+
+
+@given(boards())
+def test_ready_is_what_is_open_and_names_only_done_tasks(tasks):
+    done = {task.id for task in tasks if task.status == Status.DONE}
+
+    expected = [
+        task.id
+        for task in tasks
+        if task.status in {Status.NEW, Status.ASSIGNED} and done.issuperset(task.dependencies)
+    ]
+
+    assert Graph.of(tasks).ready() == expected
+
+
+@given(boards())
+def test_a_task_has_obstacles_exactly_if_a_dependency_of_it_is_not_done(tasks):
+    graph = Graph.of(tasks)
+    statuses = {task.id: task.status for task in tasks}
+
+    for task in tasks:
+        held = task.status not in {Status.DONE, Status.CANCELLED} and unmet(task, statuses.get)
+        assert bool(graph.obstacles(task.id)) == bool(held)
+
+
+@given(boards())
+def test_dependents_are_all_that_reach_a_task(tasks):
+    graph = Graph.of(tasks)
+    edges = {t.id: set(t.dependencies) for t in tasks if t.id in open_edges(tasks)}
+    pairs = reaches(edges | {i: set() for t in tasks for i in t.dependencies if i not in edges})
+
+    for task_id in {*"abcdefgx"}:
+        expected = {a for a, b in pairs if b == task_id and a != task_id}
+        assert set(graph.dependents(task_id)) == expected
+
+
+def test_a_reason_names_the_dependency_and_how_it_stands():
+    graph = a_graph(
+        "a: run asg new rev bad off halt gone old",
+        *("run", "asg", "new", "rev", "bad", "off", "halt"),
+        past={"old": "cancelled"},
+        run={"status": "in_progress", "agent": "bob"},
+        asg={"status": "assigned", "agent": "eve"},
+        rev={"status": "in_review"},
+        bad={"status": "error", "error": "no disk\nTraceback"},
+        off={"status": "cancelled", "reason": "not wanted"},
+        halt={"status": "blocked", "reason": "\x1b[2J by law"},
+    )
+
+    assert whys(graph, "a") == [
+        "waits for run, which is in progress (bob)",
+        "waits for asg, which is assigned (eve)",
+        "waits for new, which is not started",
+        "waits for rev, which is in review",
+        "waits for bad, which failed: no disk",
+        "waits for off, which was cancelled: not wanted",
+        "waits for halt, which is blocked: \\x1b[2J by law",
+        "gone is not known",
+        "waits for old, which was cancelled",
+    ]
+
+
+def test_a_reason_goes_back_to_the_root_that_somebody_must_see_to():
+    graph = a_graph("a: b", "b: run c", "c: d", "d", "run", run={"status": "in_progress"})
+    failed = a_graph(
+        "a: b", "b: run c", "c: d", "d", "run", d={"status": "error"}, run={"status": "in_progress"}
+    )
+
+    assert whys(graph, "a") == ["waits for b, which waits for run, which is in progress"]
+    assert whys(failed, "a") == ["waits for b, which waits for d, which failed"]
+    assert failed.obstacles("c") == [Obstacle("d", "waits for d, which failed")]
+
+
+def test_a_dependency_that_is_not_known_tells_more_than_one_that_is_worked_on():
+    graph = a_graph("a: b", "b: run zzz", "run", run={"status": "in_progress"})
+
+    assert whys(graph, "a") == ["waits for b, which waits for zzz, which is not known"]
+
+
+def test_who_waits_for_a_circle_is_told_of_it():
+    graph = a_graph("a: b", "b: c", "c: d", "d: c", "e: e")
+
+    assert whys(graph, "a") == ["waits for b, which waits for c, which is in a circle: c -> d -> c"]
+    assert whys(graph, "b") == ["waits for c, which is in a circle: c -> d -> c"]
+    assert whys(graph, "d") == ["is in a circle: d -> c -> d"]
+    assert graph.cycles() == [("c", "d"), ("e",)]
+    assert whys(graph, "e") == ["is in a circle: e -> e"]
+
+
+def test_a_circle_through_a_finished_task_holds_nobody():
+    graph = a_graph("a: b", "b: a", b={"status": "done"})
+
+    assert graph.cycles() == []
+    assert graph.ready() == ["a"]
+
+
+def test_an_archived_task_counts_as_it_ended():
+    past = {"good": "done", "plain": "archive", "off": "cancelled", "bad": "error"}
+
+    graph = a_graph("a: good plain", "b: off", "c: bad", past=past)
+
+    assert graph.ready() == ["a"]
+    assert whys(graph, "c") == ["waits for bad, which failed"]
+
+
+def test_unmet_lists_each_dependency_once_with_its_status():
+    statuses = {"b": "done", "c": "error", "d": "archive"}
+
+    found = unmet(Task("a", dependencies=("b", "c", "x", "c", "d")), statuses.get)
+
+    assert found == [("c", "error"), ("x", "unknown")]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (1, "0 -> 0"),
+        (3, "0 -> 1 -> 2 -> 0"),
+        (20, "0 -> 1 -> 2 -> 3 -> 4 -> 5 -> … -> 19 -> 0 (20 tasks)"),
+    ],
+)
+def test_a_long_circle_is_shortened_in_the_middle(count, text):
+    assert circle_text(tuple(map(str, range(count)))) == text
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_chain_of_ten_thousand_is_no_burden(closed):
+    last = 9_999
+    needs = [(str(at - 1),) if at else ((str(last),) if closed else ()) for at in range(last + 1)]
+    graph = Graph.of(Task(str(at), dependencies=need) for at, need in enumerate(needs))
+
+    assert len(graph.order()) == last + 1
+    assert [len(circle) for circle in graph.cycles()] == ([last + 1] if closed else [])
+    assert len(graph.critical_path()) == (0 if closed else last + 1)
+    assert sum(1 for i in graph.nodes if graph.obstacles(i)) == last + closed
+    assert len(graph.dependents("0")) == last
+
+
+def test_beyond_the_limit_the_width_is_the_largest_wave(monkeypatch):
+    graph = a_graph("a", "b: a", "c: b", "d: a", "e")
+    exact = graph.width()
+
+    monkeypatch.setattr(taskgraph, "EXACT_WIDTH", 4)
+
+    assert exact == Width(3, exact=True)
+    assert graph.width() == Width(2, exact=False)
+
+
+def test_the_part_around_a_task_is_what_it_waits_for_and_what_waits_for_it():
+    graph = a_graph("a", "b: a", "c: b x", "d: a", "e")
+
+    assert list(graph.around("b").nodes) == ["a", "b", "c"]
+
+
+def test_the_open_part_leaves_out_what_is_finished_and_named_by_nobody():
+    graph = a_graph("a", "b: a", "c: b", a={"status": "done"}, b={"status": "done"})
+
+    assert list(graph.open_part().nodes) == ["b", "c"]

@@ -1,0 +1,438 @@
+"""Where a SQLite store may lie, what it refuses to open, and what others see in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+import time
+
+import apsw
+import pytest
+
+from dibs.core.claims.ledger import Event, Kind
+from dibs.engines.shared import folders
+from dibs.engines.shared.clock import Sources
+from dibs.engines.sqlite import open as sqlite_open
+from dibs.engines.sqlite import schema
+from dibs.engines.sqlite.engine import SqliteEngine
+from dibs.errors import Misconfigured, Unavailable
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "state" / "dibs.db"
+
+
+def put(engine, key, value):
+    engine.transact(lambda txn: txn.put(key, value))
+
+
+def modes(folder):
+    return {name.name: stat.S_IMODE(name.stat().st_mode) for name in folder.iterdir()}
+
+
+class TestPlace:
+    @pytest.mark.parametrize("umask", [0, 0o777])
+    def test_folder_and_files_are_private_whatever_the_umask(self, path, umask):
+        before = os.umask(umask)
+        try:
+            engine = SqliteEngine(path)
+            put(engine, "k", "v")
+        finally:
+            os.umask(before)
+
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert set(modes(path.parent).values()) == {0o600}
+        assert {"dibs.db", "dibs.db-wal"} <= set(modes(path.parent))
+        engine.close()
+
+    @pytest.mark.parametrize("loose", ["folder", "file"])
+    def test_what_others_can_write_is_refused_with_the_command_that_mends_it(self, path, loose):
+        SqliteEngine(path).close()
+        target = path.parent if loose == "folder" else path
+        target.chmod(0o770 if loose == "folder" else 0o620)
+
+        with pytest.raises(Misconfigured, match="others can write") as caught:
+            SqliteEngine(path)
+
+        assert caught.value.code == "STORE_PERMISSIONS"
+        assert caught.value.hint == f"run: chmod go-w {target}"
+
+    @pytest.mark.parametrize("name", ["", ":memory:", "file:x.db", "file:/x?mode=memory", "a\0b"])
+    def test_a_name_that_is_no_file_is_refused(self, name, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+
+        with pytest.raises(Misconfigured) as caught:
+            SqliteEngine(name)
+
+        assert caught.value.code == "STORE_NAME"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_folder_is_no_store(self, path):
+        path.mkdir(parents=True, mode=0o700)
+
+        with pytest.raises(Misconfigured, match="not a file"):
+            SqliteEngine(path)
+
+    def test_a_file_is_no_folder(self, path):
+        path.parent.write_text("")
+
+        with pytest.raises(Misconfigured, match="not a folder"):
+            SqliteEngine(path)
+
+    @pytest.mark.parametrize("folder_is_there", [True, False])
+    def test_a_store_that_is_gone_is_not_made_anew_unasked(self, path, folder_is_there):
+        if folder_is_there:
+            path.parent.mkdir(mode=0o700)
+
+        with pytest.raises(Misconfigured) as caught:
+            SqliteEngine(path, create=False)
+
+        assert caught.value.code == "STORE_MISSING"
+        assert not path.exists()
+
+    @pytest.mark.parametrize("kind", ["nfs4", "cifs", "9p", "fuse.sshfs"])
+    def test_a_network_file_system_is_refused(self, tmp_path, kind):
+        mounts = tmp_path / "mountinfo"
+        point = str(tmp_path).replace(" ", "\\040")
+        mounts.write_text(
+            f"21 1 8:1 / / rw - ext4 /dev/a rw\n"
+            f"22 21 0:33 / {point} rw,relatime shared:5 - {kind} server:/x rw\n"
+            f"23 22 8:2 / {point}/local rw - ext4 /dev/b rw\n"
+        )
+
+        with pytest.raises(Misconfigured, match=kind.replace(".", r"\.")) as caught:
+            folders.refuse_network(str(tmp_path / "state"), str(mounts))
+
+        assert caught.value.code == "STORE_NETWORK_FS"
+        folders.refuse_network(str(tmp_path / "local" / "state"), str(mounts))
+        folders.refuse_network("/elsewhere", str(mounts))
+
+    def test_a_system_that_does_not_tell_its_mounts_is_trusted(self, tmp_path):
+        folders.refuse_network(str(tmp_path), str(tmp_path / "no-such-file"))
+
+
+class TestOpening:
+    def test_another_kind_of_file_is_refused_and_left_as_it_is(self, path):
+        path.parent.mkdir(mode=0o700)
+        path.write_text("dear diary, " * 1000)
+        path.chmod(0o600)
+        before = path.read_bytes()
+
+        with pytest.raises(Misconfigured, match="not a SQLite database"):
+            SqliteEngine(path)
+
+        assert path.read_bytes() == before
+
+    def test_a_database_of_another_program_is_refused_and_left_as_it_is(self, path):
+        path.parent.mkdir(mode=0o700)
+        with sqlite3.connect(path) as db:
+            db.execute("CREATE TABLE notes(text)")
+        db.close()
+        path.chmod(0o600)
+        before = path.read_bytes()
+
+        with pytest.raises(Misconfigured, match="another program"):
+            SqliteEngine(path)
+
+        assert path.read_bytes() == before
+        assert [name.name for name in path.parent.iterdir()] == ["dibs.db"]
+
+    def test_a_newer_schema_is_refused_with_both_numbers(self, path):
+        SqliteEngine(path).close()
+        with apsw.Connection(str(path)) as db:
+            db.execute("PRAGMA user_version = 99")
+        db.close()
+
+        with pytest.raises(Misconfigured, match=r"version 99.* up to 1") as caught:
+            SqliteEngine(path)
+
+        assert caught.value.code == "VERSION"
+
+    def test_an_older_schema_is_brought_up_to_date_in_one_transaction(self, path, monkeypatch):
+        put_before = SqliteEngine(path)
+        put(put_before, "k", "v")
+        put_before.close()
+
+        def add_table(db):
+            db.execute("CREATE TABLE extra(x)")
+
+        def fail(db):
+            db.execute("CREATE TABLE more(x)")
+            raise OSError("the power went")
+
+        steps = schema.MIGRATIONS
+        monkeypatch.setattr(schema, "MIGRATIONS", (*steps, add_table, fail))
+        with pytest.raises(OSError, match="power"):
+            SqliteEngine(path)
+        monkeypatch.setattr(schema, "MIGRATIONS", (*steps, add_table))
+        engine = SqliteEngine(path)
+
+        assert engine.view(lambda txn: txn.get("k")) == "v"
+        engine.close()
+        db = apsw.Connection(str(path))
+        assert db.execute("PRAGMA user_version").get == 2
+        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'more'").get == 0
+        db.close()
+
+    def test_an_unsafe_sqlite_is_refused(self):
+        sqlite_open.check_sqlite("3.51.3")
+        sqlite_open.check_sqlite("4.0")
+
+        with pytest.raises(Misconfigured, match=r"3\.51\.2"):
+            sqlite_open.check_sqlite("3.51.2")
+
+    def test_durability_is_normal_or_full(self, path):
+        with pytest.raises(Misconfigured, match="off"):
+            SqliteEngine(path, synchronous="off")
+
+    def test_the_ledger_of_a_store_made_anew_goes_on_from_the_number_it_is_given(self, path):
+        engine = SqliteEngine(path, first_seq=1000)
+
+        seq = engine.transact(lambda txn: txn.emit(Event("a", "", Kind.ERROR, "first", {})))
+
+        assert seq == 1000
+        engine.close()
+        again = SqliteEngine(path, first_seq=5000)
+        assert again.wait(0, 0) == 1000
+        again.close()
+
+    def test_a_closed_engine_says_so(self, path):
+        engine = SqliteEngine(path)
+        engine.close()
+        engine.close()
+
+        with pytest.raises(RuntimeError, match="closed"):
+            engine.view(lambda txn: txn.now)
+
+    def test_a_transaction_is_of_no_use_after_its_step(self, path):
+        engine = SqliteEngine(path)
+        leaked = engine.transact(lambda txn: txn)
+
+        with pytest.raises(RuntimeError, match="over"):
+            leaked.emit(Event("a", "", Kind.ERROR, "late", {}))
+
+        assert engine.wait(0, 0) == 0
+        engine.close()
+
+    def test_a_step_that_transacts_again_is_told_instead_of_hanging(self, path):
+        engine = SqliteEngine(path, timeout=0.1)
+
+        with pytest.raises(Unavailable) as caught:
+            engine.transact(lambda _: engine.transact(lambda txn: txn.now))
+
+        assert caught.value.code == "STORE_BUSY"
+        put(engine, "k", "v")
+        engine.close()
+
+    def test_details_that_are_damaged_are_shown_and_the_listing_goes_on(self, path):
+        engine = SqliteEngine(path)
+        for _ in range(3):
+            engine.transact(lambda txn: txn.emit(Event("a", "", Kind.ERROR, "s", {"x": 1})))
+        db = apsw.Connection(str(path))
+        db.execute("UPDATE ledger SET details = '{broken' WHERE seq = 1")
+        db.execute("UPDATE ledger SET details = '[1]' WHERE seq = 2")
+        db.close()
+
+        details = engine.view(lambda txn: [entry.details for entry in txn.events()])
+
+        assert details == [{"unreadable": "{broken"}, {"unreadable": "[1]"}, {"x": 1}]
+        engine.close()
+
+
+class TestClock:
+    """Near Unix time, going on over a reboot, deaf to steps of the wall clock."""
+
+    class Machine:
+        boot, since_boot, wall = "boot-1", 100.0, 5_000.0
+
+        def sources(self):
+            return Sources(lambda: self.since_boot, lambda: self.wall, lambda: self.boot)
+
+    @pytest.fixture
+    def machine(self):
+        return self.Machine()
+
+    def now(self, path, machine):
+        engine = SqliteEngine(path, sources=machine.sources())
+        now = engine.transact(lambda txn: txn.emit(Event("a", "", Kind.ERROR, "", {})) and txn.now)
+        engine.close()
+        return now
+
+    def test_time_starts_at_the_wall_clock(self, path, machine):
+        assert self.now(path, machine) == 5_000.0
+
+    @pytest.mark.parametrize("step", [-3600.0, 3600.0])
+    def test_a_step_of_the_wall_clock_has_no_effect(self, path, machine, step):
+        self.now(path, machine)
+
+        machine.wall += step
+        machine.since_boot += 7.0
+
+        assert self.now(path, machine) == 5_007.0
+
+    def test_a_reboot_takes_the_wall_clock_anew(self, path, machine):
+        self.now(path, machine)
+
+        machine.boot, machine.since_boot, machine.wall = "boot-2", 300.0, 6_000.0
+
+        assert self.now(path, machine) == 6_000.0
+
+    def test_a_reboot_with_a_wall_clock_that_is_late_does_not_turn_time_back(self, path, machine):
+        self.now(path, machine)
+        machine.since_boot += 500.0
+        self.now(path, machine)
+
+        machine.boot, machine.since_boot, machine.wall = "boot-2", 3.0, 0.0
+
+        assert self.now(path, machine) == 5_500.0
+
+    def test_without_boot_ids_a_clock_that_fell_tells_a_reboot(self, path, machine):
+        machine.boot = ""
+        self.now(path, machine)
+
+        machine.since_boot, machine.wall = 3.0, 6_000.0
+
+        assert self.now(path, machine) == 6_000.0
+
+    def test_the_real_clock_is_near_unix_time(self, path):
+        engine = SqliteEngine(path)
+
+        assert abs(engine.transact(lambda txn: txn.now) - time.time()) < 5.0
+        engine.close()
+
+
+class TestViewsForPeople:
+    """The tables that the documents name, readable with any SQLite."""
+
+    @pytest.fixture
+    def read(self, path):
+        def read(sql):
+            db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+            try:
+                return db.execute(sql).fetchall()
+            finally:
+                db.close()
+
+        return read
+
+    def claim(self, **changes):
+        now = time.time()
+        value = {
+            "pattern": "src/a.py", "mode": "exclusive", "agent": "a1", "token": 7, "ttl": 300,
+            "since": now - 10, "hard": now + 4000, "reason": "it's mine", "task": "",
+        }  # fmt: skip
+        return json.dumps(value | changes)
+
+    def test_a_live_claim_is_shown_with_its_holder_and_its_end(self, path, read):
+        seen, since = time.time() - 5, time.time() - 10
+        engine = SqliteEngine(path)
+        put(engine, "at/src/a.py//a1/0", self.claim(since=since))
+        put(engine, "in/lib//.py//a2/0", self.claim(pattern="lib/*.py", agent="a2", since=since))
+        put(engine, "beat/a1", json.dumps([seen, 300, 0, 1, 0, "lead coder"]))
+        engine.close()
+
+        rows = read("SELECT * FROM file_locks ORDER BY file_path")
+
+        def text(moment):
+            return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(moment))
+
+        assert [row[:4] for row in rows] == [
+            ("lib/*.py", "a2", "", "it's mine"),
+            ("src/a.py", "a1", "lead coder", "it's mine"),
+        ]
+        assert rows[0][4:] == (text(since), text(since + 300))
+        assert rows[1][4:] == (text(since), text(seen + 300))
+
+    def test_the_hard_end_bounds_a_claim_whose_holder_beats(self, path, read):
+        engine = SqliteEngine(path)
+        put(engine, "at/src/a.py//a1/0", self.claim(hard=time.time() + 20))
+        put(engine, "beat/a1", json.dumps([time.time(), 300, 0, 1, 0, ""]))
+        engine.close()
+
+        ((end,),) = read(
+            "SELECT strftime('%s', expires_at) - strftime('%s', 'now') FROM file_locks"
+        )
+
+        assert 15 <= end <= 21
+
+    def test_what_has_expired_waits_or_is_no_claim_is_not_shown(self, path, read):
+        engine = SqliteEngine(path)
+        put(engine, "at/old//a1/0", self.claim(since=time.time() - 301))
+        put(engine, "at/hard//a1/0", self.claim(hard=time.time() - 1))
+        put(engine, "at/queued//a1/0", self.claim().replace("token", "ticket"))
+        put(engine, "at/broken//a1/0", "{")
+        put(engine, "wait/3", self.claim())
+        engine.close()
+
+        assert read("SELECT * FROM file_locks") == []
+
+    def test_the_ledger_is_shown_as_the_activity_log(self, path, read):
+        engine = SqliteEngine(path, clock=lambda: 86_400.5)
+        engine.transact(
+            lambda txn: txn.emit(Event("a1", "coder", Kind.FILE_EDIT, "edited", {"path": "ü"}))
+        )
+        engine.close()
+
+        assert read("SELECT * FROM activity_log") == [
+            (1, "a1", "coder", "file_edit", "edited", '{"path":"ü"}', "1970-01-02 00:00:00")
+        ]
+        columns = read("SELECT group_concat(name) FROM pragma_table_info('activity_log')")
+        assert columns == [("id,agent_id,agent_role,action_type,summary,details,timestamp",)]
+
+
+def test_a_sound_store_is_found_sound(tmp_path):
+    engine = SqliteEngine(tmp_path / "state" / "dibs.db", synchronous="full")
+    engine.transact(lambda txn: txn.put("k", "v"))
+
+    findings = {finding.what: finding for finding in engine.inspect()}
+
+    assert {finding.level for finding in findings.values()} == {"ok"}
+    assert "loss of power" in findings["durability"].text
+    engine.close()
+
+
+def test_a_store_that_a_power_cut_can_set_back_says_so(tmp_path):
+    engine = SqliteEngine(tmp_path / "state" / "dibs.db")
+
+    levels = {finding.what: finding.level for finding in engine.inspect()}
+
+    assert levels["durability"] == "warn"
+    engine.close()
+
+
+def test_repair_folds_the_log_back_and_keeps_everything(tmp_path):
+    engine = SqliteEngine(tmp_path / "state" / "dibs.db")
+    engine.transact(lambda txn: txn.put("k", "v"))
+
+    done = engine.repair()
+
+    assert len(done) == 1
+    assert engine.view(lambda txn: txn.get("k")) == "v"
+    engine.close()
+
+
+class TestScans:
+    @pytest.mark.parametrize(
+        ("written", "statements"), [([], 1), (["beat/x", "task/1"], 1), (["ready/b/1"], 3)]
+    )
+    def test_ranges_that_a_step_did_not_write_in_are_read_by_one_statement(
+        self, path, written, statements
+    ):
+        engine = SqliteEngine(path)
+        for key in ("ready/a/2", "ready/b/2", "ready/c/2"):
+            put(engine, key, "")
+
+        def step(txn):
+            for key in written:
+                txn.put(key, "")
+            found = [key for key, _ in txn.scan(*((f"ready/{who}/", "") for who in "abc"))]
+            return found, len(txn._cursors)
+
+        found, asked = engine.transact(step)
+
+        expected = {"ready/a/2", "ready/b/2", "ready/c/2", *written} - {"beat/x", "task/1"}
+        assert (found, asked) == (sorted(expected), statements)
+        engine.close()

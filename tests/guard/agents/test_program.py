@@ -1,0 +1,576 @@
+"""A hook answers whatever it is given: refused, or passed where the settings say so, and always in time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dibs as dibs_package
+from dibs.core.claims.agents import Caller
+from dibs.guard.agents.program import INPUT_MAX, answer
+from dibs.project.project import create, open_project
+from dibs.services.state.deliveries import get_offer, reader_of
+
+RUN = str(Path(dibs_package.__file__).parent / "guard" / "run.py")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A repository with Dibs in it, in which bob holds ``held.txt``."""
+    root = tmp_path / "repo"
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    for variable in list(os.environ):
+        if variable.startswith(("DIBS_", "CLAUDE", "COPILOT")):
+            monkeypatch.delenv(variable)
+    opened, _ = create(str(root))
+    opened.close()
+    (root / "src").mkdir()
+    monkeypatch.chdir(root)
+    assert said(call("Write", session="bob", file_path=str(root / "held.txt"))) == PASSED
+    return root
+
+
+PASSED = ("", "", 0)
+#: Whoever commits has a name, also where nobody has told git one.
+NAMED = {**os.environ, **{f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER")
+                          for what in ("NAME", "EMAIL")}}  # fmt: skip
+
+
+def call(tool, session="alice", cwd="", event="PreToolUse", **fields):
+    sent = {
+        "session_id": session,
+        "cwd": cwd or os.getcwd(),
+        "hook_event_name": event,
+        "tool_name": tool,
+        "tool_input": fields,
+        "tool_use_id": "t1",
+    }
+    return json.dumps(sent).encode()
+
+
+def said(given, words=("claude",), **environ):
+    found, _ = answer(words, given, {**os.environ, **environ}, os.getcwd(), os.getpid())
+    return tuple(found)
+
+
+def reason(given, words=("claude",), **environ):
+    """Return why a call is refused."""
+    out, _, status = said(given, words, **environ)
+    assert status == 0
+    decided = json.loads(out)["hookSpecificOutput"]
+    assert decided["permissionDecision"] == "deny"
+    return decided["permissionDecisionReason"]
+
+
+def test_what_another_holds_is_refused_with_the_holder_and_the_next_step(project):
+    why = reason(call("Edit", file_path=str(project / "held.txt")))
+
+    assert "held.txt is held by claude-bob" in why
+    assert "dibs claim held.txt --wait" in why
+
+
+def test_what_is_free_passes_and_is_the_agents_then(project):
+    assert said(call("Write", file_path=str(project / "free.txt"))) == PASSED
+    assert "claude-alice" in reason(call("Write", "bob", file_path=str(project / "free.txt")))
+
+
+BROKEN = {
+    "empty": b"",
+    "blank": b" \n",
+    "no JSON": b"{nope",
+    "half": b'{"hook_event_name": "PreToolUse"',
+    "no object": b"[1, 2]",
+    "a word": b'"x"',
+    "no letters": b"\xff\xfe\x00",
+    "no event": b"{}",
+    "no tool": b'{"hook_event_name": "PreToolUse"}',
+    "arguments are a list": b'{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":[]}',
+    "no path": b'{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{}}',
+    "path is a number": (
+        b'{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":7}}'
+    ),
+    "path is empty": (
+        b'{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":""}}'
+    ),
+    "path has a NUL": (
+        b'{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":"a\\u0000"}}'
+    ),
+    "path has half a character": (
+        b'{"hook_event_name":"PreToolUse","tool_name":"Edit","tool_input":{"file_path":"\\ud800"}}'
+    ),
+    "one path of many is none": (
+        b'{"hook_event_name":"PreToolUse","tool_name":"editFiles","tool_input":{"files":["a",1]}}'
+    ),
+    "command is a number": (
+        b'{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":5}}'
+    ),
+    "patch without a path": (
+        b'{"hook_event_name":"PreToolUse","tool_name":"apply_patch",'
+        b'"tool_input":{"command":"*** Begin Patch\\n*** End Patch"}}'
+    ),
+    "a batch of batches": (
+        b'{"hook_event_name":"PreToolUse","tool_name":"batch","tool_input":{"tool_calls":[{"tool":"batch"}]}}'
+    ),
+    "a batch of nothing": b'{"hook_event_name":"PreToolUse","tool_name":"batch","tool_input":{}}',
+    "an editor's command is a list": (
+        b'{"hook_event_name":"PreToolUse","tool_name":"str_replace_editor","tool_input":{"command":[]}}'
+    ),
+    "nested too deeply": b"[" * 200_000,
+    "too long a number": b'{"hook_event_name": ' + b"9" * 10_000 + b"}",
+    "larger than any call": b" " * (INPUT_MAX + 1),
+}
+
+
+@pytest.mark.parametrize("given", BROKEN.values(), ids=BROKEN)
+def test_what_nobody_can_judge_is_refused_by_status_2_and_one_line(project, given):
+    out, line, status = said(given)
+
+    assert (out, status) == ("", 2)
+    assert line.startswith("dibs: refused, because it cannot be checked: ")
+    assert "\n" not in line
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize("given", BROKEN.values(), ids=BROKEN)
+def test_what_nobody_can_judge_passes_where_the_settings_say_so(project, given):
+    (project / "dibs.toml").write_text('[guard]\non_error = "allow"\n')
+
+    out, line, status = said(given)
+
+    assert (out, status) == ("", 0)
+    assert line.startswith("dibs: passed, though it cannot be checked: ")
+
+
+@pytest.mark.parametrize("given", BROKEN.values(), ids=BROKEN)
+def test_outside_of_a_project_nothing_is_said(tmp_path, monkeypatch, given):
+    monkeypatch.chdir(tmp_path)
+
+    assert said(given) == PASSED
+
+
+def test_copilot_is_refused_by_json_because_it_loses_the_reason_of_a_status(project):
+    out, _, status = said(b"nope", ["copilot", "preToolUse"])
+
+    assert status == 0
+    assert json.loads(out)["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize("size", [INPUT_MAX - 400, 1 << 20])
+def test_a_large_file_is_written_like_a_small_one(project, size):
+    large = call("Write", file_path=str(project / "held.txt"), content="x" * size)
+
+    assert "claude-bob" in reason(large)
+
+
+SPELLINGS = ["held.txt", "./held.txt", "src/../held.txt", "src/./../src/../held.txt", "link.txt",
+             "folder/held.txt"]  # fmt: skip
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_one_file_is_the_same_file_however_it_is_spelled(project, spelling):
+    (project / "held.txt").write_text("x")
+    (project / "link.txt").symlink_to("held.txt")
+    (project / "folder").symlink_to(".")
+
+    assert "claude-bob" in reason(call("Write", file_path=spelling))
+    assert "claude-bob" in reason(call("Write", file_path=str(project / spelling)))
+    assert "claude-bob" in reason(
+        call("Write", cwd=str(project / "src"), file_path=f"../{spelling}")
+    )
+
+
+PATCH = "*** Begin Patch\n*** Add File: a\n+x\n*** Update File: src/../held.txt\n*** End Patch"
+MANY = {
+    "patch": ("apply_patch", {"command": PATCH}),
+    "patch as text": ("patch", {"patchText": PATCH}),
+    "edits": ("MultiEdit", {"edits": [{"file_path": "a"}, {"file_path": "held.txt"}]}),
+    "notebook": ("NotebookEdit", {"notebook_path": "held.txt"}),
+    "files": ("editFiles", {"files": ["a", "b", "held.txt"]}),
+    "move": ("mcp__fs__move_file", {"source": "a", "destination": "held.txt"}),
+    "delete": ("delete_file", {"path": "held.txt"}),
+    "of a server": ("mcp__fs__write_file", {"path": "held.txt", "content": ""}),
+    "of a server that nobody knows": ("mcp__fs__frobnicate", {"path": "held.txt"}),
+    "a batch": (
+        "batch",
+        {
+            "tool_calls": [
+                {"tool": "read", "parameters": {"filePath": "a"}},
+                {"tool": "edit", "parameters": {"filePath": "held.txt"}},
+            ]
+        },
+    ),
+    "an object in a uri": ("mcp__ide__edit", {"uri": "file://@/held.txt"}),
+}
+
+
+@pytest.mark.parametrize("case", MANY.values(), ids=MANY)
+def test_each_path_of_a_call_is_judged(project, case):
+    tool, fields = case
+    given = json.loads(json.dumps(fields).replace("@", str(project)))
+
+    assert "claude-bob" in reason(call(tool, **given))
+
+
+def test_nothing_of_a_refused_call_is_claimed(project):
+    reason(call("editFiles", files=["a.txt", "held.txt"]))
+
+    assert said(call("Write", "carol", file_path="a.txt")) == PASSED
+
+
+UNKNOWN = [("WebFetch", {"url": "x"}), ("TodoWrite", {"todos": []}), ("mcp__x__ask", {"q": "held.txt"}),
+           ("Grep", {"path": "."}), ("mcp__dibs__claim", {"paths": ["held.txt"]}), ("Bash", {}),
+           ("mcp__fs__read_file", {"path": "held.txt"})]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_a_tool_that_touches_no_file_passes(project, case):
+    tool, fields = case
+
+    assert said(call(tool, **fields)) == PASSED
+
+
+def test_a_folder_that_is_gone_does_not_hide_a_file_that_is_there(project, tmp_path):
+    gone = str(tmp_path / "gone")
+
+    assert "claude-bob" in reason(call("Write", cwd=gone, file_path=str(project / "held.txt")))
+
+
+def test_an_agent_that_stands_elsewhere_is_judged_where_it_writes(project, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert "claude-bob" in reason(call("Write", file_path=str(project / "held.txt")))
+    assert said(call("Write", file_path=str(tmp_path / "elsewhere.txt"))) == PASSED
+
+
+def test_a_file_of_another_project_is_judged_there(project, tmp_path, monkeypatch):
+    other = tmp_path / "other"
+    subprocess.run(["git", "init", "-q", str(other)], check=True)
+    create(str(other))[0].close()
+    monkeypatch.chdir(other)
+
+    assert "claude-bob" in reason(call("Write", file_path=str(project / "held.txt")))
+    assert said(call("Write", file_path="held.txt")) == PASSED
+
+
+def test_a_repository_without_dibs_is_left_as_it_is(tmp_path, monkeypatch):
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    monkeypatch.chdir(tmp_path)
+
+    assert said(call("Write", file_path="a.txt")) == PASSED
+    assert not (tmp_path / ".git" / "dibs").exists()
+
+
+def test_a_store_that_cannot_be_read_refuses(project):
+    database = project / ".git" / "dibs" / "dibs.db"
+    for file in database.parent.glob("dibs.db*"):
+        file.unlink()
+    database.write_bytes(b"no database at all" * 1000)
+
+    out, line, status = said(call("Write", file_path="a.txt"))
+
+    assert (out, status) == ("", 2)
+    assert "cannot be checked" in line
+
+
+def test_a_store_that_is_gone_refuses_and_says_so(project):
+    for file in (project / ".git" / "dibs").glob("dibs.db*"):
+        file.unlink()
+    (project / "dibs.toml").write_text("")
+
+    _, line, status = said(call("Write", file_path="a.txt"))
+
+    assert status == 2
+    assert "is gone" in line
+
+
+def test_a_server_that_is_not_there_refuses_within_the_deadline(project):
+    (project / "dibs.toml").write_text('[store]\nengine = "redis://127.0.0.1:1/0"\n')
+
+    _, line, status = said(call("Write", file_path="a.txt"))
+
+    assert status == 2
+    assert "cannot be checked" in line
+
+
+def test_settings_that_are_wrong_refuse_unless_the_environment_says_otherwise(project):
+    (project / "dibs.toml").write_text("nonsense = 1\n")
+
+    assert said(call("Write", file_path="a.txt"))[2] == 2
+    assert said(call("Write", file_path="a.txt"), DIBS_GUARD_ON_ERROR="allow")[2] == 0
+
+
+@pytest.mark.parametrize(
+    "event", ["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"]
+)
+def test_a_failure_where_nothing_waits_to_be_refused_stops_nobody(project, event):
+    (project / "dibs.toml").write_text("nonsense = 1\n")
+
+    out, line, status = said(call("Write", event=event, file_path="a.txt"))
+
+    assert (out, status) == ("", 0)
+    assert line.startswith("dibs: passed, though it cannot be checked: ")
+
+
+@pytest.mark.parametrize(
+    ("agent", "sent"),
+    [
+        ("cursor", {"hook_event_name": "afterFileEdit", "cursor_version": "2", "file_path": {}}),
+        ("windsurf", {"agent_action_name": "post_write_code", "tool_info": "no object"}),
+        ("windsurf", {"agent_action_name": "post_read_code"}),
+    ],
+)
+def test_a_call_that_is_over_and_cannot_be_understood_stops_nobody(project, agent, sent):
+    out, line, status = said(json.dumps(sent).encode(), [agent])
+
+    assert (out in {"", "{}"}, line, status) == (True, "", 0)
+
+
+@pytest.mark.parametrize("field", ["session_id", "tool_use_id", "agent_id", "agent_type", "cwd"])
+def test_half_of_a_character_in_a_field_is_no_failure_of_ours(project, field):
+    sent = json.loads(call("Bash", command="echo x > a.txt"))
+    sent[field] = "x\ud800y"
+
+    assert said(json.dumps(sent).encode()) == PASSED
+
+
+def test_the_working_tree_as_a_whole_is_refused_for_what_is_held_in_it(project):
+    why = reason(call("Write", file_path=str(project)))
+
+    assert "held by claude-bob" in why
+    assert "dibs ask held.txt; or wait: dibs claim held.txt --wait" in why
+
+
+@pytest.mark.parametrize(
+    "command", ["rm -rf ../tree", "rm -rf ..", "rm -rf ../in", "rm -r ../in/b"]
+)
+def test_a_folder_does_not_go_with_a_working_tree_that_somebody_works_in(project, command):
+    (project.parent / "in").mkdir()
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], env=NAMED, check=True)
+    for tree, session in (("../tree", "carol"), ("../in/b", "dan"), ("../done", "")):
+        subprocess.run(["git", "worktree", "add", "-q", tree], check=True)
+        path, place = os.path.realpath(f"{tree}/{session}.txt"), os.path.realpath(tree)
+        if session:
+            assert said(call("Write", session, place, file_path=path)) == PASSED
+
+    assert "is held by claude-" in reason(call("Bash", command=command))
+    assert said(call("Bash", command="rm -rf ../done ../elsewhere")) == PASSED
+
+
+@pytest.mark.parametrize("closed", [">&-", ">/dev/full", ">&- 2>&-"])
+def test_a_refusal_that_cannot_be_written_out_refuses_by_its_status(project, closed):
+    hook = f"'{sys.executable}' -I -S '{RUN}' claude {closed}"
+    given = {name: call("Write", file_path=f"{name}.txt") for name in ("held", "free")}
+
+    found = [subprocess.run(["sh", "-c", hook], input=given[name], check=False).returncode
+             for name in ("held", "free")]  # fmt: skip
+
+    assert found == [2, 0]
+
+
+def test_a_hook_whose_own_folder_is_gone_judges_where_the_agent_stands(project, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    hook = f"rmdir '{gone}'; '{sys.executable}' -I -S '{RUN}' claude"
+    given = call("Write", file_path=str(project / "held.txt"))
+
+    done = subprocess.run(
+        ["sh", "-c", hook], cwd=gone, input=given, capture_output=True, check=True
+    )
+
+    assert b"held by claude-bob" in done.stdout
+
+
+def test_an_error_of_our_own_is_an_answer_too(project, monkeypatch):
+    from dibs.services.guard.service import Guarding
+
+    def broken(*_, **__):
+        raise ZeroDivisionError("odd\x1b[31m")
+
+    monkeypatch.setattr(Guarding, "hear", broken)
+
+    _, line, status = said(call("Write", file_path="a.txt"))
+
+    assert status == 2
+    assert "ZeroDivisionError" in line
+    assert line.isprintable()
+
+
+def run(given, words=("claude",), command=(sys.executable, "-I", "-S", RUN), **options):
+    return subprocess.run(
+        [*command, *words], input=given, capture_output=True, check=False, **options
+    )
+
+
+@pytest.mark.parametrize(
+    "command", [(sys.executable, "-I", "-S", RUN), (sys.executable, "-m", "dibs", "hook")]
+)
+def test_the_program_says_what_the_function_says(project, command):
+    refused = run(call("Write", file_path="held.txt"), command=command)
+    passed = run(call("Write", file_path="free.txt"), command=command)
+    broken = run(b"nope", command=command)
+
+    assert (refused.returncode, refused.stderr) == (0, b"")
+    assert (
+        "claude-bob" in json.loads(refused.stdout)["hookSpecificOutput"]["permissionDecisionReason"]
+    )
+    assert (passed.returncode, passed.stdout, passed.stderr) == (0, b"", b"")
+    assert (broken.returncode, broken.stdout, len(broken.stderr.splitlines())) == (2, b"", 1)
+
+
+def test_an_agent_that_never_ends_its_call_is_answered_all_the_same(project):
+    child = subprocess.Popen(
+        [sys.executable, "-I", "-S", RUN, "claude"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert child.stderr is not None
+    line = child.stderr.readline()
+    with child:
+        assert child.wait(timeout=30) == 2
+        assert b"in time" in line
+
+
+def test_a_store_that_is_kept_busy_is_given_up_on_in_time(project):
+    import apsw
+
+    (project / "dibs.toml").write_text("[guard]\ndeadline = 0.3\n")
+    holder = apsw.Connection(str(project / ".git" / "dibs" / "dibs.db"))
+    holder.execute("BEGIN IMMEDIATE")
+
+    done = run(call("Write", file_path="a.txt"))
+
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert done.returncode == 2
+    assert b"cannot be checked" in done.stderr
+
+
+def answered(path):
+    """Return the answer to a call that has its time measured, as the program measures it."""
+    from dibs.guard.agents.deadline import Deadline
+
+    given, here = call("Write", file_path=path), os.getcwd()
+    with Deadline(30.0) as deadline:
+        return answer(["claude"], given, os.environ, here, os.getpid(), deadline)
+
+
+def test_what_takes_too_long_is_cut_off_and_leaves_nothing_behind(project, monkeypatch):
+    from dibs.services.guard.service import Guarding
+
+    def slow(*_, **__):
+        while True:
+            time.sleep(0.01)
+
+    (project / "dibs.toml").write_text("[guard]\ndeadline = 0.1\n")
+    monkeypatch.setattr(Guarding, "hear", slow)
+
+    found, confirm = answered("a.txt")
+
+    assert (found.status, confirm) == (2, None)
+    assert "in time" in found.stderr
+    monkeypatch.undo()
+    monkeypatch.chdir(project)
+    (project / "dibs.toml").unlink()
+    assert said(call("Write", "carol", file_path="a.txt")) == PASSED
+
+
+def test_a_wanted_wait_is_no_delay(project, monkeypatch):
+    from dibs.core.toolcalls.values import PASSED as NOTHING
+    from dibs.services.guard.service import Guarding
+
+    left = []
+
+    def waiting(self, *_, **__):
+        for wanted in (0.0, 500.0):
+            self.waits(wanted)
+            left.append(signal.getitimer(signal.ITIMER_REAL)[0])
+        return NOTHING
+
+    (project / "dibs.toml").write_text("[guard]\ndeadline = 8\n")
+    monkeypatch.setattr(Guarding, "hear", waiting)
+
+    found, _ = answered("a.txt")
+
+    before, after = left
+    assert before <= 8
+    assert after > 480
+    assert tuple(found) == PASSED
+
+
+def test_a_briefing_counts_as_told_once_it_was_written_out(project):
+    start = call("", event="SessionStart", source="startup")
+    sent = (["claude"], start, os.environ, os.getcwd(), os.getpid())
+
+    first, confirm = answer(*sent)
+    assert confirm is not None
+    confirm()
+    prompt = call("", event="UserPromptSubmit", prompt="go")
+
+    assert "claude-bob" in json.loads(first.stdout)["hookSpecificOutput"]["additionalContext"]
+    assert said(prompt) == PASSED
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_reader_that_is_gone_is_not_taken_for_one_that_was_told(project, there):
+    read, write = os.pipe()
+    if not there:
+        os.close(read)
+    start = call("", event="SessionStart", source="startup")
+    command = [sys.executable, "-I", "-S", RUN, "claude"]
+    done = subprocess.run(command, input=start, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    if there:
+        os.close(read)
+
+    with_offers = open_project()
+    reader = reader_of(Caller("claude-alice", "agent"))
+    offered = with_offers.desk.look(lambda book: get_offer(book, reader))
+    with_offers.close()
+    assert done.returncode == 0
+    assert (offered is None) == there
+
+
+RECORDED = sorted((Path(__file__).parents[1] / "payloads").rglob("*.json"))
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@given(st.data())
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_whatever_an_agent_changes_in_its_payloads_is_answered(project, data):
+    file = data.draw(st.sampled_from(RECORDED))
+    sent = json.loads(file.read_text())
+    sent["cwd"] = str(project)
+    for _ in range(data.draw(st.integers(0, 3))):
+        place = sent
+        key = data.draw(st.sampled_from(sorted(place)))
+        if isinstance(place[key], dict) and place[key] and data.draw(st.booleans()):
+            place = place[key]
+            key = data.draw(st.sampled_from(sorted(place)))
+        place[key] = data.draw(ODD)
+    words = [file.parent.name, *data.draw(st.lists(st.text(max_size=8), max_size=1))]
+
+    found, confirm = answer(words, json.dumps(sent).encode(), os.environ, os.getcwd(), os.getpid())
+
+    if confirm is not None:
+        confirm()
+    assert found.status in {0, 2}
+    assert not found.stdout or isinstance(json.loads(found.stdout), dict)
+    assert "Error:" not in found.stderr

@@ -1,0 +1,93 @@
+"""Which engine is opened, and where a machine keeps what it knows of stores that lie elsewhere."""
+
+import os
+import subprocess
+
+import pytest
+
+from dibs.engines.shared import folders
+from dibs.errors import Misconfigured
+from dibs.project import engines
+from dibs.project.project import locate
+
+
+@pytest.fixture
+def clone(tmp_path):
+    hub = tmp_path / "hub.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(hub)], check=True)
+
+    def clone(name):
+        subprocess.run(["git", "clone", "-q", str(hub), str(tmp_path / name)], check=True)
+        return locate(str(tmp_path / name), {"DIBS_ENGINE": "git:origin"})
+
+    return clone
+
+
+def folder_of(place):
+    return engines._copy_of(place, "/srv/hub.git")
+
+
+def test_clones_of_one_user_share_their_copy_of_a_branch(clone, monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    one, two = folder_of(clone("one")), folder_of(clone("two"))
+
+    assert one == two
+    assert one.startswith(str(tmp_path / "home" / ".local" / "state" / "dibs"))
+
+
+@pytest.mark.parametrize("relative", ["state", "./state", "."])
+def test_a_relative_folder_for_state_is_ignored(clone, monkeypatch, tmp_path, relative):
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    place = clone("one")
+    usual = folder_of(place)
+
+    monkeypatch.setenv("XDG_STATE_HOME", relative)
+
+    assert folder_of(place) == usual
+
+
+def test_another_home_is_another_machine(clone, monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_STATE_HOME")
+    place = clone("one")
+    monkeypatch.setenv("HOME", str(tmp_path / "first"))
+    first = folder_of(place)
+
+    monkeypatch.setenv("HOME", str(tmp_path / "second"))
+
+    assert folder_of(place) != first
+
+
+def test_a_home_that_machines_share_holds_no_copy(clone, monkeypatch):
+    def refuse(folder):
+        raise Misconfigured(folder, code="STORE_NETWORK_FS")
+
+    place = clone("one")
+    monkeypatch.setattr(folders, "refuse_network", refuse)
+
+    assert os.path.dirname(folder_of(place)) == place.repository.state
+
+
+def test_another_branch_has_another_copy(clone, tmp_path):
+    place = clone("one")
+    other = locate(
+        str(tmp_path / "one"), {"DIBS_ENGINE": "git:origin", "DIBS_GIT_BRANCH": "agents"}
+    )
+
+    assert folder_of(place) != folder_of(other)
+
+
+@pytest.mark.parametrize(
+    "url", ["postgres://h", "http://h", "redis", "sqlite:relative", "nonsense:"]
+)
+def test_an_engine_that_we_do_not_have_is_one_line_with_those_that_we_have(tmp_path, url):
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    place = locate(str(tmp_path), {"DIBS_ENGINE": url, "DIBS_PROJECT": "shop"})
+
+    with pytest.raises(Misconfigured) as caught:
+        engines.open_engine(place, anew=False)
+
+    assert caught.value.code in {"ENGINE", "REDIS_URL"}
+    assert "redis://" in caught.value.hint

@@ -1,0 +1,555 @@
+"""One cycle of the orchestrator, and several at once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from dibs.config.load import Config
+from dibs.core.claims.agents import Agent, Caller
+from dibs.core.tasks.pages import is_told
+from dibs.core.tasks.rules import Handoff
+from dibs.engines.memory import MemoryEngine
+from dibs.engines.sqlite.engine import SqliteEngine
+from dibs.services.board.board import Board
+from dibs.services.board.cycle import Cycle
+from dibs.services.board.due import due_in
+from dibs.services.board.orchestrator import Orchestrator
+from dibs.services.board.validate import Found
+from dibs.services.claims.agents import Agents
+from dibs.services.state.ledger import Ledger, Query
+from dibs.services.state.store import Desk
+from dibs.services.tasks.service import Tasks
+from dibs.services.tasks.values import Draft, TakenTask
+from dibs.testing import ManualClock
+
+BOSS = Caller("boss", "human")
+DAY = 86_400.0
+
+
+class Yard:
+    """A board over the memory engine, with a clock that only the test moves."""
+
+    def __init__(self, root, spread=True, engine=None, **settings):
+        self.root = root
+        self.clock = ManualClock(1_763_900_000.0)
+        self.engine = engine or MemoryEngine(self.clock)
+        self.state = root / "state"
+        self.state.mkdir(exist_ok=True)
+        self.desk = Desk(self.engine, Config(**settings), str(root / "ledger"))
+        self.tasks = Tasks(self.desk)
+        self.agents = Agents(self.desk)
+        self.board = Board(self.tasks, self.desk, str(root), str(self.state), clock=self.clock)
+        self.orchestrator = Orchestrator(
+            self.desk, self.tasks, self.board, str(self.state), spread=spread
+        )
+
+    def cycle(self):
+        return self.orchestrator.cycle(BOSS)
+
+    def make(self, name, **fields):
+        title = fields.pop("title", name.replace("-", " "))
+        draft = Draft({"title": title, "artefacts": [f"{name}.md"], **fields}, id=name)
+        self.tasks.create(BOSS, [draft])
+        return name
+
+    def join(self, *names, role="agent"):
+        for name in names:
+            self.agents.join(Agent(name, role=role))
+
+    def take(self, agent, **options):
+        taken = self.tasks.take(Caller(agent), **options)
+        assert isinstance(taken, TakenTask)
+        return taken.stored.id
+
+    def kinds(self):
+        return [entry.kind for entry in Ledger(self.desk).newest(Query(), 10_000)]
+
+    def status(self, name):
+        return self.tasks.show(name).stored.task.status
+
+    def page(self, name):
+        return (self.root / "work" / "collaboration" / name).read_text("utf-8")
+
+
+@pytest.fixture
+def yard(tmp_path):
+    return Yard(tmp_path)
+
+
+def files(folder):
+    return {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in folder.rglob("*") if p.is_file()}
+
+
+# -- assigning
+
+
+def test_tasks_that_name_nobody_go_to_whoever_has_least_to_do(yard):
+    yard.join("ann", "bob")
+    for name in ("a", "b", "c", "d"):
+        yard.make(name)
+
+    done = yard.cycle()
+
+    owners = sorted(yard.tasks.show(name).stored.task.agent for name in done.assigned)
+    assert owners == ["ann", "ann", "bob", "bob"]
+
+
+def test_orchestrators_give_each_other_no_work_and_an_agent_that_runs_a_cycle_keeps_its_role(yard):
+    yard.join("ann", role="coder")
+    yard.make("for-ann", agent="ann")
+    yard.orchestrator.cycle(Caller("orch-1"))  # does something, so it is heard of
+    for name in ("a", "b", "c", "d"):
+        yard.make(name)
+    yard.orchestrator.cycle(Caller("orch-2"))
+    yard.orchestrator.cycle(Caller("ann"))
+
+    assert {yard.tasks.show(name).stored.task.agent for name in "abcd"} <= {"ann", ""}
+    assert {a.agent.id: a.agent.role for a in yard.agents.all()} == {
+        "boss": "human",
+        "ann": "coder",
+        "orch-1": "orchestrator",
+        "orch-2": "orchestrator",
+    }
+
+
+def test_without_spread_they_stay_for_whoever_takes_them(tmp_path):
+    yard = Yard(tmp_path, spread=False)
+    yard.join("ann")
+    yard.make("a")
+
+    assert yard.cycle().assigned == ()
+    assert yard.take("ann") == "a"
+
+
+def test_what_was_given_to_an_agent_that_is_gone_comes_back_and_goes_to_another(yard):
+    yard.join("ann")
+    yard.make("a")
+    yard.cycle()
+    yard.clock.advance(yard.desk.config.ttl + 1)
+    yard.join("bob")
+
+    yard.cycle()
+    yard.cycle()
+
+    assert yard.tasks.show("a").stored.task.agent == "bob"
+
+
+def test_a_task_waits_for_its_dependencies_and_not_longer(yard):
+    yard.make("first", agent="ann")
+    yard.make("second", agent="bob", context={"dependencies": ["first"]})
+    yard.cycle()
+    assert yard.status("second") == "new"
+    yard.tasks.start(Caller("ann"), "first")
+    yard.tasks.done(Caller("ann"), "first")
+
+    assert yard.cycle().assigned == ("second",)
+
+
+# -- dead agents
+
+
+def test_a_dead_agents_task_is_told_as_returned(yard):
+    yard.make("a", agent="ann")
+    yard.take("ann")
+    yard.clock.advance(yard.desk.config.ttl + 1)
+
+    done = yard.cycle()
+
+    assert done.returned == ("a",)
+    assert done.line().endswith(", 1 returned")
+
+
+# -- handoffs
+
+
+def test_a_handoff_to_somebody_unknown_is_told_once_and_made_when_they_join(yard):
+    yard.make("a", agent="ann")
+    yard.take("ann")
+    yard.tasks.done(Caller("ann"), "a", handoff=Handoff("zoe", "go on"))
+
+    first, second = yard.cycle(), yard.cycle()
+    yard.join("zoe")
+    third = yard.cycle()
+
+    assert [len(cycle.troubles) for cycle in (first, second, third)] == [1, 0, 0]
+    assert [len(cycle.followups) for cycle in (first, second, third)] == [0, 0, 1]
+
+
+# -- conflicts
+
+
+def test_tasks_in_progress_on_the_same_files_are_told_once(yard):
+    yard.make("a", agent="ann", artefacts=["docs/*.md"])
+    yard.make("b", agent="bob", artefacts=["docs/x.md"])
+    yard.take("ann")
+    yard.take("bob")
+
+    first, second = yard.cycle(), yard.cycle()
+
+    assert first.conflicts == (("a", "b", "docs/x.md"),)
+    assert second.conflicts == ()
+    assert yard.kinds().count("task_clash") == 1
+
+
+def test_a_further_conflict_does_not_repeat_those_that_were_told(yard):
+    for name, agent in (("a", "ann"), ("b", "bob"), ("c", "cid")):
+        yard.make(name, agent=agent, artefacts=["x.md"])
+        yard.take(agent)
+        yard.cycle()
+
+    assert yard.kinds().count("task_clash") == 3  # a and b, then a and c, b and c
+
+
+def test_a_conflict_that_ended_and_comes_again_is_told_again(yard):
+    yard.make("a", agent="ann", artefacts=["x.md"])
+    yard.make("b", agent="bob", artefacts=["x.md"])
+    yard.take("ann")
+    yard.take("bob")
+    yard.cycle()
+    yard.tasks.release(Caller("bob"), "b")
+    yard.cycle()
+
+    yard.take("bob")
+
+    assert len(yard.cycle().conflicts) == 1
+
+
+# -- tasks that take too long
+
+
+def test_a_stuck_task_is_told_once_in_each_timeout(yard):
+    yard.make("a", agent="ann")
+    yard.cycle()
+    counts = []
+    for _ in range(5):
+        yard.clock.advance(3_601)
+        counts.append(len(yard.cycle().timeouts))
+
+    assert counts == [0, 1, 0, 1, 0]
+    assert yard.status("a") == "assigned"
+    assert yard.page("WORKFLOW_LOG.md").count("a is assigned with ann for") == 2
+
+
+def test_an_agent_that_gives_signs_of_life_is_not_stuck(yard):
+    yard.make("a", agent="ann")
+    yard.take("ann")
+    for _ in range(40):
+        yard.clock.advance(290)
+        yard.agents.beat(Caller("ann"))
+
+    assert yard.cycle().timeouts == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "action", "status"),
+    [("warn", "warned", "assigned"), ("release", "released", "new"), ("error", "error", "error")],
+)
+def test_after_the_warning_the_policy_decides(tmp_path, policy, action, status):
+    yard = Yard(tmp_path, board_stuck=policy)
+    yard.make("a", agent="ann")
+    yard.cycle()
+    yard.clock.advance(7_201)
+    assert yard.cycle().timeouts == (("a", "warned"),)
+
+    yard.clock.advance(7_201)
+
+    assert yard.cycle().timeouts == (("a", action),)
+    assert yard.status("a") == status
+
+
+# -- archive
+
+
+def test_what_was_finished_long_ago_goes_to_the_month_in_which_it_ended(yard):
+    yard.make("a", agent="ann")
+    yard.take("ann")
+    yard.tasks.done(Caller("ann"), "a")
+    yard.cycle()
+    assert (yard.root / "work/done/a.yaml").exists()
+    yard.clock.advance(31 * DAY)
+
+    assert yard.cycle().archived == ("a",)
+    assert (yard.root / "work/archive/2025-11/a.yaml").exists()
+    assert not (yard.root / "work/done/a.yaml").exists()
+
+
+# -- pages, logs, commits
+
+
+def test_a_finished_task_has_a_work_log_unless_that_is_switched_off(tmp_path):
+    for logs in (True, False):
+        (root := tmp_path / str(logs)).mkdir()
+        yard = Yard(root, board_logs=logs)
+        yard.make("a", agent="ann")
+        yard.take("ann")
+        yard.tasks.done(Caller("ann"), "a", summary="all well")
+        yard.cycle()
+
+        assert len(list(root.rglob("logs/ann/*.md"))) == logs
+
+
+def test_the_log_of_what_another_machine_did_is_left_to_that_machine(yard):
+    there = Caller("ann", host="another-machine")
+    yard.make("a", agent="ann")
+    yard.tasks.take(there)
+    yard.tasks.done(there, "a")
+
+    yard.cycle()
+
+    assert list(yard.root.rglob("logs/ann/*.md")) == []
+
+
+def test_each_move_is_a_commit_when_that_is_asked_for(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    yard = Yard(tmp_path, board_commit=True)
+    yard.make("a", agent="ann")
+    yard.cycle()
+    yard.take("ann")
+
+    done = yard.cycle()
+
+    assert done.commits[0] == "task: a assigned -> in_progress by ann"
+    assert done.left == ""
+    shown = subprocess.run(
+        ["git", "-C", tmp_path, "status", "--porcelain", "work"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert shown.stdout == ""
+    assert yard.cycle().commits == ()
+
+
+def test_pages_of_two_branches_merge_without_a_conflict(tmp_path):
+    def git(*words):
+        identity = ("-c", "user.name=ann", "-c", "user.email=ann@example.org")
+        subprocess.run(
+            ["git", "-C", tmp_path, *identity, *words], check=True, capture_output=True
+        )  # fmt: skip
+
+    git("init", "-q", "-b", "main")
+    yard = Yard(tmp_path, board_commit=True)
+    yard.make("a", agent="ann")
+    yard.cycle()
+    page = tmp_path / "work/collaboration/WORKFLOW_LOG.md"
+    for branch in ("main", "side"):
+        git("checkout", "-q", "-B", branch, *(["main~1"] if branch == "side" else []))
+        with page.open("a", encoding="utf-8") as file:
+            file.write(f"**2025-11-23 15:45:00 UTC** - told on {branch}\n")
+        git("add", "work/collaboration")
+        git("commit", "-q", "-m", branch)
+    git("checkout", "-q", "main")
+
+    git("merge", "-q", "-m", "both", "side")
+    yard.cycle()
+
+    text = page.read_text("utf-8")
+    assert text.count("told on main") == text.count("told on side") == 1
+    assert text.count("# Agent Orchestration Workflow Log") == 1
+    assert yard.page("AGENT_STATUS.md").count("## ann") == 1
+
+
+def test_a_plain_command_leaves_its_log_and_its_commit_behind(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    yard = Yard(tmp_path, board_commit=True)
+    yard.make("a", agent="ann")
+    with yard.board.settled(BOSS):
+        yard.take("ann")
+    with yard.board.settled(Caller("ann")):
+        yard.tasks.done(Caller("ann"), "a", summary="all well")
+
+    assert yard.board.commits.made == ("task: a in_progress -> done by ann",)
+    assert len(list(tmp_path.rglob("logs/ann/*.md"))) == 1
+    shown = subprocess.run(
+        ["git", "-C", tmp_path, "show", "--format=", "--name-only", "--no-renames"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert [name.split("/")[1] for name in shown.stdout.split()] == ["assigned", "done", "logs"]
+
+
+def test_a_commit_that_cannot_be_made_does_not_undo_what_was_done(tmp_path):
+    yard = Yard(tmp_path, board_commit=True)  # no git repository at all
+    yard.make("a", agent="ann")
+
+    done = yard.cycle()
+
+    assert done.assigned == ("a",)
+    assert done.left == "this is no git repository: nothing is committed"
+
+
+def test_a_repository_that_git_refuses_is_told_in_its_words(tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / ".git" / "config").write_text("[spoiled\n")
+    yard = Yard(tmp_path, board_commit=True)
+    yard.make("a", agent="ann")
+
+    done = yard.cycle()
+
+    assert done.assigned == ("a",)
+    assert "bad config line 1 in file " in done.left
+
+
+def test_a_git_directory_that_cannot_be_written_does_not_undo_what_was_done(tmp_path, monkeypatch):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    monkeypatch.setattr("dibs.git.index._MARK", "missing/dibs-lock-")  # where it marks its lock
+    (tmp_path / "code.py").write_text("one\n")
+    subprocess.run(["git", "-C", tmp_path, "add", "code.py"], check=True)
+    yard = Yard(tmp_path, board_commit=True)
+    yard.make("a", agent="ann")
+
+    done = yard.cycle()
+
+    assert done.assigned == ("a",)
+    assert done.left.startswith("git's directory cannot be written: ")
+    assert not (tmp_path / ".git" / "index.lock").exists()
+
+
+def test_a_cycle_is_the_documents_line_and_tells_the_rest_only_where_there_is_some():
+    assert Cycle().line() == (
+        "Coordinator cycle: 0 assigned, 0 follow-ups, 0 timeouts, 0 conflicts, 0 archived"
+    )
+    assert Cycle(
+        returned=("a",), aside=(Found("b", 1, "", "CODE", "why"),), assigned=("c", "d")
+    ).line() == (
+        "Coordinator cycle: 2 assigned, 0 follow-ups, 0 timeouts, 0 conflicts, 0 archived,"
+        " 1 returned, 1 set aside"
+    )
+
+
+def test_the_line_of_a_cycle_stands_in_the_log_when_it_did_something(yard):
+    yard.make("a", agent="ann")
+    for _ in range(3):
+        yard.cycle()
+
+    line = "Coordinator cycle: 1 assigned, 0 follow-ups, 0 timeouts, 0 conflicts, 0 archived"
+    assert yard.page("WORKFLOW_LOG.md").count(line) == 1
+
+
+# -- again, and at once
+
+
+def busy_board(yard):
+    """A board on which every act has something to do."""
+    yard.make("old", agent="ann")
+    yard.take("ann")
+    yard.tasks.done(Caller("ann"), "old")
+    yard.clock.advance(31 * DAY)
+    yard.make("slow", agent="zoe")
+    yard.tasks.assign(BOSS)
+    yard.clock.advance(7_300)
+    yard.make("source", agent="ann")
+    yard.take("ann")
+    yard.tasks.done(Caller("ann"), "source", handoff=Handoff("bob", "polish it"))
+    for agent in ("eve", "fay"):
+        yard.make(f"by-{agent}", agent=agent, artefacts=["same.md"])
+        yard.take(agent, ttl=3_600)
+    yard.make("dead", agent="dan")
+    yard.take("dan")
+    yard.clock.advance(yard.desk.config.ttl + 1)
+    yard.join("bob")
+    for number in range(5):
+        yard.make(f"new-{number}", agent="bob")
+
+
+def test_a_second_cycle_with_nothing_new_changes_no_byte_and_writes_no_entry(yard):
+    busy_board(yard)
+    first = yard.cycle()
+    yard.cycle()  # assigns what the handoff made
+    before, entries = files(yard.root), yard.kinds()
+
+    again = yard.cycle()
+
+    assert all((first.assigned, first.followups, first.timeouts, first.conflicts, first.archived))
+    assert not again.busy
+    assert yard.kinds() == entries
+    changed = {p for p, held in files(yard.root).items() if before.get(p) != held}
+    assert {p.name for p in changed} <= {"board-index.jsonl"}
+
+
+def test_what_is_due_is_seen_from_a_few_rows(yard):
+    look = lambda: yard.desk.look(lambda book: due_in(book, yard.desk.config, spread=True))  # noqa: E731
+    assert not any(look())
+
+    busy_board(yard)
+
+    assert all(look())
+
+
+def test_many_cycles_at_once_do_each_thing_once(tmp_path):
+    yard = Yard(tmp_path)
+    busy_board(yard)
+    rivals = [Yard(tmp_path, engine=yard.engine) for _ in range(4)]
+    for rival in rivals:
+        rival.board = Board(
+            rival.tasks, rival.desk, str(tmp_path), str(rival.state), clock=yard.clock
+        )
+        rival.orchestrator = Orchestrator(rival.desk, rival.tasks, rival.board, str(rival.state))
+    start, found = threading.Barrier(4), []
+
+    def run(rival):
+        start.wait()
+        found.extend(
+            rival.orchestrator.cycle(Caller(f"boss-{id(rival)}", "human")) for _ in range(3)
+        )
+
+    threads = [threading.Thread(target=run, args=[rival]) for rival in rivals]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    for act in ("assigned", "followups", "timeouts", "conflicts", "archived", "returned"):
+        done = [one for cycle in found for one in getattr(cycle, act)]
+        assert done, act
+        assert len(done) == len(set(done)), act
+    assert yard.kinds().count("handoff_created") == 1
+    lines = [line for line in yard.page("WORKFLOW_LOG.md").splitlines() if line.startswith("**")]
+    assert len(lines) == len([kind for kind in yard.kinds() if is_told(kind)])
+
+
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from dibs.engines.sqlite.engine import SqliteEngine
+from tests.services.board.test_orchestrator import Yard
+from dibs.core.claims.agents import Caller
+
+root, name = Path(sys.argv[1]), sys.argv[2]
+yard = Yard(root, engine=SqliteEngine(str(root / "state/dibs.db")))
+yard.clock.now = __import__("time").time()
+sys.stdin.readline()
+cycles = [yard.orchestrator.cycle(Caller(name, "human")) for _ in range(5)]
+print(json.dumps([[*cycle.assigned, *cycle.followups] for cycle in cycles]))
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_assign_and_hand_off_each_task_once(tmp_path):
+    (tmp_path / "state").mkdir()
+    yard = Yard(tmp_path, engine=SqliteEngine(str(tmp_path / "state/dibs.db")))
+    yard.join("bob")
+    for number in range(40):
+        yard.make(f"new-{number}", agent="bob")
+        yard.make(f"source-{number}", agent="ann", title=f"source {number}")
+        yard.take("ann")
+        yard.tasks.done(Caller("ann"), f"source-{number}", handoff=Handoff("bob", f"on {number}"))
+    house = str(Path(__file__).parents[3])
+    rivals = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(tmp_path), f"boss-{number}"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=house,
+            env={"PYTHONPATH": f"{house}/src:{house}", "PATH": "/usr/bin:/bin"},
+        )
+        for number in range(2)
+    ]  # fmt: skip
+    said = [rival.communicate("\n", timeout=120)[0] for rival in rivals]
+
+    done = [name for text in said for cycle in json.loads(text) for name in cycle]
+
+    assert len(done) == len(set(done)) + 40  # each follow-up is made, and then assigned
+    assert len(set(done)) == 80
+    assert yard.page("HANDOFFS.md").count("\n## ") == 40

@@ -1,0 +1,119 @@
+"""A holder that said later is reminded once, and its asker hears that it still waits."""
+
+import pytest
+from tests.services.court import Court
+
+from dibs.core.talk.mail import MailKind
+from dibs.services.state import deadlines
+
+DAY = 86_400
+
+
+@pytest.fixture
+def court():
+    made = Court(ttl=DAY)
+    made.claim("alice", "src/**", "docs/b.md", ttl=DAY)
+    made.ask("bob", "src/a.py", "docs/b.md", note="a fix")
+    return made
+
+
+def later(court, within, pattern="**", **options):
+    return court.answer("alice", "later", pattern, within=within, **options)
+
+
+def reminders(court):
+    """Return what was told beyond the request itself and the answers to it: to the holder, to the asker."""
+    to_holder = [m for m in court.mail("alice", MailKind.RELEASE_REQUEST) if "promised" in m.data]
+    to_asker = [m for m in court.mail("bob", MailKind.ANSWER) if m.data["answer"] == "broken"]
+    return to_holder, to_asker
+
+
+def test_a_promise_that_passes_is_told_to_both_once(court):
+    later(court, 600)
+    court.clock.advance(599)
+    deadlines.settle(court.desk)
+    assert reminders(court) == ([], [])
+
+    court.clock.advance(1)
+    for _ in range(3):
+        deadlines.settle(court.desk)
+        court.clock.advance(300)
+
+    (to_holder,), (to_asker,) = reminders(court)
+    assert to_holder.text == (
+        "bob still waits for docs/b.md, src/**, which you promised by now: a fix"
+    )
+    assert to_asker.text.startswith("alice promised docs/b.md, src/** by now, and still holds it")
+    assert not [key for key, _ in court.rows() if key.startswith("due/")]
+
+
+def test_what_was_promised_stays_known_and_can_be_answered_by_the_reminder(court):
+    later(court, 600)
+    court.clock.advance(600)
+    deadlines.settle(court.desk)
+    assert {(ask.answer, ask.promised) for ask in court.asks()} == {("later", 1_000_600.0)}
+
+    court.answer("alice", "yes", message=reminders(court)[0][0].id)
+
+    assert court.held() == set()
+
+
+def test_a_promise_that_was_kept_reminds_nobody(court):
+    later(court, 600)
+    court.release("alice")
+    court.claim("alice", "src/**", ttl=DAY)
+    court.clock.advance(600)
+
+    assert deadlines.settle(court.desk) == 1
+    assert reminders(court) == ([], [])
+
+
+def test_only_what_was_not_given_back_is_late(court):
+    later(court, 600)
+    court.release("alice", "docs/b.md")
+    court.clock.advance(600)
+
+    deadlines.settle(court.desk)
+
+    (to_holder,), _ = reminders(court)
+    assert to_holder.data["patterns"] == ["src/**"]
+
+
+@pytest.mark.parametrize("second", [300, 900])
+def test_of_two_promises_the_last_counts(court, second):
+    later(court, 600)
+    later(court, second)
+    court.clock.advance(second)
+    deadlines.settle(court.desk)
+    court.clock.advance(900)
+    deadlines.settle(court.desk)
+
+    to_holder, to_asker = reminders(court)
+    assert (len(to_holder), len(to_asker)) == (1, 1)
+    assert to_holder[0].at == 1_000_000.0 + second
+
+
+@pytest.mark.parametrize("change", ["no", "ask"])
+def test_a_promise_that_was_replaced_reminds_nobody(court, change):
+    later(court, 600)
+    if change == "no":
+        court.answer("alice", "no", "**")
+    else:
+        court.ask("bob", "src/a.py", "docs/b.md")
+    court.clock.advance(600)
+
+    deadlines.settle(court.desk)
+
+    assert reminders(court) == ([], [])
+
+
+def test_a_claim_that_ran_out_meanwhile_reminds_nobody():
+    court = Court(ttl=300.0)
+    court.claim("alice", "src/**")
+    court.ask("bob", "src/a.py")
+    later(court, 600)
+    court.clock.advance(600)
+
+    deadlines.settle(court.desk)
+
+    assert reminders(court) == ([], [])

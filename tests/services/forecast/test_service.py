@@ -1,0 +1,355 @@
+"""Forecasts over real working trees: what takes part, what is left out, who is told."""
+
+import os
+import zlib
+from random import Random
+from threading import Barrier
+from types import SimpleNamespace
+
+import pytest
+from tests.services.forecast_clone import LINES, Clone, git
+
+from dibs.errors import NotFound
+from dibs.git import temp_objects
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith(("GIT_", "DIBS_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    return Clone(tmp_path / "repo")
+
+
+def test_uncommitted_edits_of_one_line_conflict_there(clone):
+    clone.edit("alice", line=5)
+    clone.edit("bob", line=5)
+    clone.edit("carol", line=25)
+
+    (pair,) = clone.look().pairs
+
+    assert pair.names == ("alice", "bob")
+    assert [(c.path, c.kind, c.hunks) for c in pair.clashes] == [
+        ("a.txt", "content", ((5, 1, 5, 1),))
+    ]
+
+
+def test_each_kind_of_conflict_has_its_word(clone):
+    (clone.root / "bin").write_bytes(b"\0base")
+    (clone.root / "b.txt").write_text("".join(f"line {n}\n" for n in range(99, 0, -1)))
+    clone.commit(clone.root)
+    alice, bob = clone.tree("alice"), clone.tree("bob")
+    for tree in (alice, bob):
+        (tree / "bin").write_bytes(b"\0" + tree.name.encode())
+        (tree / "new.txt").write_text(f"{tree.name}\n" * 9)
+    clone.edit("alice", "b.txt")
+    (bob / "b.txt").unlink()
+    git(alice, "mv", "lib/c.txt", "one.txt")
+    git(bob, "mv", "lib/c.txt", "two.txt")
+
+    kinds = dict(clone.kinds()["alice", "bob"])
+
+    assert kinds["bin"] == "binary"
+    assert kinds["new.txt"] == "add/add"
+    assert kinds["b.txt"] == "modify/delete"
+    assert kinds["one.txt"] == kinds["two.txt"] == "rename/rename"
+
+
+def test_work_conflicts_with_the_integration_branch_too(clone):
+    clone.edit("alice", line=5)
+    (clone.root / "a.txt").write_text(LINES.replace("line 5\n", "moved on\n"))
+    clone.commit(clone.root)
+
+    assert list(clone.kinds()) == [("main", "alice")]
+
+
+def test_uncommitted_files_of_the_main_tree_take_part_beside_its_branch(clone):
+    clone.edit("alice", line=5)
+    (clone.root / "a.txt").write_text(LINES.replace("line 5\n", "not committed\n"))
+
+    assert list(clone.kinds()) == [("alice", "main+")]
+
+
+def test_a_branch_without_working_tree_takes_part_until_it_is_merged(clone):
+    clone.edit("alice")
+    clone.commit(clone.tree("alice"))
+    git(clone.root, "worktree", "remove", str(clone.tree("alice")))
+    clone.edit("bob")
+
+    assert list(clone.kinds()) == [("alice", "bob")]
+    git(clone.root, "merge", "-q", "agent/alice")
+    assert list(clone.kinds()) == [("main", "bob")]
+    assert [party.name for party in clone.look().parties] == ["main", "bob"]
+
+
+def test_another_integration_branch_can_be_named(clone):
+    git(clone.root, "branch", "next")
+    clone.tree("alice")
+
+    assert clone.look(base="next").base == "next"
+    with pytest.raises(NotFound) as refused:
+        clone.look(base="nonesuch")
+    assert refused.value.code == "NO_BRANCH"
+
+
+def test_only_pairs_with_those_who_are_named_are_looked_at(clone):
+    for agent in ("alice", "bob", "carol"):
+        clone.edit(agent)
+
+    assert [pair.names for pair in clone.look("bob").pairs] == [("alice", "bob"), ("bob", "carol")]
+    with pytest.raises(NotFound) as refused:
+        clone.look("nobody")
+    assert refused.value.code == "NO_WORKTREE"
+
+
+def test_a_detached_head_goes_by_the_name_of_its_folder(clone):
+    clone.edit("alice")
+    git(clone.root, "worktree", "add", "-q", "--detach", str(clone.root.parent / "loose"))
+    (clone.root.parent / "loose" / "a.txt").write_text(LINES.replace("line 5\n", "x\n"))
+
+    assert list(clone.kinds()) == [("alice", "loose")]
+
+
+def test_unrelated_histories_are_told_as_such(clone):
+    clone.edit("alice")
+    bob = clone.tree("bob")
+    git(bob, "checkout", "-q", "--orphan", "other")
+    git(bob, "commit", "-qm", "root")
+
+    unrelated = [pair.names for pair in clone.look().pairs if pair.why == "no common history"]
+
+    assert unrelated == [("main", "other"), ("alice", "other")]
+
+
+def test_what_was_staged_and_taken_back_is_not_dirty(clone):
+    path = clone.edit("alice")
+    git(clone.tree("alice"), "add", "-A")
+    path.write_text(LINES)
+    (clone.root / "b.txt").write_text("")
+    git(clone.root, "add", "-A")
+    (clone.root / "b.txt").write_text(LINES)
+
+    parties = {party.name: party for party in clone.look().parties}
+
+    assert parties.keys() == {"main", "alice"}
+    assert (parties["alice"].dirty, parties["alice"].commit) == (0, parties["alice"].head)
+
+
+def test_two_trees_with_the_same_new_file_are_read_at_the_same_time(clone, monkeypatch):
+    both = Barrier(2, timeout=30)
+    for agent in ("alice", "bob"):
+        (clone.tree(agent) / "new.txt").write_text("the same\n")
+    compress = temp_objects.zlib.compress
+
+    def compressed_together(data, level):
+        if b"the same" in data:
+            both.wait()
+        return compress(data, level)
+
+    monkeypatch.setattr(temp_objects, "zlib", SimpleNamespace(compress=compressed_together, error=zlib.error,
+                                                         decompress=zlib.decompress))  # fmt: skip
+    found = clone.look()
+
+    assert (found.left, found.pairs) == ((), ())
+
+
+def test_an_edit_of_a_file_that_took_the_place_of_a_folder_leaves_the_folder_gone(clone):
+    tree = clone.tree("alice")
+    (tree / "lib" / "c.txt").unlink()
+    (tree / "lib").rmdir()
+    (tree / "lib").write_text("a file\n")
+    with clone.forecasts.outlook() as outlook:
+        outlook.look()
+        (tree / "lib").write_text("another\n")
+
+        again = outlook.look_again({str(tree): {"lib"}}, refs=False)
+
+    assert again.parties == clone.look().parties
+    assert [party.dirty for party in again.parties] == [0, 2]
+
+
+def test_a_pair_that_git_cannot_merge_does_not_hide_the_others(clone):
+    for agent in ("alice", "bob", "carol"):
+        clone.edit(agent)
+    clone.commit(clone.tree("carol"))
+    blob = git(clone.root, "rev-parse", "agent/carol:a.txt")
+    os.remove(clone.root / ".git" / "objects" / blob[:2] / blob[2:])
+
+    found = {pair.names: pair for pair in clone.look().pairs}
+
+    assert [clash.path for clash in found["alice", "bob"].clashes] == ["a.txt"]
+    failed = {names for names, pair in found.items() if "git merge-tree failed" in pair.why}
+    assert failed == {("alice", "carol"), ("bob", "carol")}
+
+
+def test_what_cannot_be_read_is_left_out_and_named(clone, monkeypatch):
+    monkeypatch.setattr(temp_objects, "LARGEST", 1_000)
+    alice = clone.tree("alice")
+    (alice / "huge").write_bytes(b"x" * 2_000)
+    git(alice, "init", "-q", "inner")
+    (alice / "inner" / "x").write_text("x")
+    bob = clone.tree("bob")
+    bob.rename(clone.root.parent / "elsewhere")
+    unborn = clone.tree("carol")
+    git(unborn, "checkout", "-q", "--orphan", "fresh")
+
+    left = {(item.party, item.path, item.why) for item in clone.look().left}
+
+    assert ("alice", "huge", "is larger than 0 MiB") in left
+    assert ("alice", "inner", "is a repository of its own") in left
+    assert ("bob", "", "its folder is gone") in left
+    assert ("fresh", "", "it has no commit yet") in left
+
+
+def test_a_submodule_conflicts_by_its_commit(clone, tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q", "-b", "main")
+    (inner / "x").write_text("x")
+    clone.commit(inner)
+    git(clone.root, "submodule", "add", "-q", str(inner), "sub")
+    clone.commit(clone.root)
+    for agent in ("alice", "bob"):
+        tree = clone.tree(agent)
+        git(tree, "submodule", "update", "-q", "--init")
+        (tree / "sub" / "x").write_text(agent)
+        clone.commit(tree / "sub")
+
+    assert [(path, kind) for path, kind in clone.kinds()["alice", "bob"]] == [("sub", "submodule")]
+
+
+def test_files_outside_of_a_sparse_checkout_are_not_taken_for_deleted(clone):
+    (clone.root / "out").mkdir()
+    (clone.root / "out" / "d.txt").write_text(LINES)
+    clone.commit(clone.root)
+    git(clone.tree("alice"), "sparse-checkout", "set", "--cone", "lib")
+    clone.edit("bob", "out/d.txt")
+
+    assert not (clone.tree("alice") / "out" / "d.txt").exists()
+    assert clone.look().pairs == ()
+
+
+def test_attributes_of_the_repository_decide_as_in_a_merge(clone):
+    (clone.root / ".gitattributes").write_text("a.txt merge=union\n")
+    clone.commit(clone.root)
+    clone.edit("alice")
+    clone.edit("bob")
+
+    assert clone.look().pairs == ()
+    (clone.root / ".gitattributes").write_text("# nothing\n")
+    assert list(clone.kinds()) == [("alice", "bob")]
+
+
+def test_attributes_that_change_in_a_folder_decide_anew(clone):
+    attributes = clone.root / "lib" / ".gitattributes"
+    attributes.write_text("c.txt merge=union\n")
+    clone.commit(clone.root)
+    clone.edit("alice", "lib/c.txt")
+    clone.edit("bob", "lib/c.txt")
+
+    with clone.forecasts.outlook() as outlook:
+        assert outlook.look().pairs == ()
+        attributes.write_text("# nothing\n")
+        told = {str(clone.root): {"lib/.gitattributes"}}
+        again = outlook.look_again(told, refs=False)
+    assert [pair.names for pair in again.pairs] == [("alice", "bob")]
+    attributes.write_text("c.txt merge=union\n")
+    assert clone.look().pairs == ()
+
+
+@pytest.mark.parametrize("way", ["attributes", "attributes below", "setting", ""])
+def test_files_are_read_as_git_would_take_them_in(clone, way):
+    if way.startswith("attributes"):
+        folder = clone.root / ("lib" if way.endswith("below") else "")
+        (folder / ".gitattributes").write_text("*.txt text\n")
+        clone.commit(clone.root)
+    elif way:
+        git(clone.root, "config", "core.autocrlf", "input")
+    path = clone.edit("alice", "lib/c.txt", line=5)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    clone.edit("bob", "lib/c.txt", line=20)
+
+    assert list(clone.kinds()) == ([] if way else [("alice", "bob")])
+
+
+def test_forty_working_trees_and_names_that_are_hard(clone):
+    for number in range(40):
+        (clone.tree(f"a{number}") / 'x "y\n\r-f').write_text(f"{number % 2}\n")
+
+    found = clone.look()
+
+    assert len(found.pairs) == 20 * 20
+    assert {clash.path for pair in found.pairs for clash in pair.clashes} == {'x "y\n\r-f'}
+
+
+def test_what_has_not_changed_is_not_merged_again(clone):
+    for agent in ("alice", "bob", "carol"):
+        clone.edit(agent)
+
+    assert clone.look().merged == 3
+    assert clone.look().merged == 0
+    clone.edit("carol", "b.txt")
+    again = clone.look()
+    assert (again.met, again.merged) == (3, 2)
+
+
+@pytest.mark.parametrize("damage", [("merges", '"'), ("[[5, 1, 5, 1]]", '[["5", "x", 5, 1]]')])
+def test_a_damaged_memory_of_merges_costs_only_time(clone, damage):
+    clone.edit("alice")
+    clone.edit("bob")
+    first = clone.look()
+    memory = clone.root / ".git" / "dibs" / "forecast.json"
+    assert damage[0] in memory.read_text()
+    memory.write_text(memory.read_text().replace(*damage))
+
+    assert clone.look().pairs == first.pairs
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_look_at_what_changed_finds_what_a_look_at_all_does(clone, seed):
+    random = Random(seed)
+    agents = ["alice", "bob", "carol"]
+    for agent in agents:
+        clone.tree(agent)
+    with clone.forecasts.outlook() as outlook:
+        outlook.look()
+        for turn in range(12):
+            agent = random.choice(agents)
+            changed = something(random, clone, agent, turn)
+
+            found = outlook.look_again({str(clone.tree(agent)): changed}, refs=not changed)
+
+            assert (found.parties, found.pairs) == clone.look()[1:3], (turn, changed)
+
+
+def something(random, clone, agent, turn):
+    """Change something in a working tree; return which paths, none after a commit."""
+    tree = clone.tree(agent)
+    name = random.choice(["a.txt", "b.txt", "lib/c.txt", "new.txt", "lib", "d/e.txt"])
+    path = tree / name
+    what = random.choice(["write", "write", "write", "delete", "commit", "stage", "revert"])
+    if what == "commit" and git(tree, "status", "--porcelain"):
+        clone.commit(tree)
+        return set()
+    if what == "stage":
+        git(tree, "add", "-A")
+    elif what == "revert":
+        git(tree, "checkout", "-q", "--", ".")
+        return {"a.txt", "b.txt", "lib", "lib/c.txt", "d"}
+    elif what == "delete" and path.is_file():
+        path.unlink()
+    elif not path.is_dir():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(LINES.replace(f"line {turn}\n", f"{agent}\n"))
+    return {name}
+
+
+def test_objects_of_a_killed_forecast_go_after_a_day(clone):
+    left = clone.root / ".git" / "dibs" / "forecast-objects-old"
+    left.mkdir(parents=True)
+    clone.look()
+    assert left.exists()
+    os.utime(left, (0, 0))
+    clone.look()
+
+    assert not left.exists()

@@ -1,0 +1,130 @@
+"""What hooks of git are told: who stops whom, for few paths and for many."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.services.crew import Crew, caller
+
+from dibs.core.claims import plain_commits
+from dibs.core.claims.coverage import Why
+from dibs.core.claims.plain_commits import Made, only_new, pattern_of
+from dibs.core.patterns.overlap import overlap
+from dibs.core.patterns.pattern import parse
+from dibs.services.guard import git_hooks
+from dibs.services.guard.git_hooks import Gating
+
+NAMES = st.sampled_from(["a", "b", "src", "x.py", "y.py", "Ä", "sp ace", "[id]", "new\nline", "ß"])
+PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
+PATTERNS = st.one_of(
+    st.sampled_from(["src/**", "*.py", "**/x.py", "a/*", "?*", "src/{x,y}.py"]),
+    st.sampled_from(["a", "src/x.py", "Ä/b", "b/"]),
+)
+
+
+def stopped(crew, agent, *paths):
+    found = Gating(crew.desk).judge(caller(agent) if agent else None, [Made(tuple(paths))])
+    return {stop.path: stop.holder for stop in found}
+
+
+@given(st.lists(PATHS, max_size=8, unique=True), st.lists(PATTERNS, max_size=4, unique=True))
+def test_many_paths_are_judged_as_few_are(paths, patterns):
+    crew = Crew()
+    for number, pattern in enumerate(patterns):
+        crew.claim(f"agent{number}", pattern)
+    few = stopped(crew, "bob", *paths)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(git_hooks, "_FEW", 0)
+        many = stopped(crew, "bob", *paths)
+
+    held = [parse(pattern) for _, pattern in crew.held()]
+    assert few.keys() == many.keys()
+    assert set(few) == {
+        path
+        for path in paths
+        if any(overlap(pattern_of(path, fold_case=True), one) is not None for one in held)
+    }
+
+
+def test_a_refusal_names_holder_pattern_reason_and_what_is_left(crew):
+    crew.claim("alice", "src/**", reason="rename", task="t1")
+    crew.clock.advance(100.0)
+
+    (stop,) = Gating(crew.desk).judge(caller("bob"), [Made(("src/a.py", "b.py"))])
+
+    assert (stop.path, stop.why, stop.holder) == ("src/a.py", Why.HELD, "alice")
+    assert (stop.pattern, stop.expires_in) == ("src/**", 200.0)
+    assert (stop.reason, stop.task) == ("rename", "t1")
+
+
+def test_a_claim_that_ran_out_stops_nobody(crew):
+    crew.claim("alice", "a")
+    crew.clock.advance(300.0)
+
+    assert stopped(crew, "bob", "a") == {}
+
+
+def test_nobody_in_particular_is_stopped_by_everybody(crew):
+    crew.claim("alice", "a")
+    crew.claim("bob", "b")
+
+    assert stopped(crew, "", "a", "b") == {"a": "alice", "b": "bob"}
+
+
+def test_a_commit_is_of_the_agent_that_the_store_names(crew):
+    crew.claim("alice", "a")
+    crew.claim("bob", "b")
+    crew.desk.apply(lambda book: book.txn.put("commit/c1", '{"agent":"alice"}'))
+    judge = Gating(crew.desk).judge
+
+    assert judge(caller("bob"), [Made(("a", "b"), "c1")]) == []
+    assert [stop.path for stop in judge(caller("carol"), [Made(("a", "b"), "c1")])] == ["b"]
+    assert [stop.path for stop in judge(caller("bob"), [Made(("a", "b"), "c2")])] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("path", "held"),
+    [
+        ("a\tb/c", "a?b/**"),
+        ("x" * 300, "*"),
+        ("/".join("d" * 70), "d/**"),
+        ("src/" + "y" * 300, "src/**"),
+        ("@git/index", "./@git/*"),
+        ("task:1", "./task:1"),
+        ("~x", "./~x"),
+        ("*", "\\*"),
+    ],
+)
+def test_a_name_that_nobody_can_claim_is_still_inside_of_what_is_claimed(path, held):
+    assert overlap(pattern_of(path, fold_case=True), parse(held)) is not None
+
+
+def test_a_path_deeper_than_anything_is_judged_in_a_few_steps(monkeypatch):
+    steps = []
+    monkeypatch.setattr(plain_commits, "parse", lambda *a, **k: steps.append(1) or parse(*a, **k))
+
+    found = pattern_of("d/" * 2_000 + "x", fold_case=True)
+
+    assert overlap(found, parse("/".join("d" * 60) + "/**")) is not None
+    assert len(steps) < 5
+
+
+def test_a_resource_is_no_file_of_that_name(crew):
+    crew.claim("alice", "task:1", "@x")
+
+    assert stopped(crew, "bob", "task:1", "@x") == {}
+
+
+def test_only_what_no_replaced_commit_said_is_new():
+    changes = [("a", "0", "1"), ("b", "0", "2"), ("c", "0", "")]
+
+    assert only_new(changes, [[("a", "0", "1")], [("b", "0", "3"), ("c", "0", "")]]) == ("b",)
+
+
+def test_replaced_commits_may_become_one_and_may_undo_nobodys_work():
+    replaced = [[("a", "0", "1")], [("a", "1", "2")]]
+
+    assert only_new([("a", "0", "2")], replaced) == ()
+    assert only_new([("a", "other", "2")], replaced) == ("a",)

@@ -1,0 +1,562 @@
+"""A move of all state loses nothing, doubles nothing, and never leaves two stores open."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+
+import pytest
+from tests.servers import FaultProxy
+from tests.services.crew import Crew, caller
+
+from dibs.config.load import Config, Loaded
+from dibs.core.claims.agents import Agent
+from dibs.core.claims.ledger import Event, Kind
+from dibs.core.claims.rules import Denied, Granted
+from dibs.core.patterns.filing import Range
+from dibs.core.patterns.pattern import parse
+from dibs.engines.git.engine import GitEngine
+from dibs.engines.memory import MemoryEngine
+from dibs.engines.redis.engine import RedisEngine
+from dibs.engines.sqlite.engine import SqliteEngine
+from dibs.errors import BadInput, DibsError, Misconfigured, NotAllowed, Unavailable
+from dibs.services.claims.holdings import Holdings
+from dibs.services.claims.service import Claims
+from dibs.services.migration import service
+from dibs.services.migration.service import Migration, Side, cancel
+from dibs.services.state import deadlines
+from dibs.services.state.closed import closure
+from dibs.services.state.store import CLOSED, Desk
+from dibs.services.talk.decisions import Decisions
+from dibs.services.talk.mail import Mail
+from dibs.testing import ManualClock
+
+KINDS = ("memory", "sqlite", "redis", "git")
+
+
+class Team:
+    """Claims on any engine."""
+
+    def __init__(self, engine):
+        desk = Desk(engine, Config(ttl=300.0))
+        self.claims = Claims(desk)
+        self.holdings = Holdings(desk)
+
+    def claim(self, agent, pattern, **options):
+        return self.claims.claim(caller(agent), [parse(pattern)], **options)
+
+    def release(self, agent, pattern, **options):
+        return self.holdings.release(caller(agent), [parse(pattern)], **options)
+
+
+@pytest.fixture
+def make(tmp_path, redis_server):
+    """Open a new, empty store of a kind."""
+    opened = []
+    count = itertools.count()
+    urls = []
+
+    def build(kind):
+        place = tmp_path / f"{kind}-{next(count)}"
+        if kind == "memory":
+            return MemoryEngine()
+        if kind == "sqlite":
+            return SqliteEngine(place / "dibs.db")
+        if kind == "redis":
+            urls.append(redis_server.url_of(next(redis_server.fresh)))
+            return RedisEngine(urls[-1], "project")
+        subprocess.run(["git", "init", "-q", "--bare", place], check=True)
+        return GitEngine(str(place), state=tmp_path / f"{place.name}-state", poll=0.2)
+
+    def make(kind):
+        opened.append(build(kind))
+        return opened[-1]
+
+    yield make
+    for engine in opened:
+        engine.close()
+    for url in urls:
+        with redis_server.client(url) as client:
+            client.flushdb()
+
+
+def move(source, target, **options):
+    return Migration(Side(source, "old"), Side(target, "new"), **options).run()
+
+
+def rows(engine):
+    return engine.view(lambda txn: dict(txn.scan(Range(""))))
+
+
+def ledger(engine):
+    return engine.view(lambda txn: list(txn.events()))
+
+
+def why(engine):
+    found = engine.view(closure)
+    return None if found is None else found.why
+
+
+def fill(engine):
+    """Leave something of every sort, with nobody at work."""
+    team = Team(engine)
+    team.claim("alice", "src/ü☃.py", reason='it\'s "so"\n', request_id="r-1")
+    team.claim("alice", "docs/**")
+    team.release("alice", "src/ü☃.py")
+    team.release("alice", "docs/**")
+    engine.transact(lambda txn: txn.put("queue/build.yml", "id: build\n"))
+
+
+@pytest.mark.parametrize("old", KINDS)
+@pytest.mark.parametrize("new", KINDS)
+def test_all_rows_and_entries_move_between_any_two_engines(make, old, new):
+    source, target = make(old), make(new)
+    fill(source)
+    before, told = rows(source), ledger(source)
+
+    moved = move(source, target)
+
+    after = rows(target)
+    assert set(after) == {*before, "origin"}
+    assert {k: after[k] for k in before if not k.startswith("beat/")} == {
+        k: v for k, v in before.items() if not k.startswith("beat/")
+    }
+    assert ledger(target)[: len(told)] == told
+    assert (moved.rows, moved.entries) == (len(before), len(told) + 1)
+    assert (why(source), why(target)) == ("moved", None)
+
+
+@pytest.mark.parametrize("new", KINDS)
+def test_numbers_go_on_above_all_of_the_old_store(make, new):
+    source, target = make("sqlite"), make(new)
+    fill(source)
+
+    moved = move(source, target)
+
+    token = Team(target).claim("bob", "src/a.py").token
+    assert token > moved.newest >= ledger(source)[-1].seq
+
+
+@pytest.mark.parametrize("old", KINDS)
+@pytest.mark.parametrize("new", KINDS)
+def test_a_claim_that_moves_stays_exclusive_and_keeps_its_token(make, old, new):
+    source, target = make(old), make(new)
+    token = Team(source).claim("alice", "src/**").token
+
+    moved = move(source, target, force=True)
+
+    team = Team(target)
+    assert moved.claims == 1
+    assert isinstance(team.claim("bob", "src/a.py"), Denied)
+    (released,) = team.release("alice", "src/**", token=token)
+    assert released.token == token
+    assert isinstance(team.claim("bob", "src/a.py"), Granted)
+
+
+def test_nobody_works_in_a_store_that_was_left_even_if_it_was_open_before():
+    crew, target = Crew(), MemoryEngine()
+    crew.claim("alice", "a")
+    move(crew.engine, target, force=True)
+
+    for call in (
+        lambda: crew.claim("bob", "b"),
+        lambda: crew.renew("alice"),
+        lambda: crew.release("alice", "a"),
+        crew.held,
+        lambda: crew.claims.check(caller("bob"), [parse("b")], "exclusive"),
+    ):
+        with pytest.raises(Misconfigured, match="moved to new") as refused:
+            call()
+        assert refused.value.code == "STORE_MOVED"
+
+
+def test_a_move_is_refused_while_agents_are_at_work_and_names_them():
+    crew, target = Crew(), MemoryEngine()
+    crew.claim("alice", "a")
+    crew.claim("bob", "a", queue=True)
+    crew.clock.advance(2)
+
+    with pytest.raises(NotAllowed) as refused:
+        move(crew.engine, target)
+
+    assert refused.value.code == "STORE_ACTIVE"
+    assert "alice (holds 1, seen 2s ago), bob (waits, seen 2s ago)" in refused.value.message
+    assert (why(crew.engine), rows(target)) == (None, {})
+    assert crew.held() == {("alice", "a")}
+
+
+def test_agents_that_were_not_heard_of_for_their_ttl_hold_nothing_up():
+    crew, target = Crew(), MemoryEngine()
+    crew.claim("alice", "a")
+    crew.clock.advance(301)
+
+    moved = move(crew.engine, target)
+
+    assert moved.claims == 0
+    assert isinstance(Team(target).claim("bob", "a"), Granted)
+
+
+@pytest.mark.parametrize("off", [-5000.0, 0.0, 5000.0])
+def test_a_claim_has_the_time_left_that_it_had_whatever_the_new_clock_shows(off):
+    crew = Crew()
+    crew.claim("alice", "a", ttl=100.0)
+    crew.clock.advance(40)
+    clock = ManualClock(crew.clock.now + off)
+    target = MemoryEngine(clock)
+
+    move(crew.engine, target, force=True)
+
+    team = Team(target)
+    clock.advance(59.9)
+    assert isinstance(team.claim("bob", "a"), Denied)
+    clock.advance(0.2)
+    assert isinstance(team.claim("bob", "a"), Granted)
+
+
+@pytest.mark.parametrize("off", [-5000.0, 0.0, 5000.0])
+def test_what_waits_for_a_moment_waits_as_long_whatever_the_new_clock_shows(off):
+    crew = Crew(mail_rate=1)
+    written = Loaded(Config(decide_deny=("general",)), {})
+    mail, decisions = Mail(crew.desk), Decisions(crew.desk, written)
+    crew.claim("bob", "a")
+    crew.ask("alice", "a")
+    said = mail.say(caller("alice"), "bob", "look", within=100)
+    asked = decisions.new(caller("alice"), "drop the table", confirm=True, deadline=100)
+    crew.clock.advance(40)
+    clock = ManualClock(crew.clock.now + off)
+    target = MemoryEngine(clock)
+
+    move(crew.engine, target, force=True)
+
+    desk = Desk(target, crew.desk.config)
+    mail, decisions = Mail(desk), Decisions(desk, written)
+    (request, letter) = mail.inbox(caller("bob"))
+    assert letter.message._replace(at=said.at, due=said.due) == said
+    assert letter.message.due == clock.now + 60
+    assert request.message.data["until"] == letter.message.at + 300
+    with pytest.raises(Unavailable, match=r"in 2[01] s"):
+        mail.say(caller("alice"), "bob", "more")
+    clock.advance(59.9)
+    assert deadlines.settle(desk) == 0
+    assert decisions.show(asked.id).outcome == "pending"
+    clock.advance(0.2)
+    assert deadlines.settle(desk) == 2
+    assert decisions.show(asked.id).outcome == "rejected"
+    assert [letter.message.kind for letter in mail.inbox(caller("alice"))] == [
+        "overdue", "decision",
+    ]  # fmt: skip
+
+
+def test_deadlines_of_a_move_that_was_broken_off_at_its_end_are_there_once(monkeypatch):
+    crew, clock = Crew(), ManualClock(1_000_000.0)
+    mail = Mail(crew.desk)
+    crew.agents.join(Agent("bob"))
+    mail.say(caller("alice"), "bob", "look", within=100)
+    target = MemoryEngine(clock)
+    with monkeypatch.context() as broken:
+        broken.setattr(Migration, "_open", lambda *_: (_ for _ in ()).throw(Unavailable("died")))
+        with pytest.raises(Unavailable, match="died"):
+            move(crew.engine, target)
+    clock.advance(7)
+
+    move(crew.engine, target)
+
+    assert [key for key in rows(target) if key.startswith("due/")] == [
+        f"due/{1_000_107:010d}.000000/mail/m3"
+    ]
+    assert Mail(Desk(target, Config())).inbox(caller("bob"))[0].message.due == 1_000_107.0
+
+
+def test_a_claim_gets_a_ttl_that_the_new_engine_can_keep():
+    crew, target = Crew(), MemoryEngine(ManualClock(1_000_000.0))
+    crew.claim("alice", "a", ttl=10.0)
+    target.shortest_ttl = 60.0
+
+    move(crew.engine, target, force=True)
+
+    ((held,), _) = Team(target).claims.all()
+    assert (held.claim.ttl, held.expires_in) == (60.0, 60.0)
+
+
+def test_a_store_that_is_not_empty_is_not_touched():
+    crew, other = Crew(), Crew()
+    crew.claim("alice", "a")
+    crew.release("alice", "a")
+    other.claim("bob", "b")
+    before = other.rows()
+
+    for force in (False, True):
+        with pytest.raises(NotAllowed, match="not empty") as refused:
+            move(crew.engine, other.engine, force=force)
+        assert refused.value.code == "STORE_NOT_EMPTY"
+
+    assert other.rows() == before
+    assert why(crew.engine) is None
+
+
+def test_a_store_does_not_move_onto_itself():
+    crew = Crew()
+    crew.claim("alice", "a")
+
+    with pytest.raises(NotAllowed, match="not empty"):
+        move(crew.engine, crew.engine.connect(), force=True)
+
+    assert crew.held() == {("alice", "a")}
+
+
+def test_an_empty_store_is_not_moved():
+    with pytest.raises(BadInput, match="nothing to move in old"):
+        move(MemoryEngine(), MemoryEngine())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_state_can_go_back_to_where_it_came_from(make, kind):
+    first, second = make("sqlite"), make(kind)
+    fill(first)
+    move(first, second)
+    token = Team(second).claim("bob", "src/a.py").token
+
+    move(second, first, force=True)
+
+    assert (why(first), why(second)) == (None, "moved")
+    team = Team(first)
+    assert isinstance(team.claim("carol", "src/a.py"), Denied)
+    assert team.release("bob", "src/a.py", token=token)[0].token == token
+    numbers = [entry.seq for entry in ledger(first)]
+    assert numbers == sorted(set(numbers))
+
+
+def test_a_store_takes_no_state_back_that_is_not_its_own():
+    first, other = Crew(), Crew()
+    for crew in (first, other):
+        crew.claim("alice", "a")
+        crew.release("alice", "a")
+    move(first.engine, MemoryEngine())
+
+    with pytest.raises(NotAllowed, match="not empty"):
+        move(other.engine, first.engine)
+
+    assert why(first.engine) == "moved"
+
+
+def test_a_ledger_is_not_cut_while_its_store_is_closed():
+    crew = Crew(ledger_limit=100)
+    crew.engine.transact(lambda txn: [txn.emit(event(n)) for n in range(200)])
+    crew.engine.transact(lambda txn: txn.put(CLOSED, "{}"))
+
+    assert crew.ledger.trim() == 0
+
+    assert len(ledger(crew.engine)) == 200
+
+
+def test_a_move_whose_target_goes_away_is_unavailable_and_goes_on_when_it_is_back(redis_server):
+    crew = Crew()
+    token = crew.claim("alice", "a").token
+    db = next(redis_server.fresh)
+    with FaultProxy(redis_server.port) as proxy:
+        target = RedisEngine(redis_server.url_of(db, proxy.port), "project", timeout=0.5)
+
+        def tell(line):
+            if line.startswith("copied the ledger"):
+                proxy.refuse()
+                proxy.reset()
+
+        with pytest.raises(Unavailable):
+            move(crew.engine, target, force=True, tell=tell)
+        assert why(crew.engine) == "moving"
+        proxy.heal()
+
+        assert move(crew.engine, target, force=True).claims == 1
+
+        assert Team(target).release("alice", "a", token=token)
+        target.close()
+    with redis_server.client(redis_server.url_of(db)) as client:
+        client.flushdb()
+
+
+def test_large_states_move_in_several_transactions(monkeypatch):
+    monkeypatch.setattr(service, "BATCH", 7)
+    source, target = MemoryEngine(), MemoryEngine()
+    source.transact(lambda txn: [txn.put(f"req/a/{n:03}", "{}") for n in range(100)])
+    source.transact(lambda txn: [txn.emit(event(n)) for n in range(50)])
+    said = []
+
+    moved = move(source, target, tell=said.append)
+
+    assert (moved.rows, moved.entries) == (100, 51)
+    assert len(ledger(target)) == 52
+    assert "copied 98 of 100 rows" in said
+
+
+def event(n):
+    return Event("alice", "agent", Kind.DECISION_MADE, f"decision {n}", {"n": n})
+
+
+class Killed(BaseException):
+    """The mover's process ends here."""
+
+
+class Dying:
+    """An engine whose user is killed at one of the transactions of both stores together."""
+
+    def __init__(self, engine, fuse):
+        self._engine = engine
+        self._fuse = fuse
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def transact(self, step):
+        self._fuse.burn()
+        answer = self._engine.transact(step)
+        self._fuse.burn()
+        return answer
+
+
+class Fuse:
+    def __init__(self, length):
+        self.left = length
+
+    def burn(self):
+        self.left -= 1
+        if self.left == 0:
+            raise Killed
+
+
+def killed_at(moment, source, target):
+    fuse = Fuse(moment)
+    try:
+        move(Dying(source, fuse), Dying(target, fuse), force=True)
+    except Killed:
+        return True
+    return False
+
+
+def test_a_mover_killed_at_any_moment_leaves_one_store_at_most_and_can_run_again(monkeypatch):
+    monkeypatch.setattr(service, "BATCH", 2)
+    for moment in itertools.count(1):
+        crew, target = Crew(), MemoryEngine()
+        token = crew.claim("alice", "a").token
+        crew.claim("bob", "b")
+
+        killed = killed_at(moment, crew.engine, target)
+
+        open_stores = [e for e in (crew.engine, target) if why(e) is None and rows(e)]
+        assert len(open_stores) <= 1, moment
+        assert move(crew.engine, target, force=True).claims == 2
+        assert Team(target).release("alice", "a", token=token)
+        assert [e.seq for e in ledger(target)] == sorted({e.seq for e in ledger(target)})
+        assert why(crew.engine) == "moved"
+        if not killed:
+            break
+    assert moment > 10
+
+
+def test_a_move_can_be_cancelled_until_the_old_store_is_left(monkeypatch):
+    monkeypatch.setattr(service, "BATCH", 2)
+    fates = set()
+    for moment in itertools.count(1):
+        crew, target = Crew(), MemoryEngine()
+        crew.claim("alice", "a")
+        if not killed_at(moment, crew.engine, target):
+            break
+
+        try:
+            fates.add(cancel(Side(crew.engine, "old")))
+        except Misconfigured:
+            fates.add("too late")
+            assert why(crew.engine) == "moved"
+        else:
+            assert crew.held() == {("alice", "a")}
+            assert why(target) is not None or not rows(target)
+            assert move(crew.engine, target, force=True).claims == 1
+    assert fates == {False, True, "too late"}
+
+
+def test_a_mover_whose_move_was_cancelled_stops_before_the_new_store_opens():
+    crew, target = Crew(), MemoryEngine()
+    crew.claim("alice", "a")
+
+    def tell(line):
+        if line.startswith("compared"):
+            cancel(Side(crew.engine, "old"))
+
+    with pytest.raises(Unavailable, match="cancelled"):
+        move(crew.engine, target, force=True, tell=tell)
+
+    assert crew.held() == {("alice", "a")}
+    assert why(target) == "arriving"
+
+
+def test_of_two_movers_at_once_only_the_later_one_goes_on():
+    crew, target = Crew(), MemoryEngine()
+    crew.claim("alice", "a")
+    second = []
+
+    def tell(line):
+        if line.startswith("compared"):
+            second.append(move(crew.engine, target, force=True))
+
+    with pytest.raises(Unavailable, match="somebody else"):
+        move(crew.engine, target, force=True, tell=tell)
+
+    assert len(second) == 1
+    assert Team(target).claims.all()[0][0].claim.agent == "alice"
+
+
+def test_a_mover_stops_when_another_has_begun_to_clear_its_copy():
+    crew, target = Crew(), MemoryEngine()
+    crew.claim("alice", "a")
+    fuse = Fuse(4)  # after the first rows are gone
+
+    def tell(line):
+        if line.startswith("compared"):
+            with pytest.raises(Killed):
+                move(Dying(crew.engine, fuse), Dying(target, fuse), force=True)
+
+    with pytest.raises(Unavailable, match="somebody else"):
+        move(crew.engine, target, force=True, tell=tell)
+
+    assert (why(crew.engine), why(target)) == ("moving", "arriving")
+    assert move(crew.engine, target, force=True).claims == 1
+    assert isinstance(Team(target).claim("bob", "a"), Denied)
+
+
+def test_a_copy_that_differs_is_noticed_and_the_old_store_is_not_left():
+    crew, target = Crew(), MemoryEngine()
+    crew.claim("alice", "a")
+
+    def tell(line):
+        if line.startswith("copied 3"):
+            target.transact(lambda txn: txn.delete("agent/alice"))
+
+    with pytest.raises(Unavailable, match="does not hold what old does") as refused:
+        move(crew.engine, target, force=True, tell=tell)
+
+    assert refused.value.code == "STORE_DIFFERS"
+    assert (why(crew.engine), why(target)) == ("moving", "arriving")
+    assert cancel(Side(crew.engine, "old"))
+    assert crew.held() == {("alice", "a")}
+
+
+def test_moving_again_what_has_moved_changes_nothing():
+    crew, target = Crew(), MemoryEngine()
+    crew.claim("alice", "a")
+    first = move(crew.engine, target, force=True)
+    Team(target).claim("bob", "b")
+    before = rows(target)
+
+    assert move(crew.engine, target, force=True) == first
+
+    assert rows(target) == before
+    with pytest.raises(Misconfigured, match="moved to new"):
+        move(crew.engine, MemoryEngine())
+
+
+@pytest.mark.parametrize("row", ["", "[]", "nonsense", '{"why": 3}', '{"at": "x"}'])
+def test_a_row_that_closes_a_store_does_so_even_if_it_cannot_be_read(row):
+    crew = Crew()
+    crew.engine.transact(lambda txn: txn.put(CLOSED, row))
+
+    with pytest.raises(DibsError):
+        crew.claim("alice", "a")

@@ -1,0 +1,69 @@
+"""Old decisions are forgotten, what waits is not, and the ledger still has what was decided."""
+
+import pytest
+from tests.services.crew import caller
+from tests.services.deciding import Court
+
+from dibs.errors import NotFound
+from dibs.services import retention_decisions
+from dibs.services.retention_decisions import trim
+from dibs.services.state.ledger import Query
+
+YEAR = 365 * 86_400
+
+
+def ids(court):
+    return [decision.id for decision in court.decisions.all()]
+
+
+def test_what_was_decided_long_ago_is_forgotten_and_what_waits_is_not():
+    court = Court()
+    recorded = court.decisions.new(caller("bob"), "use tabs")
+    waits = court.ask("bob", "drop it")
+    late = court.ask("bob", "keep it")
+    court.clock.advance(YEAR - 1)
+    court.decisions.confirm(caller("human"), late.id)
+    assert trim(court.desk) == 0
+
+    court.clock.advance(1)
+
+    assert trim(court.desk) == 1
+    assert sorted(ids(court)) == sorted([waits.id, late.id])
+    with pytest.raises(NotFound):
+        court.decisions.show(recorded.id)
+    court.clock.advance(YEAR)
+    assert trim(court.desk) == 1
+    assert ids(court) == [waits.id]
+    assert court.decisions.confirm(caller("human"), waits.id).outcome == "confirmed"
+
+
+def test_the_ledger_has_why_something_was_decided():
+    court = Court()
+    court.decisions.new(caller("bob"), "use tabs", rationale="they are fewer")
+    court.ask("bob", "drop it", rationale="nobody reads it")
+
+    told = {entry.details.get("rationale") for entry in court.ledger.newest(Query(), 10)}
+
+    assert {"they are fewer", "nobody reads it"} <= told
+
+
+def test_a_piece_of_work_is_bounded(monkeypatch):
+    monkeypatch.setattr(retention_decisions, "BATCH", 3)
+    court = Court()
+    for number in range(5):
+        court.decisions.new(caller("bob"), f"number {number}")
+    court.clock.advance(YEAR)
+
+    assert [trim(court.desk) for _ in range(3)] == [3, 2, 0]
+
+
+def test_old_decisions_go_when_the_ledger_is_trimmed():
+    court = Court(ledger_limit=1_000)
+    court.decisions.new(caller("bob"), "use tabs")
+    court.clock.advance(YEAR)
+
+    for _ in range(court.desk.trim_every):
+        court.claim("bob", "a")
+        court.release("bob")
+
+    assert ids(court) == []

@@ -1,0 +1,527 @@
+"""Decisions: who is told, who may, what silence does, and that nothing happens twice."""
+
+import threading
+
+import pytest
+from tests.services.crew import caller
+from tests.services.deciding import Court
+
+from dibs.config.load import Config, Loaded
+from dibs.core.talk.decisions import CONFLICT, Outcome, Silence
+from dibs.core.talk.mail import HUMANS
+from dibs.engines.sqlite.engine import SqliteEngine
+from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
+from dibs.services.briefing.service import Briefings
+from dibs.services.state import deadlines
+from dibs.services.talk import decisions
+from dibs.services.talk.decisions import Decisions, policy_of
+
+HUMAN = caller("human")
+
+
+@pytest.fixture
+def court():
+    return Court()
+
+
+def outcome(court, decision):
+    return court.decisions.show(decision.id).outcome
+
+
+def _brief(court, agent):
+    """Let an agent read all that waits for it."""
+    briefings = Briefings(court.desk)
+    briefings.delivered(caller(agent), briefings.prepare(caller(agent)).number)
+
+
+class TestRecording:
+    def test_what_nobody_has_to_confirm_is_recorded_at_once(self, court):
+        made = court.decisions.new(
+            caller("alice"), "tabs", category="style", rationale="fewer bytes"
+        )
+
+        assert (made.outcome, made.asker, made.category) == ("recorded", "alice", "style")
+        assert court.decisions.show(made.id) == made
+        assert court.made() == ["recorded"]
+        assert court.decisions.all(pending=True) == []
+
+    def test_a_category_that_needs_confirmation_waits_without_being_asked_to(self):
+        court = Court(decide_confirm=("dependency",))
+
+        asked = court.decisions.new(caller("alice"), "use httpx", category="dependency")
+        other = court.decisions.new(caller("alice"), "tabs", category="style")
+
+        assert (asked.outcome, other.outcome) == ("pending", "recorded")
+        assert court.decisions.all(pending=True) == [asked]
+
+    def test_secrets_are_masked_wherever_they_are_written(self, court):
+        token = "ghp_" + "a1B2c3D4e5" * 4
+        asked = court.ask("alice", f"title {token}", rationale=f"why {token}")
+        court.decisions.comment(HUMAN, asked.id, f"said {token}")
+        court.decisions.reject(HUMAN, asked.id, f"no {token}")
+
+        assert token not in str(court.rows())
+        assert token not in str(court.engine.view(lambda txn: list(txn.events())))
+
+    def test_a_repeated_request_makes_one_decision(self, court):
+        first = court.ask("alice", request_id="r1")
+
+        assert court.ask("alice", request_id="r1") == first
+        assert court.decisions.all() == [first]
+        assert len(court.told(HUMANS)) == 1
+
+    def test_a_request_id_of_another_decision_is_refused(self, court):
+        court.ask("alice", request_id="r1")
+
+        with pytest.raises(BadInput) as refused:
+            court.ask("alice", "something else", request_id="r1")
+
+        assert refused.value.code == "REQUEST_REUSED"
+
+    @pytest.mark.parametrize(
+        ("options", "code"),
+        [
+            ({"title": " "}, "TITLE"),
+            ({"title": "x" * 201}, "LIMIT"),
+            ({"rationale": "x" * 4_001}, "LIMIT"),
+            ({"category": "conflict"}, "CATEGORY"),
+            ({"deadline": "0s"}, "DEADLINE"),
+            ({"deadline": "31d"}, "DEADLINE"),
+            ({"deadline": "soon"}, "DEADLINE"),
+            ({"decider": "agent:alice"}, "DECIDER"),
+            ({"decider": "agent:nobody"}, "NO_AGENT"),
+        ],
+    )
+    def test_bad_input_is_one_line_and_changes_nothing(self, court, options, code):
+        court.join("alice")
+        before = court.rows()
+
+        with pytest.raises((BadInput, NotFound)) as refused:
+            court.ask("alice", **options)
+
+        assert refused.value.code == code
+        assert "\n" not in refused.value.message
+        assert court.rows() == before
+
+    def test_an_agent_cannot_fill_the_list_of_what_waits(self, court, monkeypatch):
+        monkeypatch.setattr(decisions.decision_rules, "MAX_OPEN_OF_AGENT", 2)
+        court.ask("alice", "one")
+        court.ask("alice", "two")
+
+        with pytest.raises(BadInput) as refused:
+            court.ask("alice", "three")
+
+        assert refused.value.code == "LIMIT"
+        assert court.ask("bob", "four").outcome == "pending"
+
+
+class TestDeciding:
+    @pytest.mark.parametrize(("act", "word"), [("confirm", "confirmed"), ("reject", "rejected")])
+    def test_the_asker_is_told_what_was_decided_by_whom_and_why(self, court, act, word):
+        asked = court.ask("alice")
+
+        decided = getattr(court.decisions, act)(HUMAN, asked.id, "because")
+
+        assert (decided.outcome, decided.decided_by, decided.reason) == (word, "human", "because")
+        assert court.told("alice") == [f"{asked.id} (use httpx) was {word} by human: because"]
+        assert court.made() == [word]
+        assert court.decisions.all(pending=True) == []
+
+    def test_a_rejection_says_why(self, court):
+        asked = court.ask("alice")
+
+        with pytest.raises(BadInput) as refused:
+            court.decisions.reject(HUMAN, asked.id, " ")
+
+        assert refused.value.code == "REASON"
+        assert outcome(court, asked) == "pending"
+
+    def test_what_was_decided_is_not_decided_again_and_the_refusal_says_by_whom(self, court):
+        asked = court.ask("alice")
+        court.decisions.confirm(HUMAN, asked.id)
+        before = court.rows()
+
+        with pytest.raises(BadInput, match=f"{asked.id} was confirmed by human") as refused:
+            court.decisions.reject(HUMAN, asked.id, "no")
+
+        assert refused.value.code == "DECIDED"
+        assert court.rows() == before
+
+    def test_the_same_answer_of_the_same_voter_is_a_repeat(self, court):
+        asked = court.ask("alice")
+        first = court.decisions.confirm(HUMAN, asked.id)
+
+        assert court.decisions.confirm(HUMAN, asked.id) == first
+        assert court.made() == ["confirmed"]
+
+    def test_what_was_recorded_needs_no_confirmation(self, court):
+        made = court.decisions.new(caller("alice"), "tabs")
+
+        with pytest.raises(BadInput, match="was recorded by alice") as refused:
+            court.decisions.confirm(HUMAN, made.id)
+
+        assert refused.value.code == "DECIDED"
+
+    def test_several_are_decided_all_or_none(self, court):
+        one, two = court.ask("alice", "one"), court.ask("alice", "two")
+
+        with pytest.raises(NotFound):
+            court.decisions.decide(HUMAN, [one.id, "d999"], Outcome.CONFIRMED)
+        assert outcome(court, one) == "pending"
+
+        court.decisions.decide(HUMAN, [one.id, two.id, one.id], Outcome.CONFIRMED)
+        assert {outcome(court, one), outcome(court, two)} == {"confirmed"}
+
+    def test_an_unknown_decision_is_not_found(self, court):
+        for act in (
+            lambda: court.decisions.show("d99"),
+            lambda: court.decisions.confirm(HUMAN, "d99"),
+            lambda: court.decisions.withdraw(HUMAN, "d99"),
+            lambda: court.decisions.comment(HUMAN, "d99", "hm"),
+        ):
+            with pytest.raises(NotFound) as refused:
+                act()
+            assert refused.value.code == "NO_DECISION"
+
+
+class TestWhoMay:
+    """The asker is worker-1 below lead-1 below boss; helper-1 is below worker-1; qa-1 reviews."""
+
+    @pytest.fixture
+    def court(self):
+        made = Court()
+        made.join("boss", "lead")
+        made.join("lead-1", "lead", parent="boss")
+        made.join("worker-1", "backend", parent="lead-1")
+        made.join("helper-1", "backend", parent="worker-1")
+        made.join("qa-1", "Reviewer")
+        return made
+
+    EVERYBODY = ("boss", "lead-1", "worker-1", "helper-1", "qa-1", "human")
+
+    @pytest.mark.parametrize(
+        ("decider", "may", "told"),
+        [
+            ("human", {"human"}, {HUMANS}),
+            ("lead", {"human", "boss", "lead-1"}, {"boss", "lead-1"}),
+            ("agent:qa-1", {"human", "qa-1"}, {"qa-1"}),
+            ("helper-1", {"human", "helper-1"}, {"helper-1"}),
+            ("role:reviewer", {"human", "qa-1"}, {"qa-1"}),
+            ("role:backend", {"human", "helper-1"}, {"helper-1"}),
+            ("role:human", {"human"}, {HUMANS}),
+            ("role:security", {"human"}, {HUMANS}),
+        ],
+    )
+    def test_only_those_decide_who_may_and_they_are_told(self, court, decider, may, told):
+        for name in self.EVERYBODY:
+            asked = court.ask("worker-1", f"for {name}", decider=decider)
+            if name in may:
+                assert court.decisions.confirm(caller(name), asked.id).decided_by == name
+                continue
+            with pytest.raises(NotAllowed) as refused:
+                court.decisions.confirm(caller(name), asked.id)
+            assert refused.value.code == "MAY_NOT_DECIDE"
+            with pytest.raises(NotAllowed):
+                court.decisions.reject(caller(name), asked.id, "no")
+            assert outcome(court, asked) == "pending"
+        boxes = {HUMANS, *self.EVERYBODY} - {"worker-1"}
+        assert {box for box in boxes if court.told(box)} == told
+
+    def test_who_has_not_heard_that_it_may_decide_hears_that_another_did(self, court):
+        asked = court.ask("worker-1", "drop it", decider="lead")
+        other = court.ask("worker-1", "keep it", decider="lead")
+        _brief(court, "boss")
+
+        court.decisions.reject(caller("lead-1"), asked.id, "too early")
+
+        assert court.told("boss")[0].startswith(f"worker-1 asks you to decide {asked.id}")
+        assert court.told("lead-1")[0] == (
+            f"nobody needs to decide {asked.id} (drop it) any more: it was rejected by lead-1"
+        )
+        for box in ("boss", "lead-1"):
+            assert court.told(box)[1].startswith(f"worker-1 asks you to decide {other.id}")
+
+    def test_a_question_that_was_taken_back_asks_no_human_any_more(self, court):
+        asked = court.ask("worker-1", "drop it")
+
+        court.decisions.withdraw(caller("worker-1"), asked.id)
+
+        (told,) = court.told(HUMANS)
+        assert told.endswith("any more: it was settled by worker-1")
+
+    def test_a_human_confirms_even_what_it_asked_for_itself(self, court):
+        asked = court.ask("human")
+
+        assert court.decisions.confirm(HUMAN, asked.id).outcome == "confirmed"
+
+    def test_an_agent_that_ended_is_not_told_and_a_human_is(self, court):
+        court.agents.leave(caller("qa-1"))
+
+        court.ask("worker-1", decider="agent:qa-1")
+
+        assert court.told("qa-1") == []
+        assert len(court.told(HUMANS)) == 1
+
+    def test_only_the_asker_or_a_human_takes_it_back(self, court):
+        asked, other = court.ask("worker-1"), court.ask("worker-1", "other")
+
+        with pytest.raises(NotAllowed):
+            court.decisions.withdraw(caller("boss"), asked.id)
+
+        assert court.decisions.withdraw(caller("worker-1"), asked.id).outcome == "settled"
+        assert court.told("worker-1") == []
+        assert court.decisions.withdraw(HUMAN, other.id, "moot").outcome == "settled"
+        assert court.told("worker-1") == [f"{other.id} (other) was settled by human: moot"]
+
+    def test_a_comment_reaches_the_asker_and_the_asker_s_own_those_who_decide(self, court):
+        asked = court.ask("worker-1", decider="agent:qa-1")
+
+        court.decisions.comment(caller("helper-1"), asked.id, "why not?")
+        shown = court.decisions.comment(caller("worker-1"), asked.id, "it is small")
+
+        assert [(c.by, c.text) for c in shown.comments] == [
+            ("helper-1", "why not?"),
+            ("worker-1", "it is small"),
+        ]
+        assert court.told("worker-1") == [f"helper-1 says on {asked.id} (use httpx): why not?"]
+        assert court.told("qa-1")[1:] == [f"worker-1 says on {asked.id} (use httpx): it is small"]
+
+    def test_an_empty_comment_and_one_too_many_are_refused(self, court, monkeypatch):
+        asked = court.ask("worker-1")
+        monkeypatch.setattr(decisions.decision_rules, "MAX_COMMENTS", 1)
+        court.decisions.comment(HUMAN, asked.id, "one")
+
+        for text, code in ((" ", "COMMENT"), ("two", "LIMIT")):
+            with pytest.raises(BadInput) as refused:
+                court.decisions.comment(HUMAN, asked.id, text)
+            assert refused.value.code == code
+
+
+POLICIES = [
+    (Silence.ALLOW, {"decide_allow": ("style",)}, "confirmed"),
+    (Silence.DENY, {"decide_deny": ("style",)}, "rejected"),
+    (Silence.WAIT, {}, "pending"),
+]
+
+
+class TestSilence:
+    @pytest.mark.parametrize(("silence", "policy", "word"), POLICIES)
+    def test_each_policy_at_its_deadline_and_not_a_moment_before(self, silence, policy, word):
+        court = Court(decide_deadline=600.0, **policy)
+        asked = court.ask("alice", category="style")
+        assert asked.silence == silence
+
+        court.clock.advance(599.999)
+        assert (court.settle(), outcome(court, asked)) == (0, "pending")
+        court.clock.advance(0.001)
+        assert outcome(court, asked) == word
+
+        expected = [] if word == "pending" else [word]
+        assert court.made() == expected
+        assert len(court.told("alice")) == len(expected)
+
+    def test_where_silence_means_nothing_no_time_is_long_enough(self, court):
+        asked = court.ask("alice", deadline="1s")
+        court.clock.advance(10 * 365 * 86_400)
+
+        assert outcome(court, asked) == "pending"
+        assert court.deadlines() == []
+
+    @pytest.mark.parametrize(("silence", "policy", "word"), POLICIES)
+    def test_deadlines_survive_restarts(self, tmp_path, silence, policy, word):
+        court = Court(decide_deadline=600.0, **policy)
+
+        def restarted():
+            court.engine.close()
+            court.reopen(SqliteEngine(tmp_path / "dibs.db", clock=court.clock))
+
+        restarted()
+        asked = court.ask("alice", category="style")
+        restarted()
+        court.clock.advance(300)
+        assert court.settle() == 0
+        restarted()
+        court.clock.advance(300)
+        restarted()
+
+        assert outcome(court, asked) == word
+        restarted()
+        assert court.settle() == 0
+        assert court.made() == ([] if silence == Silence.WAIT else [word])
+        court.engine.close()
+
+    def test_what_silence_means_is_fixed_when_it_is_asked(self):
+        court = Court(decide_allow=("style",))
+        asked = court.ask("alice", category="style")
+
+        court.decisions = Decisions(court.desk, Loaded(Config(decide_deny=("style",)), {}))
+        court.clock.advance(600)
+
+        assert outcome(court, asked) == "confirmed"
+
+    def test_two_who_settle_at_once_carry_it_out_once(self, tmp_path):
+        court = Court(decide_allow=("style",))
+        path = tmp_path / "dibs.db"
+        court.reopen(SqliteEngine(path, clock=court.clock))
+        for number in range(20):
+            court.ask("alice", str(number), category="style")
+        court.clock.advance(600)
+        start, counts = threading.Barrier(4), []
+
+        def settle():
+            rival = Court()
+            rival.reopen(SqliteEngine(path, clock=court.clock))
+            start.wait()
+            counts.append(rival.settle())
+            rival.engine.close()
+
+        threads = [threading.Thread(target=settle) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert sum(counts) == 20
+        assert court.made() == ["confirmed"] * 20
+        assert len(court.told("alice")) == 20
+        court.engine.close()
+
+    def test_a_vote_that_comes_after_the_deadline_is_too_late(self):
+        court = Court(decide_allow=("style",))
+        asked = court.ask("alice", category="style")
+        court.clock.advance(600)
+
+        with pytest.raises(BadInput, match="was confirmed by silence") as refused:
+            court.decisions.reject(HUMAN, asked.id, "no")
+
+        assert refused.value.code == "DECIDED"
+        assert court.made() == ["confirmed"]
+
+    def test_a_vote_ends_although_nobody_filed_the_deadline_that_has_passed(self):
+        court = Court(decide_deny=("style",))
+        asked = court.ask("bob", category="style")
+        drop = [key for key, _ in court.rows() if key.startswith("due/")]
+        court.desk.apply(lambda book: [book.txn.delete(key) for key in drop])
+        court.clock.advance(600)
+
+        with pytest.raises(BadInput) as late:
+            court.decisions.confirm(HUMAN, asked.id)
+
+        assert late.value.code == "DECIDED"
+        assert outcome(court, asked) == "rejected"
+
+    def test_a_deadline_that_passes_while_somebody_votes_counts(self, monkeypatch):
+        court = Court(decide_allow=("style",))
+        asked = court.ask("alice", category="style")
+        court.clock.advance(599)
+        settle = deadlines.settle
+
+        def settle_and_linger(desk):
+            settle(desk)
+            court.clock.advance(1)
+
+        monkeypatch.setattr(deadlines, "settle", settle_and_linger)
+        with pytest.raises(BadInput, match="by silence"):
+            court.decisions.reject(HUMAN, asked.id, "no")
+
+        assert court.made() == ["confirmed"]
+
+    @pytest.mark.parametrize("act", ["confirm", "reject", "withdraw"])
+    def test_what_was_decided_in_time_has_no_deadline_any_more(self, act):
+        court = Court(decide_allow=("style",))
+        asked = court.ask("alice", category="style")
+        court.clock.advance(599)
+        getattr(court.decisions, act)(HUMAN, asked.id, "so be it")
+        before = court.made()
+        assert court.deadlines() == []
+
+        court.clock.advance(600)
+
+        assert court.settle() == 0
+        assert court.made() == before
+
+    def test_a_deadline_whose_decision_is_gone_holds_nobody_up(self):
+        court = Court(decide_allow=("style",))
+        asked = court.ask("alice", category="style")
+        court.desk.apply(lambda book: deadlines.put(book, 5.0, "decision", "d999"))
+        court.clock.advance(600)
+
+        assert court.settle() == 2
+        assert outcome(court, asked) == "confirmed"
+
+    def test_an_asker_that_ended_meanwhile_is_not_told(self):
+        court = Court(decide_allow=("style",))
+        court.ask("alice", category="style")
+        court.agents.leave(caller("alice"))
+        court.clock.advance(600)
+
+        assert court.settle() == 1
+        assert court.told("alice") == []
+
+    def test_who_only_looks_is_answered_although_nothing_can_be_written(self, monkeypatch):
+        court = Court(decide_allow=("style",))
+        asked = court.ask("alice", category="style")
+        court.clock.advance(600)
+
+        def refuse(step):
+            raise Unavailable("the disk is read-only")
+
+        monkeypatch.setattr(court.engine, "transact", refuse)
+
+        assert court.decisions.all() == [asked]
+
+
+class TestPolicy:
+    def test_the_settings_of_whoever_asks_make_the_policy_stricter_only(self):
+        written = Loaded(
+            Config(decide_confirm=("style",), decide_deny=("testing",), decide_deadline=600.0),
+            {"decide_allow": "default"},
+        )
+        asked = Config(
+            decide_confirm=("general",), decide_allow=("style", "testing"),
+            decide_deny=("dependency",), decide_deadline=1.0,
+        )  # fmt: skip
+
+        policy = policy_of(written, asked)
+
+        assert set(policy.confirm) == {"style", "general"}
+        assert set(policy.deny) == {"testing", "dependency"}
+        assert policy.allow == ()
+        assert set(policy.unproven) == {"style", "testing"}
+        assert policy.deadline == 600.0
+
+    @pytest.mark.parametrize("place", ["", "default", "DIBS_DECIDE_ALLOW", "--decide-allow"])
+    def test_that_silence_confirms_counts_in_the_project_s_file_alone(self, place):
+        written = Loaded(Config(decide_allow=("style",)), {"decide_allow": place})
+
+        assert policy_of(written, Config()).allow == ()
+
+
+class TestConflicts:
+    def test_a_conflict_that_is_over_is_closed_by_whoever_looks(self, court):
+        from dibs.core.patterns.pattern import parse
+        from dibs.services.claims.escalation import Escalations
+
+        court.claim("alice", "src/")
+        (asked,) = Escalations(court.desk).escalate(caller("bob"), [parse("src/a")])
+        assert outcome(court, asked) == "pending"
+        court.release("alice")
+
+        shown = court.decisions.show(asked.id)
+
+        assert (shown.outcome, shown.category) == ("settled", CONFLICT)
+        assert court.decisions.all(pending=True) == []
+        assert any("the conflict is over" in text for text in court.told("bob"))
+        assert court.made() == ["settled"]
+
+    def test_no_agent_decides_a_conflict(self, court):
+        from dibs.core.patterns.pattern import parse
+        from dibs.services.claims.escalation import Escalations
+
+        court.claim("alice", "src/")
+        (asked,) = Escalations(court.desk).escalate(caller("bob"), [parse("src/a")])
+
+        for name in ("alice", "bob", "carol"):
+            with pytest.raises(NotAllowed):
+                court.decisions.confirm(caller(name), asked.id)
+        assert court.held() == {("alice", "src/")}

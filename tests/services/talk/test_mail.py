@@ -1,0 +1,653 @@
+"""Mail as it is kept: who has which message, what was read and acknowledged, and what is forgotten."""
+
+import pytest
+from tests.core.text.test_secrets import TOKENS
+from tests.services.crew import Crew, caller
+
+from dibs.core.claims.agents import Agent, Caller
+from dibs.core.patterns.pattern import parse
+from dibs.core.talk.limits import MAX_UNREAD
+from dibs.core.talk.mail import HUMANS
+from dibs.errors import BadInput, NotFound, Unavailable
+from dibs.services import retention_mail
+from dibs.services.briefing.service import Briefings
+from dibs.services.state import deadlines
+from dibs.services.talk.groups import Groups
+from dibs.services.talk.mail import Mail
+
+
+class Post(Crew):
+    """A crew that talks."""
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.mail = Mail(self.desk)
+        self.groups = Groups(self.desk)
+
+    def join(self, *agents, role="agent"):
+        for agent in agents:
+            self.agents.join(Agent(agent, role=role))
+
+    def say(self, agent, to, text="hello", **options):
+        return self.mail.say(caller(agent), to, text, **options)
+
+    def inbox(self, agent, **options):
+        return self.mail.inbox(caller(agent), **options)
+
+    def texts(self, agent, **options):
+        return [letter.message.text for letter in self.inbox(agent, **options)]
+
+    def mail_kinds(self, agent):
+        return [letter.message.kind for letter in self.inbox(agent, everything=True)]
+
+    def read_all(self, agent):
+        self.mail.read(caller(agent), [letter.message.id for letter in self.inbox(agent)])
+
+    def kept(self, start):
+        return [key for key, _ in self.rows() if key.startswith(start)]
+
+    def brief(self, box):
+        """Do what a delivered briefing does to a box."""
+        from dibs.services.state import mailbox as post
+
+        waiting = self.kept(f"unread/{box}/")
+
+        def step(book):
+            for key in waiting:
+                book.txn.delete(key)
+                post.mark(book, box, key.rpartition("/")[2], briefed=1)
+
+        self.desk.apply(step)
+
+
+@pytest.fixture
+def post():
+    made = Post()
+    made.join("alice", "bob")
+    return made
+
+
+# -- saying and reading
+
+
+def test_a_message_waits_until_it_is_read_and_for_a_briefing_all_the_same(post):
+    said = post.say("alice", "bob", "the tests fail")
+
+    assert post.texts("bob") == post.texts("bob") == ["the tests fail"]
+    post.read_all("bob")
+
+    assert post.texts("bob") == []
+    assert post.texts("bob", everything=True) == ["the tests fail"]
+    assert [letter.message for letter in post.inbox("alice", sent=True)] == [said]
+    assert len(post.kept("unread/bob/")) == 1
+
+
+def test_messages_come_in_the_order_in_which_they_were_said(post):
+    for number in range(12):
+        post.say("alice", "bob", str(number))
+
+    assert post.texts("bob") == [str(number) for number in range(12)]
+
+
+def test_the_ledger_tells_that_something_was_said_but_not_all_of_it(post):
+    post.say("alice", "bob", "line one\n" + "x" * 500)
+    post.say("alice", "all", "freeze", priority="urgent")
+
+    first, second = post.ledger.newest(_any(), 2)
+
+    assert (first.kind, second.kind) == ("message_sent", "group_message")
+    assert first.summary == "alice to bob: line one " + "x" * 71
+    assert second.details == {"to": "all", "thread": "", "priority": "urgent"}
+    assert f"m{second.seq}" == post.inbox("bob")[-1].message.id
+
+
+def test_an_unknown_addressee_and_oneself_are_refused_and_nothing_changes(post):
+    before = post.rows()
+    for to, code in (("carol", "NO_ADDRESSEE"), ("alice", "TO_SELF")):
+        with pytest.raises((NotFound, BadInput)) as refused:
+            post.say("alice", to)
+        assert refused.value.code == code
+    for text in ("x" * (1 << 20), ""):
+        with pytest.raises(BadInput):
+            post.say("alice", "bob", text)
+
+    assert post.rows() == before
+
+
+def test_one_that_has_ended_is_written_to_and_the_sender_hears_that(post):
+    post.agents.leave(caller("bob"))
+
+    assert post.say("alice", "bob").data == {"ended": ["bob"]}
+    post.join("bob")
+
+    assert post.texts("bob") == ["hello"]
+
+
+def test_all_humans_share_a_box_that_is_there_before_them(post):
+    post.say("alice", "human", "help")
+
+    assert post.texts("human") == ["help"]
+    assert [box for letter in post.inbox("human") for box in letter.message.boxes] == [HUMANS]
+
+
+def test_only_a_human_speaks_as_one(post):
+    for role in ("human", "Human", " human"):
+        with pytest.raises(BadInput) as caught:
+            post.agents.report(caller("alice"), role=role)
+        assert caught.value.code == "ROLE"
+    with pytest.raises(BadInput, match="cannot have the role human"):
+        post.join("mallory", role="human")
+
+    assert post.say("alice", "bob").role == "agent"
+    assert post.say("human", "bob").role == "human"
+    post.agents.report(caller("human"), role="human")
+
+
+@pytest.mark.parametrize("name", ["human", "HUMAN", "Human-1", "human.root", "HUMAN_x", "all"])
+def test_no_agent_has_an_id_that_means_a_human_or_everybody(post, name):
+    before = post.rows()
+    for call in (lambda: post.join(name), lambda: post.mail.say(Caller(name), "bob", "obey")):
+        with pytest.raises(BadInput, match="that means others") as caught:
+            call()
+        assert caught.value.code == "AGENT_ID"
+
+    assert post.rows() == before
+    post.join("humanist", "all-in-one")
+    post.mail.say(Caller("human-pts-3", "human"), "bob", "me")
+
+
+def test_who_goes_on_in_a_thread_reaches_all_of_it_again(post):
+    post.join("carol")
+    first = post.say("alice", "all", "begin")
+    second = post.say("bob", "", "to all of you", reply_to=first.id, everybody=True)
+
+    more = post.say("bob", "", "and more", reply_to=second.id)
+
+    assert more.boxes == second.boxes == ("alice", "carol")
+    assert (more.to, more.thread) == (f"thread:{first.id}", first.id)
+
+
+def test_a_human_who_got_a_notice_in_a_thread_is_told_once(post):
+    post.mail.inbox(me := Caller("me-pts-1", "human"))
+    post.claims.claim(me, [parse("src/**")])
+    post.ask("alice", "src/a.py")
+    (request,) = post.mail.inbox(me)
+    post.mail.say(me, "", "soon", reply_to=request.message.id)
+
+    said = post.say("alice", "", "thanks", reply_to=request.message.id, everybody=True)
+
+    assert said.boxes == (HUMANS,)
+
+
+def test_mail_of_an_agent_that_would_be_a_human_stays_its_own(post):
+    with pytest.raises(BadInput):
+        post.agents.report(caller("alice"), role="human")
+    post.claim("bob", "src/**")
+    post.ask("alice", "src/a.py", note="now")
+    post.say("bob", "alice", "for you")
+
+    assert post.texts("alice") == ["for you"]
+    assert post.texts("human") == []
+    assert [letter.message.role for letter in post.inbox("bob")] == ["agent"]
+
+
+def test_a_repeat_of_a_request_says_it_once(post):
+    first = post.say("alice", "bob", "once", request_id="r1")
+
+    assert post.say("alice", "bob", "once", request_id="r1") == first
+    assert post.texts("bob") == ["once"]
+    for text, other in (("twice", {}), ("once", {"priority": "high"}), ("once", {"within": 9})):
+        with pytest.raises(BadInput) as refused:
+            post.say("alice", "bob", text, request_id="r1", **other)
+        assert refused.value.code == "REQUEST_REUSED"
+
+
+@pytest.mark.parametrize("secret", TOKENS)
+def test_no_secret_is_stored(post, secret):
+    post.say("alice", "bob", f"use {secret} for it", request_id="r")
+    stored = [*post.rows(), *(e.summary for e in post.ledger.newest(_any(), 100))]
+
+    assert secret not in str(stored)
+    assert "masked" in post.texts("bob")[0]
+
+
+# -- threads
+
+
+def test_an_answer_goes_to_whom_it_answers_in_the_same_thread(post):
+    asked = post.say("alice", "bob", "which port?")
+    answer = post.say("bob", "", "4100", reply_to=asked.id)
+    again = post.say("alice", "", "thanks", reply_to=answer.id)
+
+    assert (answer.to, answer.thread, again.to, again.thread) == (
+        "alice",
+        asked.id,
+        "bob",
+        asked.id,
+    )
+    assert post.texts("alice", thread=again.id) == ["which port?", "4100", "thanks"]
+
+
+def test_an_answer_to_what_one_said_oneself_goes_on_with_it(post):
+    asked = post.say("alice", "bob")
+
+    assert post.say("alice", "", "and?", reply_to=asked.id).to == "bob"
+
+
+def test_an_answer_to_all_reaches_everybody_of_the_thread_but_its_sender(post):
+    post.join("carol", "dave")
+    asked = post.say("human", "all", "who is free?")
+    one = post.say("bob", "", "me", reply_to=asked.id)
+    whole = post.say("carol", "", "me too", reply_to=asked.id, everybody=True)
+
+    assert one.boxes == (HUMANS,)
+    assert whole.boxes == (HUMANS, "alice", "bob", "dave")
+
+
+def test_others_cannot_answer_or_see_a_message_between_two_but_a_human_can(post):
+    post.join("carol")
+    secret = post.say("alice", "bob")
+    for call in (
+        lambda: post.say("carol", "", "hm", reply_to=secret.id),
+        lambda: post.inbox("carol", thread=secret.id),
+        lambda: post.mail.some(caller("carol"), [secret.id]),
+        lambda: post.mail.ack(caller("carol"), [secret.id]),
+    ):
+        with pytest.raises(NotFound) as refused:
+            call()
+        assert refused.value.code == "NO_MESSAGE"
+
+    assert post.texts("human", thread=secret.id) == ["hello"]
+
+
+@pytest.mark.parametrize("number", ["", "m", "41", "m-1", "m1.x", "m٣", "m" + "9" * 40, "m999999"])
+def test_what_names_no_message_is_not_found(post, number):
+    for call in (
+        lambda: post.mail.ack(caller("bob"), [number]),
+        lambda: post.mail.show(number),
+        lambda: post.mail.some(caller("bob"), [number]),
+    ):
+        with pytest.raises(NotFound) as refused:
+            call()
+        assert refused.value.code == "NO_MESSAGE"
+
+
+def test_a_notice_of_dibs_is_not_answered(post):
+    post.claim("bob", "a", ttl=60)
+    post.clock.advance(60)
+    post.claim("alice", "a")
+    (letter,) = post.inbox("bob")
+    with pytest.raises(NotFound) as refused:
+        post.say("bob", "", "why?", reply_to=letter.message.id)
+
+    assert refused.value.code == "NO_ADDRESSEE"
+
+
+# -- groups
+
+
+def test_a_group_reaches_its_members_and_who_has_its_roles(post):
+    post.join("carol", "dave", role="Tester")
+    post.groups.new(caller("alice"), "web", ["bob", "role:tester", "human"])
+
+    assert post.say("carol", "web").boxes == ("bob", "dave", HUMANS)
+    assert post.groups.show("web").reaches == ("bob", "carol", "dave", "human")
+    post.groups.remove(caller("alice"), "web", ["role:tester", "human"])
+    post.groups.add(caller("alice"), "web", ["alice", "bob"])
+    assert post.groups.show("web").group.members == ("bob", "alice")
+    assert [message.text for message in post.groups.show("web").messages] == ["hello"]
+    post.groups.drop(caller("alice"), "web")
+    with pytest.raises(NotFound):
+        post.say("bob", "web")
+
+
+def test_a_group_shows_its_last_twenty_messages(post):
+    post.groups.new(caller("alice"), "web", ["bob"])
+    for number in range(25):
+        post.say("alice", "web", str(number))
+
+    said = [message.text for message in post.groups.show("web").messages]
+
+    assert said == [str(number) for number in range(5, 25)]
+
+
+@pytest.mark.parametrize(
+    ("act", "words", "code"),
+    [
+        ("new", ("web", []), "GROUP_EXISTS"),
+        ("new", ("all", []), "GROUP_NAME"),
+        ("new", ("human", []), "GROUP_NAME"),
+        ("new", ("a/b", []), "GROUP_NAME"),
+        ("new", ("x", ["nobody"]), "NO_AGENT"),
+        ("new", ("x", ["role:"]), "GROUP_NAME"),
+        ("add", ("wep", ["bob"]), "NO_GROUP"),
+        ("add", ("web", ["role:x"] * 2 + [f"role:{n}" for n in range(1_000)]), "LIMIT"),
+        ("remove", ("web", ["alice"]), "NOT_IN_GROUP"),
+        ("drop", ("wep",), "NO_GROUP"),
+    ],
+)
+def test_what_is_wrong_with_a_group_is_refused_and_nothing_changes(post, act, words, code):
+    post.groups.new(caller("alice"), "web", ["bob"])
+    before = post.rows()
+    with pytest.raises((BadInput, NotFound)) as refused:
+        getattr(post.groups, act)(caller("alice"), *words)
+
+    assert refused.value.code == code
+    assert post.rows() == before
+
+
+# -- acknowledgements
+
+
+def test_the_sender_is_told_once_of_each_acknowledgement(post):
+    post.join("carol")
+    said = post.say("alice", "all", "freeze", wants_ack=True)
+    for _ in range(2):
+        post.mail.ack(caller("bob"), [said.id])
+
+    (told,) = post.inbox("alice")
+
+    assert told.message.text == f"bob acknowledged {said.id}: freeze"
+    assert (told.message.kind, told.message.thread) == ("acknowledged", said.id)
+    _, states = post.mail.show(said.id)
+    assert {box: bool(state.acked) for box, state in states.items()} == {
+        "bob": True,
+        "carol": False,
+    }
+
+
+def test_an_acknowledgement_that_nobody_asked_for_is_noted_only(post):
+    said = post.say("alice", "bob")
+    post.mail.ack(caller("bob"), [said.id])
+
+    assert post.inbox("alice") == []
+    assert post.inbox("bob") == []
+
+
+def test_at_the_deadline_the_sender_is_told_once_who_has_not_acknowledged(post):
+    post.join("carol")
+    said = post.say("alice", "all", "freeze", within=60)
+    post.mail.ack(caller("bob"), [said.id])
+    post.read_all("alice")
+    post.clock.advance(59)
+    assert post.inbox("alice") == []
+    post.clock.advance(1)
+
+    (told,) = post.inbox("alice")
+
+    assert told.message.text == f"carol did not acknowledge {said.id} in time: freeze"
+    assert told.message.kind == "overdue"
+    post.clock.advance(1_000)
+    deadlines.settle(post.desk)
+    assert len(post.inbox("alice")) == 1
+
+
+def test_what_all_acknowledged_in_time_is_not_overdue(post):
+    said = post.say("alice", "bob", within=60)
+    assert len(post.kept("due/")) == 1
+    post.mail.ack(caller("bob"), [said.id])
+    assert post.kept("due/") == []
+    post.clock.advance(60)
+
+    assert [letter.message.kind for letter in post.inbox("alice")] == ["acknowledged"]
+
+
+def test_a_deadline_waits_for_whoever_comes_after_a_restart(post):
+    post.say("alice", "bob", within=60)
+    post.clock.advance(60)
+    later = Mail(type(post.desk)(post.engine.connect(), post.desk.config))
+
+    assert [letter.message.kind for letter in later.inbox(caller("alice"))] == ["overdue"]
+
+
+def test_a_sender_that_has_ended_is_told_nothing(post):
+    said = post.say("alice", "bob", within=60)
+    post.agents.leave(caller("alice"))
+    post.mail.ack(caller("bob"), [said.id])
+
+    assert post.kept("box/alice/") == []
+
+
+# -- limits
+
+
+def test_of_ten_thousand_messages_in_a_minute_only_those_allowed_get_through(post):
+    through = refused = 0
+    for _ in range(10_000):
+        try:
+            post.say("alice", "bob")
+            through += 1
+        except Unavailable as error:
+            refused += error.code == "RATE_LIMITED"
+        post.clock.advance(60 / 10_000)
+
+    assert 60 <= through <= 120
+    assert through + refused == 10_000
+    assert len(post.kept("mail/")) == through
+
+
+def test_each_agent_has_a_rate_of_its_own(post):
+    post.join("carol")
+    for _ in range(60):
+        post.say("alice", "bob")
+    with pytest.raises(Unavailable):
+        post.say("alice", "bob")
+
+    assert post.say("carol", "bob")
+
+
+def test_a_full_box_takes_no_more_words_but_notices_and_room_comes_by_reading():
+    post = Post(mail_rate=100_000)
+    post.join("alice", "bob", "carol")
+    post.claim("bob", "a")
+    for _ in range(MAX_UNREAD):
+        post.say("alice", "bob")
+    with pytest.raises(Unavailable) as refused:
+        post.say("alice", "bob")
+    assert refused.value.code == "BOX_FULL"
+    said = post.say("alice", "all")
+    assert (said.boxes, said.data) == (("carol",), {"full": ["bob"]})
+
+    post.revoke("human", "a")
+    assert post.mail_kinds("bob")[-1] == "revoked"
+    post.mail.read(caller("bob"), [post.inbox("bob")[0].message.id])
+    post.say("alice", "bob")
+    with pytest.raises(Unavailable):
+        post.say("alice", "bob")
+    post.brief("bob")
+    post.say("alice", "bob")
+
+
+# -- what Dibs says
+
+
+def test_a_holder_is_told_who_asks_for_what_and_until_when(post):
+    post.claim("bob", "a", "b")
+    asks = post.ask("alice", "**", within=120, note="hot fix")
+
+    (letter,) = post.inbox("bob")
+
+    assert letter.message.text == "alice asks you for a, b: hot fix"
+    assert letter.message.data == {
+        "patterns": ["a", "b"], "count": 2, "until": post.clock.now + 120, "reason": "hot fix",
+    }  # fmt: skip
+    assert {ask.id for ask in asks} == {letter.message.id}
+    assert {ask.id for h in post.claims.all()[0] for ask in h.asks} == {letter.message.id}
+
+
+def test_a_repeated_ask_replaces_the_message_that_still_waits(post):
+    post.claim("bob", "a", "b")
+    post.ask("alice", "a", note="one")
+    post.ask("alice", "b", note="other")
+    post.ask("alice", "a", note="two")
+    assert post.texts("bob") == ["alice asks you for a: two", "alice asks you for b: other"]
+    post.brief("bob")
+    post.ask("alice", "a", note="three")
+
+    assert post.texts("bob")[-1] == "alice asks you for a: three"
+    assert len(post.inbox("bob")) == 3
+
+
+def test_claims_that_run_out_together_are_one_message(post):
+    post.claim("bob", *"abcde", ttl=60)
+    post.clock.advance(60)
+    post.agents.sweep()
+
+    (letter,) = post.inbox("bob")
+
+    assert letter.message.text == "your claims on a, b, c and 2 more ran out"
+    assert letter.message.data["patterns"] == list("abcde")
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        (lambda post: post.release("bob"), "bob gave back a, which you asked for"),
+        (
+            lambda post: post.revoke("human", "a", "stop"),
+            "the claim of bob on a, which you asked for, ended: revoked",
+        ),
+        (
+            lambda post: post.agents.stop(caller("human"), "bob"),
+            "the claim of bob on a, which you asked for, ended: terminated",
+        ),
+        (lambda post: post.agents.leave(caller("bob")), "bob gave back a, which you asked for"),
+        (
+            lambda post: (post.clock.advance(60), post.agents.sweep()),
+            "the claim of bob on a, which you asked for, ran out",
+        ),
+        (
+            lambda post: post.transfer("bob", "a", to="carol"),
+            "bob handed a, which you asked for, to carol",
+        ),
+    ],
+)
+def test_who_asked_is_told_when_the_holder_has_it_no_more(post, end, told):
+    post.join("carol")
+    post.claim("bob", "a", ttl=60)
+    post.ask("alice", "a")
+
+    end(post)
+
+    assert post.texts("alice") == [told]
+    assert post.kept("ask/") == []
+
+
+def test_a_revoked_holder_and_an_heir_are_told(post):
+    post.claim("bob", "a", "b")
+    post.transfer("bob", "b", to="alice")
+    post.revoke("human", "a", "stop it")
+
+    assert post.texts("alice") == ["bob handed you b"]
+    assert post.texts("bob") == ["human revoked your claim on a: stop it"]
+
+
+def test_an_heir_that_had_asked_is_told_that_it_has_it(post):
+    post.claim("bob", "a")
+    post.ask("alice", "a")
+    post.transfer("bob", "a", to="alice")
+
+    assert post.texts("alice") == ["bob handed you a"]
+
+
+def test_who_was_stopped_is_told_nothing(post):
+    post.claim("bob", "a")
+    post.agents.stop(caller("human"), "bob")
+
+    assert post.kept("box/bob/") == []
+
+
+def test_an_asker_that_has_ended_is_told_nothing(post):
+    post.claim("bob", "a")
+    post.ask("alice", "a")
+    post.agents.leave(caller("alice"))
+    post.release("bob")
+
+    assert post.kept("box/alice/") == []
+
+
+def test_words_and_notices_of_one_step_have_different_ids(post):
+    post.claim("alice", "a", ttl=60)
+    post.claim("bob", "b", ttl=60)
+    post.ask("bob", "a")
+    post.clock.advance(60)
+    post.say("alice", "bob")  # by which her own claim is found to have run out
+    ids = [key.removeprefix("mail/") for key in post.kept("mail/")]
+
+    assert len(set(ids)) == len(ids) == 4
+    assert set(post.mail_kinds("bob")) == {"message", "released"}
+    assert set(post.mail_kinds("alice")) == {"release_request", "expired"}
+
+
+# -- forgetting
+
+
+def test_mail_is_forgotten_when_it_is_old_and_all_were_told(post):
+    post.join("carol")
+    post.say("alice", "bob", "read")
+    post.say("alice", "all", "half read")
+    post.say("alice", "carol", "briefed")
+    post.read_all("bob")
+    post.clock.advance(post.desk.config.mail_keep - 1)
+    assert retention_mail.trim(post.desk) == 0
+    post.clock.advance(1)
+    assert retention_mail.trim(post.desk) == 1
+    post.brief("carol")
+    assert retention_mail.trim(post.desk) == 2
+
+    assert [post.kept(start) for start in ("mail/", "box/", "unread/", "rate/")] == [[], [], [], []]
+
+
+def test_unread_words_are_kept_until_their_reader_has_ended(post):
+    post.say("alice", "bob")
+    post.clock.advance(10 * post.desk.config.mail_keep)
+    assert retention_mail.trim(post.desk) == 0
+    post.agents.leave(caller("bob"))
+
+    assert retention_mail.trim(post.desk) == 1
+
+
+def test_mail_is_trimmed_with_the_ledger():
+    post = Post(ledger_limit=100)
+    post.join("alice", "bob")
+    post.say("alice", "bob")
+    post.read_all("bob")
+    post.clock.advance(post.desk.config.mail_keep)
+    for _ in range(post.desk.trim_every):
+        post.agents.report(caller("bob"), status="idle")
+
+    assert post.kept("mail/") == []
+
+
+def _any():
+    from dibs.services.state.ledger import Query
+
+    return Query()
+
+
+def test_what_a_holder_has_seen_is_not_rewritten_under_its_eyes(post):
+    post.claim("bob", "src/**")
+    post.ask("alice", "src/a.py", note="soon")
+    post.ask("alice", "src/a.py", note="today")
+    assert post.texts("bob") == ["alice asks you for src/**: today"]
+    post.read_all("bob")
+
+    post.ask("alice", "src/a.py", note="production is down")
+
+    assert post.texts("bob") == ["alice asks you for src/**: production is down"]
+
+
+def test_a_request_that_comes_again_while_a_briefing_tells_the_first_is_told_as_well(post):
+    briefings = Briefings(post.desk)
+    post.claim("bob", "src/**")
+    post.ask("alice", "src/a.py", note="soon")
+    first = briefings.prepare(caller("bob"))
+    post.ask("alice", "src/a.py", note="production is down")
+    briefings.delivered(caller("bob"), first.number)
+
+    second = briefings.prepare(caller("bob"))
+
+    assert "soon" in first.text
+    assert "production is down" in second.text
+    assert len(second.mail) == 1
+    assert set(first.mail).isdisjoint(second.mail)

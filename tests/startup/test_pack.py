@@ -1,0 +1,208 @@
+"""A hook's modules in one file: found quickly, and never others than those on the disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from tests.guard.hooking import PACKAGE, call, command, environment, hook, project, refused
+
+#: Each of these takes longer to load than a claim takes.
+HEAVY = {
+    "json", "re", "enum", "functools", "collections", "signal", "typing", "shlex", "bisect", "random",
+    "hashlib", "subprocess", "tomllib", "pathlib", "site", "threading", "socket", "contextlib",
+    "dataclasses", "argparse",
+}  # fmt: skip
+
+
+@pytest.fixture
+def package(tmp_path):
+    """An installed Dibs of the test's own."""
+    place = tmp_path / "lib" / "site-packages" / "dibs"
+    shutil.copytree(PACKAGE, place, ignore=shutil.ignore_patterns("hooks.*.pack*"))
+    return place
+
+
+@pytest.fixture
+def repo(tmp_path):
+    return project(tmp_path / "repo")
+
+
+def pack_of(package):
+    (found,) = (package / "guard" / "__pycache__").glob("hooks.*.pack")
+    return found
+
+
+def loaded_by(repo, package):
+    """Return the names of all modules that a hook loads."""
+    words = command(package)
+    told = subprocess.run(
+        [*words[:1], "-X", "importtime", *words[1:]],
+        input=call(repo, "free.py", "s1"), cwd=repo, env=environment(), capture_output=True, check=True,
+    )  # fmt: skip
+    return {line.rpartition("|")[2].strip() for line in told.stderr.decode().splitlines()}
+
+
+def test_a_plain_call_loads_nothing_heavy_and_looks_for_nothing_of_ours(repo, package):
+    os.utime(repo / "dibs.toml", (0, 0))  # what a file says is kept once the file is seconds old
+    for _ in range(3):
+        assert not refused(hook(repo, call(repo, "free.py", "s1"), package))
+
+    loaded = loaded_by(repo, package)
+
+    assert "apsw" in loaded
+    assert loaded & HEAVY == set()
+    assert {name for name in loaded if name.startswith("dibs")} == set()
+
+
+def test_a_file_with_a_hole_refuses_once_and_is_written_anew(repo, package):
+    for _ in range(2):
+        assert refused(hook(repo, call(repo, "held.py", "s1"), package))
+    pack = pack_of(package)
+    whole = pack.read_bytes()
+    pack.write_bytes(whole[: len(whole) // 2] + bytes(len(whole) - len(whole) // 2))
+
+    first = hook(repo, call(repo, "held.py", "s1"), package)
+
+    assert (first.returncode, first.stdout) == (2, b"")
+    assert b"the hook is broken" in first.stderr
+    assert refused(hook(repo, call(repo, "held.py", "s1"), package))
+    assert b"\0" * 4096 not in pack_of(package).read_bytes()
+
+
+def test_a_module_that_has_changed_is_not_taken_from_the_file(repo, package):
+    for _ in range(2):
+        assert refused(hook(repo, call(repo, "held.py", "s1"), package))
+    source = package / "core" / "toolcalls" / "messages.py"
+    text = source.read_text()
+    assert "This call was not done" in text
+    source.write_text(text.replace("This call was not done", "That will not be"))
+
+    said = [hook(repo, call(repo, "held.py", "s1"), package).stdout for _ in range(2)]
+
+    assert all(b"That will not be" in one for one in said)
+
+
+def test_a_copy_of_the_package_runs_its_own_modules(repo, package, tmp_path):
+    for _ in range(2):
+        assert refused(hook(repo, call(repo, "held.py", "s1"), package))
+    copy = shutil.copytree(package, tmp_path / "copy" / "site-packages" / "dibs")
+    source = copy / "core" / "toolcalls" / "messages.py"
+    source.write_text(source.read_text().replace("This call was not done", "That will not be"))
+
+    said = [hook(repo, call(repo, "held.py", "s1"), copy).stdout for _ in range(2)]
+
+    assert all(b"That will not be" in one for one in said)
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [".", "guard", "startup", "core/text", "engines/sqlite", "guard/dialects"],
+)
+def test_a_package_that_has_changed_does_not_hinder_the_modules_in_it(repo, package, folder):
+    for _ in range(2):
+        assert not refused(hook(repo, call(repo, "free.py", "s1"), package))
+    source = package / folder / "__init__.py"
+    source.write_text(f"{source.read_text()}\nCHANGED = True\n")
+
+    said = [hook(repo, call(repo, "free.py", "s1"), package) for _ in range(2)]
+
+    assert [(one.returncode, one.stdout, one.stderr) for one in said] == [(0, b"", b"")] * 2
+
+
+@pytest.mark.parametrize(
+    "module", ["startup/pack.py", "guard/agents/program.py", "project/project.py"]
+)
+def test_a_hook_that_is_broken_refuses(repo, package, module):
+    (package / module).write_text("this is no Python")
+
+    said = hook(repo, call(repo, "free.py", "s1"), package)
+
+    assert (said.returncode, said.stdout) == (2, b"")
+    assert said.stderr.startswith(b"dibs: refused, because ")
+
+
+def test_the_beginning_of_the_file_is_not_trusted_when_its_own_source_has_changed(repo, package):
+    for _ in range(2):
+        hook(repo, call(repo, "free.py", "s1"), package)
+    source = package / "startup" / "pack.py"
+    source.write_text(source.read_text().replace("status = attend(", "status = 2 or attend("))
+
+    assert hook(repo, call(repo, "free.py", "s1"), package).returncode == 2
+
+
+@pytest.mark.parametrize("harm", ["empty", "short", "other python", "rubbish", "no folder"])
+def test_a_harmed_file_only_costs_time(repo, package, harm):
+    hook(repo, call(repo, "free.py", "s1"), package)
+    pack = pack_of(package)
+    content = pack.read_bytes()
+    if harm == "no folder":
+        shutil.rmtree(pack.parent)
+        pack.parent.write_bytes(b"")  # nobody can write there, not even the administrator
+    else:
+        new = {
+            "empty": b"",
+            "short": content[: len(content) // 2],
+            "other python": b"\0\0\r\n" + content[4:],
+            "rubbish": content[:16] + b"x" * 5000,
+        }
+        pack.write_bytes(new[harm])
+
+    for _ in range(2):
+        assert refused(hook(repo, call(repo, "held.py", "s1"), package))
+        assert not refused(hook(repo, call(repo, "free.py", "s1"), package))
+    if harm != "no folder":
+        assert len(pack_of(package).read_bytes()) > 100_000
+
+
+def test_where_the_file_cannot_be_written_nothing_is_compiled_for_it(repo, package):
+    folder = package / "guard" / "__pycache__"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.write_bytes(b"")
+
+    loaded = loaded_by(repo, package)
+
+    assert "dibs.startup.pack_write" in loaded
+    assert "ast" not in loaded
+
+
+def test_a_package_that_is_broken_refuses(repo, package):
+    (package / "guard" / "agents" / "program.py").write_text("raise RuntimeError('half installed')")
+
+    said = hook(repo, call(repo, "free.py", "s1"), package)
+
+    assert said.returncode == 2
+    assert (
+        said.stderr
+        == b"dibs: refused, because it cannot be checked: RuntimeError: half installed\n"
+    )
+
+
+def test_hooks_that_write_the_file_at_once_all_answer(repo, package):
+    running = [
+        subprocess.Popen(
+            command(package), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=repo, env=environment()
+        )
+        for _ in range(8)
+    ]  # fmt: skip
+    said = [
+        process.communicate(call(repo, "held.py", f"s{n}"))[0] for n, process in enumerate(running)
+    ]
+
+    # On a machine that is too busy a hook says that it found nothing out in time, which also refuses.
+    codes = [process.returncode for process in running]
+    assert all(b'"deny"' in one or code == 2 for one, code in zip(said, codes, strict=True))
+    assert set(codes) <= {0, 2}
+    left = [path.name for path in pack_of(package).parent.glob("hooks.*")]
+    assert len(left) == 1
+
+
+def test_an_installed_package_finds_what_lies_elsewhere(repo, package):
+    """``apsw`` is not beside this copy: Python's own search for packages is made up for."""
+    said = hook(repo, call(repo, "held.py", "s1"), package)
+
+    assert refused(said)
+    assert sys.prefix not in str(package)
