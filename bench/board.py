@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dibs.project.project import Project
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 ME = Caller("bench", role="coordinator")
 TASKS, ARCHIVED, CREW, EDITS = 10_000, 100_000, 20, 10
@@ -205,7 +205,7 @@ def _edit(board: str) -> None:
 
 def _orchestrator(project: Project) -> Orchestrator:
     state = project.place.repository.state
-    return Orchestrator(project.desk, project.tasks, project.board, state)
+    return Orchestrator(project.store, project.tasks, project.board, state)
 
 
 def _cycle(folder: str) -> None:
@@ -230,20 +230,20 @@ def _archive(project: Project) -> None:
     for start in range(0, ARCHIVED, 10_000):
         month = f"archive/2025-{start // 10_000 + 1:02}"
         os.makedirs(os.path.join(project.board.path, month))
-        project.desk.apply(lambda book, at=start, place=month: _retire(book, at, place))
+        project.store.apply(lambda rows, at=start, place=month: _retire(rows, at, place))
         for number in range(start, start + 10_000):
             path = os.path.join(project.board.path, month, f"old-{number}.yaml")
             with open(path, "w", encoding="ascii") as file:
                 file.write(f"id: old-{number}\nstatus: archive\nresult:\n  summary: Mended\n")
 
 
-def _retire(book: Book, start: int, place: str) -> None:
-    head = taskrows.head(book)
+def _retire(rows: Rows, start: int, place: str) -> None:
+    head = taskrows.head(rows)
     for number in range(start, start + 10_000):
         id_ = f"old-{number}"
         task = Task(id_, Status.DONE, title=f"Mend page {number}")
         ended = Past(id_, f"{id_}.yaml", Status.DONE, place, task.title, version=head)
-        taskrows.retire(book, ended, Stored(task, f"{id_}.yaml", "done", "", head))
+        taskrows.retire(rows, ended, Stored(task, f"{id_}.yaml", "done", "", head))
 
 
 # -- timing

@@ -76,9 +76,9 @@ def _fill(folder: str) -> None:
         paths = [parse(f"src/part{number}/module_{n}.py") for n in range(each)]
         project.claims.claim(me, paths, ttl=3600, reason=f"mend part {number}")
     missing = ENTRIES - project.ledger.summary().entries
-    project.desk.apply(
-        lambda book: [
-            book.emit(f"agent-{n % AGENTS}", "Developer", Kind.COMMITTED, f"committed step {n}")
+    project.store.apply(
+        lambda rows: [
+            rows.emit(f"agent-{n % AGENTS}", "Developer", Kind.COMMITTED, f"committed step {n}")
             for n in range(missing)
         ]
     )
@@ -111,7 +111,7 @@ def tell(play: Day) -> Told:
         again = {caller.id for caller in compacted}
         for caller in play.crew:
             whole = tokens(play.briefings.peek(caller, budget=UNBOUNDED).text)
-            cut = min(whole, play.desk.config.brief_tokens)
+            cut = min(whole, play.store.config.brief_tokens)
             told.update(due=1, whole=whole, cut=cut)
             delivery = play.briefings.prepare(caller, full=caller.id in again)
             if delivery is not None:

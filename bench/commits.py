@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bench.measure import Row, Section, at_most, median
 from dibs.core.claims.agents import Caller
 from dibs.project.project import create
-from dibs.services.commits.values import Wish
+from dibs.services.commits.values import CommitRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ def _measured(folder: str, project: Project, rounds: int) -> dict[str, list[floa
     program = (sys.executable, "-c", "from dibs.cli import program; program()")
     actions: dict[str, Callable[[], object]] = {
         "git": lambda: _git(folder, "commit", "-q", "-m", "git", "--only", "--", *PATHS),
-        "service": lambda: project.commits.commit(ME, Wish("service")),
+        "service": lambda: project.commits.commit(ME, CommitRequest("service")),
         "command": lambda: subprocess.run(
             [*program, "commit", "-m", "command", "--agent", ME.id],
             cwd=folder, check=True, capture_output=True,

@@ -24,7 +24,7 @@ from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state.ledger import Ledger
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.services.talk.decisions import Decisions
 from dibs.services.talk.mail import Mail
 from dibs.services.tasks.service import Tasks
@@ -70,11 +70,11 @@ class Day:
     def __init__(self, hours: float = HOURS) -> None:
         self.clock = ManualClock(1_700_000_000.0)
         self.random = random.Random(SEED)
-        self.desk = Desk(MemoryEngine(self.clock), Config(ttl=3600.0))
-        self.agents, self.tasks = Agents(self.desk), Tasks(self.desk)
-        self.claims, self.holdings = Claims(self.desk), Holdings(self.desk)
-        self.mail, self.briefings = Mail(self.desk), Briefings(self.desk)
-        self.decisions = Decisions(self.desk, Loaded(self.desk.config, {}))
+        self.store = Store(MemoryEngine(self.clock), Config(ttl=3600.0))
+        self.agents, self.tasks = Agents(self.store), Tasks(self.store)
+        self.claims, self.holdings = Claims(self.store), Holdings(self.store)
+        self.mail, self.briefings = Mail(self.store), Briefings(self.store)
+        self.decisions = Decisions(self.store, Loaded(self.store.config, {}))
         self.end = self.clock.now + hours * 3600
         #: What is to come: when, a number that keeps the order, and what.
         self._coming: list[tuple[float, int, Callable[[], None]]] = []
@@ -117,7 +117,7 @@ class Day:
 
     def _is_significant(self) -> bool:
         """Tell whether something happened since the last look that is a reason to refresh."""
-        fresh, _ = Ledger(self.desk).after(self._seen)
+        fresh, _ = Ledger(self.store).after(self._seen)
         self._seen = fresh[-1].seq if fresh else self._seen
         return any(entry.kind in SIGNIFICANT for entry in fresh)
 
@@ -166,7 +166,7 @@ class Day:
 
     def _commit(self, me: Caller, task: str, title: str, rounds: int) -> None:
         said = f"{me.id} committed {self.random.randrange(1, 5)} files: {title}"
-        self.desk.apply(lambda book: book.emit(me.id, me.role, Kind.COMMITTED, said))
+        self.store.apply(lambda rows: rows.emit(me.id, me.role, Kind.COMMITTED, said))
         self.holdings.release(me, self._held.pop(me.id))
         if self.random.random() < 0.3:
             whom = self.random.choice([c.id for c in self.crew if c.id != me.id])

@@ -14,7 +14,7 @@ from dibs.config.load import Config
 from dibs.engines.memory import MemoryEngine
 from dibs.local.repository import find
 from dibs.services.forecast.service import Forecasts
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ def forecasts() -> Section:
         root = os.path.join(os.path.realpath(folder), "repo")
         trees = _repository(root)
         status = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"]
-        service = Forecasts(Desk(MemoryEngine(), Config()), find(root))
+        service = Forecasts(Store(MemoryEngine(), Config()), find(root))
         one, looks, first, kept, after, told = ([] for _ in range(6))
         with service.outlook() as outlook:
             outlook.look()

@@ -18,7 +18,7 @@ from dibs.core.patterns.pattern import parse
 from dibs.engines.git.engine import GitEngine
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 AGENTS = 16
 SECONDS = 12.0
@@ -42,8 +42,8 @@ def claim() -> Section:
         git(folder, "clone", "-q", hub, clone)
         git(clone, "commit", "-q", "--allow-empty", "-m", "first")
         git(clone, "push", "-q", "origin", "HEAD:main")
-        desk = Desk(GitEngine(hub, state=f"{folder}/state"), Config())
-        claims, holdings, me = Claims(desk), Holdings(desk), Caller("agent-01")
+        store = Store(GitEngine(hub, state=f"{folder}/state"), Config())
+        claims, holdings, me = Claims(store), Holdings(store), Caller("agent-01")
         paths = [parse(f"src/m{n}.py") for n in range(500)]
         samples = blocks(
             {
@@ -54,7 +54,7 @@ def claim() -> Section:
             rounds=8,
             each=5,
         )
-        desk.engine.close()
+        store.engine.close()
     floor, mine = median(samples["push"]), median(samples["claim"])
     rows = [
         Row("git push with nothing to push, p50", f"{floor * 1e3:.1f} ms"),
@@ -119,8 +119,8 @@ def _seed_rate(folder: str) -> float:
 
 def work(hub: str, state: str, name: str) -> None:
     """Claim and release for a while, in a process of its own; say how often it worked."""
-    desk = Desk(GitEngine(hub, state=state), Config())
-    claims, holdings, me = Claims(desk), Holdings(desk), Caller(name)
+    store = Store(GitEngine(hub, state=state), Config())
+    claims, holdings, me = Claims(store), Holdings(store), Caller(name)
     claims.claim(me, [parse(f"src/{name}-warm.py")])
     print("ready", flush=True)
     sys.stdin.readline()

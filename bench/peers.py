@@ -15,7 +15,7 @@ from dibs.core.patterns.pattern import parse
 from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 LACKS = {
     "filelock": "no owner on record, no queue, no globs, no shared mode in `FileLock`, no fencing",
@@ -26,8 +26,8 @@ LACKS = {
 def locks() -> Section:
     """Time one acquire and release of one path, uncontended, in one process."""
     with tempfile.TemporaryDirectory() as folder:
-        desk = Desk(SqliteEngine(os.path.join(folder, "state", "dibs.db")), Config())
-        claims, holdings = Claims(desk), Holdings(desk)
+        store = Store(SqliteEngine(os.path.join(folder, "state", "dibs.db")), Config())
+        claims, holdings = Claims(store), Holdings(store)
         me, path = Caller("agent-01"), [parse("src/a.py")]
         file_lock = filelock.FileLock(os.path.join(folder, "a.lock"))
         process_lock = fasteners.InterProcessLock(os.path.join(folder, "b.lock"))
@@ -49,7 +49,7 @@ def locks() -> Section:
             rounds=10,
             each=200,
         )
-        desk.engine.close()
+        store.engine.close()
     base = median(samples["dibs"])
     rows = [Row("dibs (SQLite), acquire + release, p50", f"{base * 1e6:.0f} µs")]
     for name, lacks in LACKS.items():

@@ -17,7 +17,7 @@ from dibs.core.patterns.pattern import parse
 from dibs.engines.redis.engine import RedisEngine
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +30,8 @@ class Ours:
     """Claims and their release through the services, as every surface does it."""
 
     def __init__(self, url: str, project: str) -> None:
-        desk = Desk(RedisEngine(url, project), Config(ledger_limit=1_000_000))
-        self.claims, self.holdings = Claims(desk), Holdings(desk)
+        store = Store(RedisEngine(url, project), Config(ledger_limit=1_000_000))
+        self.claims, self.holdings = Claims(store), Holdings(store)
 
     def pair(self, count: int) -> Callable[[int], None]:
         """Return a claim and release of so many paths."""

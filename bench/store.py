@@ -17,7 +17,7 @@ from dibs.core.patterns.pattern import parse
 from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 ALICE = Caller("agent-01")
 PROCESSES = 16
@@ -34,8 +34,8 @@ def claim() -> Section:
     """Compare a claim's transaction with an empty one on the same disk."""
     with tempfile.TemporaryDirectory() as folder:
         floor = _empty(folder)
-        desk = Desk(SqliteEngine(os.path.join(folder, "state", "dibs.db")), Config())
-        claims, holdings = Claims(desk), Holdings(desk)
+        store = Store(SqliteEngine(os.path.join(folder, "state", "dibs.db")), Config())
+        claims, holdings = Claims(store), Holdings(store)
         paths = [parse(f"src/pkg{n % 50}/module_{n}.py") for n in range(20_000)]
 
         def empty(_: int) -> None:
@@ -51,7 +51,7 @@ def claim() -> Section:
             rounds=20,
             each=150,
         )
-        desk.engine.close()
+        store.engine.close()
     base = median(samples["empty"])
     rows = [
         Row("empty BEGIN IMMEDIATE; COMMIT, p50", f"{base * 1e6:.1f} µs"),
@@ -74,8 +74,8 @@ def held() -> Section:
         wide = [parse("**/*.rs"), parse("**/test_zz*.py"), parse("docs/**")]
         checks = {}
         for count in (10, 10_000):
-            desk = Desk(SqliteEngine(os.path.join(folder, str(count), "dibs.db")), Config())
-            claims = Claims(desk)
+            store = Store(SqliteEngine(os.path.join(folder, str(count), "dibs.db")), Config())
+            claims = Claims(store)
             patterns = [parse(f"src/pkg{n % 97}/mod_{n}.py") for n in range(count)]
             for at in range(0, count, 500):
                 claims.claim(Caller(f"agent-{at}"), patterns[at : at + 500])
@@ -104,8 +104,8 @@ def held() -> Section:
 
 def work(database: str, name: str, seconds: float) -> None:
     """Claim and release one's own path for a while; print the count and the longest call."""
-    desk = Desk(SqliteEngine(database), Config())
-    claims, holdings = Claims(desk), Holdings(desk)
+    store = Store(SqliteEngine(database), Config())
+    claims, holdings = Claims(store), Holdings(store)
     me, path = Caller(name), [parse(f"src/{name}.py")]
     claims.claim(me, path)
     holdings.release(me, path)

@@ -20,7 +20,7 @@ from dibs.engines.redis.engine import RedisEngine
 from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 if TYPE_CHECKING:
     from dibs.engines.base import Engine
@@ -37,8 +37,8 @@ def opened(kind: str, where: str) -> Engine:
 
 def wait(kind: str, where: str) -> None:
     """Wait for the path again and again, in a process of its own; say when it was granted."""
-    desk = Desk(opened(kind, where), Config())
-    claims, holdings, me = Claims(desk), Holdings(desk), Caller("waiter")
+    store = Store(opened(kind, where), Config())
+    claims, holdings, me = Claims(store), Holdings(store), Caller("waiter")
     for line in sys.stdin:
         if line.strip() != "wait":
             break
@@ -46,12 +46,12 @@ def wait(kind: str, where: str) -> None:
         print(json.dumps(time.monotonic()), flush=True)
         holdings.release(me, PATH)
         print("ready", flush=True)
-    desk.engine.close()
+    store.engine.close()
 
 
 def _samples(kind: str, where: str) -> list[float]:
-    desk = Desk(opened(kind, where), Config())
-    claims, holdings, me = Claims(desk), Holdings(desk), Caller("holder")
+    store = Store(opened(kind, where), Config())
+    claims, holdings, me = Claims(store), Holdings(store), Caller("holder")
     program = [sys.executable, "-c", f"from bench.wake import wait; wait({kind!r}, {where!r})"]
     times = []
     with subprocess.Popen(
@@ -71,7 +71,7 @@ def _samples(kind: str, where: str) -> list[float]:
             times.append(json.loads(waiter.stdout.readline()) - released)
             waiter.stdout.readline()
         waiter.stdin.close()
-    desk.engine.close()
+    store.engine.close()
     return times
 
 

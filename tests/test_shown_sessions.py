@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dibs.core.toolcalls.messages import refusal
-from dibs.core.toolcalls.policy import Refused
+from dibs.core.toolcalls.policy import DeniedPath
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
@@ -146,7 +146,7 @@ def test_the_commands_that_a_page_shows_run_as_shown(page, terminal, tmp_path):
     [("README.md", "claude-7f3a21c4", ""), ("docs/how-to/guard.md", "alice", "rework the grammar")],
 )
 def test_the_refusal_that_a_page_shows_is_what_an_agent_reads(page, holder, reason):
-    refused = Refused("parser.py", "held", holder, "parser.py", reason, "", 300.0)
+    refused = DeniedPath("parser.py", "held", holder, "parser.py", reason, "", 300.0)
 
     told = refusal([refused], lambda: "3fbf18f7")
 

@@ -85,11 +85,11 @@ def _two_machines(folder: Path, engine: dict[str, str]) -> Stage:
         home.mkdir()
         git(folder, "clone", "-q", str(origin), str(home / "shop"))
         machines.append(Machine(name, home / "shop", {"HOME": str(home), **engine}))
-    desk, laptop = machines
-    places = dict.fromkeys(("alice", "bob", "carol"), desk) | dict.fromkeys(
+    store, laptop = machines
+    places = dict.fromkeys(("alice", "bob", "carol"), store) | dict.fromkeys(
         ("dave", "erin"), laptop
     )
-    return Stage((desk, laptop), places, origin=origin)
+    return Stage((store, laptop), places, origin=origin)
 
 
 def _make_repository(tree: Path) -> None:

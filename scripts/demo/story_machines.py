@@ -19,9 +19,9 @@ class TwoMachines(Story):
     """Over two clones that share a server."""
 
     def _who_works_where(self) -> None:
-        desk, laptop = self._stage.machines
+        store, laptop = self._stage.machines
         self._view.scene("Two machines: a clone, a home and agents of its own on each")
-        for machine in (desk, laptop):
+        for machine in (store, laptop):
             crew = ", ".join(name for name, at in self._stage.places.items() if at == machine)
             self._view.say(f"on {machine.name}: {crew}")
         self._view.say(f"all that they share is {self._stage.shared}")

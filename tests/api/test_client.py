@@ -11,7 +11,7 @@ import dibs
 from dibs import BadInput, CommitRefused, Dibs, Fenced, Handoff, NotFound, Refused, Unavailable
 from dibs.api import client
 from dibs.core.claims.agents import Caller
-from dibs.local.heartbeat import Keeper
+from dibs.local.heartbeat import Heartbeat
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +111,7 @@ def test_an_inner_block_does_not_give_back_what_the_outer_one_holds():
 
 def test_inside_a_block_signs_of_life_keep_the_claim_past_its_ttl():
     beats = Event()
-    keeper = Keeper(beats.set, every=0.001)
+    keeper = Heartbeat(beats.set, every=0.001)
 
     keeper.start()
     came = beats.wait(10)
@@ -132,7 +132,7 @@ def test_a_sign_of_life_that_fails_does_not_end_the_others():
             raise Unavailable("busy")
         enough.set()
 
-    keeper = Keeper(beat, every=0.001)
+    keeper = Heartbeat(beat, every=0.001)
     keeper.start()
     came = enough.wait(10)
     keeper.stop()

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from dibs.core.toolcalls.values import Heard, Moment, Touch
+from dibs.core.toolcalls.values import EventKind, HookEvent, Touch
 from dibs.local.processes import running
 from dibs.project.project import create
 
@@ -37,7 +37,7 @@ def dibs(repo, *words, **variables):
 
 
 def guard(repo):
-    heard = Heard("claude", Moment.BEFORE, "11111111", touches=(Touch("a.py"),))
+    heard = HookEvent("claude", EventKind.BEFORE, "11111111", touches=(Touch("a.py"),))
     repo.guarding.hear(heard, running(os.getpid()), {})
 
 
@@ -54,7 +54,9 @@ def test_of_two_sessions_in_one_process_a_command_is_of_who_opened_a_shell(repo)
     here = running(os.getpid())
 
     def shell(session, path, subagent=""):
-        heard = Heard("opencode", Moment.BEFORE, session, subagent=subagent, command="dibs claim")
+        heard = HookEvent(
+            "opencode", EventKind.BEFORE, session, subagent=subagent, command="dibs claim"
+        )
         repo.guarding.hear(heard, here, {})
         dibs(repo, "claim", path)
 
@@ -107,7 +109,7 @@ def test_a_plain_commit_of_the_agent_is_the_agents(repo):
 
 def test_a_listing_shows_no_claims_of_agents_whose_processes_are_gone(repo):
     process = subprocess.Popen(["sleep", "60"])
-    heard = Heard("claude", Moment.BEFORE, "22222222", touches=(Touch("z.py"),))
+    heard = HookEvent("claude", EventKind.BEFORE, "22222222", touches=(Touch("z.py"),))
     repo.guarding.hear(heard, running(process.pid), {})
     assert "claude-22222222" in dibs(repo, "who", "z.py").stdout
     process.kill()
@@ -121,7 +123,7 @@ def test_a_listing_shows_no_claims_of_agents_whose_processes_are_gone(repo):
 def holder(repo):
     """An agent that holds a file, with a process that can be killed."""
     process = subprocess.Popen(["sleep", "60"])
-    heard = Heard("claude", Moment.BEFORE, "22222222", touches=(Touch("z.py"),))
+    heard = HookEvent("claude", EventKind.BEFORE, "22222222", touches=(Touch("z.py"),))
     repo.guarding.hear(heard, running(process.pid), {})
     yield process
     process.kill()
@@ -197,9 +199,9 @@ def test_the_second_session_of_one_name_acts_by_its_own(repo, name):
     process = subprocess.Popen(["sleep", "60"])
     try:
         named = {"DIBS_AGENT": name}
-        first = Heard("claude", Moment.BEFORE, "1", touches=(Touch("a.py"),))
+        first = HookEvent("claude", EventKind.BEFORE, "1", touches=(Touch("a.py"),))
         repo.guarding.hear(first, running(process.pid), named)
-        second = Heard("claude", Moment.BEFORE, "2", touches=(Touch("b.py"),))
+        second = HookEvent("claude", EventKind.BEFORE, "2", touches=(Touch("b.py"),))
         repo.guarding.hear(second, running(os.getpid()), named)
 
         ran = dibs(repo, "claim", "c.py", DIBS_AGENT=name)

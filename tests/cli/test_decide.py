@@ -236,7 +236,7 @@ def test_the_orchestrator_carries_out_deadlines(dibs, repo):
     from dibs.services.state import deadlines
 
     project = open_project()
-    project.desk.apply(lambda book: deadlines.put(book, 5.0, "decision", "d2"))  # long ago
+    project.store.apply(lambda rows: deadlines.put(rows, 5.0, "decision", "d2"))  # long ago
     project.close()
 
     assert dibs("orchestrate").status == 0

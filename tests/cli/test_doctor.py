@@ -13,7 +13,7 @@ import pytest
 import dibs as dibs_package
 from dibs.core.patterns.filing import Range
 from dibs.project.project import open_project
-from dibs.services.guard.trial_claims import Scratch
+from dibs.services.guard.trial_claims import TrialClaim
 
 RUN = Path(dibs_package.__file__).parent / "guard" / "run.py"
 REAL = f"'{sys.executable}' -I -S '{RUN}' claude || exit 2"
@@ -218,7 +218,7 @@ def test_the_gates_that_dibs_installed_are_no_news_to_the_doctor(dibs, repo):
 
 def test_what_a_killed_proof_left_is_forgotten_by_fix(dibs, repo):
     project = open_project()
-    scratch = Scratch(project.desk, project.place.repository.state)
+    scratch = TrialClaim(project.store, project.place.repository.state)
     scratch.__enter__()
     dibs("release", "--all", agent=scratch.holder)
     project.close()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dibs.cli.commands.forecast.text import matrix
-from dibs.cli.commands.forecast.watch import Watched
-from dibs.core.changes.forecasts import Clash, Pair
+from dibs.cli.commands.forecast.watch import TreeWatcher
+from dibs.core.changes.forecasts import ForecastConflict, Pair
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 #: How long a test waits for what must come.
@@ -124,7 +124,7 @@ def test_outside_of_git_there_is_nothing_to_merge(dibs, repo, tmp_path):
 def test_a_matrix_of_twenty_fits_a_page(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     names = [f"a-rather-long-name-of-agent-{number}" for number in range(20)]
-    clashes = (Clash("x", "content", "", ()),) * 100
+    clashes = (ForecastConflict("x", "content", "", ()),) * 100
 
     lines = matrix([Pair(one, other, clashes) for one, other in combinations(names, 2)], ())
 
@@ -134,13 +134,15 @@ def test_a_matrix_of_twenty_fits_a_page(monkeypatch):
 
 def test_more_than_a_page_holds_are_counted(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    pairs = [Pair("a", f"b{number}", (Clash("x", "content", "", ()),)) for number in range(40)]
+    pairs = [
+        Pair("a", f"b{number}", (ForecastConflict("x", "content", "", ()),)) for number in range(40)
+    ]
 
     assert matrix(pairs, ()) == ["40 pairs of 41 would conflict"]
 
 
 def test_a_matrix_says_nothing_of_pairs_that_were_not_compared():
-    clashes = (Clash("x", "content", "", ()),)
+    clashes = (ForecastConflict("x", "content", "", ()),)
     pairs = [Pair("a", "b", clashes), Pair("a", "c", clashes)]
 
     assert matrix(pairs, [("a", "b"), ("a", "c")]) == [
@@ -157,7 +159,7 @@ def test_a_matrix_says_nothing_of_pairs_that_were_not_compared():
 
 def test_changed_files_are_sorted_by_the_innermost_working_tree(tmp_path):
     outer, inner = str(tmp_path), str(tmp_path / "trees" / "bob")
-    watched = Watched(str(tmp_path / ".git"))
+    watched = TreeWatcher(str(tmp_path / ".git"))
     watched._roots = (outer, inner)
 
     assert watched.sorted([f"{outer}/a.py", f"{inner}/b.py", f"{outer}/.git/index.lock"]) == (
@@ -188,14 +190,14 @@ def test_changed_files_are_sorted_by_the_innermost_working_tree(tmp_path):
     ],
 )
 def test_of_a_git_directory_only_what_moves_branches_is_news(tmp_path, path, counts):
-    watched = Watched(str(tmp_path / ".git"))
+    watched = TreeWatcher(str(tmp_path / ".git"))
     watched._roots = (str(tmp_path),)
 
     assert watched.sorted([f"{tmp_path}/.git/{path}"]) == ({}, counts)
 
 
 def test_an_index_that_was_written_is_news_of_its_whole_tree(repo, trees):
-    watched = Watched(str(repo / ".git"))
+    watched = TreeWatcher(str(repo / ".git"))
     watched._roots = (str(repo), str(trees["bob"]))
 
     told = [f"{repo}/.git/worktrees/bob/index", f"{trees['bob']}/a.txt"]
@@ -204,7 +206,7 @@ def test_an_index_that_was_written_is_news_of_its_whole_tree(repo, trees):
 
 
 def test_a_watch_is_not_woken_by_what_it_writes_itself(repo, trees):
-    watched = Watched(str(repo / ".git"))
+    watched = TreeWatcher(str(repo / ".git"))
     watched._roots = (str(repo),)
     watched._told = {f"{repo}/.git/dibs/forecast-objects-x/ab/cd"}
     watched._news.set()

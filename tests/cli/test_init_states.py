@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.wirings import git, tree
 
-from dibs.guard.git.install import Hooks
+from dibs.guard.git.install import GitHooks
 from dibs.install.agents import AGENTS
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -94,13 +94,13 @@ def test_a_kill_leaves_no_draft_among_the_files_of_its_user(dibs, repo):
 
 
 def test_gates_go_with_the_rest_after_a_kill_behind_them(dibs, repo, monkeypatch):
-    install = Hooks.install
+    install = GitHooks.install
 
     def last(hooks):
         install(hooks)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Hooks, "install", last)
+    monkeypatch.setattr(GitHooks, "install", last)
     dibs("init", "--agents", "claude")
     monkeypatch.undo()
     monkeypatch.chdir(repo)
@@ -113,13 +113,13 @@ def test_gates_go_with_the_rest_after_a_kill_behind_them(dibs, repo, monkeypatch
 
 def test_gates_go_also_after_a_kill_while_all_is_taken_back(dibs, repo, monkeypatch):
     dibs("init", "--agents", "claude")
-    uninstall = Hooks.uninstall
+    uninstall = GitHooks.uninstall
 
     def last(hooks):
-        monkeypatch.setattr(Hooks, "uninstall", uninstall)
+        monkeypatch.setattr(GitHooks, "uninstall", uninstall)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Hooks, "uninstall", last)
+    monkeypatch.setattr(GitHooks, "uninstall", last)
     dibs("init", "--uninstall")
     assert is_gated(repo)
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dibs.cli.support.hold import Keeper, certain_hold
+from dibs.cli.support.hold import RunClaims, certain_hold
 from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import Unavailable
@@ -57,7 +57,7 @@ def keep(project, clock):
         patterns = [project.tree.resolve(text) for text in texts]
         granted = project.claims.claim(ALICE, patterns, ttl=TTL) if texts else None
         session = SimpleNamespace(project=project, caller=ALICE)
-        keeper = Keeper(session, TTL, granted.claims if granted else (), monotonic=clock)
+        keeper = RunClaims(session, TTL, granted.claims if granted else (), monotonic=clock)
         keeper.keep()
         return keeper
 

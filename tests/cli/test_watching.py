@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dibs.cli.support.watching import Watched
+from dibs.cli.support.watching import BoardWatcher
 from dibs.core.claims.ledger import Event
 from dibs.engines.memory import MemoryEngine
 
@@ -16,7 +16,7 @@ def watched(tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "a.yaml").write_text("title: a\n")
     board = SimpleNamespace(folders=SimpleNamespace(base=str(tmp_path), folder="work"))
-    with Watched(board) as files:
+    with BoardWatcher(board) as files:
         assert files.live
         yield files
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from dibs.core.toolcalls.values import Said
+from dibs.core.toolcalls.values import HookReply
 from dibs.daemon import serving
 from dibs.guard.agents import client
 
@@ -20,20 +20,22 @@ def confirmed(monkeypatch):
 
     def answer(words, given, environ, cwd, process, deadline, lender):
         deadline.more(1.0)
-        return Said(f"{words} {given.decode()} {cwd}", "note", 2), lambda: times.append(process)
+        return HookReply(f"{words} {given.decode()} {cwd}", "note", 2), lambda: times.append(
+            process
+        )
 
     monkeypatch.setattr(serving, "answer", answer)
     return times
 
 
-def served(package="/p", desk=None):
+def served(package="/p", store=None):
     """Return our end of a connection, and the thread that serves the other."""
     ours, theirs = socket.socketpair(socket.AF_UNIX)
-    desk = desk or serving.Desk("/p")
+    store = store or serving.EngineCache("/p")
 
     def serve():
         with theirs:
-            desk.answer(theirs)
+            store.answer(theirs)
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -83,18 +85,18 @@ def test_a_hook_of_another_package_is_declined(confirmed):
 
 @pytest.mark.parametrize("name", ["DIBS_TTL", "GIT_DIR", "XDG_STATE_HOME", "HOME"])
 def test_a_hook_in_other_surroundings_is_declined(confirmed, monkeypatch, name):
-    desk = serving.Desk("/p")
+    store = serving.EngineCache("/p")
     monkeypatch.setitem(client.posix.environ, name.encode(), b"/elsewhere")
-    ours, thread = served(desk=desk)
+    ours, thread = served(store=store)
     with ours:
         assert [kind for kind, _ in frames(ours)] == [client.DECLINED]
     thread.join()
 
 
 def test_the_agents_own_name_is_the_hooks_and_not_ours(confirmed, monkeypatch):
-    desk = serving.Desk("/p")
+    store = serving.EngineCache("/p")
     monkeypatch.setitem(client.posix.environ, b"DIBS_AGENT", b"somebody")
-    ours, thread = served(desk=desk)
+    ours, thread = served(store=store)
     with ours:
         assert [kind for kind, _ in frames(ours)][-1] == client.ANSWER
     thread.join()

@@ -9,7 +9,7 @@ import pytest
 
 from dibs.git import index
 from dibs.git.index import (
-    Busy,
+    IndexBusy,
     clear_up,
     freeze,
     index_locked,
@@ -33,7 +33,7 @@ def test_a_lock_changes_hands_without_a_moment_in_which_there_is_none(place):
     with index_locked(str(place), yields=True) as stopped:
         assert freeze(str(place), after=0.0)
         assert (place / "index.lock").exists()
-        with pytest.raises(Busy), index_locked(str(place), 0.0):
+        with pytest.raises(IndexBusy), index_locked(str(place), 0.0):
             pass
         set_free(str(place))
         assert (place / "index.lock").exists(), "plain git never gets in between"

@@ -18,7 +18,7 @@ from dibs.errors import Misconfigured, NotAllowed, NotFound, Unavailable
 from dibs.git.calls import GitCalls, require_version
 from dibs.git.config import executing, neutral, read
 from dibs.git.locks import AGE, find_stale, put_aside
-from dibs.git.run import Said
+from dibs.git.run import GitResult
 from dibs.git.trust import Trust
 from dibs.git.untrusted import guarded_calls, refuse_drivers, refuse_filters
 from dibs.local.repository import find
@@ -167,7 +167,7 @@ def test_a_pathspec_is_a_path(repo):
 def test_an_old_git_is_named(repo, monkeypatch, version):
     calls = GitCalls(str(repo))
     monkeypatch.setattr(
-        GitCalls, "run", lambda *_: Said(0, f"git version {version}\n".encode(), "")
+        GitCalls, "run", lambda *_: GitResult(0, f"git version {version}\n".encode(), "")
     )
 
     with pytest.raises(Misconfigured, match=version) as caught:
@@ -180,7 +180,7 @@ def test_an_old_git_is_named(repo, monkeypatch, version):
 def test_a_git_that_is_new_enough_or_strange_passes(repo, monkeypatch, version):
     calls = GitCalls(str(repo))
     monkeypatch.setattr(
-        GitCalls, "run", lambda *_: Said(0, f"git version {version}\n".encode(), "")
+        GitCalls, "run", lambda *_: GitResult(0, f"git version {version}\n".encode(), "")
     )
 
     require_version(calls)
@@ -443,7 +443,7 @@ def test_no_lock_is_stale_where_processes_cannot_be_seen(repo, stale, monkeypatc
 
 def test_the_doctor_tells_of_locks_programs_and_hooks_that_were_planted(repo, stale):
     os.makedirs(repo / ".git" / "dibs")
-    care = GitCare(find(str(repo), {}), open_project(str(repo), {}).desk)
+    care = GitCare(find(str(repo), {}), open_project(str(repo), {}).store)
     git_lines = [finding.what for finding in care.inspect()]
     assert git_lines == ["git lock"] * len(stale)
 
@@ -463,7 +463,7 @@ def test_the_doctor_tells_of_locks_programs_and_hooks_that_were_planted(repo, st
 
 def test_two_first_looks_at_once_get_along(repo, monkeypatch):
     os.makedirs(repo / ".git" / "dibs")
-    care = GitCare(find(str(repo), {}), open_project(str(repo), {}).desk)
+    care = GitCare(find(str(repo), {}), open_project(str(repo), {}).store)
     replace = os.replace
 
     def overtaken(*names):

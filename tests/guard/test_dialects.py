@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dibs.core.toolcalls.values import PASSED, Moment, Said, Verdict, Word
+from dibs.core.toolcalls.values import PASSED, EventKind, HookReply, Verdict, Word
 from dibs.errors import BadInput
 from dibs.guard.dialects import NAMES, dialect
 from dibs.guard.dialects.sniff import speaker
@@ -112,7 +112,7 @@ def test_an_event_in_another_spelling_is_judged_all_the_same(installed_for, even
 
     heard = dialect(speaker(installed_for, sent, {})).parse(sent, "")
 
-    assert (heard.agent, heard.moment) == (agent, Moment.BEFORE)
+    assert (heard.agent, heard.moment) == (agent, EventKind.BEFORE)
     assert [touch.path for touch in heard.touches] == ["a.txt"]
     assert json.loads(dialect(agent).answer(DENY, heard).stdout) == denial(heard)
 
@@ -137,14 +137,14 @@ def denial(heard):
     }[heard.agent]
 
 
-@pytest.mark.parametrize("name", names(Moment.BEFORE))
+@pytest.mark.parametrize("name", names(EventKind.BEFORE))
 def test_a_refusal_is_said_in_the_words_of_the_agent(name):
     heard = heard_in(name)
 
     said = dialect(heard.agent).answer(DENY, heard)
 
     if heard.agent == "windsurf":
-        assert said == Said(stderr=DENY.text, status=2)
+        assert said == HookReply(stderr=DENY.text, status=2)
     else:
         assert (json.loads(said.stdout), said.stderr, said.status) == (denial(heard), "", 0)
 
@@ -153,7 +153,7 @@ def telling(heard):
     """Return what each agent has to be sent so that its model reads a text; None where it cannot."""
     if not dialect(heard.agent).can_tell(heard):
         return None
-    ends = heard.moment in {Moment.STOPPED, Moment.SUBAGENT_STOPPED}
+    ends = heard.moment in {EventKind.STOPPED, EventKind.SUBAGENT_STOPPED}
     block = {"decision": "block", "reason": TELL.text}
     if heard.agent == "cursor":
         return {"followup_message" if ends else "additional_context": TELL.text}
@@ -161,7 +161,7 @@ def telling(heard):
         return {"tell": TELL.text}
     if ends:
         return {**specific(heard, **block), **block} if heard.agent == "vscode" else block
-    if heard.agent == "copilot" and heard.moment != Moment.BEFORE:
+    if heard.agent == "copilot" and heard.moment != EventKind.BEFORE:
         return {"additionalContext": TELL.text}
     return specific(heard, additionalContext=TELL.text)
 
@@ -174,7 +174,7 @@ def test_what_is_told_reaches_the_model_or_is_not_sent(name):
 
     expected = telling(heard)
     if expected is None:
-        assert said == Said("{}" if heard.agent == "cursor" else "")
+        assert said == HookReply("{}" if heard.agent == "cursor" else "")
     else:
         assert (json.loads(said.stdout), said.stderr, said.status) == (expected, "", 0)
 
@@ -185,7 +185,7 @@ def test_where_there_is_nothing_to_say_the_agents_own_rules_decide(name):
 
     said = dialect(heard.agent).answer(PASSED, heard)
 
-    assert said == Said("{}" if heard.agent == "cursor" else "")
+    assert said == HookReply("{}" if heard.agent == "cursor" else "")
 
 
 @pytest.mark.parametrize("name", [row[0] for row in ROWS])
@@ -195,7 +195,7 @@ def test_a_failure_refuses_what_waits_to_be_refused_and_stops_nothing_else(name)
     said = dialect(heard.agent).failed("dibs: cannot be checked", heard)
 
     assert said.stderr == "dibs: cannot be checked"
-    if heard.moment != Moment.BEFORE:
+    if heard.moment != EventKind.BEFORE:
         assert (said.stdout, said.status) == ("{}" if heard.agent == "cursor" else "", 0)
     elif heard.agent == "copilot":  # it loses the reason of an exit status
         assert "dibs: cannot be checked" in said.stdout

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from dibs.config.load import Config
 from dibs.engines.git.engine import GitEngine
 from dibs.engines.git.files import RowFiles
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.services.tasks.lockfiles import LockFiles
 from dibs.services.tasks.plain_queue import Queue
 
@@ -23,12 +23,12 @@ AGENT = """
 import sys, time
 from tests.interop.shared import dibs_queue
 from dibs.core.claims.agents import Caller
-from dibs.services.tasks.plain_queue import Taken
+from dibs.services.tasks.plain_queue import TakenFile
 
 bare, state, agent = sys.argv[1:]
 queue = dibs_queue(bare, state)
 sys.stdin.readline()
-while isinstance(answer := queue.take(Caller(agent)), Taken):
+while isinstance(answer := queue.take(Caller(agent)), TakenFile):
     print(answer.task.name, flush=True)
     time.sleep(0.5)  # work on it; else no script is ever fast enough
 """
@@ -46,7 +46,7 @@ def dibs_queue(bare, state, *, codec=None, **options):
     """Open the queue of the branch that shell agents use."""
     layout = codec or LockFiles(RowFiles())
     engine = GitEngine(str(bare), state=state, branch="main", codec=layout, poll=0.2, **options)
-    return Queue(Desk(engine, Config()))
+    return Queue(Store(engine, Config()))
 
 
 class Shared:
@@ -162,5 +162,5 @@ class Shared:
 
     def close(self):
         for queue in self.queues:
-            queue._desk.engine.close()
+            queue._store.engine.close()
         shutil.rmtree(self.folder / "first", ignore_errors=True)

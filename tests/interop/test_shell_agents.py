@@ -16,7 +16,7 @@ from dibs.engines.shared.clock import Sources
 from dibs.errors import NotFound
 from dibs.services.claims.service import Claims
 from dibs.services.tasks.lockfiles import LockFiles
-from dibs.services.tasks.plain_queue import Busy, Taken
+from dibs.services.tasks.plain_queue import NoFreeTask, TakenFile
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_the_scripts_lock_on_a_star_is_listed_and_holds_nothing_else_back(shared
     queue = shared.queue("machine")
 
     assert queue.take(caller("bob")).task.name == "a"
-    held, _ = Claims(queue._desk).all()
+    held, _ = Claims(queue._store).all()
     assert {h.claim.pattern for h in held} == {r"task:\*", "task:a"}
 
 
@@ -212,7 +212,7 @@ def test_where_nothing_is_free_dibs_says_who_holds_what(shared):
 
     answer = shared.queue("machine").take(caller("bob"))
 
-    assert isinstance(answer, Busy)
+    assert isinstance(answer, NoFreeTask)
     (task,) = answer.tasks
     assert (task.name, task.holder) == ("a", "agent-02")
     assert 7100 < task.expires_in <= 7200
@@ -226,7 +226,7 @@ def test_a_lock_of_a_script_is_honoured_listed_and_ends_by_its_age(shared):
     sources = Sources(lambda: reading[0], lambda: 1_800_000_000.0 + reading[0], lambda: "boot")
     codec = LockFiles(RowFiles(), lock_age=3600.0)
     queue = shared.queue("machine", codec=codec, sources=sources)
-    claims = Claims(queue._desk)
+    claims = Claims(queue._store)
     shared.put_tasks("a")
     shared.script(shared.clone("clone"), "agent-02")
 
@@ -261,13 +261,13 @@ def test_a_script_that_deletes_its_lock_gives_the_task_back(shared):
     clone = shared.clone("clone")
     shared.script(clone, "agent-02")
     queue = shared.queue("machine")
-    assert isinstance(queue.take(caller("bob")), Busy)
+    assert isinstance(queue.take(caller("bob")), NoFreeTask)
 
     shared.clean(clone)
     (clone / "current_tasks" / "a.lock").unlink()
     shared.commit(clone, {})
 
-    assert isinstance(queue.take(caller("bob")), Taken)
+    assert isinstance(queue.take(caller("bob")), TakenFile)
 
 
 def test_a_waiter_of_dibs_notices_a_task_that_a_script_put_there(shared):

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from dibs.errors import BadInput
-from dibs.local.paths import Tree
+from dibs.local.paths import PathResolver
 from dibs.local.repository import find
 
 
@@ -33,7 +33,7 @@ def repo(tmp_path):
 
 
 def at(folder, **options):
-    return Tree(find(str(folder), {}), **options)
+    return PathResolver(find(str(folder), {}), **options)
 
 
 def resolve(folder, text, **options):
@@ -346,7 +346,7 @@ def test_outside_of_git_it_works_the_same(tmp_path):
 
 
 def test_from_outside_of_the_work_tree_only_paths_into_it_count(repo):
-    tree = Tree(find(str(repo), {})._replace(subdir="../side"))
+    tree = PathResolver(find(str(repo), {})._replace(subdir="../side"))
     (repo.parent / "side").mkdir()
 
     assert tree.resolve("../repo/src/a.py").text == "src/a.py"

@@ -89,13 +89,13 @@ def test_a_name_that_no_agent_can_have_is_told_with_its_variable(tmp_path):
 @pytest.mark.parametrize("named", ["", "crew"])
 def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, named):
     """The server's parent is the agent's process; a second session of one name has a number."""
-    from dibs.core.toolcalls.values import Heard, Moment
+    from dibs.core.toolcalls.values import EventKind, HookEvent
     from dibs.project.project import create
 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     environ = {"DIBS_AGENT": named} if named else {}
     project, _ = create(str(tmp_path))
-    start = Heard("claude", Moment.STARTED, session="0c0ffee0-1", cwd=str(tmp_path))
+    start = HookEvent("claude", EventKind.STARTED, session="0c0ffee0-1", cwd=str(tmp_path))
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         from dibs.local.processes import running
@@ -110,22 +110,22 @@ def test_an_agent_that_its_hooks_know_is_the_same_agent_by_its_tools(tmp_path, n
         finally:
             wire.close()
     finally:
-        project.guarding.hear(start._replace(moment=Moment.ENDED), running(os.getpid()), environ)
+        project.guarding.hear(start._replace(moment=EventKind.ENDED), running(os.getpid()), environ)
         project.close()
         other.communicate(b"\n")
 
 
 def test_a_holder_whose_process_is_gone_stands_in_nobodys_way(tmp_path):
     from dibs import Dibs
-    from dibs.core.toolcalls.values import Heard, How, Moment, Touch
+    from dibs.core.toolcalls.values import EventKind, HookEvent, How, Touch
     from dibs.local.processes import running
 
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with Dibs.open(tmp_path, agent="bob") as dibs:
         path = str(tmp_path / "a.py")
-        heard = Heard(
-            "claude", Moment.BEFORE, session="11112222", tool="Write", cwd=str(tmp_path),
+        heard = HookEvent(
+            "claude", EventKind.BEFORE, session="11112222", tool="Write", cwd=str(tmp_path),
             touches=(Touch(path, How.WRITE),),
         )  # fmt: skip
         dibs.project.guarding.hear(heard, running(other.pid), {})

@@ -108,7 +108,7 @@ def test_a_grant_that_meets_a_cancellation_is_given_back(monkeypatch, tmp_path):
         async def main():
             with anyio.CancelScope() as scope:
                 scopes.append(scope)
-                await waiting.Waiting().wait(
+                await waiting.McpWaits().wait(
                     Context(), dibs, WaitAsked(paths=["kept.py", "new.py"], seconds=5.0)
                 )
             return scope.cancelled_caught
@@ -133,7 +133,7 @@ def test_a_grant_whose_answer_reached_nobody_is_given_back(tmp_path):
         dibs.claim("kept.py")
         asked = WaitAsked(paths=["kept.py", "new.py"], seconds=5.0)
         context = SimpleNamespace(request=None)
-        answer, give_back = anyio.run(waiting.Waiting().wait, context, dibs, asked)
+        answer, give_back = anyio.run(waiting.McpWaits().wait, context, dibs, asked)
         assert answer.granted
 
         give_back()

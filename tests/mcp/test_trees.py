@@ -17,7 +17,7 @@ def root(tmp_path):
 
 
 def test_settings_that_change_while_they_are_read_are_read_again(root, monkeypatch):
-    tree = trees.Tree(str(root))
+    tree = trees.McpTree(str(root))
     settings = root / "dibs.toml"
     real = trees.open_project
 
@@ -36,7 +36,7 @@ def test_settings_that_change_while_they_are_read_are_read_again(root, monkeypat
 
 
 def test_broken_settings_leave_nothing_open_however_often_they_are_met(root):
-    tree = trees.Tree(str(root))
+    tree = trees.McpTree(str(root))
     (root / "dibs.toml").write_text("[claims\n")
     for _ in range(5):
         with pytest.raises(DibsError):

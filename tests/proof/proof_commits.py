@@ -26,7 +26,7 @@ from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
 from dibs.errors import DibsError
 from dibs.project.project import open_project
-from dibs.services.commits.values import Wish
+from dibs.services.commits.values import CommitRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,7 +98,7 @@ class Agent:
     def commit(self, paths: tuple[str, ...] = (), *, release: bool = False) -> str:
         """Commit through Dibs; return the commit, or the code of what was raised."""
         try:
-            wish = Wish(
+            wish = CommitRequest(
                 f"{self.name}: step {self.count}",
                 tuple(parse(path, literal=True) for path in paths),
                 release=release,

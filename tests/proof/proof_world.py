@@ -15,7 +15,7 @@ from dibs.errors import DibsError
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 if TYPE_CHECKING:
     from dibs.core.claims.ledger import Entry
@@ -98,8 +98,8 @@ class World:
         self.clock = clock
         self.engine = Mortal(engine)
         config = Config(ttl=TTL, waiter_ttl=WAITER_TTL, max_hold=MAX_HOLD)
-        desk = Desk(self.engine, config)
-        self.claims, self.holdings, self.agents = Claims(desk), Holdings(desk), Agents(desk)
+        store = Store(self.engine, config)
+        self.claims, self.holdings, self.agents = Claims(store), Holdings(store), Agents(store)
         self.requests = 0
 
     def rows(self) -> dict[str, str]:

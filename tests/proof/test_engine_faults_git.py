@@ -34,7 +34,7 @@ from dibs.errors import Fenced
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.migration.new_life import begin_life
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.testing import ManualClock
 
 if TYPE_CHECKING:
@@ -244,8 +244,8 @@ class Clocked:
             sources=Sources(self.clock, lambda: 1.7e9, lambda: "boot"),
             renew=begin_life,
         )
-        desk = Desk(self.engine, Config(ttl=60.0))
-        self.claims, self.holdings = Claims(desk), Holdings(desk)
+        store = Store(self.engine, Config(ttl=60.0))
+        self.claims, self.holdings = Claims(store), Holdings(store)
 
     def claim(self, *texts: str) -> int:
         """Return the token, 0 if somebody else holds it."""

@@ -21,7 +21,7 @@ from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.project import engines, project
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -313,9 +313,9 @@ from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 engine = MemoryEngine()
-claims = Claims(Desk(engine, Config(ledger_limit=100), {archive!r}))
+claims = Claims(Store(engine, Config(ledger_limit=100), {archive!r}))
 try:
     for number in range(120):
         claims.claim(Caller("a"), [parse("file-%d" % number)])
@@ -340,7 +340,7 @@ def test_no_ledger_entry_is_dropped_before_it_is_whole_in_a_monthly_file(tmp_pat
 
 def test_a_monthly_file_with_a_torn_last_line_does_not_stop_the_ledger(tmp_path: Path):
     archive = tmp_path / "ledger"
-    claims = Claims(Desk(MemoryEngine(), Config(ledger_limit=100), str(archive)))
+    claims = Claims(Store(MemoryEngine(), Config(ledger_limit=100), str(archive)))
     for number in range(110):
         claims.claim(Caller("a"), [parse(f"file-{number}")])
     (month,) = archive.glob("*.jsonl")

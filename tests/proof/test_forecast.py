@@ -16,7 +16,7 @@ from dibs.git.branches import changes
 from dibs.git.calls import GitCalls
 from dibs.local.repository import find
 from dibs.services.forecast.service import Forecasts
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 #: Each seed is a repository with 21 pairs of branches, or 10 of working trees.
 LONG = os.environ.get("DIBS_PROOF") == "long"
@@ -38,7 +38,7 @@ def repo(tmp_path, monkeypatch):
 
 
 def forecast(root):
-    return Forecasts(Desk(MemoryEngine(), Config()), find(str(root))).once()
+    return Forecasts(Store(MemoryEngine(), Config()), find(str(root))).once()
 
 
 def told(found):

@@ -19,7 +19,7 @@ from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.testing import ManualClock
 
 START = 1_000_000.0
@@ -83,12 +83,12 @@ def test_a_store_that_is_opened_anew_for_every_step_forgets_nothing(history: lis
 
 def test_the_view_for_people_shows_the_end_that_readers_are_told(tmp_path: Path):
     clock = ManualClock(time.time() - 200)
-    desk = Desk(SqliteEngine(tmp_path / "dibs.db", clock=clock), Config(ttl=300))
-    Claims(desk).claim(Caller("a", "reviewer"), [parse("src/a.py")])
+    store = Store(SqliteEngine(tmp_path / "dibs.db", clock=clock), Config(ttl=300))
+    Claims(store).claim(Caller("a", "reviewer"), [parse("src/a.py")])
     clock.now = time.time()
-    Agents(desk).beat(Caller("a"))
-    ((told,), _) = Claims(desk).all()
-    desk.engine.close()
+    Agents(store).beat(Caller("a"))
+    ((told,), _) = Claims(store).all()
+    store.engine.close()
 
     database = apsw.Connection(str(tmp_path / "dibs.db"))
     rows = list(

@@ -13,7 +13,7 @@ from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import DibsError, Fenced
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.testing import ManualClock
 
 A, B, C = Caller("a"), Caller("b"), Caller("c")
@@ -240,8 +240,8 @@ def test_an_acknowledged_claim_is_not_reported_as_failed_because_the_ledger_cann
 ):
     in_the_way = tmp_path / "ledger"
     in_the_way.write_text("a file where the folder for monthly files should be")
-    desk = Desk(MemoryEngine(), Config(ledger_limit=100), str(in_the_way))
-    claims = Claims(desk)
+    store = Store(MemoryEngine(), Config(ledger_limit=100), str(in_the_way))
+    claims = Claims(store)
 
     for number in range(150):
         answer = claims.claim(A, [parse(f"file-{number}")])

@@ -18,7 +18,7 @@ from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 WAITER_TTL = 5.0
 
@@ -58,18 +58,18 @@ def test_waiters_are_served_in_order_others_pass_and_a_dead_one_is_skipped(repo:
 def test_a_waiter_wakes_up_when_a_holder_that_was_seen_again_runs_out():
     """The holder gives a sign of life after the waiter has looked, and none after that."""
     engine = MemoryEngine(time.monotonic)
-    desk = Desk(engine, Config(ttl=1.0, waiter_ttl=30.0))
+    store = Store(engine, Config(ttl=1.0, waiter_ttl=30.0))
     holder, got = Caller("holder"), []
-    Claims(desk).claim(holder, [parse("src/x.py")])
+    Claims(store).claim(holder, [parse("src/x.py")])
 
     def wait() -> None:
-        answer = Claims(desk).claim(Caller("waiter"), [parse("src/x.py")], wait=10)
+        answer = Claims(store).claim(Caller("waiter"), [parse("src/x.py")], wait=10)
         got.append((isinstance(answer, Granted), time.monotonic()))
 
     waiter = threading.Thread(target=wait)
     waiter.start()
     time.sleep(0.3)
-    Agents(desk).beat(holder)
+    Agents(store).beat(holder)
     seen = time.monotonic()
     waiter.join()
 
@@ -79,8 +79,8 @@ def test_a_waiter_wakes_up_when_a_holder_that_was_seen_again_runs_out():
 
 
 def test_a_waiter_that_lives_keeps_its_place_for_longer_than_the_waiters_ttl():
-    desk = Desk(MemoryEngine(time.monotonic), Config(ttl=30.0, waiter_ttl=0.3))
-    claims = Claims(desk)
+    store = Store(MemoryEngine(time.monotonic), Config(ttl=30.0, waiter_ttl=0.3))
+    claims = Claims(store)
     claims.claim(Caller("holder"), [parse("src/x.py")])
     waiter = threading.Thread(
         target=lambda: claims.claim(Caller("waiter"), [parse("src/x.py")], wait=10)
@@ -93,6 +93,6 @@ def test_a_waiter_that_lives_keeps_its_place_for_longer_than_the_waiters_ttl():
         (place,) = claims.all()[1]
 
         assert place.ticket.number == first.ticket.number
-    Agents(desk).leave(Caller("holder"))
+    Agents(store).leave(Caller("holder"))
     waiter.join()
     assert [held.claim.agent for held in claims.all()[0]] == ["waiter"]

@@ -8,7 +8,7 @@ from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.services.board.board import Board
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import Draft
 from dibs.testing import ManualClock
@@ -25,8 +25,8 @@ class World:
         path.mkdir(exist_ok=True)
         self.clock = ManualClock(float(int(time.time())))
         self.engine = engine or MemoryEngine(self.clock)
-        self.desk = Desk(self.engine, Config(**settings))
-        self.tasks = Tasks(self.desk)
+        self.store = Store(self.engine, Config(**settings))
+        self.tasks = Tasks(self.store)
         self.disk = disk or Disk()
         #: How far the clock of the files is ahead.
         self.later = 0.0
@@ -36,7 +36,7 @@ class World:
         """Come back as a new process would."""
         self.board = Board(
             self.tasks,
-            self.desk,
+            self.store,
             str(self.path),
             str(self.path / ".state"),
             disk=disk or self.disk,

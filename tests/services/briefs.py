@@ -13,7 +13,7 @@ from dibs.services.briefing.service import Briefings
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state import mailbox
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 
 class Later:
@@ -52,7 +52,7 @@ class Ahead:
         return getattr(self.txn, name)
 
 
-class Store:
+class EngineStore:
     """One store of one engine; ``open`` is what one more process does."""
 
     def __init__(self, make, after=lambda: None, **settings):
@@ -78,24 +78,24 @@ class Process:
 
     def __init__(self, engine, **settings):
         self.engine = engine
-        self.desk = Desk(engine, Config(**settings))
-        self.briefings = Briefings(self.desk)
-        self.claims = Claims(self.desk)
-        self.holdings = Holdings(self.desk)
+        self.store = Store(engine, Config(**settings))
+        self.briefings = Briefings(self.store)
+        self.claims = Claims(self.store)
+        self.holdings = Holdings(self.store)
 
     def say(self, sender, boxes, text):
         """Put a message into boxes; return its id."""
 
-        def step(book):
-            seq = book.emit(sender, "agent", "message_sent", "said")
+        def step(rows):
+            seq = rows.emit(sender, "agent", "message_sent", "said")
             id_ = mailbox.message_id(seq)
             mailbox.put(
-                book,
-                Message(id_, book.now, sender, "agent", MailKind.MESSAGE, text, "x", tuple(boxes)),
+                rows,
+                Message(id_, rows.now, sender, "agent", MailKind.MESSAGE, text, "x", tuple(boxes)),
             )
             return id_
 
-        return self.desk.apply(step)
+        return self.store.apply(step)
 
     def rows(self, prefix):
         return self.engine.view(lambda txn: list(txn.scan(Range(prefix))))
@@ -147,4 +147,4 @@ ENGINES = {"memory": memory, "sqlite": sqlite, "redis": redis, "git": git}
 
 def store_of(request, name, **settings):
     """Return a fresh, empty store of the engine ``name``."""
-    return Store(*ENGINES[name](request), **settings)
+    return EngineStore(*ENGINES[name](request), **settings)

@@ -10,9 +10,9 @@ from dibs.git.calls import GitCalls
 from dibs.local.repository import find
 from dibs.services.claims.agents import Agents
 from dibs.services.state.ledger import Ledger, Query
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.services.worktrees.salvage import Salvage
-from dibs.services.worktrees.service import Wanted, Worktrees
+from dibs.services.worktrees.service import WorktreeRequest, Worktrees
 from dibs.testing import ManualClock
 
 HUMAN = Caller("hugo", "human", "here")
@@ -42,13 +42,13 @@ class Clone:
         self.root = root if root.exists() else make_repository(root)
         self.clock = ManualClock(1_000_000.0)
         self.engine = engine or MemoryEngine(self.clock)
-        self.desk = Desk(self.engine, Config(**settings))
-        self.worktrees = Worktrees(self.desk, find(str(self.root), {}))
+        self.store = Store(self.engine, Config(**settings))
+        self.worktrees = Worktrees(self.store, find(str(self.root), {}))
         self.salvage = Salvage(lambda: GitCalls(str(self.root)))
-        self.agents = Agents(self.desk)
+        self.agents = Agents(self.store)
 
     def new(self, agent, caller=HUMAN, setup="", **wanted):
-        return self.worktrees.new(caller, Wanted(agent, **wanted), setup=setup)
+        return self.worktrees.new(caller, WorktreeRequest(agent, **wanted), setup=setup)
 
     def folder(self, agent="alice", **wanted):
         from pathlib import Path
@@ -71,7 +71,7 @@ class Clone:
         return git(self.root, "cat-file", "blob", f"refs/salvage/{name}:{path}")
 
     def kinds(self):
-        return [entry.kind for entry in Ledger(self.desk).newest(Query(), 1000)]
+        return [entry.kind for entry in Ledger(self.store).newest(Query(), 1000)]
 
 
 def everything(folder):

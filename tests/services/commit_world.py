@@ -7,7 +7,7 @@ import subprocess
 
 from dibs.core.claims.agents import Caller
 from dibs.project.project import open_project
-from dibs.services.commits.values import Committed, Wish
+from dibs.services.commits.values import CommitRequest, Committed
 
 ALICE, BOB = Caller("alice"), Caller("bob")
 HUMAN = Caller("ann", "human")
@@ -58,7 +58,7 @@ class World:
 
     def commit(self, agent, message="work", *, paths=(), names=(), trial=False, **options):
         patterns = tuple(self.project.tree.resolve(path) for path in paths)
-        wish = Wish(message, patterns, tuple(names), **options)
+        wish = CommitRequest(message, patterns, tuple(names), **options)
         return self.project.commits.commit(agent, wish, trial=trial)
 
     def committed(self, agent, message="work", **options):

@@ -4,7 +4,7 @@ import os
 
 import pytest
 from tests.services.crew import Crew
-from tests.services.merging import Yard
+from tests.services.merge_yard import Yard
 
 
 @pytest.fixture

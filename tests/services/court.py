@@ -13,7 +13,7 @@ from dibs.services.claims.service import Claims
 from dibs.services.state import mailbox
 from dibs.services.state.decisions import decisions
 from dibs.services.state.ledger import Ledger
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.services.talk.decisions import Decisions
 
 
@@ -25,13 +25,13 @@ class Court(Crew):
         config = Config(**settings)
         if engine is not None:
             self.engine = engine
-            self.desk = Desk(engine, config)
-            self.claims = Claims(self.desk)
-            self.holdings = Holdings(self.desk)
-            self.ledger = Ledger(self.desk)
-        self.answers = Answers(self.desk)
-        self.escalations = Escalations(self.desk)
-        self.decisions = Decisions(self.desk, Loaded(config, {}))
+            self.store = Store(engine, config)
+            self.claims = Claims(self.store)
+            self.holdings = Holdings(self.store)
+            self.ledger = Ledger(self.store)
+        self.answers = Answers(self.store)
+        self.escalations = Escalations(self.store)
+        self.decisions = Decisions(self.store, Loaded(config, {}))
 
     def answer(self, agent, said, pattern="", **options):
         wanted = parse(pattern) if pattern else None
@@ -50,15 +50,15 @@ class Court(Crew):
         return self.decide(decision, Outcome.REJECTED, reason, human)
 
     def sides(self, decision):
-        return both_sides(self.desk, decision)
+        return both_sides(self.store, decision)
 
     def asks(self, holder=""):
-        return self.desk.look(lambda book: [ask for _, ask in book.asks(holder)])
+        return self.store.look(lambda rows: [ask for _, ask in rows.asks(holder)])
 
     def all_decisions(self):
-        return self.desk.look(lambda book: list(decisions(book)))
+        return self.store.look(lambda rows: list(decisions(rows)))
 
     def mail(self, box, kind=""):
         """Return what was put into a box, the oldest first."""
-        found = self.desk.look(lambda book: list(mailbox.messages(book)))
+        found = self.store.look(lambda rows: list(mailbox.messages(rows)))
         return [m for m in found if box in m.boxes and kind in {"", m.kind}]

@@ -8,7 +8,7 @@ from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state.ledger import Ledger, Query
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.testing import ManualClock
 
 
@@ -18,11 +18,11 @@ class Crew:
     def __init__(self, archive="", **settings):
         self.clock = ManualClock(1_000_000.0)
         self.engine = MemoryEngine(self.clock)
-        self.desk = Desk(self.engine, Config(**settings), archive)
-        self.claims = Claims(self.desk)
-        self.holdings = Holdings(self.desk)
-        self.agents = Agents(self.desk)
-        self.ledger = Ledger(self.desk)
+        self.store = Store(self.engine, Config(**settings), archive)
+        self.claims = Claims(self.store)
+        self.holdings = Holdings(self.store)
+        self.agents = Agents(self.store)
+        self.ledger = Ledger(self.store)
 
     def claim(self, agent, *patterns, **options):
         return self.claims.claim(caller(agent), [parse(p) for p in patterns], **options)

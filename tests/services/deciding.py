@@ -6,7 +6,7 @@ from dibs.config.load import Config, Loaded
 from dibs.core.claims.agents import Agent
 from dibs.services.state import deadlines as due
 from dibs.services.state.mailbox import messages
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.services.talk.decisions import Decisions
 
 FILE = {"decide_allow": "dibs.toml:3"}
@@ -18,13 +18,13 @@ class Court(Crew):
     def __init__(self, **written):
         super().__init__()
         self.written = Loaded(Config(**written), FILE)
-        self.decisions = Decisions(self.desk, self.written)
+        self.decisions = Decisions(self.store, self.written)
 
     def reopen(self, engine):
         """Go on with another handle on the store, as another process would."""
         self.engine = engine
-        self.desk = Desk(engine, Config())
-        self.decisions = Decisions(self.desk, self.written)
+        self.store = Store(engine, Config())
+        self.decisions = Decisions(self.store, self.written)
 
     def join(self, agent, role="agent", parent=""):
         self.agents.join(Agent(agent, role=role, parent=parent), human=role == "human")
@@ -33,11 +33,11 @@ class Court(Crew):
         return self.decisions.new(caller(agent), title, confirm=True, **options)
 
     def settle(self):
-        return due.settle(self.desk)
+        return due.settle(self.store)
 
     def told(self, box):
         """Return what lies in a box."""
-        found = self.desk.look(lambda book: list(messages(book)))
+        found = self.store.look(lambda rows: list(messages(rows)))
         return [message.text for message in found if box in message.boxes]
 
     def made(self):

@@ -10,7 +10,7 @@ from dibs.engines.memory import MemoryEngine
 from dibs.local.repository import find
 from dibs.services.forecast.service import Forecasts
 from dibs.services.state.ledger import Ledger, Query
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 
@@ -36,7 +36,7 @@ class Clone:
             (root / name).parent.mkdir(exist_ok=True)
             (root / name).write_text(LINES)
         self.commit(root)
-        self.desk = Desk(MemoryEngine(), Config())
+        self.store = Store(MemoryEngine(), Config())
 
     def tree(self, agent):
         path = self.root.parent / agent
@@ -55,7 +55,7 @@ class Clone:
 
     @property
     def forecasts(self):
-        return Forecasts(self.desk, find(str(self.root), {}))
+        return Forecasts(self.store, find(str(self.root), {}))
 
     def look(self, *names, base=""):
         return self.forecasts.once(names, base)
@@ -68,4 +68,4 @@ class Clone:
 
     def told(self):
         query = Query(kinds=frozenset([Kind.CONFLICT_FORECAST]))
-        return [entry.details for entry in Ledger(self.desk).newest(query, 50)]
+        return [entry.details for entry in Ledger(self.store).newest(query, 50)]

@@ -7,7 +7,7 @@ from tests.services.crew import caller
 
 from dibs.config.load import Config
 from dibs.core.patterns.pattern import parse
-from dibs.core.toolcalls.values import Heard, How, Moment, Touch
+from dibs.core.toolcalls.values import EventKind, HookEvent, How, Touch
 from dibs.engines.memory import MemoryEngine
 from dibs.local.processes import running
 from dibs.local.repository import find
@@ -17,7 +17,7 @@ from dibs.services.guard.departures import Departures
 from dibs.services.guard.service import Guarding
 from dibs.services.guard.unfinished import settle
 from dibs.services.state.ledger import Ledger, Query
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.testing import ManualClock
 
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false")
@@ -37,15 +37,15 @@ class Guarded:
         os.makedirs(self.repository.state, exist_ok=True)
         self.clock = ManualClock(1_000_000.0)
         self.engine = engine or MemoryEngine(self.clock)
-        self.desk = Desk(self.engine, Config(**settings))
-        self.guarding = Guarding(self.desk, self.repository)
-        self.departures = Departures(self.desk, self.repository)
+        self.store = Store(self.engine, Config(**settings))
+        self.guarding = Guarding(self.store, self.repository)
+        self.departures = Departures(self.store, self.repository)
         self.claims = Claims(
-            self.desk,
+            self.store,
             lambda names: bool(self.departures.gone(names)),
-            lambda agent, found: settle(self.desk, self.repository, agent, found),
+            lambda agent, found: settle(self.store, self.repository, agent, found),
         )
-        self.agents = Agents(self.desk)
+        self.agents = Agents(self.store)
         #: The process of each session; this one where nothing else is said.
         self.processes = {}
         self.named = {}
@@ -66,28 +66,28 @@ class Guarded:
 
     def hear(self, session, moment, *touches, tells=True, **fields):
         touches = tuple(Touch(one) if isinstance(one, str) else one for one in touches)
-        heard = Heard("claude", moment, session, touches=touches, cwd=self.root)
+        heard = HookEvent("claude", moment, session, touches=touches, cwd=self.root)
         process = self.processes.get(session) or running(os.getpid())
         environ = {"DIBS_AGENT": self.named.get(session, "")}
         return self.guarding.hear(heard._replace(**fields), process, environ, tells=tells)
 
     def start(self, session, **fields):
-        return self.hear(session, Moment.STARTED, **fields)
+        return self.hear(session, EventKind.STARTED, **fields)
 
     def edit(self, session, *paths, **fields):
-        return self.hear(session, Moment.BEFORE, *paths, tool="Write", **fields)
+        return self.hear(session, EventKind.BEFORE, *paths, tool="Write", **fields)
 
     def read(self, session, *paths):
-        return self.hear(session, Moment.BEFORE, *(Touch(path, How.READ) for path in paths))
+        return self.hear(session, EventKind.BEFORE, *(Touch(path, How.READ) for path in paths))
 
     def shell(self, session, command, **fields):
-        return self.hear(session, Moment.BEFORE, command=command, tool="Bash", **fields)
+        return self.hear(session, EventKind.BEFORE, command=command, tool="Bash", **fields)
 
     def stop(self, session, **fields):
-        return self.hear(session, Moment.STOPPED, **fields)
+        return self.hear(session, EventKind.STOPPED, **fields)
 
     def end(self, session, **fields):
-        return self.hear(session, Moment.ENDED, **fields)
+        return self.hear(session, EventKind.ENDED, **fields)
 
     def claim(self, agent, *patterns, **options):
         return self.claims.claim(caller(agent), [parse(p) for p in patterns], **options)
@@ -99,7 +99,7 @@ class Guarded:
         return [w.ticket.agent for w in self.claims.all()[1]]
 
     def kinds(self):
-        return [entry.kind for entry in Ledger(self.desk).newest(Query(), 10_000)]
+        return [entry.kind for entry in Ledger(self.store).newest(Query(), 10_000)]
 
     def status(self, agent):
         return self.agents.show(agent)[0].agent.status

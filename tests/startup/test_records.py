@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from dibs.core.claims.rules import Claim, Conflict
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 
 class Point(Record):
@@ -77,7 +77,7 @@ def test_records_compare_hash_and_unpack_as_tuples():
 
 
 def test_words_are_texts_that_can_be_walked_through_in_order():
-    class Colour(metaclass=Words):
+    class Colour(metaclass=TextEnum):
         RED = "red"
         BLUE = "blue"
 

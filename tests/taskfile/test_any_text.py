@@ -9,7 +9,7 @@ from tests.taskfile.test_readers import TEXTS, mappings
 from dibs.taskfile import yaml_full
 from dibs.taskfile.block_lines import keys_of, split
 from dibs.taskfile.decoding import decode
-from dibs.taskfile.reading import Unreadable, read
+from dibs.taskfile.reading import NotYaml, read
 from dibs.taskfile.writing import edit
 
 CHANGES = st.dictionaries(
@@ -34,7 +34,7 @@ CHANGES = st.dictionaries(
 def tree(text):
     try:
         return yaml_full.parse(decode(text.encode())).top
-    except Unreadable:
+    except NotYaml:
         return None
 
 

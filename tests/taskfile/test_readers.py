@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dibs.taskfile import yaml_fast, yaml_full
 from dibs.taskfile.decoding import decode
-from dibs.taskfile.document import Unreadable
+from dibs.taskfile.document import NotYaml
 from dibs.taskfile.reading import read
 
 NAME = "a.yaml"
@@ -241,7 +241,7 @@ def test_the_careful_reader_reads_or_says_why(text):
     remark = None
     try:
         yaml_full.parse(decode(text.encode("utf-8", "surrogatepass")))
-    except Unreadable as error:
+    except NotYaml as error:
         remark = error.remark
 
     assert remark is None or remark.code

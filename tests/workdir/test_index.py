@@ -6,15 +6,15 @@ from random import Random
 
 import pytest
 
-from dibs.workdir.disk import Mark
-from dibs.workdir.index import SHARE, Aside, Entry, Index, load, save
+from dibs.workdir.disk import FileStamp
+from dibs.workdir.index import SHARE, Aside, FileRecord, Index, load, save
 
 OLD = 1_700_000_000_123_456_789
 NOW = 1_800_000_000.0
 
 
 def entry(n=1, ctime=OLD):
-    return Entry(Mark(OLD, ctime, 10, n), n, f"digest{n}")
+    return FileRecord(FileStamp(OLD, ctime, 10, n), n, f"digest{n}")
 
 
 def test_what_is_saved_is_loaded(tmp_path):
@@ -22,7 +22,9 @@ def test_what_is_saved_is_loaded(tmp_path):
     index.head, index.behind = 7, {"b"}
     index.folder("inbox").put("a.yaml", entry())
     index.folder("inbox").mtime = OLD
-    index.asides["done/x.yaml"] = Aside(Mark(1, 2, 3, 4), 5, "TASK_KIND", "no", 6, "field", 7.5)
+    index.asides["done/x.yaml"] = Aside(
+        FileStamp(1, 2, 3, 4), 5, "TASK_KIND", "no", 6, "field", 7.5
+    )
 
     save(index, str(tmp_path / "index"), NOW)
     again = load(str(tmp_path / "index"))

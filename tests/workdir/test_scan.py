@@ -7,7 +7,7 @@ import pytest
 
 from dibs.workdir import scan as scanning
 from dibs.workdir.disk import Disk, Folders
-from dibs.workdir.index import Entry, Index
+from dibs.workdir.index import FileRecord, Index
 from dibs.workdir.scan import scan
 
 
@@ -35,7 +35,7 @@ class Board:
 
     def learn(self):
         for seen in self.look().fresh:
-            self.index.folder(seen.place).put(seen.name, Entry(seen.mark, 1, "digest"))
+            self.index.folder(seen.place).put(seen.name, FileRecord(seen.mark, 1, "digest"))
 
 
 def names(sight):

@@ -43,7 +43,7 @@ from dibs.core.tasks.rules import check_title
 from dibs.core.text.arguments import check_count, check_mapping, check_string, check_strings
 from dibs.core.text.names import check_agent_id
 from dibs.errors import DibsError, Fenced
-from dibs.local.heartbeat import Keeper
+from dibs.local.heartbeat import Heartbeat
 from dibs.local.identity import acting_agent
 from dibs.project.project import open_project
 
@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.project.project import Project
     from dibs.services.claims.holdings import Renewed
+    from dibs.services.commits.values import CommitDenied as RefusedCommit
     from dibs.services.commits.values import Committed
-    from dibs.services.commits.values import Refused as RefusedCommit
-    from dibs.services.tasks.values import Shown, Stored
+    from dibs.services.tasks.values import Stored, TaskView
 
 
 class Refused(DibsError):
@@ -113,7 +113,7 @@ class Hold:
     def __init__(self, dibs: Dibs, granted: Granted) -> None:
         self._dibs = dibs
         self._fresh = granted.fresh
-        self._keeper = Keeper(dibs.beat, min(claim.ttl for claim in granted.claims) / 3)
+        self._keeper = Heartbeat(dibs.beat, min(claim.ttl for claim in granted.claims) / 3)
         self.claims: tuple[Claim, ...] = granted.claims
         self.token: int = granted.token
 
@@ -266,11 +266,11 @@ class Dibs(Talk):
             NotFound: nothing is changed.
         """
         from dibs.services.commits.report import told_apart
-        from dibs.services.commits.values import Committed, Wish
+        from dibs.services.commits.values import CommitRequest, Committed
 
         named = check_strings(paths, "path")
         names, texts = told_apart(self.project.place.repository, named)
-        wish = Wish(
+        wish = CommitRequest(
             check_string(message, "message"), tuple(map(self.project.tree.resolve, texts)), tuple(names),
             release=release, verify=verify, task=check_string(task, "task"),
             request_id=check_string(request_id, "request_id"),
@@ -329,7 +329,7 @@ class Dibs(Talk):
             reason=check_string(reason, "reason"), request_id=check_string(request_id, "request_id"),
         )  # fmt: skip
 
-    def tasks(self, *, finished: bool = False) -> list[Shown]:
+    def tasks(self, *, finished: bool = False) -> list[TaskView]:
         """Return the tasks of the board in the order of taking; with ``finished`` also those done."""
         board = self.project.board
         with board.settled(self.caller, writes=board.begun()):

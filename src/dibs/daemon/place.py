@@ -22,7 +22,7 @@ def private_folder(path: str) -> None:
         )
 
 
-class Lock:
+class ProcessLock:
     """A lock that ends with its process, on a file that names it."""
 
     def __init__(self, path: str) -> None:

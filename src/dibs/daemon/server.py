@@ -14,8 +14,8 @@ import threading
 import time
 from contextlib import suppress
 
-from dibs.daemon.place import Lock, private_folder
-from dibs.daemon.serving import Desk
+from dibs.daemon.place import ProcessLock, private_folder
+from dibs.daemon.serving import EngineCache
 from dibs.startup.pack import socket_of
 
 TYPE_CHECKING = False
@@ -32,13 +32,13 @@ LEAVE_IN = 3.0
 AT_ONCE = 64
 
 
-class Server:
+class HookServer:
     """Listens, and gives each question a thread of its own."""
 
     def __init__(self, package: str, *, idle: float = IDLE) -> None:
         self._path = socket_of(package)
         self._idle = idle
-        self._desk = Desk(package)
+        self._store = EngineCache(package)
         self._stamp = modules_stamp()
         self._over = threading.Event()
         self._busy = threading.BoundedSemaphore(AT_ONCE)
@@ -46,7 +46,7 @@ class Server:
     def run(self) -> bool:
         """Serve until it is time to go; False if another one serves already."""
         private_folder(os.path.dirname(self._path))
-        lock = Lock(f"{self._path}.lock")
+        lock = ProcessLock(f"{self._path}.lock")
         if not lock.take():
             return False
         try:
@@ -102,7 +102,7 @@ class Server:
 
         def answer() -> None:
             try:
-                self._desk.answer(link)
+                self._store.answer(link)
             finally:
                 link.close()
                 self._busy.release()
@@ -117,7 +117,7 @@ class Server:
         until = time.monotonic() + LEAVE_IN
         for _ in range(AT_ONCE):
             self._busy.acquire(timeout=max(0.0, until - time.monotonic()))
-        self._desk.close()
+        self._store.close()
 
 
 def modules_stamp(like: dict[str, tuple[int, int]] | None = None) -> dict[str, tuple[int, int]]:
@@ -150,7 +150,7 @@ def main(package: str) -> int:
     """Be the process; leave at once if there is one."""
     os.umask(0o077)
     os.chdir("/")
-    server = Server(package)
+    server = HookServer(package)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, server.end)
     try:

@@ -22,9 +22,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dibs.core.toolcalls.values import Said
+    from dibs.core.toolcalls.values import HookReply
     from dibs.engines.base import Engine
-    from dibs.project.engines import Place
+    from dibs.project.engines import Location
 
 #: Variables by which code below may act otherwise; whose agent it is, is told by the hook.
 _FAMILIES = ("DIBS_", "GIT_", "XDG_")
@@ -68,7 +68,7 @@ class Bound(Deadline):
             raise Declined from None  # nobody waits any more
 
 
-class Desk:
+class EngineCache:
     """Answers questions, with engines that stay open."""
 
     def __init__(self, package: str) -> None:
@@ -101,7 +101,7 @@ class Desk:
         same = asked.package == self._package and surroundings(asked.environ) == self._own
         return process > 0 and same
 
-    def engine(self, place: Place) -> Engine:
+    def engine(self, place: Location) -> Engine:
         """Return an open engine for a project whose settings want it from us."""
         from dibs.project.engines import open_engine
 
@@ -181,7 +181,7 @@ def _peer(link: socket.socket) -> int:
     return pid if uid == os.geteuid() else 0
 
 
-def _packed(said: Said) -> bytes:
+def _packed(said: HookReply) -> bytes:
     out, wrong = (
         f"{text}\n".encode("utf-8", "replace") if text else b""
         for text in (said.stdout, said.stderr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.changes.forecasts import Ancestry, Touched, touched
+from dibs.core.changes.forecasts import Ancestry, ChangedPaths, touched
 from dibs.git.refs import HEADS
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ def ancestry(git: GitCalls, heads: Sequence[str]) -> Ancestry:
     return Ancestry(distinct, parents, common)
 
 
-def changes(git: GitCalls, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Touched]:
+def changes(git: GitCalls, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], ChangedPaths]:
     """Return what changed from the first to the second of each two commits."""
     wanted = list(pairs)
     if not wanted:

@@ -15,7 +15,7 @@ from dibs.errors import Misconfigured, Unavailable
 from dibs.git.run import (
     KEPT,
     PROTOCOLS,
-    Said,
+    GitResult,
     TimedOut,
     configured,
     end,
@@ -66,7 +66,7 @@ _USAGE = 129
 OLDEST = (2, 38)
 
 
-class Running:
+class GitProcess:
     """A git process that was started."""
 
     __slots__ = ("_calls", "_process", "_what")
@@ -76,7 +76,7 @@ class Running:
         self._what = what
         self._calls = calls
 
-    def end(self, given: bytes = b"") -> Said:
+    def end(self, given: bytes = b"") -> GitResult:
         """Hand over ``given``, wait for the end and return what git said."""
         timeout = self._calls.timeout
         try:
@@ -101,7 +101,7 @@ def last_words(said: str) -> str:
     return printable(lines[-1].removeprefix("fatal: ").removeprefix("error: ")) if lines else ""
 
 
-def checked(said: Said, what: str) -> bytes:
+def checked(said: GitResult, what: str) -> bytes:
     """Return the output of a call that succeeded; else raise ``Unavailable`` with git's own last line."""
     if said.code:
         last = last_words(said.err) or f"exit status {said.code}"
@@ -144,7 +144,7 @@ class GitCalls:
 
     def run(
         self, *arguments: str, given: bytes = b"", variables: Mapping[str, str] | None = None
-    ) -> Said:
+    ) -> GitResult:
         """Run git to its end and return what it said, whether it succeeded or not."""
         return self.begin(*arguments, variables=variables).end(given)
 
@@ -154,10 +154,10 @@ class GitCalls:
         """Run git and return its output; a failure is an error, with git's own last line."""
         return self.begin(*arguments, variables=variables).must(given)
 
-    def begin(self, *arguments: str, variables: Mapping[str, str] | None = None) -> Running:
+    def begin(self, *arguments: str, variables: Mapping[str, str] | None = None) -> GitProcess:
         """Start git and go on; ``end`` of what is returned must be called."""
         process = self.start(*arguments, variables=variables)
-        return Running(process, arguments[_command(arguments)], self)
+        return GitProcess(process, arguments[_command(arguments)], self)
 
     def start(
         self, *arguments: str, variables: Mapping[str, str] | None = None
@@ -172,7 +172,7 @@ class GitCalls:
             stdin=subprocess.PIPE,
         )
 
-    def fail(self, command: str, said: Said) -> NoReturn:
+    def fail(self, command: str, said: GitResult) -> NoReturn:
         """Raise what a failure means: no trust in the owner, a git too old, or just git's own words."""
         if "dubious ownership" in said.err:
             raise _not_trusted(said.err)

@@ -99,7 +99,7 @@ class Executing(Record):
     origin: str
 
 
-class Reading(Record):
+class ConfigReading(Record):
     """What matters of a repository's configuration."""
 
     executing: tuple[Executing, ...] = ()
@@ -126,7 +126,7 @@ def executing(git: GitCalls) -> tuple[Executing, ...]:
     return read(git).executing
 
 
-def read(git: GitCalls) -> Reading:
+def read(git: GitCalls) -> ConfigReading:
     """Read the configuration as git sees it, with files that are included; one process."""
     said = git.run("config", "--list", "-z", "--show-scope", "--show-origin")
     if said.code:
@@ -147,7 +147,7 @@ def read(git: GitCalls) -> Reading:
         if _switch(section, name, variable, value) is not None:
             found.append(setting)
     conditional = any(key.startswith("includeif.") for key in own)
-    return Reading(
+    return ConfigReading(
         tuple(found),
         tuple(dict.fromkeys(hooks)),
         any(_is_promise(key, value) for key, value in own.items()),
@@ -182,7 +182,7 @@ def neutral(found: Iterable[Executing]) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(settings))
 
 
-def without_hooks(reading: Reading) -> tuple[tuple[str, str], ...]:
+def without_hooks(reading: ConfigReading) -> tuple[tuple[str, str], ...]:
     """Return settings under which no hook runs that is a setting, whoever wrote it."""
     return tuple((f"hook.{name}.enabled", "false") for name in reading.hooks)
 

@@ -41,7 +41,7 @@ _EARLY_AGE = 60.0
 _HAND_PATIENCE = 2.0
 
 
-class Busy(Exception):
+class IndexBusy(Exception):
     """Somebody else was faster, or has the index; another try may succeed."""
 
 
@@ -180,7 +180,7 @@ def _take(mark: str, lock: str, patience: float) -> bool:
             if _adopt(mark, lock):
                 return True
             if time.monotonic() >= until:
-                raise Busy(_who_has(lock)) from None
+                raise IndexBusy(_who_has(lock)) from None
             time.sleep(PAUSE)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 
-from dibs.core.changes.forecasts import Clash
+from dibs.core.changes.forecasts import ForecastConflict
 from dibs.core.changes.hunks import conflicting
 from dibs.errors import Unavailable
 from dibs.git.calls import require_version
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dibs.core.changes.hunks import Hunk
     from dibs.git.calls import GitCalls
-    from dibs.git.temp_objects import Scratch
+    from dibs.git.temp_objects import TempObjects
 
 #: Files with more bytes are not searched for the lines that conflict.
 LONGEST = 1 << 20
@@ -35,7 +35,7 @@ _BINARY = "CONFLICT (binary)"
 _FILES = ("100644", "100755")
 
 
-class Stage(Record):
+class ConflictStage(Record):
     """One side of a path that conflicts: 1 is the common base, 2 the first commit, 3 the second."""
 
     mode: str
@@ -43,7 +43,7 @@ class Stage(Record):
     number: int
 
 
-class Message(Record):
+class MergeMessage(Record):
     """What git has to say about some paths."""
 
     paths: tuple[str, ...]
@@ -57,14 +57,14 @@ class Merged(Record):
     clean: bool
     #: The merged files, with marks where they conflict.
     tree: str
-    stages: dict[str, dict[int, Stage]]
-    messages: tuple[Message, ...]
+    stages: dict[str, dict[int, ConflictStage]]
+    messages: tuple[MergeMessage, ...]
 
 
 class Merger:
     """Merges pairs of commits whose objects ``scratch`` has, or that the repository has."""
 
-    def __init__(self, git: GitCalls, scratch: Scratch) -> None:
+    def __init__(self, git: GitCalls, scratch: TempObjects) -> None:
         self._git = git
         self._scratch = scratch
 
@@ -92,18 +92,20 @@ class Merger:
         words = iter(said.split(b"\0")[:-1])
         return [_merged(word, words) for word in words]
 
-    def clashes(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[Clash, ...] | Unavailable]:
+    def clashes(
+        self, pairs: Sequence[tuple[str, str]]
+    ) -> list[tuple[ForecastConflict, ...] | Unavailable]:
         """Return for each pair the paths at which it conflicts, with the kind and the lines of both sides."""
         return [
             merged if isinstance(merged, Unavailable) else self._clashes(*pair, merged)
             for pair, merged in zip(pairs, self.merge(pairs), strict=True)
         ]
 
-    def _clashes(self, one: str, other: str, merged: Merged) -> tuple[Clash, ...]:
+    def _clashes(self, one: str, other: str, merged: Merged) -> tuple[ForecastConflict, ...]:
         if merged.clean:
             return ()
         plain = re.compile(f"~(?:{one}|{other})(?:_[0-9]+)?$")
-        found: dict[str, Clash] = {}
+        found: dict[str, ForecastConflict] = {}
         for path, sides in merged.stages.items():
             kind, note = _reason(path, sides, merged.messages)
             shown = plain.sub("", path)
@@ -111,17 +113,17 @@ class Merger:
             if kind not in {"binary", "modify/delete"}:
                 hunks = self._hunks(merged.tree, path, sides, one, other)
             if shown not in found or hunks:
-                found[shown] = Clash(shown, kind, _named(note, one, other), hunks)
+                found[shown] = ForecastConflict(shown, kind, _named(note, one, other), hunks)
         if not found:  # git tells of a conflict that leaves no path in two states
             for message in merged.messages:
                 if message.kind.startswith("CONFLICT"):
                     path = plain.sub("", message.paths[0]) if message.paths else ""
                     note = _named(message.text, one, other)
-                    found[path] = Clash(path, _kind(message), note, ())
+                    found[path] = ForecastConflict(path, _kind(message), note, ())
         return tuple(found[path] for path in sorted(found))
 
     def _hunks(
-        self, tree: str, path: str, sides: dict[int, Stage], one: str, other: str
+        self, tree: str, path: str, sides: dict[int, ConflictStage], one: str, other: str
     ) -> tuple[Hunk, ...]:
         """Return the lines that conflict, where both sides are files with lines."""
         ours, theirs = sides.get(2), sides.get(3)
@@ -143,21 +145,25 @@ class Merger:
 def _merged(first: bytes, words: Iterator[bytes]) -> Merged:
     """Read one outcome; ``first`` is its first word."""
     tree = next(words).decode()
-    stages: dict[str, dict[int, Stage]] = {}
+    stages: dict[str, dict[int, ConflictStage]] = {}
     while line := next(words):
         about, _, path = line.partition(b"\t")
         mode, oid, number = about.decode().split()
-        stages.setdefault(os.fsdecode(path), {})[int(number)] = Stage(mode, oid, int(number))
+        stages.setdefault(os.fsdecode(path), {})[int(number)] = ConflictStage(
+            mode, oid, int(number)
+        )
     messages = []
     # What ends the messages is nothing, or advice about submodules.
     while (count := next(words)).isdigit():
         paths = tuple(os.fsdecode(next(words)) for _ in range(int(count)))
         kind, text = (next(words).decode("utf-8", "replace") for _ in range(2))
-        messages.append(Message(paths, kind, text.rstrip("\n")))
+        messages.append(MergeMessage(paths, kind, text.rstrip("\n")))
     return Merged(first == b"1", tree, stages, tuple(messages))
 
 
-def _reason(path: str, sides: dict[int, Stage], messages: Iterable[Message]) -> tuple[str, str]:
+def _reason(
+    path: str, sides: dict[int, ConflictStage], messages: Iterable[MergeMessage]
+) -> tuple[str, str]:
     """Return the kind of a conflict at a path, and git's words for it."""
     about = [m for m in messages if path in m.paths and m.kind.startswith("CONFLICT")]
     about.sort(key=lambda message: message.paths[0] != path)
@@ -169,7 +175,7 @@ def _reason(path: str, sides: dict[int, Stage], messages: Iterable[Message]) -> 
     return ("modify/delete" if len(sides) == 2 and 1 in sides else "conflict"), ""  # noqa: PLR2004
 
 
-def _kind(message: Message) -> str:
+def _kind(message: MergeMessage) -> str:
     """Return the narrowest word that git has for a conflict."""
     found = _REASON.search(message.text) or _REASON.search(message.kind)
     word = found.group(1) if found else "conflict"

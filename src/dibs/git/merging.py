@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _CLEAN, _CLASHED = 0, 1
 
 
-class Clash(Record):
+class MergeConflict(Record):
     """A path that two branches changed in ways that git cannot put together."""
 
     path: str
@@ -27,14 +27,14 @@ class Clash(Record):
     hunks: int = 0
 
 
-class Outcome(Record):
+class MergeOutcome(Record):
     """What came of a merge; without clashes ``tree`` is the result."""
 
     tree: str
-    clashes: tuple[Clash, ...] = ()
+    clashes: tuple[MergeConflict, ...] = ()
 
 
-def merged(git: GitCalls, ours: str, theirs: str) -> Outcome:
+def merged(git: GitCalls, ours: str, theirs: str) -> MergeOutcome:
     """Merge two commits; nothing but objects is written."""
     # Files must not wander into folders by a guess: scope is checked by path.
     said = git.run(
@@ -47,12 +47,14 @@ def merged(git: GitCalls, ours: str, theirs: str) -> Outcome:
     fields = iter(said.out.split(b"\0"))
     tree = next(fields).decode().strip()
     if said.code == _CLEAN:
-        return Outcome(tree)
+        return MergeOutcome(tree)
     paths = _stages(fields)
     kinds = _kinds(fields)
     named = dict.fromkeys([*paths, *kinds])
-    clashes = [Clash(path, kinds.get(path, "contents"), _hunks(git, tree, path)) for path in named]
-    return Outcome(tree, tuple(clashes))
+    clashes = [
+        MergeConflict(path, kinds.get(path, "contents"), _hunks(git, tree, path)) for path in named
+    ]
+    return MergeOutcome(tree, tuple(clashes))
 
 
 def _stages(fields: Iterator[bytes]) -> list[str]:

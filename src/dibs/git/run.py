@@ -48,7 +48,7 @@ KEPT = frozenset(
 )
 
 
-class Said(Record):
+class GitResult(Record):
     """What a git process answered."""
 
     code: int
@@ -93,7 +93,7 @@ def spawn(
         ) from error
 
 
-def finish(process: subprocess.Popen[bytes], given: bytes | None, deadline: float) -> Said:
+def finish(process: subprocess.Popen[bytes], given: bytes | None, deadline: float) -> GitResult:
     """Hand ``given`` to a process and wait for its end; ``TimedOut`` at ``deadline`` (monotonic)."""
     try:
         out, err = process.communicate(given, timeout=max(0.05, deadline - time.monotonic()))
@@ -101,7 +101,7 @@ def finish(process: subprocess.Popen[bytes], given: bytes | None, deadline: floa
         raise TimedOut from None
     finally:
         end(process)
-    return Said(process.returncode, out, err.decode("utf-8", "replace"))
+    return GitResult(process.returncode, out, err.decode("utf-8", "replace"))
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

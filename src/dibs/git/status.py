@@ -9,7 +9,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.git.calls import GitCalls, Running
+    from dibs.git.calls import GitCalls, GitProcess
 
 #: The mode of what is not there.
 ABSENT = "000000"
@@ -65,7 +65,7 @@ def changed(git: GitCalls) -> list[FileChange]:
     return parsed(begin_changed(git).must())
 
 
-def begin_changed(git: GitCalls) -> Running:
+def begin_changed(git: GitCalls) -> GitProcess:
     """Start to look; ``parsed`` reads the answer, ``compared_with`` says with which commit it compares."""
     return git.begin(
         "status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all",

@@ -20,7 +20,7 @@ SUBMODULE = "160000"
 LINK = "120000"
 
 
-class Entry(Record):
+class TreePath(Record):
     """What stands at a path. No ``mode``: nothing does. No ``oid``: the file has to be read."""
 
     mode: str = ""
@@ -35,12 +35,12 @@ class Look(Record):
     #: The branch, such as ``main``; empty where none is checked out.
     branch: str
     #: Each path that differs from the commit.
-    entries: dict[str, Entry]
+    entries: dict[str, TreePath]
     #: Repositories inside of the tree that it does not know.
     nested: tuple[str, ...] = ()
 
 
-GONE = Entry()
+GONE = TreePath()
 
 
 def look(git: GitCalls, paths: Sequence[str] = ()) -> Look:
@@ -50,7 +50,7 @@ def look(git: GitCalls, paths: Sequence[str] = ()) -> Look:
         "--untracked-files=all", "--ignore-submodules=dirty", "--", *paths,
     )  # fmt: skip
     head = branch = ""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, TreePath] = {}
     nested = []
     for line in said.split(b"\0"):
         kind = line[:1]
@@ -72,37 +72,37 @@ def look(git: GitCalls, paths: Sequence[str] = ()) -> Look:
     return Look(head, branch, entries, tuple(nested))
 
 
-def _tracked(git: GitCalls, line: bytes) -> tuple[str, Entry]:
+def _tracked(git: GitCalls, line: bytes) -> tuple[str, TreePath]:
     fields = line.split(b" ", 8 if line[:1] == b"1" else 10)
     path = os.fsdecode(fields[-1])
     if line[:1] == b"u":  # an unfinished merge: what the file holds now counts
         mode = fields[6].decode()
         if mode == SUBMODULE:
             return path, _submodule(git, path)
-        return path, Entry(mode) if mode.strip("0") else GONE
+        return path, TreePath(mode) if mode.strip("0") else GONE
     staged, there = fields[1][:1].decode(), fields[1][1:].decode()
     index_mode, disk_mode, oid = fields[4].decode(), fields[5].decode(), fields[7].decode()
     if there == ".":
-        return path, GONE if staged == "D" else Entry(index_mode, oid)
+        return path, GONE if staged == "D" else TreePath(index_mode, oid)
     if there == "D":
         return path, GONE
-    return path, _submodule(git, path) if disk_mode == SUBMODULE else Entry(disk_mode)
+    return path, _submodule(git, path) if disk_mode == SUBMODULE else TreePath(disk_mode)
 
 
-def _submodule(git: GitCalls, path: str) -> Entry:
+def _submodule(git: GitCalls, path: str) -> TreePath:
     """Return the commit that a submodule has checked out; one that cannot say counts as gone."""
     try:
         said = git.run("-C", os.path.join(".", path), "rev-parse", "--verify", "HEAD^{commit}")
     except Unavailable:
         return GONE
-    return GONE if said.code else Entry(SUBMODULE, said.out.decode().strip())
+    return GONE if said.code else TreePath(SUBMODULE, said.out.decode().strip())
 
 
-def _untracked(path: str) -> Entry:
+def _untracked(path: str) -> TreePath:
     try:
         mode = os.lstat(path).st_mode
     except OSError:
         return GONE  # it has gone meanwhile
     if os.path.islink(path):
-        return Entry(LINK)
-    return Entry("100755" if mode & 0o100 else "100644")
+        return TreePath(LINK)
+    return TreePath("100755" if mode & 0o100 else "100644")

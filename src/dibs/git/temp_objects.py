@@ -15,7 +15,7 @@ from dibs.core.changes.forecasts import above
 from dibs.errors import Unavailable
 from dibs.git.batch_process import Servant
 from dibs.git.snapshot import quarantined
-from dibs.git.status_all import GONE, LINK, Entry
+from dibs.git.status_all import GONE, LINK, TreePath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _SHA1 = 40
 _TREES = 4_096
 
 
-class Scratch:
+class TempObjects:
     """The objects of a repository, and new ones beside them."""
 
     def __init__(self, git: GitCalls, common: str, folder: str) -> None:
@@ -44,7 +44,7 @@ class Scratch:
         self._folder = folder
         self._folders = (folder, os.path.join(common, "objects"))
         self._reader = Servant(git, "cat-file", "--batch", "-z", variables=self.variables)
-        self._trees: dict[str, dict[bytes, Entry]] = {}
+        self._trees: dict[str, dict[bytes, TreePath]] = {}
         self._roots: dict[str, str] = {}
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class Scratch:
             os.replace(new, path)
         return oid
 
-    def commit(self, head: str, entries: Mapping[str, Entry]) -> str:
+    def commit(self, head: str, entries: Mapping[str, TreePath]) -> str:
         """Return a commit on ``head`` in which ``entries`` differ; the same for the same question."""
         plan: _Plan = {}
         for path, entry in entries.items():
@@ -122,13 +122,13 @@ class Scratch:
         text = f"tree {tree}\nparent {head}\nauthor {_WHO}\ncommitter {_WHO}\n\nas it lies\n"
         return self.write("commit", text.encode(), head)
 
-    def at(self, head: str, path: str) -> Entry:
+    def at(self, head: str, path: str) -> TreePath:
         """Return what a commit has at a path; the folders on the way are remembered."""
         return self.within(self._root(head), path)
 
-    def within(self, tree: str, path: str) -> Entry:
+    def within(self, tree: str, path: str) -> TreePath:
         """Return what a tree has at a path."""
-        found = Entry(TREE, tree)
+        found = TreePath(TREE, tree)
         for name in os.fsencode(path).split(b"/"):
             if found.mode != TREE or not found.oid:
                 return GONE
@@ -154,14 +154,14 @@ class Scratch:
                 inside = self._overlay(inside, below, like)
             if entry is not None and entry.mode:
                 # Whatever lay below a file that stands here now, it does not any more.
-                members[name] = Entry(TREE, inside) if below and inside else entry
+                members[name] = TreePath(TREE, inside) if below and inside else entry
             elif inside:
-                members[name] = Entry(TREE, inside)
+                members[name] = TreePath(TREE, inside)
             elif entry is None and old is not None and not is_folder:
                 members[name] = old
         return self.write("tree", _content(members), like) if members else ""
 
-    def _tree(self, oid: str) -> dict[bytes, Entry]:
+    def _tree(self, oid: str) -> dict[bytes, TreePath]:
         known = self._trees.get(oid)
         if known is None:
             found = self.read(oid)
@@ -176,21 +176,21 @@ class Scratch:
 
 
 #: What becomes of the names in a folder: of the name itself, if anything, and of what is below it.
-_Plan = dict[bytes, tuple[Entry | None, "_Plan"]]
+_Plan = dict[bytes, tuple[TreePath | None, "_Plan"]]
 
 
-def _members(content: bytes, size: int) -> dict[bytes, Entry]:
+def _members(content: bytes, size: int) -> dict[bytes, TreePath]:
     members, at = {}, 0
     while at < len(content):
         space = content.index(b" ", at)
         end = content.index(b"\0", space)
         oid = content[end + 1 : end + 1 + size]
-        members[content[space + 1 : end]] = Entry(content[at:space].decode(), oid.hex())
+        members[content[space + 1 : end]] = TreePath(content[at:space].decode(), oid.hex())
         at = end + 1 + size
     return members
 
 
-def _content(members: Mapping[bytes, Entry]) -> bytes:
+def _content(members: Mapping[bytes, TreePath]) -> bytes:
     """Return a tree as git stores it: a folder is sorted as if its name ended in a slash."""
     rows = sorted(
         (name + b"/" if entry.mode == TREE else name, name, entry)
@@ -205,7 +205,7 @@ def _content(members: Mapping[bytes, Entry]) -> bytes:
 class Filler:
     """Reads changed files of one working tree into objects, converted as the user's git would."""
 
-    def __init__(self, git: GitCalls, scratch: Scratch, conversions: Conversions) -> None:
+    def __init__(self, git: GitCalls, scratch: TempObjects, conversions: Conversions) -> None:
         self._git = git
         self._scratch = scratch
         self._conversions = conversions
@@ -218,7 +218,7 @@ class Filler:
         """End the process that reads files."""
         self._hasher.close()
 
-    def fill(self, entries: dict[str, Entry], like: str) -> list[tuple[str, str]]:
+    def fill(self, entries: dict[str, TreePath], like: str) -> list[tuple[str, str]]:
         """Complete ``entries``; those that cannot be are taken out, and returned with the reason."""
         left = []
         gone = {path for path, entry in entries.items() if not entry.mode}
@@ -235,7 +235,9 @@ class Filler:
                 entries[path] = GONE
         return left
 
-    def _filled(self, path: str, entry: Entry, like: str, gone: Container[str]) -> tuple[str, str]:
+    def _filled(
+        self, path: str, entry: TreePath, like: str, gone: Container[str]
+    ) -> tuple[str, str]:
         """Return why a file is left out, or its object; neither if it is gone."""
         place = os.path.join(self._git.tree, path)
         try:

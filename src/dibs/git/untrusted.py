@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dibs.git.config import Executing, Reading
+    from dibs.git.config import ConfigReading, Executing
     from dibs.local.repository import Repository
 
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MOMENT = 1.0
 
 
-class GuardedCalls(GitCalls):
+class SafeGit(GitCalls):
     """Git calls under which nothing runs that the user has not allowed."""
 
     __slots__ = ("reading", "untrusted")
@@ -39,7 +39,7 @@ class GuardedCalls(GitCalls):
     def __init__(
         self,
         tree: str,
-        reading: Reading,
+        reading: ConfigReading,
         untrusted: tuple[Executing, ...],
         *,
         timeout: float = 30.0,
@@ -73,21 +73,21 @@ class GuardedCalls(GitCalls):
         return found
 
 
-class Guard:
+class SafeGitPool:
     """Calls of git in many worktrees of one repository, with as few looks at its configuration as can be."""
 
     __slots__ = ("_known", "_read", "_repository")
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._known: GuardedCalls | None = None
+        self._known: SafeGit | None = None
         self._read = 0.0
 
-    def calls(self, tree: str) -> GuardedCalls:
+    def calls(self, tree: str) -> SafeGit:
         """Return calls of git in one worktree."""
         known, now = self._known, time.monotonic()
         if known is not None and known.reading.common and now - self._read < _MOMENT:
-            return GuardedCalls(tree, known.reading, known.untrusted)
+            return SafeGit(tree, known.reading, known.untrusted)
         self._known, self._read = guarded_calls(tree, self._repository), now
         return self._known
 
@@ -98,7 +98,7 @@ def guarded_calls(
     *,
     timeout: float = 30.0,
     variables: Mapping[str, str] | None = None,
-) -> GuardedCalls:
+) -> SafeGit:
     """Return calls of git in a working tree, after one look at the repository's configuration.
 
     What the user has allowed is known by the repository; without one it is looked for where it is needed.
@@ -110,10 +110,10 @@ def guarded_calls(
     untrusted = reading.executing
     if untrusted:
         untrusted = Trust(repository or find(tree, {})).untrusted(untrusted)
-    return GuardedCalls(tree, reading, untrusted, timeout=timeout, variables=variables)
+    return SafeGit(tree, reading, untrusted, timeout=timeout, variables=variables)
 
 
-def refuse_filters(git: GuardedCalls, paths: Iterable[str] | None, *, tree: str = "") -> None:
+def refuse_filters(git: SafeGit, paths: Iterable[str] | None, *, tree: str = "") -> None:
     """Refuse where one of ``paths`` would go through a filter that may not run.
 
     With ``tree`` the attributes in that tree decide, as when it is checked out; None means all its paths.
@@ -127,7 +127,7 @@ def refuse_filters(git: GuardedCalls, paths: Iterable[str] | None, *, tree: str 
                 raise refusal(filters[name], f"on {quote(path)}")
 
 
-def refuse_drivers(git: GuardedCalls, paths: Iterable[str]) -> None:
+def refuse_drivers(git: SafeGit, paths: Iterable[str]) -> None:
     """Refuse where one of ``paths`` would be merged by a driver that may not run."""
     drivers = git.of("merge")
     if not drivers:
@@ -140,7 +140,7 @@ def refuse_drivers(git: GuardedCalls, paths: Iterable[str]) -> None:
         raise refusal(drivers[usual], "to merge files")
 
 
-def refuse_signing(git: GuardedCalls, *, wanted: bool | None = None) -> None:
+def refuse_signing(git: SafeGit, *, wanted: bool | None = None) -> None:
     """Refuse where a commit is to be signed by a program that may not run; None asks the settings."""
     programs = git.of("gpg")
     if not programs:
@@ -152,7 +152,7 @@ def refuse_signing(git: GuardedCalls, *, wanted: bool | None = None) -> None:
         raise refusal(list(chain(*programs.values())), "to sign the commit")
 
 
-def refuse_hooks(git: GuardedCalls, names: Iterable[str]) -> None:
+def refuse_hooks(git: SafeGit, names: Iterable[str]) -> None:
     """Refuse where one of these hooks would run from a place that the repository itself names."""
     wanted = tuple(names)
     for setting in git.untrusted:

@@ -14,7 +14,7 @@ import shutil
 import stat
 
 from dibs.errors import Unavailable
-from dibs.git.index import Busy, clear_up, index_locked, settle
+from dibs.git.index import IndexBusy, clear_up, index_locked, settle
 from dibs.git.trees import ABSENT, differences, index_info
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def bring_forward(git: GitCalls, git_dir: str, old: str, new: str) -> list[str]:
     try:
         with index_locked(git_dir, PATIENCE) as index:
             return move_forward(git, git_dir, (old, new), differences(git, old, new), index)
-    except Busy as busy:
+    except IndexBusy as busy:
         raise Unavailable(
             f"{busy}; the files are not up to date yet",
             code="GIT_LOCKED",

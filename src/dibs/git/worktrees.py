@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PATIENCE, _PAUSE = 5.0, 0.02
 
 
-class Entry(Record):
+class WorktreeEntry(Record):
     """One working tree; the first of a list is the main one."""
 
     path: str
@@ -54,7 +54,7 @@ def listing(git: GitCalls) -> bytes:
         time.sleep(_PAUSE)
 
 
-def entries(git: GitCalls) -> list[Entry]:
+def entries(git: GitCalls) -> list[WorktreeEntry]:
     """Return all working trees that git knows, whether their folders are there or not."""
     out = listing(git)
     found = []
@@ -62,7 +62,7 @@ def entries(git: GitCalls) -> list[Entry]:
         fields = dict(_field(line) for line in block.split(b"\0") if line)
         if "worktree" in fields:
             found.append(
-                Entry(
+                WorktreeEntry(
                     fields["worktree"],
                     fields.get("HEAD", "").strip("0") and fields["HEAD"],
                     fields.get("branch", ""),
@@ -74,7 +74,7 @@ def entries(git: GitCalls) -> list[Entry]:
     return found
 
 
-def present(git: GitCalls) -> list[Entry]:
+def present(git: GitCalls) -> list[WorktreeEntry]:
     """Return the working trees whose folders are there, the main one first."""
     return [entry for entry in entries(git) if not entry.missing]
 
@@ -142,13 +142,13 @@ def hold(git: GitCalls, path: str, why: str) -> None:
     git.must("worktree", "lock", "--reason", why, "--", path)
 
 
-def let_go(git: GitCalls, entry: Entry, why: str) -> None:
+def let_go(git: GitCalls, entry: WorktreeEntry, why: str) -> None:
     """Take back what ``hold`` did for the same reason."""
     if entry.locked and entry.why_locked == why:
         git.must("worktree", "unlock", "--", entry.path)
 
 
-def forget(git: GitCalls, entry: Entry, why: str) -> None:
+def forget(git: GitCalls, entry: WorktreeEntry, why: str) -> None:
     """Let git forget a working tree whose folder is gone, even if it is held for the reason ``why``."""
     if os.path.lexists(entry.path):
         raise is_back(entry.path)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls.values import Moment, Word
+from dibs.core.toolcalls.values import EventKind, Word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from typing import Any
 
-    from dibs.core.toolcalls.values import Heard, Verdict
+    from dibs.core.toolcalls.values import HookEvent, Verdict
     from dibs.guard.library import Guard
 
     Callback = Callable[[Mapping[str, object], str | None, object], Awaitable[dict[str, object]]]
@@ -62,11 +62,11 @@ def _begin(guard: Guard, given: Mapping[str, object]) -> dict[str, object]:
     from dibs.guard.dialects import dialect
 
     spoken = dialect("claude")
-    heard = spoken.parse(dict(given), "")._replace(moment=Moment.STARTED, source="startup")
+    heard = spoken.parse(dict(given), "")._replace(moment=EventKind.STARTED, source="startup")
     return shaped(guard.judge(heard), heard)
 
 
-def shaped(verdict: Verdict, heard: Heard | None) -> dict[str, object]:
+def shaped(verdict: Verdict, heard: HookEvent | None) -> dict[str, object]:
     """Return a verdict as the SDK wants it; an empty answer leaves its own rules in force."""
     from dibs.guard.dialects import claude
 

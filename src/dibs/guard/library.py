@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from secrets import token_hex
 
-from dibs.core.toolcalls.values import PASSED, Moment, Verdict, Word
+from dibs.core.toolcalls.values import PASSED, EventKind, Verdict, Word
 from dibs.errors import BadInput, DibsError
 from dibs.guard.dialects import dialect
 from dibs.local.identity import VARIABLE
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from dibs.core.toolcalls.values import Heard
+    from dibs.core.toolcalls.values import HookEvent
     from dibs.project.project import Project
 
 
@@ -140,7 +140,7 @@ class Guard:
 
         return hooks(self, timeout=timeout)
 
-    def hear(self, payload: Mapping[str, object]) -> tuple[Verdict, Heard | None]:
+    def hear(self, payload: Mapping[str, object]) -> tuple[Verdict, HookEvent | None]:
         """Judge an event in the shape in which Claude Code and its SDK tell it; never raises for it."""
         if self._closed:
             return self._failed(None, BadInput("this guard is closed", code="GUARD_CLOSED")), None
@@ -153,7 +153,7 @@ class Guard:
             return self._failed(None, error), None
         return self.judge(heard), heard
 
-    def judge(self, heard: Heard) -> Verdict:
+    def judge(self, heard: HookEvent) -> Verdict:
         """Judge what was heard."""
         from dibs.local.processes import running
 
@@ -197,12 +197,12 @@ class Guard:
             except DibsError:
                 return
 
-    def _failed(self, heard: Heard | None, error: DibsError | OSError) -> Verdict:
+    def _failed(self, heard: HookEvent | None, error: DibsError | OSError) -> Verdict:
         """Answer as the settings want it where nobody could be asked."""
         from dibs.core.text.names import printable
 
         why = printable(" ".join(str(error).split()))[:400]
-        asked = heard is None or heard.moment == Moment.BEFORE
+        asked = heard is None or heard.moment == EventKind.BEFORE
         if asked and self._project.config.guard_on_error == "deny":
             return Verdict(Word.DENY, f"refused, because it cannot be checked: {why}")
         return PASSED._replace(note=f"dibs: passed, though it cannot be checked: {why}")

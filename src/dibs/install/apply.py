@@ -8,20 +8,20 @@ import os
 from dibs.core.text.names import quote
 from dibs.errors import Unavailable
 from dibs.install import hiding, manifest
-from dibs.install.manifest import Kept, Manifest
+from dibs.install.manifest import InstalledFile, Manifest
 from dibs.install.plan import guessed, read, restored
-from dibs.install.working_tree import Ground, is_main, others
+from dibs.install.working_tree import WorkingTree, is_main, others
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.install.plan import Change, Plan
+    from dibs.install.plan import FileChange, InstallPlan
     from dibs.local.repository import Repository
 
 
-def carry_out(repository: Repository, plan: Plan, *, gates: bool = False) -> Manifest:
+def carry_out(repository: Repository, plan: InstallPlan, *, gates: bool = False) -> Manifest:
     """Do what was planned; refuse if a file has changed since.
 
     With ``gates`` the caller puts in the gates of git next, which is written down before.
@@ -60,15 +60,15 @@ def carry_out(repository: Repository, plan: Plan, *, gates: bool = False) -> Man
         return done
 
 
-def _record(repository: Repository, change: Change, known: Manifest) -> Kept:
+def _record(repository: Repository, change: FileChange, known: Manifest) -> InstalledFile:
     assert change.new is not None
     before = manifest.keep(repository, change.base) if change.base is not None else ""
     old = known.files.get(change.path)
     mode = old.mode if old is not None and old.before == before else change.mode
-    return Kept(before, manifest.digest(change.new), mode)
+    return InstalledFile(before, manifest.digest(change.new), mode)
 
 
-def _check(repository: Repository, changes: Iterable[Change]) -> None:
+def _check(repository: Repository, changes: Iterable[FileChange]) -> None:
     for change in changes:
         if change.act != "keep" and read(repository, change.path)[0] != change.old:
             raise Unavailable(
@@ -78,7 +78,7 @@ def _check(repository: Repository, changes: Iterable[Change]) -> None:
             )
 
 
-def _missing_folders(repository: Repository, changes: Iterable[Change]) -> list[str]:
+def _missing_folders(repository: Repository, changes: Iterable[FileChange]) -> list[str]:
     found: dict[str, None] = {}
     for change in changes:
         parts = change.path.split("/")[:-1]
@@ -89,13 +89,13 @@ def _missing_folders(repository: Repository, changes: Iterable[Change]) -> list[
     return list(found)
 
 
-def _write(repository: Repository, change: Change) -> None:
+def _write(repository: Repository, change: FileChange) -> None:
     place = os.path.join(repository.root, change.path)
     if change.new is None:
         os.unlink(place)
         return
     os.makedirs(os.path.dirname(place), exist_ok=True)
-    if Ground(repository).inside(change.path) != change.path:  # a link was put in its way
+    if WorkingTree(repository).inside(change.path) != change.path:  # a link was put in its way
         raise Unavailable(
             f"{quote(change.path)} was moved while it was written",
             code="WIRING_BUSY",
@@ -107,12 +107,12 @@ def _write(repository: Repository, change: Change) -> None:
 class Undone(Record):
     """What was taken back."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     #: Folders of ours that stay because something else is in them.
     left: tuple[str, ...] = ()
 
 
-def undoing(repository: Repository) -> tuple[Change, ...]:
+def undoing(repository: Repository) -> tuple[FileChange, ...]:
     """Return what taking back would do; change nothing."""
     known = manifest.load(repository)
     if known.files:

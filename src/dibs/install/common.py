@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.install.agents.base import Wish
+from dibs.install.agents.base import FileEdit
 from dibs.install.entries import texts
-from dibs.install.entries.pieces import Once
+from dibs.install.entries.pieces import CreateOnce
 
 #: The settings, all of them as comments; a file that is there is never touched.
-SETTINGS = Wish("dibs.toml", Once(texts.settings()), "settings")
+SETTINGS = FileEdit("dibs.toml", CreateOnce(texts.settings()), "settings")

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from dibs.install.agents.base import Agent
+    from dibs.install.agents.base import AgentInstaller
 
 
 def found(root: str, environ: Mapping[str, str], made: Collection[str] = ()) -> dict[str, str]:
@@ -22,7 +22,7 @@ def found(root: str, environ: Mapping[str, str], made: Collection[str] = ()) -> 
     return {name: how for name, how in shown.items() if how}
 
 
-def program(agent: Agent, environ: Mapping[str, str]) -> str:
+def program(agent: AgentInstaller, environ: Mapping[str, str]) -> str:
     """Return the agent's program, as the PATH finds it; empty if it does not."""
     for name in agent.programs:
         for folder in environ.get("PATH", "").split(os.pathsep):
@@ -32,7 +32,9 @@ def program(agent: Agent, environ: Mapping[str, str]) -> str:
     return ""
 
 
-def _shown(agent: Agent, root: str, environ: Mapping[str, str], made: Collection[str]) -> str:
+def _shown(
+    agent: AgentInstaller, root: str, environ: Mapping[str, str], made: Collection[str]
+) -> str:
     place = program(agent, environ)
     if place:
         return f"program {place}"

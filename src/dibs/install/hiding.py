@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from dibs.local.repository import Repository
 
-MARKS = blocks.Marks("# dibs:begin (files that dibs init made for this machine)", "# dibs:end")
+MARKS = blocks.BlockMarkers(
+    "# dibs:begin (files that dibs init made for this machine)", "# dibs:end"
+)
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "*?[]\\!#"})
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _NAME, _LOCK, _BACKUPS = "manifest.json", "lock", "before"
 
 
-class Kept(Record):
+class InstalledFile(Record):
     """One file: how it was before Dibs, and how Dibs left it."""
 
     #: The digest of its old bytes, by which they are kept; empty if there was no file.
@@ -39,7 +39,7 @@ class Manifest(Record):
     instructions: bool = True
     #: Whether it put in the gates of git.
     gates: bool = False
-    files: dict[str, Kept] = {}  # noqa: RUF012 - a record's value, never changed in place
+    files: dict[str, InstalledFile] = {}  # noqa: RUF012 - a record's value, never changed in place
     #: Folders that were made, an outer one before its inner ones.
     folders: tuple[str, ...] = ()
     #: Files that git was told to overlook.
@@ -65,7 +65,7 @@ def load(repository: Repository) -> Manifest:
     try:
         with open(os.path.join(folder_of(repository), _NAME), "rb") as file:
             found = json.loads(file.read())
-        files = {path: Kept(*kept) for path, kept in found.pop("files").items()}
+        files = {path: InstalledFile(*kept) for path, kept in found.pop("files").items()}
         for name in ("agents", "folders", "hidden", "local"):
             found[name] = tuple(found[name])
         return Manifest(files=files, **found)

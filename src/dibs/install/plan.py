@@ -10,14 +10,14 @@ from dibs.errors import BadInput
 from dibs.install import hiding, manifest
 from dibs.install.agents import AGENTS
 from dibs.install.entries.pieces import Block, put_all, take_all
-from dibs.install.working_tree import Ground
+from dibs.install.working_tree import WorkingTree
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dibs.install.agents.base import Choice, Wish
+    from dibs.install.agents.base import Choice, FileEdit
     from dibs.install.entries.pieces import Piece
     from dibs.install.manifest import Manifest
     from dibs.local.repository import Repository
@@ -26,7 +26,7 @@ _SIZE_MAX = 4 * 1024 * 1024
 _NEW_MODE = 0o644
 
 
-class Change(Record):
+class FileChange(Record):
     """One file, as it is and as it will be; None where there is none."""
 
     path: str
@@ -54,16 +54,16 @@ class Change(Record):
         return "remove" if self.new is None else "change"
 
 
-class Plan(Record):
+class InstallPlan(Record):
     """All changes, and what will be known afterwards."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     agents: tuple[str, ...]
     choice: Choice
     notes: tuple[str, ...] = ()
 
     @property
-    def pending(self) -> list[Change]:
+    def pending(self) -> list[FileChange]:
         """The changes that change something."""
         return [change for change in self.changes if change.act != "keep"]
 
@@ -79,12 +79,12 @@ class _File(Record):
 
 
 def plan(
-    repository: Repository, agents: Sequence[str], choice: Choice, more: Iterable[Wish] = ()
-) -> Plan:
+    repository: Repository, agents: Sequence[str], choice: Choice, more: Iterable[FileEdit] = ()
+) -> InstallPlan:
     """Return what would be done for these agents, and those that are wired already; change nothing."""
     known = manifest.load(repository)
     names = tuple(name for name in AGENTS if name in {*agents, *known.agents})
-    ground = Ground(repository)
+    ground = WorkingTree(repository)
     wishes = [(name, wish) for name in names for wish in AGENTS[name].wishes(choice)]
     wishes += [("", wish) for wish in more]
     files, notes = _files(ground, wishes)
@@ -92,10 +92,12 @@ def plan(
     wished = {file.path for file in files}
     gone = [path for path in known.files if path not in wished]
     changes += [restored(repository, path, known) for path in gone]
-    return Plan(tuple(changes), names, choice, tuple(notes))
+    return InstallPlan(tuple(changes), names, choice, tuple(notes))
 
 
-def _files(ground: Ground, wishes: list[tuple[str, Wish]]) -> tuple[list[_File], list[str]]:
+def _files(
+    ground: WorkingTree, wishes: list[tuple[str, FileEdit]]
+) -> tuple[list[_File], list[str]]:
     """Put together what goes into the same file, also where two names lead to one."""
     found: dict[str, _File] = {}
     notes: dict[str, None] = {}
@@ -120,7 +122,7 @@ def _with(words: tuple[str, ...], word: str) -> tuple[str, ...]:
     return words if word in words or not word else (*words, word)
 
 
-def _change(ground: Ground, file: _File, known: Manifest) -> Change:
+def _change(ground: WorkingTree, file: _File, known: Manifest) -> FileChange:
     old, mode = read(ground.repository, file.path)
     record = known.files.get(file.path)
     base = _base(ground.repository, file, old, known)
@@ -133,7 +135,7 @@ def _change(ground: Ground, file: _File, known: Manifest) -> Change:
         made = old is None or (record is not None and not record.before)
         hide = made and not ground.is_tracked(file.path)
         note = not hide and not ground.is_ignored(file.path)
-    return Change(
+    return FileChange(
         file.path, old, new, base, mode, file.what, file.agents, file.local,
         hide=hide and (hiding.is_hidden(ground.repository, file.path) or not ground.is_ignored(file.path)),
         note="names paths of this machine: do not commit it, or use --shared" if note else "",
@@ -156,22 +158,24 @@ def _base(repository: Repository, file: _File, old: bytes | None, known: Manifes
     return take_all(file.pieces, old, file.path, before) or (None if not before else b"")
 
 
-def restored(repository: Repository, path: str, known: Manifest) -> Change:
+def restored(repository: Repository, path: str, known: Manifest) -> FileChange:
     """Return how a file gets back what it was: byte for byte if it is as we left it, else our entries go."""
     record = known.files[path]
     old, mode = read(repository, path)
     before = manifest.kept(repository, record.before)
     if old is None or (record.before and before is None):
-        return Change(path, old, old, old, mode)  # it is gone, or nobody knows any more what it was
+        return FileChange(
+            path, old, old, old, mode
+        )  # it is gone, or nobody knows any more what it was
     if manifest.digest(old) == record.after:
-        return Change(path, old, before, before, record.mode if before is not None else mode)
+        return FileChange(path, old, before, before, record.mode if before is not None else mode)
     pieces = every_piece(repository, path, known)
     if not record.after and not _has_ours(pieces, old, path):
-        return Change(path, old, old, old, mode)
+        return FileChange(path, old, old, old, mode)
     new = take_all(pieces, old, path, before or b"")
     gone = not new and before is None
     note = "" if gone else "it was changed since, so only what Dibs wrote goes"
-    return Change(path, old, None if gone else new, None if gone else new, mode, note=note)
+    return FileChange(path, old, None if gone else new, None if gone else new, mode, note=note)
 
 
 def _has_ours(pieces: tuple[Piece, ...], content: bytes, path: str) -> bool:
@@ -188,12 +192,12 @@ def guessed(repository: Repository) -> Manifest:
     from dibs.install.common import SETTINGS
     from dibs.install.entries.commands import commands
 
-    ground, paths = Ground(repository), [SETTINGS.path]
+    ground, paths = WorkingTree(repository), [SETTINGS.path]
     for shared in (True, False):
         choice = Choice(repository.root, commands(shared=shared), shared)
         paths += [wish.path for agent in AGENTS.values() for wish in agent.wishes(choice)]
     places = filter(None, map(ground.inside, (*paths, "CLAUDE.md")))
-    return manifest.Manifest(files={path: manifest.Kept("", "") for path in places})
+    return manifest.Manifest(files={path: manifest.InstalledFile("", "") for path in places})
 
 
 def every_piece(repository: Repository, path: str, known: Manifest) -> tuple[Piece, ...]:
@@ -202,7 +206,7 @@ def every_piece(repository: Repository, path: str, known: Manifest) -> tuple[Pie
     from dibs.install.common import SETTINGS
     from dibs.install.entries.commands import commands
 
-    ground = Ground(repository)
+    ground = WorkingTree(repository)
     found: list[Piece] = [SETTINGS.piece] if path == SETTINGS.path else []
     for shared in (known.shared, not known.shared):
         choice = Choice(repository.root, commands(shared=shared), shared)

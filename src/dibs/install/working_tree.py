@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
 
 
-class Ground:
+class WorkingTree:
     """One working tree."""
 
     def __init__(self, repository: Repository) -> None:

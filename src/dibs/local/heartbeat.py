@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from threading import Event, Thread
 
 
-class Keeper:
+class Heartbeat:
     """A thread that gives signs of life; where one fails, the next may not."""
 
     def __init__(self, beat: Callable[[], object], every: float) -> None:

@@ -35,7 +35,7 @@ _MAX_LINKS = 40
 _FOLDER, _FILE, _ABSENT, _INNER = "folder", "file", "absent", "repository"
 
 
-class Tree:
+class PathResolver:
     """A working tree, seen from the folder where the caller stands."""
 
     __slots__ = ("fold_case", "repository")

@@ -42,7 +42,7 @@ _FOSTERS = frozenset({
 })  # fmt: skip
 
 
-class Running(Record):
+class RunningProcess(Record):
     """A process that runs."""
 
     pid: int
@@ -53,7 +53,7 @@ class Running(Record):
     above: int = 0
 
 
-def running(pid: int) -> Running | None:
+def running(pid: int) -> RunningProcess | None:
     """Return the process with this number, None if there is none or it has ended.
 
     Of another user's process ``/proc`` may tell nothing, not even that it is there.
@@ -63,12 +63,12 @@ def running(pid: int) -> Running | None:
     try:
         head, _, rest = _content(f"{_PROC}/{pid}/stat").rpartition(b")")
     except OSError:
-        return Running(pid) if _answers(pid) else None
+        return RunningProcess(pid) if _answers(pid) else None
     words = rest.split()
     if len(words) <= _START or words[_STATE].decode() in _ENDED:
         return None
     name = head.partition(b"(")[2].decode("utf-8", "replace")
-    return Running(pid, int(words[_START]), name, int(words[_PARENT]))
+    return RunningProcess(pid, int(words[_START]), name, int(words[_PARENT]))
 
 
 def is_there(pid: int, born: int) -> bool:
@@ -77,7 +77,7 @@ def is_there(pid: int, born: int) -> bool:
     return found is not None and (not born or not found.born or found.born == born)
 
 
-def above(pid: int) -> Iterator[Running]:
+def above(pid: int) -> Iterator[RunningProcess]:
     """Yield the processes that a process was started by, the nearest first; each is a look at ``/proc``."""
     found = running(pid)
     for _ in range(_DEEPEST):
@@ -88,7 +88,7 @@ def above(pid: int) -> Iterator[Running]:
             yield found
 
 
-def agent_above(hook: int, told: str = "") -> Running | None:
+def agent_above(hook: int, told: str = "") -> RunningProcess | None:
     """Return the process of the agent that started a hook: the nearest above the hook that is no shell.
 
     ``told`` is the number that the agent itself gives; it counts if that process is above the hook.

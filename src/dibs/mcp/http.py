@@ -25,7 +25,7 @@ from dibs.errors import Misconfigured
 from dibs.mcp.callers import BOUND, GONE, of_request
 from dibs.mcp.framing import MOST_BYTES, TOO_LONG, Fault, Flight, parse
 from dibs.mcp.server import build
-from dibs.mcp.trees import Trees
+from dibs.mcp.trees import McpTrees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ class _Remote:
     """The surface of a process that serves whoever calls."""
 
     def __init__(self, repo: str) -> None:
-        self.trees = Trees(repo)
+        self.trees = McpTrees(repo)
 
     def dibs(self, ctx: Context) -> Dibs:
         """Return the working tree that the request names, as its agent sees it."""

@@ -26,7 +26,7 @@ _OWN_WORDS = frozenset({
 })  # fmt: skip
 
 
-class Quoting:
+class McpQuoting:
     """How texts of others are shown in one answer; one nonce serves them all."""
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -90,7 +90,7 @@ def failure(error: DibsError) -> dict[str, Any]:
     """Shape a broken promise as all surfaces do; words that others may have written are fenced."""
     from dibs.shapes import claims
 
-    quoted = Quoting([error.message, error.hint])
+    quoted = McpQuoting([error.message, error.hint])
     own = isinstance(error, BadInput) and not error.code.startswith(("TASK", "DECIDED"))
     ours = own or error.code in _OWN_WORDS
     message = clean(error.message, MOST) if ours else quoted(error.message, "dibs")

@@ -22,7 +22,7 @@ INSTRUCTIONS = (
 )
 
 
-class Entry(NamedTuple):
+class ToolEntry(NamedTuple):
     """One tool."""
 
     name: str
@@ -81,7 +81,7 @@ def _plain(value: Any, *, top: bool = False) -> Any:
 TOOLS = {
     entry.name: entry
     for entry in (
-        Entry(
+        ToolEntry(
             "claim", "Claim files",
             "Claim files or folders before you edit them: all of the paths, or none."
             " Returns granted=true and your claims, or granted=false with holder, reason, retry_after_s"
@@ -89,59 +89,59 @@ TOOLS = {
             " Returns at once; to wait for your turn call wait.",
             inputs.ClaimAsked, outputs.ClaimTold, tools_claims.claim, repeatable=True,
         ),
-        Entry(
+        ToolEntry(
             "wait", "Wait for files",
             "Wait in a fair queue until the paths are free, and claim them. Use it after claim was"
             " refused and there is nothing else to do. Returns what claim returns; granted=false with"
             " why=timeout when the time is over, and your place in the queue is given up.",
             inputs.WaitAsked, outputs.ClaimTold, tools_claims.claim, repeatable=True, waits=True,
         ),
-        Entry(
+        ToolEntry(
             "release", "Give files back",
             "Give back claims of yours, as soon as your changes are committed or dropped, so that others"
             " can go on. Returns what was released. You cannot release what another agent holds: call ask.",
             inputs.ReleaseAsked, outputs.ReleaseTold, tools_claims.release,
         ),
-        Entry(
+        ToolEntry(
             "status", "Who holds what",
             "See who works here, which files are claimed by whom and why, and who waits. Use it to find"
             " work that is free, or with paths to see who is in the way. Changes nothing.",
             inputs.StatusAsked, outputs.StatusTold, tools_claims.status, reads=True,
         ),
-        Entry(
+        ToolEntry(
             "ask", "Ask for files",
             "Ask whoever holds the paths to give them back; it is told at its next call. Use it when you"
             " need a file that is held. Returns who was asked. With answer you reply to a request that"
             " others made to you: yes gives the claim back, later promises it, no keeps it.",
             inputs.AskAsked, outputs.AskTold, tools_claims.ask, repeatable=True,
         ),
-        Entry(
+        ToolEntry(
             "commit", "Commit your files",
             "Commit exactly the changed files that you hold, and nothing of other agents; use it instead"
             " of git commit. Returns committed=true with commit, branch and files, or committed=false with"
             " the paths that are not yours. Changed files that nobody holds are listed, not committed.",
             inputs.CommitAsked, outputs.CommitTold, tools_work.commit,
         ),
-        Entry(
+        ToolEntry(
             "task", "Tasks of the board",
             "Work with the board of tasks. action=take gives you the next task and its text; do it, then"
             " action=done with its id and a summary. Returns ok=false if there is none for you.",
             inputs.TaskAsked, outputs.TaskTold, tools_tasks.task,
         ),
-        Entry(
+        ToolEntry(
             "say", "Say something",
             "Send a message to another agent, a role, a group, all, or human. It stands in their next"
             " briefing. Returns the id of the message and who gets it. Do not send secrets.",
             inputs.SayAsked, outputs.SayTold, tools_work.say,
         ),
-        Entry(
+        ToolEntry(
             "decide", "Record a decision",
             "Record a decision that others should know, or with confirm=true ask for one. Returns its id"
             " and outcome: recorded counts now; pending means do not act on it yet. With id alone you look"
             " at a decision.",
             inputs.DecideAsked, outputs.DecideTold, tools_work.decide,
         ),
-        Entry(
+        ToolEntry(
             "brief", "What is new",
             "Be told what changed since the last time: messages, requests, lost claims, who works on"
             " what. Use it when you start, and before new work. Returns changed=false if nothing is new."

@@ -22,7 +22,7 @@ from dibs.errors import DibsError, Unavailable
 from dibs.mcp.messages import failure
 from dibs.mcp.registry import INSTRUCTIONS, TOOLS
 from dibs.mcp.resources import PAGES
-from dibs.mcp.waiting import Waiting
+from dibs.mcp.waiting import McpWaits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from dibs.api.client import Dibs
-    from dibs.mcp.registry import Entry
+    from dibs.mcp.registry import ToolEntry
 
     Context = ServerRequestContext[Any, Any]
 
@@ -83,7 +83,7 @@ class _Calls:
 
     def __init__(self, surface: Surface) -> None:
         self._surface = surface
-        self._waiting = Waiting()
+        self._waiting = McpWaits()
         self._tools = [entry.described() for entry in TOOLS.values()]
         self.schemas = {tool.name: tool.input_schema for tool in self._tools}
 
@@ -112,7 +112,7 @@ class _Calls:
             return _result(failure(Unavailable(what, code="SYSTEM")), error=True)
         return _result(answer.model_dump(mode="json"))
 
-    async def _perform(self, ctx: Context, entry: Entry, asked: Any) -> Any:
+    async def _perform(self, ctx: Context, entry: ToolEntry, asked: Any) -> Any:
         if entry.waits:
             dibs = await to_thread.run_sync(self._surface.dibs, ctx)
             answer, give_back = await self._waiting.wait(ctx, dibs, asked)
@@ -164,7 +164,7 @@ def _result(shape: dict[str, Any], *, error: bool = False) -> types.CallToolResu
     return types.CallToolResult(content=[text], structured_content=shape, is_error=False)
 
 
-def _wrong(entry: Entry, error: ValidationError) -> dict[str, Any]:
+def _wrong(entry: ToolEntry, error: ValidationError) -> dict[str, Any]:
     """Shape what is wrong with the arguments of a call: the first field, and what it takes."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     field = clean(".".join(map(str, first["loc"])), _FIELD) or "arguments"

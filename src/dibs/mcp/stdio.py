@@ -22,7 +22,7 @@ from dibs.api.client import Dibs
 from dibs.mcp.callers import of_process
 from dibs.mcp.framing import MOST_BYTES, TOO_LONG, Fault, Flight, parse
 from dibs.mcp.server import build
-from dibs.mcp.trees import Tree
+from dibs.mcp.trees import McpTree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ class _Local:
     """The surface of a process that serves one agent."""
 
     def __init__(self, repo: str) -> None:
-        self.tree = Tree(repo)
+        self.tree = McpTree(repo)
         self.hearers: dict[str, Callable[[bool], object]] = {}
         self._at_work = 0
         self._still = threading.Condition()

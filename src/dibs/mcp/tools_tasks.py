@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dibs.core.claims.rules import Denied
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
 from dibs.mcp import outputs
-from dibs.mcp.messages import Quoting, refused_next
+from dibs.mcp.messages import McpQuoting, refused_next
 from dibs.mcp.tools_claims import ROWS, patterns_of
 from dibs.services.tasks.values import TakenTask
 from dibs.shapes import tasks
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.api.client import Dibs
     from dibs.mcp.inputs import TaskAsked
-    from dibs.services.tasks.values import NothingFree, Shown, Stored
+    from dibs.services.tasks.values import NothingFree, Stored, TaskView
 
     Act = Callable[[Dibs, TaskAsked], outputs.TaskTold]
 
@@ -125,7 +125,7 @@ def _move(dibs: Dibs, asked: TaskAsked, act: Callable[[], Stored]) -> outputs.Ta
 def _one(
     dibs: Dibs, asked: TaskAsked, stored: Stored, steps: Sequence[str] = (), *, text: bool = False
 ) -> outputs.TaskTold:
-    quoted = Quoting(map(str, stored))
+    quoted = McpQuoting(map(str, stored))
     job = _job(stored, stored.holder, stored.task.status, quoted)
     if text:
         job.text = quoted.page(stored.text, stored.task.created_by or "board")
@@ -135,8 +135,10 @@ def _one(
     )  # fmt: skip
 
 
-def _listed(dibs: Dibs, asked: TaskAsked, found: Sequence[Shown], *, ok: bool) -> outputs.TaskTold:
-    quoted = Quoting(str(one.stored.task) for one in found)
+def _listed(
+    dibs: Dibs, asked: TaskAsked, found: Sequence[TaskView], *, ok: bool
+) -> outputs.TaskTold:
+    quoted = McpQuoting(str(one.stored.task) for one in found)
     jobs = [_job(one.stored, one.holder, one.state, quoted) for one in found[:ROWS]]
     steps = [] if ok else ["Nothing is free for you now: work on something else, and ask again."]
     return outputs.TaskTold(
@@ -145,7 +147,7 @@ def _listed(dibs: Dibs, asked: TaskAsked, found: Sequence[Shown], *, ok: bool) -
     )  # fmt: skip
 
 
-def _job(stored: Stored, holder: str, state: str, quoted: Quoting) -> outputs.Job:
+def _job(stored: Stored, holder: str, state: str, quoted: McpQuoting) -> outputs.Job:
     said = stored.task
     whose = said.created_by or "board"
     return outputs.Job(

@@ -26,7 +26,7 @@ MOST_TREES = 64
 _LOST = frozenset({"STORE_REPLACED", "STORE_MOVED", "STORE_MISSING", "STORE_FORKED"})
 
 
-class Tree:
+class McpTree:
     """The project of one working tree, seen from one folder in it."""
 
     def __init__(self, start: str) -> None:
@@ -60,15 +60,15 @@ class Tree:
             project.close()
 
 
-class Trees:
+class McpTrees:
     """Working trees of one repository; all of them have the same state."""
 
     def __init__(self, repo: str) -> None:
-        self.main = Tree(locate(repo).repository.root)
-        self._others: dict[str, Tree] = {}
+        self.main = McpTree(locate(repo).repository.root)
+        self._others: dict[str, McpTree] = {}
         self._lock = Lock()
 
-    def tree(self, name: str) -> Tree:
+    def tree(self, name: str) -> McpTree:
         """Return a working tree by its folder, by default the server's own."""
         if not name:
             return self.main
@@ -78,7 +78,7 @@ class Trees:
                 found = self._others[name] = self._opened(name)
             return found
 
-    def _opened(self, name: str) -> Tree:
+    def _opened(self, name: str) -> McpTree:
         if not os.path.isabs(name):
             raise _no_tree(name)
         try:
@@ -90,7 +90,7 @@ class Trees:
         if len(self._others) >= MOST_TREES:
             message = f"this server has {MOST_TREES} working trees open"
             raise BadInput(message, code="LIMIT", field="Dibs-Worktree")
-        return Tree(place.repository.root)
+        return McpTree(place.repository.root)
 
     def failed(self, error: DibsError) -> None:
         """Hear of an error of a call; they all have the same store."""

@@ -18,7 +18,7 @@ from dibs.mcp.callers import has_hung_up
 from dibs.mcp.outputs import ClaimTold
 from dibs.mcp.tools_claims import acquire
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,10 +66,10 @@ class _Breakable:
 
 def _work(dibs: Dibs, asked: WaitAsked, stop: threading.Event) -> ClaimTold | DibsError:
     """Wait in this thread; what goes wrong is a value, for a group of tasks would wrap it."""
-    desk = dibs.project.desk
-    breakable: Any = _Breakable(desk.engine, stop)
+    store = dibs.project.store
+    breakable: Any = _Breakable(store.engine, stop)
     project = dibs.project
-    own = Desk(breakable, desk.config, desk.archive)
+    own = Store(breakable, store.config, store.archive)
     claims = Claims(own, project.end_gone, project.tell_left)
     try:
         return acquire(dibs, asked, claims, asked.seconds)
@@ -79,7 +79,7 @@ def _work(dibs: Dibs, asked: WaitAsked, stop: threading.Event) -> ClaimTold | Di
         return error
 
 
-class Waiting:
+class McpWaits:
     """The waits of one server."""
 
     def __init__(self) -> None:

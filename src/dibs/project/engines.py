@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dibs.config.load import Loaded
     from dibs.engines.base import Engine, Txn
-    from dibs.local.paths import Tree
+    from dibs.local.paths import PathResolver
     from dibs.local.repository import Repository
 
 #: Says that state was made in this folder once, and how often it was made anew.
@@ -30,21 +30,21 @@ _REDIS = ("redis", "rediss", "unix")
 HINT = "use redis://host:6379/0, git:origin, sqlite:///absolute/path, or leave it empty"
 
 
-class Place(Record):
+class Location(Record):
     """A project's repository and settings, before its state is opened."""
 
     repository: Repository
     loaded: Loaded
 
     @property
-    def tree(self) -> Tree:
+    def tree(self) -> PathResolver:
         """What resolves the spellings of paths in this repository."""
-        from dibs.local.paths import Tree
+        from dibs.local.paths import PathResolver
 
-        return Tree(self.repository, fold_case=self.loaded.config.fold_case)
+        return PathResolver(self.repository, fold_case=self.loaded.config.fold_case)
 
 
-def open_engine(place: Place, *, anew: bool, url: str | None = None) -> Engine:
+def open_engine(place: Location, *, anew: bool, url: str | None = None) -> Engine:
     """Open a project's engine, or the one that ``url`` names; ``anew`` where lost state is made again."""
     url = place.loaded.config.engine if url is None else url
     scheme = url.partition(":")[0]
@@ -63,7 +63,7 @@ def open_engine(place: Place, *, anew: bool, url: str | None = None) -> Engine:
     return _open_sqlite(place, url, anew=anew)
 
 
-def is_there(place: Place) -> bool:
+def is_there(place: Location) -> bool:
     """Tell whether the state of a project was made already, as far as this machine can tell."""
     url = place.loaded.config.engine
     if url.partition(":")[0] in {"", "sqlite"}:
@@ -75,7 +75,7 @@ def is_there(place: Place) -> bool:
     return os.path.exists(_elsewhere(place, url))
 
 
-def _open_redis(place: Place, url: str) -> Engine:
+def _open_redis(place: Location, url: str) -> Engine:
     try:
         from dibs.engines.redis.engine import RedisEngine
     except ImportError as error:
@@ -98,7 +98,7 @@ def _open_redis(place: Place, url: str) -> Engine:
     )
 
 
-def _open_git(place: Place, url: str) -> Engine:
+def _open_git(place: Location, url: str) -> Engine:
     from dibs.engines.git.engine import GitEngine
     from dibs.engines.git.files import RowFiles
     from dibs.project.remotes import resolve
@@ -118,7 +118,7 @@ def _open_git(place: Place, url: str) -> Engine:
     )
 
 
-def _renewal(place: Place) -> Callable[[Txn, str], None]:
+def _renewal(place: Location) -> Callable[[Txn, str], None]:
     def renew(txn: Txn, why: str) -> None:
         from dibs.services.migration.new_life import begin_life
 
@@ -127,13 +127,13 @@ def _renewal(place: Place) -> Callable[[Txn, str], None]:
     return renew
 
 
-def _elsewhere(place: Place, url: str) -> str:
+def _elsewhere(place: Location, url: str) -> str:
     """Return the file in which this machine keeps what it knows of a Redis store."""
     name = f"redis-{_digest(url.rpartition('@')[2], place.loaded.config.project)}.json"
     return os.path.join(place.repository.state, name)
 
 
-def _copy_of(place: Place, address: str) -> str:
+def _copy_of(place: Location, address: str) -> str:
     """Return the folder in which this machine keeps its copy of a branch.
 
     All clones that a user has on a machine share it, and with it what they push and what they have seen.
@@ -164,7 +164,7 @@ def _digest(*words: str) -> str:
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
-def _open_sqlite(place: Place, url: str, *, anew: bool) -> Engine:
+def _open_sqlite(place: Location, url: str, *, anew: bool) -> Engine:
     from dibs.engines.sqlite.engine import SqliteEngine
 
     path = _database(place, url)
@@ -199,7 +199,7 @@ def _there(path: str) -> bool:
         return True  # what it is, the engine says
 
 
-def _database(place: Place, url: str) -> str:
+def _database(place: Location, url: str) -> str:
     scheme, _, rest = url.partition(":")
     if scheme == "sqlite":
         return rest.removeprefix("//")

@@ -7,8 +7,8 @@ import os
 from dibs.config import load
 from dibs.errors import DibsError, Misconfigured, NotFound
 from dibs.local.repository import STATE_OUTSIDE_GIT, find, main_tree, shared_state, with_own_state
-from dibs.project.engines import Place, is_there, open_engine
-from dibs.services.state.store import Desk
+from dibs.project.engines import Location, is_there, open_engine
+from dibs.services.state.store import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dibs.config.load import Config
     from dibs.core.patterns.pattern import Pattern
-    from dibs.core.toolcalls.values import Heard, Verdict
+    from dibs.core.toolcalls.values import HookEvent, Verdict
     from dibs.engines.base import Engine
     from dibs.local.repository import Repository
     from dibs.services.board.board import Board
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 class Project:
     """An open project: its place, its engine, and its services."""
 
-    def __init__(self, place: Place, engine: Engine) -> None:
+    def __init__(self, place: Location, engine: Engine) -> None:
         self.place = place
         self.config: Config = place.loaded.config
         self.engine = engine
-        self.desk = Desk(engine, self.config, os.path.join(place.repository.state, "ledger"))
+        self.store = Store(engine, self.config, os.path.join(place.repository.state, "ledger"))
         self.tree = place.tree
         self._board: Board | None = None
         self._shared: Engine | None = None
@@ -66,56 +66,56 @@ class Project:
         from dibs.services.claims.service import Claims
 
         end_gone = self.end_gone if self._has_sessions() else None
-        return Claims(self.desk, end_gone, self.tell_left)
+        return Claims(self.store, end_gone, self.tell_left)
 
     @property
     def holdings(self) -> Holdings:
         """Renewing, releasing, asking for, handing over and revoking claims."""
         from dibs.services.claims.holdings import Holdings
 
-        return Holdings(self.desk)
+        return Holdings(self.store)
 
     @property
     def answers(self) -> Answers:
         """Answering those who ask for a claim."""
         from dibs.services.claims.answers import Answers
 
-        return Answers(self.desk)
+        return Answers(self.store)
 
     @property
     def escalations(self) -> Escalations:
         """Putting a conflict before a human."""
         from dibs.services.claims.escalation import Escalations
 
-        return Escalations(self.desk)
+        return Escalations(self.store)
 
     @property
     def agents(self) -> Agents:
         """Joining, reporting, leaving and stopping."""
         from dibs.services.claims.agents import Agents
 
-        return Agents(self.desk)
+        return Agents(self.store)
 
     @property
     def queue(self) -> Queue:
         """Taking, finishing, giving back and listing tasks."""
         from dibs.services.tasks.plain_queue import Queue
 
-        return Queue(self.desk)
+        return Queue(self.store)
 
     @property
     def tasks(self) -> Tasks:
         """Making, taking, finishing and handing on the tasks of the board."""
         from dibs.services.tasks.service import Tasks
 
-        return Tasks(self.desk)
+        return Tasks(self.store)
 
     @property
     def delegation(self) -> Delegation:
         """Sending work to other agents."""
         from dibs.services.tasks.delegation import Delegation
 
-        return Delegation(self.desk)
+        return Delegation(self.store)
 
     @property
     def board(self) -> Board:
@@ -126,7 +126,7 @@ class Project:
             repository = self.place.repository
             own = repository.state != shared_state(repository)
             tree = repository.root if own else main_tree(repository)
-            self._board = Board(self.tasks, self.desk, tree, repository.state)
+            self._board = Board(self.tasks, self.store, tree, repository.state)
         return self._board
 
     @property
@@ -134,7 +134,7 @@ class Project:
         """What is changed and not committed, by whose it is."""
         from dibs.services.commits.changes import Changes
 
-        return Changes(self.desk, self.place.repository)
+        return Changes(self.store, self.place.repository)
 
     @property
     def worktrees(self) -> Worktrees:
@@ -144,12 +144,12 @@ class Project:
         repository = self.place.repository
         shared = shared_state(repository)
         if shared == repository.state:
-            return Worktrees(self.desk, repository)
+            return Worktrees(self.store, repository)
         if self._shared is None:
-            place = Place(repository._replace(state=shared), self.place.loaded)
+            place = Location(repository._replace(state=shared), self.place.loaded)
             self._shared = open_engine(place, anew=False)
         return Worktrees(
-            Desk(self._shared, self.config, os.path.join(shared, "ledger")), repository
+            Store(self._shared, self.config, os.path.join(shared, "ledger")), repository
         )
 
     @property
@@ -158,15 +158,15 @@ class Project:
         from dibs.services.guard.doctor import Doctoring
 
         repository = self.place.repository
-        return Doctoring(self.desk, repository, self.worktrees if repository.common else None)
+        return Doctoring(self.store, repository, self.worktrees if repository.common else None)
 
     @property
     def salvage(self) -> Salvage:
         """Looking at work that was kept when a worktree went, and bringing it back."""
-        from dibs.services.worktrees.context import Ground
+        from dibs.services.worktrees.context import WorktreeContext
         from dibs.services.worktrees.salvage import Salvage
 
-        return Salvage(Ground(self.desk, self.place.repository).git)
+        return Salvage(WorktreeContext(self.store, self.place.repository).git)
 
     @property
     def merges(self) -> Merges:
@@ -177,21 +177,21 @@ class Project:
         config = self.config
         if main != repository.root:
             config = load.load(main, repository.state, os.environ, {}).config
-        return Merges(self.desk, repository, self.board, config=config, main=main)
+        return Merges(self.store, repository, self.board, config=config, main=main)
 
     @property
     def mail(self) -> Mail:
         """Saying something to others, and reading what they said."""
         from dibs.services.talk.mail import Mail
 
-        return Mail(self.desk)
+        return Mail(self.store)
 
     @property
     def groups(self) -> Groups:
         """Agents that are written to together."""
         from dibs.services.talk.groups import Groups
 
-        return Groups(self.desk)
+        return Groups(self.store)
 
     @property
     def decisions(self) -> Decisions:
@@ -200,21 +200,21 @@ class Project:
 
         repository = self.place.repository
         written = load.load(main_tree(repository), repository.state, {}, {})
-        return Decisions(self.desk, written)
+        return Decisions(self.store, written)
 
     @property
     def gating(self) -> Gating:
         """Judging commits that are made without ``dibs commit``."""
         from dibs.services.guard.git_hooks import Gating
 
-        return Gating(self.desk, self.end_gone)
+        return Gating(self.store, self.end_gone)
 
     @property
     def guarding(self) -> Guarding:
         """Answering the hooks of coding agents."""
         from dibs.services.guard.service import Guarding
 
-        guarding = Guarding(self.desk, self.place.repository)
+        guarding = Guarding(self.store, self.place.repository)
         if self.config.worktree_claims == "worktree":
             guarding.elsewhere = _hear_elsewhere
         return guarding
@@ -224,7 +224,7 @@ class Project:
         """Ending sessions, and agents whose processes are gone."""
         from dibs.services.guard.departures import Departures
 
-        return Departures(self.desk, self.place.repository)
+        return Departures(self.store, self.place.repository)
 
     def end_gone(self, names: set[str] | None = None) -> bool:
         """End agents whose processes are gone, of ``names`` or all, where a look costs little; tell whether.
@@ -246,47 +246,47 @@ class Project:
         """Tell an agent by mail what of its new claims was left half-done."""
         from dibs.services.guard.unfinished import settle
 
-        settle(self.desk, self.place.repository, agent, found)
+        settle(self.store, self.place.repository, agent, found)
 
     @property
     def ledger(self) -> Ledger:
         """What happened."""
         from dibs.services.state.ledger import Ledger
 
-        return Ledger(self.desk)
+        return Ledger(self.store)
 
     @property
     def commits(self) -> Commits:
         """Committing what an agent holds, and nothing else."""
         from dibs.services.commits.service import Commits
 
-        return Commits(self.desk, self.place.repository)
+        return Commits(self.store, self.place.repository)
 
     @property
     def forecasts(self) -> Forecasts:
         """What would conflict if it were merged now."""
         from dibs.services.forecast.service import Forecasts
 
-        return Forecasts(self.desk, self.place.repository)
+        return Forecasts(self.store, self.place.repository)
 
     @property
     def briefings(self) -> Briefings:
         """Telling an agent where its crew stands, and its mail exactly once."""
         from dibs.services.briefing.service import Briefings
 
-        return Briefings(self.desk)
+        return Briefings(self.store)
 
     def overview(self, agent: str = "") -> Overview:
         """Look at agents, claims and queue at one moment, of one agent or of all."""
         from dibs.services.claims.overview import overview
 
-        return overview(self.desk, agent)
+        return overview(self.store, agent)
 
     def pattern(self, text: str) -> Pattern:
         """Parse a pattern that Dibs itself spelled, without looking at the disk again."""
         from dibs.core.patterns.pattern import parse
 
-        return parse(text, fold_case=self.desk.fold_case)
+        return parse(text, fold_case=self.store.fold_case)
 
     def close(self) -> None:
         """Close the engine."""
@@ -295,7 +295,7 @@ class Project:
             self._shared.close()
 
 
-def _hear_elsewhere(root: str, heard: Heard, who: Speaker) -> Verdict:
+def _hear_elsewhere(root: str, heard: HookEvent, who: Speaker) -> Verdict:
     """Ask the guard of another working tree, which has claims of its own, about a call of an agent here."""
     from dibs.local.identity import VARIABLE
 
@@ -313,14 +313,14 @@ def locate(
     start: str = "",
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
-) -> Place:
+) -> Location:
     """Find the project of a folder and read its settings; open and change nothing."""
     variables = os.environ if environ is None else environ
     repository = find(start, variables)
     loaded = load.load(repository.root, repository.state, variables, flags or {})
     if loaded.config.worktree_claims == "worktree":
         repository = _apart(repository, loaded.config)
-    return Place(repository, loaded)
+    return Location(repository, loaded)
 
 
 def _apart(repository: Repository, config: Config) -> Repository:
@@ -368,7 +368,7 @@ def _place_outside_git(
     environ: Mapping[str, str] | None,
     flags: Mapping[str, object] | None,
     missing: NotFound,
-) -> Place:
+) -> Location:
     """Make the folder for the state of a project that no git directory can hold.
 
     Where there is no such folder, or it is a git directory itself, nothing is left behind.

@@ -7,33 +7,33 @@ from dibs.services.state.decisions import DECISION, decisions, row_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: How many decisions are forgotten in one transaction.
 BATCH = 1_000
 
 
-def trim(desk: Desk) -> int:
+def trim(store: Store) -> int:
     """Forget decisions that were made long ago; return how many."""
-    if not desk.look(lambda book: _old(book, 1)):
+    if not store.look(lambda rows: _old(rows, 1)):
         return 0
 
-    def step(book: Book) -> int:
-        old = _old(book, BATCH)
+    def step(rows: Rows) -> int:
+        old = _old(rows, BATCH)
         for id_ in old:
-            book.txn.delete(f"{DECISION}{row_of(id_)}")
+            rows.txn.delete(f"{DECISION}{row_of(id_)}")
         return len(old)
 
-    return desk.apply(step)
+    return store.apply(step)
 
 
-def _old(book: Book, most: int) -> list[str]:
+def _old(rows: Rows, most: int) -> list[str]:
     """Return decisions that can be forgotten, the oldest first."""
     found: list[str] = []
-    for decision in decisions(book):
-        if decision.at + KEPT_FOR > book.now or len(found) == most:
+    for decision in decisions(rows):
+        if decision.at + KEPT_FOR > rows.now or len(found) == most:
             break
-        if is_old(decision, book.now):
+        if is_old(decision, rows.now):
             found.append(decision.id)
     return found

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.briefing.snapshot import Sight
+    from dibs.core.briefing.snapshot import Snapshot
     from dibs.core.claims.agents import Agent
     from dibs.services.briefing.service import Delivery
 
@@ -30,7 +30,7 @@ def briefing(value: Delivery | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def state(value: Sight) -> dict[str, Any]:
+def state(value: Snapshot) -> dict[str, Any]:
     """Shape the crew as one agent sees it."""
     return {
         "now": value.now,

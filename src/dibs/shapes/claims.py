@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from dibs.core.claims.ledger import Entry
     from dibs.core.claims.rules import Ask, Claim, Conflict, Held, Lost, Outcome, Wait, Waiter
     from dibs.errors import DibsError
-    from dibs.services.claims.agents import Seen
+    from dibs.services.claims.agents import AgentView
     from dibs.services.claims.holdings import Renewed
     from dibs.services.state.ledger import Summary
-    from dibs.services.tasks.plain_queue_rows import Task
+    from dibs.services.tasks.plain_queue_rows import QueuedFile
 
     Shape = dict[str, Any]
 
@@ -154,7 +154,7 @@ def renewed(value: Renewed) -> Shape:
     }
 
 
-def agent(value: Seen) -> Shape:
+def agent(value: AgentView) -> Shape:
     """Shape an agent as a listing shows it."""
     a = value.agent
     return {
@@ -166,7 +166,7 @@ def agent(value: Seen) -> Shape:
     }  # fmt: skip
 
 
-def task(value: Task) -> Shape:
+def task(value: QueuedFile) -> Shape:
     """Shape a task of the queue."""
     return {
         "id": value.name, "file": value.file, "state": value.state, "holder": value.holder or None,

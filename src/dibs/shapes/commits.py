@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.services.commits.intents import shown
-from dibs.services.commits.values import Committed, Refused
+from dibs.services.commits.values import CommitDenied, Committed
 from dibs.shapes.claims import claims
 
 TYPE_CHECKING = False
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     Shape = dict[str, Any]
 
 
-def commit_answer(value: Committed | Refused) -> Shape:
+def commit_answer(value: Committed | CommitDenied) -> Shape:
     """Shape the answer to a commit."""
-    if isinstance(value, Refused):
+    if isinstance(value, CommitDenied):
         return {
             "outcome": "refused", "code": value.code,
             "hook": value.hook or None, "blocked": blocked(value.blocked),

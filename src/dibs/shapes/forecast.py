@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.changes.forecasts import Clash, Forecast, Pair
+    from dibs.core.changes.forecasts import Forecast, ForecastConflict, Pair
 
     Shape = dict[str, Any]
 
@@ -39,7 +39,7 @@ def pair(value: Pair) -> Shape:
     return {"agents": list(value.names), "files": [_clash(clash) for clash in value.clashes]}
 
 
-def _clash(value: Clash) -> Shape:
+def _clash(value: ForecastConflict) -> Shape:
     hunks = [
         {"lines": [[first, count], [other, others]]} for first, count, other, others in value.hunks
     ]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from dibs.core.talk.mail import Message
     from dibs.core.talk.recipients import Group
-    from dibs.services.talk.groups import Shown
+    from dibs.services.talk.groups import GroupView
     from dibs.services.talk.mail import Letter
 
     Shape = dict[str, Any]
@@ -43,7 +43,7 @@ def group(value: Group) -> Shape:
     }  # fmt: skip
 
 
-def shown(value: Shown) -> Shape:
+def shown(value: GroupView) -> Shape:
     """Shape a group with whom it reaches and what was said to it."""
     said = [message(m) for m in value.messages]
     return {**group(value.group), "reaches": list(value.reaches), "messages": said}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.changes.merges import Outside
-    from dibs.services.merging.values import Report, Verdict
+    from dibs.services.merging.values import MergeReport, MergeVerdict
 
     Shape = dict[str, Any]
 
@@ -26,7 +26,7 @@ CODES = {
 }
 
 
-def report(value: Report) -> Shape:
+def report(value: MergeReport) -> Shape:
     """Shape the answer of a merge."""
     return {
         "into": value.into, "old": value.old, "new": value.new, "tree": shown(value.tree),
@@ -35,7 +35,7 @@ def report(value: Report) -> Shape:
     }  # fmt: skip
 
 
-def verdict(value: Verdict) -> Shape:
+def verdict(value: MergeVerdict) -> Shape:
     """Shape what became of one branch."""
     shape: Shape = {
         "branch": value.branch, "agent": value.agent, "outcome": value.end,
@@ -58,7 +58,7 @@ def _outside(value: Outside) -> Shape:
     return {**value._asdict(), "path": shown(value.path), "expires_in": round(value.expires_in, 3)}
 
 
-def next_step(value: Verdict) -> str:
+def next_step(value: MergeVerdict) -> str:
     """Say what can be done about a refusal; empty where nothing is refused."""
     if value.end in FINE:
         return ""
@@ -75,7 +75,7 @@ def next_step(value: Verdict) -> str:
     return steps[value.end]
 
 
-def headline(value: Verdict) -> str:
+def headline(value: MergeVerdict) -> str:
     """Return what became of a branch in a few words."""
     words = {
         End.MERGED: f"merged as {value.commit[:10]}",

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from dibs.core.tasks.rules import Handoff, Task
     from dibs.services.tasks.values import (
         Created,
-        Likeness,
         NothingFree,
-        Shown,
+        SimilarTask,
         Stored,
         TakenTask,
+        TaskView,
     )
 
     Shape = dict[str, Any]
@@ -65,7 +65,7 @@ def _next(handoff: Handoff | None) -> Shape | None:
     }  # fmt: skip
 
 
-def shown(value: Shown) -> Shape:
+def shown(value: TaskView) -> Shape:
     """Shape a task as a listing shows it."""
     return {
         **stored(value.stored), "state": value.state, "ready": value.ready,
@@ -76,7 +76,7 @@ def shown(value: Shown) -> Shape:
     }  # fmt: skip
 
 
-def whole(value: Shown, entries: list[Entry]) -> Shape:
+def whole(value: TaskView, entries: list[Entry]) -> Shape:
     """Shape all that there is to say about one task."""
     from dibs.shapes import claims
 
@@ -112,13 +112,13 @@ def created(value: Created, *, dry_run: bool) -> Shape:
     return {word: [*map(stored, value.tasks)], "similar": [*map(likeness, value.similar)]}
 
 
-def moved(word: str, value: Stored, similar: Sequence[Likeness] | None) -> Shape:
+def moved(word: str, value: Stored, similar: Sequence[SimilarTask] | None) -> Shape:
     """Shape a task after a move, and what the work looks like that was handed on with it."""
     alike = {} if similar is None else {"similar": [*map(likeness, similar)]}
     return {word: stored(value), **alike}
 
 
-def likeness(value: Likeness) -> Shape:
+def likeness(value: SimilarTask) -> Shape:
     """Shape an active task that a new one looks like."""
     return {
         "id": value.id, "other": value.other, "title": value.title,

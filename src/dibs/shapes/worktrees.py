@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.core.changes.worktrees import Stage
-from dibs.services.worktrees.service import Kept, Removed
+from dibs.core.changes.worktrees import WorktreeStage
+from dibs.services.worktrees.service import KeptWorktree, Removed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from dibs.core.changes.worktrees import Holding
     from dibs.services.worktrees.rows import Row
-    from dibs.services.worktrees.salvage import Salvaged, Shown
+    from dibs.services.worktrees.salvage import Salvaged, SalvageView
     from dibs.services.worktrees.service import Listed, Skipped
 
     Shape = dict[str, Any]
@@ -21,7 +21,7 @@ def row(value: Row) -> Shape:
     """Shape a worktree that Dibs made."""
     return {
         "agent": value.agent, "path": value.path, "branch": value.branch, "base": value.base,
-        "slot": value.slot, "made": value.made, "ready": value.stage == Stage.READY,
+        "slot": value.slot, "made": value.made, "ready": value.stage == WorktreeStage.READY,
     }  # fmt: skip
 
 
@@ -36,21 +36,21 @@ def listed(value: Listed) -> Shape:
     return {
         "agent": tree.agent, "path": tree.path, "branch": tree.branch, "head": tree.head,
         "made_by_dibs": tree.row is not None, "missing": tree.missing, "locked": tree.locked,
-        "wrong": tree.wrong, "ready": tree.row is None or tree.row.stage == Stage.READY,
+        "wrong": tree.wrong, "ready": tree.row is None or tree.row.stage == WorktreeStage.READY,
         "held": [holding(h) for h in value.held], "unpushed": value.unpushed,
         "committed_at": value.at, "subject": value.subject,
         "made": tree.row.made if tree.row else None,
     }  # fmt: skip
 
 
-def outcome(value: Removed | Kept | Skipped) -> Shape:
+def outcome(value: Removed | KeptWorktree | Skipped) -> Shape:
     """Shape what became of a removal."""
     if isinstance(value, Removed):
         return {
             "removed": True, "worktree": row(value.row), "salvage": value.salvage or None,
             "branch_gone": value.branch_gone, "notes": list(value.notes),
         }  # fmt: skip
-    if isinstance(value, Kept):
+    if isinstance(value, KeptWorktree):
         return {
             "removed": False, "code": value.code, "worktree": row(value.row),
             "held": [holding(h) for h in value.held],
@@ -66,7 +66,7 @@ def salvaged(value: Salvaged) -> Shape:
     }  # fmt: skip
 
 
-def shown(value: Shown) -> Shape:
+def shown(value: SalvageView) -> Shape:
     """Shape salvaged work in detail."""
     changes = [{"path": c.path, "gone": c.gone} for c in value.changes]
     return {

@@ -2,13 +2,13 @@
 
 ``typing.NamedTuple`` compiles a piece of source for each class, and ``typing`` itself takes a fifth of an
 interpreter's start to load; a command that claims a path would pay for both some twenty-five times. To a
-type checker a ``Record`` is a ``NamedTuple``, and at run time it behaves like one. In the same way ``Words``
-stands for an enumeration of texts: its members are plain texts, and the class can be walked through.
+type checker a ``Record`` is a ``NamedTuple``, and at run time it behaves like one. In the same way
+``TextEnum`` is an enumeration of texts: its members are plain texts, and the class can be iterated.
 """
 
 from __future__ import annotations
 
-__all__ = ["Record", "Words"]
+__all__ = ["Record", "TextEnum"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ else:
             return tuple(self)
 
 
-class Words(type):
+class TextEnum(type):
     """The class of an enumeration of texts: its names in capitals are the members, in their order."""
 
     def __iter__(cls) -> Iterator[str]:

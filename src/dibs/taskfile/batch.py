@@ -15,7 +15,7 @@ from itertools import pairwise
 from dibs.core.text.names import quote
 from dibs.startup.records import Record
 from dibs.taskfile.decoding import decode
-from dibs.taskfile.document import Remark, Tree, Unreadable, error_of
+from dibs.taskfile.document import NotYaml, Remark, TaskDocument, error_of
 from dibs.taskfile.fields import task_of
 from dibs.taskfile.reading import tree_of
 from dibs.taskfile.yaml_full import parse
@@ -39,7 +39,7 @@ MAX_BYTES, MAX_NODES = 4 * 1024 * 1024, 100_000
 class Item(Record):
     """One task of the file: its fields, and the line of each of them."""
 
-    tree: Tree
+    tree: TaskDocument
     line: int
     id: str = ""
     key: str = ""
@@ -64,7 +64,7 @@ def read_batch(content: bytes, name: str) -> list[Item]:
         _check_keys(items)
         for item in items:
             _check_fields(item)
-    except Unreadable as error:
+    except NotYaml as error:
         raise error_of(error.remark, name) from None
     return items
 
@@ -90,15 +90,15 @@ def _items(text: str, before: int) -> Iterator[Item]:
         yield _item(tree.top, tree.lines, before + start + 1)
 
 
-def _placed(parse_it: Callable[[], Tree], before: int) -> Tree:
+def _placed(parse_it: Callable[[], TaskDocument], before: int) -> TaskDocument:
     """Return a tree whose lines, and those of its errors, are the lines of the whole file."""
     try:
         tree = parse_it()
-    except Unreadable as error:
+    except NotYaml as error:
         remark = error.remark
         line = remark.line + before if remark.line else 0
-        raise Unreadable(remark._replace(line=line)) from None
-    return Tree(tree.top, {path: line + before for path, line in tree.lines.items()})
+        raise NotYaml(remark._replace(line=line)) from None
+    return TaskDocument(tree.top, {path: line + before for path, line in tree.lines.items()})
 
 
 def _entries(rows: list[str]) -> list[tuple[int, str]] | None:
@@ -194,7 +194,7 @@ def _item(entry: dict[str, Node], lines: Lines, line: int) -> Item:
         there = entry.get("dependencies") or []
         entry["dependencies"] = [*(there if isinstance(there, list) else [there]), *asked]
         lines.setdefault(("dependencies",), lines["needs",])
-    return Item(Tree(entry, lines), line, **own)
+    return Item(TaskDocument(entry, lines), line, **own)
 
 
 def _check_fields(item: Item) -> None:
@@ -202,7 +202,7 @@ def _check_fields(item: Item) -> None:
     _, remarks = task_of(item.tree, item.id or "task")
     if remarks and remarks[0].fatal:
         remark = remarks[0]
-        raise Unreadable(remark._replace(line=remark.line or item.line))
+        raise NotYaml(remark._replace(line=remark.line or item.line))
 
 
 def _check_keys(items: list[Item]) -> None:
@@ -215,5 +215,5 @@ def _check_keys(items: list[Item]) -> None:
         seen[item.key] = item.line
 
 
-def _wrong(message: str, line: int, field: str = "", code: str = "YAML_SHAPE") -> Unreadable:
-    return Unreadable(Remark(code=code, message=message, line=line, field=field))
+def _wrong(message: str, line: int, field: str = "", code: str = "YAML_SHAPE") -> NotYaml:
+    return NotYaml(Remark(code=code, message=message, line=line, field=field))

@@ -20,7 +20,7 @@ _BLOCK = re.compile(r".*[:-] +[|>][-+0-9]*[ ]*(?:#.*)?").fullmatch
 _KEEPING = re.compile(r".*[:-] +[|>][0-9]?[+][0-9]?[ ]*(?:#.*)?").fullmatch
 
 
-class Entry:
+class KeyBlock:
     """A key with its rows, and the blank rows and comments between it and the next one."""
 
     __slots__ = ("after", "key", "rows", "width")
@@ -70,15 +70,15 @@ class Layout:
 
     __slots__ = ("entries", "head")
 
-    def __init__(self, head: list[str], entries: list[Entry]) -> None:
+    def __init__(self, head: list[str], entries: list[KeyBlock]) -> None:
         self.head = head
         self.entries = entries
 
-    def find(self, key: str) -> Entry | None:
+    def find(self, key: str) -> KeyBlock | None:
         """Return the entry of a key."""
         return next((entry for entry in self.entries if entry.key == key), None)
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: KeyBlock) -> None:
         """Take out an entry; the comments after it stay."""
         at = self.entries.index(entry)
         left = self.entries[at - 1].after if at else self.head
@@ -116,7 +116,7 @@ def split(rows: Sequence[str], indent: int = 0) -> Layout | None:
             match = _KEY(bare) if depth == indent else None
             if match is None:
                 return None
-            entry = Entry(_key(match["key"]), row, depth + match.end())
+            entry = KeyBlock(_key(match["key"]), row, depth + match.end())
             layout.entries.append(entry)
             between = entry.after
     return layout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dibs.taskfile.document import MAX_BYTES, MAX_LINE, Remark, Unreadable
+from dibs.taskfile.document import MAX_BYTES, MAX_LINE, NotYaml, Remark
 
 #: Whatever YAML forbids, and the line ends and marks that readers of YAML disagree about.
 _FORBIDDEN = re.compile(
@@ -20,10 +20,10 @@ _NAMES = {
 
 
 def decode(content: bytes, most: int = MAX_BYTES) -> str:
-    """Return the text of a file of ``most`` bytes; raise ``Unreadable`` (``LIMIT``, ``YAML_SYNTAX``)."""
+    """Return the text of a file of ``most`` bytes; raise ``NotYaml`` (``LIMIT``, ``YAML_SYNTAX``)."""
     if len(content) > most:
         message = f"the file has more than the {most} bytes that are allowed"
-        raise Unreadable(Remark(code="LIMIT", message=message, line=0))
+        raise NotYaml(Remark(code="LIMIT", message=message, line=0))
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise _syntax("the file is UTF-16; save it as UTF-8, or run `dibs task fmt`", 1, 1)
     try:
@@ -51,8 +51,8 @@ def _check_lines(text: str) -> None:
     for number, row in enumerate(text.split("\n"), start=1):
         if len(row) > MAX_LINE:
             message = f"a line of {len(row)} characters; {MAX_LINE} are allowed"
-            raise Unreadable(Remark(code="LIMIT", message=message, line=number))
+            raise NotYaml(Remark(code="LIMIT", message=message, line=number))
 
 
-def _syntax(message: str, line: int, column: int) -> Unreadable:
-    return Unreadable(Remark(code="YAML_SYNTAX", message=f"{message} (column {column})", line=line))
+def _syntax(message: str, line: int, column: int) -> NotYaml:
+    return NotYaml(Remark(code="YAML_SYNTAX", message=f"{message} (column {column})", line=line))

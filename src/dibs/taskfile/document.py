@@ -37,14 +37,14 @@ class Remark(Record):
     fatal: bool = True
 
 
-class Tree(Record):
+class TaskDocument(Record):
     """A whole file: its top mapping, and the line of each node."""
 
     top: dict[str, Node]
     lines: Lines
 
 
-class Unreadable(Exception):
+class NotYaml(Exception):
     """The text is not YAML as we take it; carries the remark that says why."""
 
     def __init__(self, remark: Remark) -> None:

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dibs.taskfile.document import Node, Path, Tree
+    from dibs.taskfile.document import Node, Path, TaskDocument
 
 #: Keys of which two spellings are one word: they must not say two things.
 _ONE_MEANING = frozenset({"id", "artefacts"})
@@ -30,7 +30,7 @@ _ONE_MEANING = frozenset({"id", "artefacts"})
 AHEAD = 86_400.0
 
 
-def task_of(tree: Tree, stem: str) -> tuple[Task | None, tuple[Remark, ...]]:
+def task_of(tree: TaskDocument, stem: str) -> tuple[Task | None, tuple[Remark, ...]]:
     """Return the task that a tree describes, None if it cannot be one, and what is to be said."""
     reader = _Fields(tree)
     task = reader.task(stem)
@@ -62,7 +62,7 @@ def late_times(task: Task, now: float) -> list[Remark]:
 
 
 class _Fields(Values):
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: TaskDocument) -> None:
         super().__init__(tree.lines)
         self.top = tree.top
 

@@ -7,16 +7,16 @@ from dibs.errors import BadInput
 from dibs.startup.records import Record
 from dibs.taskfile import yaml_fast
 from dibs.taskfile.decoding import decode
-from dibs.taskfile.document import Remark, Tree, Unreadable, error_of
+from dibs.taskfile.document import NotYaml, Remark, TaskDocument, error_of
 from dibs.taskfile.fields import late_times, task_of
 
-__all__ = ["ENDINGS", "Reading", "Remark", "error_of", "late_times", "read", "tree_of"]
+__all__ = ["ENDINGS", "Remark", "TaskFileReading", "error_of", "late_times", "read", "tree_of"]
 
 #: How the files of tasks end.
 ENDINGS = (".yaml", ".yml")
 
 
-class Reading(Record):
+class TaskFileReading(Record):
     """What a file says."""
 
     #: None if a remark is fatal.
@@ -27,24 +27,24 @@ class Reading(Record):
     remarks: tuple[Remark, ...]
 
 
-def read(content: bytes, name: str) -> Reading:
+def read(content: bytes, name: str) -> TaskFileReading:
     """Read the file called ``name``; whatever is wrong with it becomes a remark."""
     text = ""
     try:
         stem = _stem(name)
         text = decode(content)
         tree, plain = tree_of(text)
-    except Unreadable as error:
-        return Reading(None, text, (error.remark,))
+    except NotYaml as error:
+        return TaskFileReading(None, text, (error.remark,))
     task, remarks = task_of(tree, stem)
     if not plain and task is not None:
         text, more = _in_plain_layout(text, tree)
         remarks += more
-    return Reading(task, text, remarks)
+    return TaskFileReading(task, text, remarks)
 
 
-def tree_of(text: str) -> tuple[Tree, bool]:
-    """Return what YAML text says, and whether it is in the plain layout; raise ``Unreadable``."""
+def tree_of(text: str) -> tuple[TaskDocument, bool]:
+    """Return what YAML text says, and whether it is in the plain layout; raise ``NotYaml``."""
     tree = yaml_fast.parse(text)
     if tree is not None:
         return tree, True
@@ -62,10 +62,10 @@ def _stem(name: str) -> str:
             return check_task_id(stem.removesuffix(ending))
         except BadInput as error:
             said = f"{error.message}; {error.hint}"
-    raise Unreadable(Remark(code="TASK_NAME", message=said, line=0))
+    raise NotYaml(Remark(code="TASK_NAME", message=said, line=0))
 
 
-def _in_plain_layout(text: str, tree: Tree) -> tuple[str, tuple[Remark, ...]]:
+def _in_plain_layout(text: str, tree: TaskDocument) -> tuple[str, tuple[Remark, ...]]:
     """Return a text that can be edited: the same one if its top level is plain, else a rendering."""
     from dibs.taskfile.block_lines import keys_of
 

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dibs.taskfile.block_lines import Entry, Layout
+    from dibs.taskfile.block_lines import KeyBlock, Layout
     from dibs.taskfile.document import Node
     from dibs.taskfile.scalars import Value
 
@@ -127,7 +127,7 @@ def _has_lines(value: Value) -> bool:
     return isinstance(value, str) and "\n" in value
 
 
-def _replaced(old: Entry, value: Value, indent: int) -> list[str]:
+def _replaced(old: KeyBlock, value: Value, indent: int) -> list[str]:
     """Return the rows of an entry with another value."""
     if isinstance(value, dict):
         layout = _inner(old, indent)
@@ -149,7 +149,7 @@ def _replaced(old: Entry, value: Value, indent: int) -> list[str]:
     return rows + [f"{' ' * indent}{comment}" for comment in old.comments()]
 
 
-def _list_rows(old: Entry, items: list[Value], indent: int, *, plain: bool) -> list[str]:
+def _list_rows(old: KeyBlock, items: list[Value], indent: int, *, plain: bool) -> list[str]:
     """Return the rows of a list; an item that was there before keeps its row, and so its comment."""
     before: dict[str, str] = {}
     margin = indent + 2
@@ -168,7 +168,7 @@ def _list_rows(old: Entry, items: list[Value], indent: int, *, plain: bool) -> l
     return rows
 
 
-def _first_note(old: Entry) -> str:
+def _first_note(old: KeyBlock) -> str:
     return old.rest if old.rest.lstrip(" ")[:1] == "#" else ""
 
 
@@ -182,7 +182,7 @@ def _spelled(layout: Layout, key: str, changes: Mapping[str, Value]) -> dict[str
     return found
 
 
-def _inner(old: Entry, indent: int) -> Layout | None:
+def _inner(old: KeyBlock, indent: int) -> Layout | None:
     """Return the layout of the mapping below a key, None if the rows do not show it surely."""
     if old.rest.strip(" ") and old.rest.lstrip(" ")[0] != "#":
         return None
@@ -204,7 +204,7 @@ def _depth(layout: Layout) -> int:
     return len(row) - len(row.lstrip(" "))
 
 
-def _tree(old: Entry) -> Node:
+def _tree(old: KeyBlock) -> Node:
     """Return the value of an entry."""
     from dibs.taskfile.reading import tree_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from dibs.taskfile.document import MAX_DEPTH, MAX_NODES, NULLS, Tree
+from dibs.taskfile.document import MAX_DEPTH, MAX_NODES, NULLS, TaskDocument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class _Odd(Exception):
     """Something that is left to the careful reader."""
 
 
-def parse(text: str) -> Tree | None:
+def parse(text: str) -> TaskDocument | None:
     """Return what ``text`` says, or None if the careful reader has to look."""
     if "\t" in text:
         return None
@@ -40,7 +40,7 @@ def parse(text: str) -> Tree | None:
         top, at = reader.mapping(1 if rows[0] == "---" else 0, 0, ())
     except _Odd:
         return None
-    return Tree(top, reader.lines) if top and at == len(rows) else None
+    return TaskDocument(top, reader.lines) if top and at == len(rows) else None
 
 
 class _Reader:

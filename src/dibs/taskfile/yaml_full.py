@@ -11,10 +11,10 @@ from dibs.taskfile.document import (
     MAX_DEPTH,
     MAX_NODES,
     NULLS,
+    NotYaml,
     Plain,
     Remark,
-    Tree,
-    Unreadable,
+    TaskDocument,
     field_name,
 )
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from dibs.taskfile.document import Lines, Node, Path
 
 
-def parse(text: str, most: int = MAX_NODES) -> Tree:
-    """Return what ``text`` says in at most so many values; raise ``Unreadable`` if it is not our YAML."""
+def parse(text: str, most: int = MAX_NODES) -> TaskDocument:
+    """Return what ``text`` says in at most so many values; raise ``NotYaml`` if it is not our YAML."""
     return _Reader(text, most).tree()
 
 
@@ -63,7 +63,7 @@ class _Reader:
         #: Where scalars stand: start and end as characters of the text.
         self.scalars: list[tuple[int, int]] = []
 
-    def tree(self) -> Tree:
+    def tree(self) -> TaskDocument:
         """Read the one document."""
         from ruamel.yaml import YAML
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -75,16 +75,16 @@ class _Reader:
         except (YAMLError, ValueError) as error:
             # The reader takes an escape such as "\U00110000" for a character, and Python does not.
             said = f"not YAML: {quote(str(error).partition(chr(10))[0])}"
-            raise Unreadable(Remark(code="YAML_SYNTAX", message=said, line=0)) from None
+            raise NotYaml(Remark(code="YAML_SYNTAX", message=said, line=0)) from None
 
-    def _syntax(self, error: Any) -> Unreadable:
+    def _syntax(self, error: Any) -> NotYaml:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         said = " ".join(str(error.problem or error.context or "it cannot be read").split())
         message = f"not YAML: {said} (column {column})"
-        return Unreadable(Remark(code="YAML_SYNTAX", message=message, line=line))
+        return NotYaml(Remark(code="YAML_SYNTAX", message=message, line=line))
 
-    def _document(self, events: Iterator[Any]) -> Tree:
+    def _document(self, events: Iterator[Any]) -> TaskDocument:
         top: Node = None
         seen = 0
         for event in events:
@@ -102,25 +102,25 @@ class _Reader:
                 top = self._node(event, events, ())
         if not isinstance(top, dict):
             message = "the file is empty; a task is a mapping of fields (write `title: …`)"
-            raise Unreadable(Remark(code="YAML_SHAPE", message=message, line=1))
-        return Tree(top, self.lines)
+            raise NotYaml(Remark(code="YAML_SHAPE", message=message, line=1))
+        return TaskDocument(top, self.lines)
 
     def _check(self, event: Any, path: Path) -> None:
         """Refuse tags, anchors and aliases, and count."""
         line, field = event.start_mark.line + 1, field_name(path)
         if event.anchor is not None:
             message = f"anchors and aliases are not allowed ({quote(event.anchor)}); write it out"
-            raise Unreadable(Remark(code="YAML_ALIAS", message=message, line=line, field=field))
+            raise NotYaml(Remark(code="YAML_ALIAS", message=message, line=line, field=field))
         if event.tag is not None:
             message = f"tags are not allowed ({quote(str(event.tag))}); leave it out"
-            raise Unreadable(Remark(code="YAML_TAG", message=message, line=line, field=field))
+            raise NotYaml(Remark(code="YAML_TAG", message=message, line=line, field=field))
         self.count += 1
         if self.count > self.most:
             message = f"more than {self.most} values in one file"
-            raise Unreadable(Remark(code="LIMIT", message=message, line=line, field=field))
+            raise NotYaml(Remark(code="LIMIT", message=message, line=line, field=field))
         if len(path) >= MAX_DEPTH and type(event).__name__ != "ScalarEvent":
             message = f"more than {MAX_DEPTH} levels"
-            raise Unreadable(Remark(code="LIMIT", message=message, line=line, field=field))
+            raise NotYaml(Remark(code="LIMIT", message=message, line=line, field=field))
 
     def _node(self, event: Any, events: Iterator[Any], path: Path) -> Node:
         self._check(event, path)
@@ -144,7 +144,7 @@ class _Reader:
         if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
             message = "a surrogate escape (\\ud800 to \\udfff) is no character"
             line = event.start_mark.line + 1
-            raise Unreadable(
+            raise NotYaml(
                 Remark(code="YAML_SYNTAX", message=message, line=line, field=field_name(path))
             )
         if event.style is not None:
@@ -167,16 +167,14 @@ class _Reader:
                 raise _shape("an empty key", event)
             if key == "<<":
                 message = "merge keys are not allowed; write the fields out"
-                raise Unreadable(Remark(code="YAML_ALIAS", message=message, line=line, field=key))
+                raise NotYaml(Remark(code="YAML_ALIAS", message=message, line=line, field=key))
             if key in found:
                 message = f"{quote(key)} stands twice, in lines {self.lines[here]} and {line}"
-                raise Unreadable(
-                    Remark(code="YAML_DUPLICATE", message=message, line=line, field=key)
-                )
+                raise NotYaml(Remark(code="YAML_DUPLICATE", message=message, line=line, field=key))
             self.lines[here] = line
             found[key] = self._node(next(events), events, here)
         return found
 
 
-def _shape(message: str, event: Any) -> Unreadable:
-    return Unreadable(Remark(code="YAML_SHAPE", message=message, line=event.start_mark.line + 1))
+def _shape(message: str, event: Any) -> NotYaml:
+    return NotYaml(Remark(code="YAML_SHAPE", message=message, line=event.start_mark.line + 1))

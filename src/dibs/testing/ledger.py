@@ -11,7 +11,7 @@ from dibs.core.claims.ledger import Entry, Kind
 from dibs.core.patterns.filing import Range
 from dibs.testing.steps import (
     LONG,
-    Part,
+    ContractPart,
     entries,
     event,
     everything,
@@ -246,7 +246,7 @@ class Waiting:
         assert not any(player.is_alive() for player in players)
 
 
-class Views(Part):
+class Views(ContractPart):
     """A view reads one moment and writes nothing."""
 
     def test_a_view_sees_what_was_written(self, connect: Connect) -> None:

@@ -11,7 +11,17 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from dibs.core.patterns.filing import Range
-from dibs.testing.steps import LONG, Broken, Part, drop, entries, event, everything, increment, put
+from dibs.testing.steps import (
+    LONG,
+    Broken,
+    ContractPart,
+    drop,
+    entries,
+    event,
+    everything,
+    increment,
+    put,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +31,7 @@ if TYPE_CHECKING:
     from dibs.testing.steps import Connect
 
 
-class Races(Part):
+class Races(ContractPart):
     """Nothing that a rival does to what a step has read goes unseen."""
 
     def _race(

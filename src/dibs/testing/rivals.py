@@ -12,7 +12,7 @@ from dibs.core.patterns.filing import Range
 from dibs.testing.steps import (
     LONG,
     Broken,
-    Part,
+    ContractPart,
     entries,
     event,
     everything,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dibs.testing.steps import Connect
 
 
-class Rivals(Part):
+class Rivals(ContractPart):
     """Steps take effect one after the other.
 
     A rival starts from inside a step, so that the race is forced, not hoped for.

@@ -25,7 +25,7 @@ class Broken(Exception):
     """What a test's step raises."""
 
 
-class Part:
+class ContractPart:
     """A part of the contract."""
 
     #: Seconds that a rival gets in the middle of a step. An engine that locks keeps it waiting longer; one

@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.workdir.disk import Disk, Folders, Mark, Opened
-    from dibs.workdir.files import Copy, Target
+    from dibs.workdir.disk import Disk, FileStamp, Folders, OpenFolder
+    from dibs.workdir.files import TaskFileCopy, TaskFileTarget
 
 #: How many files are open at once.
 SIZE = 200
@@ -26,17 +26,17 @@ SIZE = 200
 MANY, THREADS = 16, 8
 
 
-class Job:
+class FileJob:
     """One file on its way from what it is to what it shall be."""
 
     __slots__ = ("copy", "error", "file", "late", "mark", "target", "temp")
 
-    def __init__(self, copy: Copy | None, target: Target) -> None:
+    def __init__(self, copy: TaskFileCopy | None, target: TaskFileTarget) -> None:
         self.copy = copy
         self.target = target
         self.file = -1
         self.temp = ""
-        self.mark: Mark | None = None if copy is None else copy.mark
+        self.mark: FileStamp | None = None if copy is None else copy.mark
         #: Whether a hand was there first.
         self.late = False
         self.error: OSError | None = None
@@ -52,14 +52,14 @@ class Job:
         return not self.late and self.error is None
 
 
-class Batch:
+class FileBatch:
     """Some jobs, done stage by stage."""
 
-    def __init__(self, folders: Folders, jobs: Sequence[Job]) -> None:
+    def __init__(self, folders: Folders, jobs: Sequence[FileJob]) -> None:
         self._folders = folders
         self._disk: Disk = folders.disk
         self._jobs = jobs
-        self._handles: dict[str, Opened] = {}
+        self._handles: dict[str, OpenFolder] = {}
 
     def run(self) -> None:
         """Do all jobs; each knows afterwards how it went."""
@@ -82,12 +82,12 @@ class Batch:
             for opened in self._handles.values():
                 opened.__exit__()
 
-    def _each(self, stage: Callable[[Job], None]) -> None:
+    def _each(self, stage: Callable[[FileJob], None]) -> None:
         for job in self._jobs:
             if job.ok:
                 self._do(stage, job)
 
-    def _do(self, stage: Callable[[Job], None], job: Job) -> None:
+    def _do(self, stage: Callable[[FileJob], None], job: FileJob) -> None:
         try:
             stage(job)
         except Meanwhile:
@@ -102,7 +102,7 @@ class Batch:
             self._handles[place] = self._folders.open(place, make=True)
         return self._handles[place].handle
 
-    def _write(self, job: Job) -> None:
+    def _write(self, job: FileJob) -> None:
         if job.copy is not None and job.copy.digest == job.target.digest:
             return
         job.file, job.temp = self._disk.create(self._handle(job.there[0]))
@@ -121,14 +121,14 @@ class Batch:
             parts = [written[first::THREADS] for first in range(THREADS)]
             list(pool.map(self._sync_some, parts))  # raises what a thread did
 
-    def _sync_some(self, jobs: Sequence[Job]) -> None:
+    def _sync_some(self, jobs: Sequence[FileJob]) -> None:
         for job in jobs:
             self._do(self._sync, job)
 
-    def _sync(self, job: Job) -> None:
+    def _sync(self, job: FileJob) -> None:
         self._disk.sync(job.file, job.temp)
 
-    def _swap(self, job: Job) -> None:
+    def _swap(self, job: FileJob) -> None:
         if not job.temp:
             return
         place, name = job.there
@@ -138,7 +138,7 @@ class Batch:
         job.temp = ""
         job.mark = mark_of(os.fstat(job.file))  # the rename has changed the ctime
 
-    def _move(self, job: Job) -> None:
+    def _move(self, job: FileJob) -> None:
         if job.there == job.target[:2]:
             return
         (place, name), (new, called) = job.there, job.target[:2]
@@ -147,7 +147,7 @@ class Batch:
         unchanged(target, called, None)
         self._disk.rename(source, name, target, called)
 
-    def _look(self, job: Job) -> None:
+    def _look(self, job: FileJob) -> None:
         """Take the mark by which the file is known from now on."""
         place, name = job.target[:2]
         status = status_of(self._handle(place), name)
@@ -158,7 +158,7 @@ class Batch:
         else:
             raise Meanwhile(name)
 
-    def _discard(self, job: Job) -> None:
+    def _discard(self, job: FileJob) -> None:
         """Remove the text that found no place."""
         if job.temp:
             temp, job.temp = job.temp, ""

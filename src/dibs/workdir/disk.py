@@ -31,7 +31,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-class Mark(Record):
+class FileStamp(Record):
     """By what a file is known to be unchanged."""
 
     mtime: int
@@ -40,9 +40,9 @@ class Mark(Record):
     inode: int
 
 
-def mark_of(status: os.stat_result) -> Mark:
+def mark_of(status: os.stat_result) -> FileStamp:
     """Return the mark of a file from its status."""
-    return Mark(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+    return FileStamp(status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
 
 
 class Disk:
@@ -89,7 +89,7 @@ class Disk:
         os.fsync(folder)
 
 
-def read(folder: int, name: str, limit: int) -> tuple[bytes, Mark]:
+def read(folder: int, name: str, limit: int) -> tuple[bytes, FileStamp]:
     """Return up to ``limit`` + 1 bytes of a plain file, and its mark."""
     file = os.open(name, _READ, dir_fd=folder)
     try:
@@ -116,7 +116,7 @@ def status_of(folder: int, name: str) -> os.stat_result | None:
         return None
 
 
-class Opened:
+class OpenFolder:
     """A handle on a folder, closed at the end of a ``with``."""
 
     __slots__ = ("handle",)
@@ -133,7 +133,7 @@ class Opened:
         os.close(self.handle)
 
 
-class Lent(Opened):
+class Lent(OpenFolder):
     """A handle that somebody else closes."""
 
     __slots__ = ()
@@ -192,17 +192,17 @@ class Folders:
             ) from None
         return True
 
-    def open(self, place: str, *, make: bool = False) -> Opened:
+    def open(self, place: str, *, make: bool = False) -> OpenFolder:
         """Open a folder of the board by its place, the board's own by an empty one."""
         if self._kept is not None and not make:
             handle = self._kept.get(place)
             if handle is None:
                 handle = self._opened(place, make=False)
                 if len(self._kept) >= MANY:
-                    return Opened(handle)
+                    return OpenFolder(handle)
                 self._kept[place] = handle
             return Lent(handle)
-        return Opened(self._opened(place, make=make))
+        return OpenFolder(self._opened(place, make=make))
 
     def _opened(self, place: str, *, make: bool) -> int:
         if self._held >= 0:
@@ -210,9 +210,9 @@ class Folders:
         path = f"{self.folder}/{place}" if place else self.folder
         return self._walk(os.open(self.base, _FOLDER), path, make=make)
 
-    def beside(self, path: str) -> Opened:
+    def beside(self, path: str) -> OpenFolder:
         """Open a folder that is not the board's, from the base on."""
-        return Opened(self._walk(os.open(self.base, _FOLDER), path, make=False))
+        return OpenFolder(self._walk(os.open(self.base, _FOLDER), path, make=False))
 
     def _walk(self, handle: int, path: str, *, make: bool) -> int:
         for part in path.split("/") if path else ():

@@ -10,10 +10,10 @@ from dibs.core.text.names import quote
 from dibs.errors import Unavailable
 from dibs.startup.records import Record
 from dibs.workdir import moves
-from dibs.workdir.batch import SIZE, Batch, Job
-from dibs.workdir.disk import Disk, Folders, Mark, mark_of, read, status_of
+from dibs.workdir.batch import SIZE, FileBatch, FileJob
+from dibs.workdir.disk import Disk, FileStamp, Folders, mark_of, read, status_of
 from dibs.workdir.folders import COLLABORATION
-from dibs.workdir.index import Aside, Entry, Index
+from dibs.workdir.index import Aside, FileRecord, Index
 from dibs.workdir.scan import ENDINGS, MAX_FILE, stem
 
 TYPE_CHECKING = False
@@ -26,12 +26,12 @@ KEPT = f"{COLLABORATION}/set-aside"
 DECIDED = "what was decided is kept; the next board command brings the file in line"
 
 
-class Copy(Record):
+class TaskFileCopy(Record):
     """A file that shows a task."""
 
     place: str
     name: str
-    mark: Mark
+    mark: FileStamp
     digest: str
     #: What it says, if it was read.
     content: bytes | None = None
@@ -46,7 +46,7 @@ class Copy(Record):
         return f"{self.place}/{self.name}"
 
 
-class Target(Record):
+class TaskFileTarget(Record):
     """How and where a task's file shall be."""
 
     place: str
@@ -78,20 +78,20 @@ class Files:
         """What changes files."""
         return self.folders.disk
 
-    def read(self, place: str, name: str) -> Copy | None:
+    def read(self, place: str, name: str) -> TaskFileCopy | None:
         """Return a file with its content, nothing if it is not there or cannot be read."""
         try:
             with self.folders.open(place) as handle:
                 content, mark = read(handle, name, MAX_FILE)
         except OSError as error:
             if isinstance(error, PermissionError):
-                unread = Copy(place, name, Mark(0, 0, 0, 0), "")
+                unread = TaskFileCopy(place, name, FileStamp(0, 0, 0, 0), "")
                 self.set_aside(
                     unread, -1, "TASK_KIND", f"{quote(name)} cannot be read by this user"
                 )
             return None
         known = self.index.folder(place).get(name) if not place.startswith(ARCHIVE) else None
-        copy = Copy(place, name, mark, self.digest(content), content)
+        copy = TaskFileCopy(place, name, mark, self.digest(content), content)
         if known is None:
             return copy
         return copy._replace(base=known.version, written=known.digest == copy.digest)
@@ -105,7 +105,7 @@ class Files:
             if name.endswith(ENDINGS) and not name.startswith(".")
         ]
 
-    def in_archive(self, name: str) -> list[Copy]:
+    def in_archive(self, name: str) -> list[TaskFileCopy]:
         """Return the files of this name in the archive."""
         found = [self.read(place, name) for place in self._months() if self.is_there(place, name)]
         return [copy for copy in found if copy is not None]
@@ -120,13 +120,15 @@ class Files:
         except (FileNotFoundError, NotADirectoryError):
             return []
 
-    def known(self, place: str, name: str) -> Copy | None:
+    def known(self, place: str, name: str) -> TaskFileCopy | None:
         """Return a file as the index has it, read again if it is not so any more."""
         entry, status = self.index.folder(place).get(name), self._status(place, name)
         if entry is None or status is None:
             return None
         if mark_of(status) == entry.mark:
-            return Copy(place, name, entry.mark, entry.digest, None, entry.version, written=True)
+            return TaskFileCopy(
+                place, name, entry.mark, entry.digest, None, entry.version, written=True
+            )
         return self.read(place, name)
 
     def is_there(self, place: str, name: str) -> bool:
@@ -140,17 +142,19 @@ class Files:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def note(self, copy: Copy, version: int) -> None:
+    def note(self, copy: TaskFileCopy, version: int) -> None:
         """Note that a file shows this version of its task."""
         if not copy.place.startswith(ARCHIVE):
-            self.index.folder(copy.place).put(copy.name, Entry(copy.mark, version, copy.digest))
+            self.index.folder(copy.place).put(
+                copy.name, FileRecord(copy.mark, version, copy.digest)
+            )
         self.index.asides.pop(copy.path, None)
 
-    def bring(self, wanted: Sequence[tuple[Copy | None, Target]]) -> list[bool]:
+    def bring(self, wanted: Sequence[tuple[TaskFileCopy | None, TaskFileTarget]]) -> list[bool]:
         """Bring files in line; tell of each whether that worked, and else leave it for the next time."""
-        jobs = [Job(copy, target) for copy, target in wanted]
+        jobs = [FileJob(copy, target) for copy, target in wanted]
         for start in range(0, len(jobs), SIZE):
-            Batch(self.folders, jobs[start : start + SIZE]).run()
+            FileBatch(self.folders, jobs[start : start + SIZE]).run()
         for job in jobs:
             if job.ok:
                 self._brought(job)
@@ -158,17 +162,17 @@ class Files:
                 self._refused(job.copy, job.target, job.error)
         return [job.ok for job in jobs]
 
-    def _brought(self, job: Job) -> None:
+    def _brought(self, job: FileJob) -> None:
         copy, target = job.copy, job.target
         assert job.mark is not None
         if copy is not None and copy.path != target.path:
             self.index.drop(copy.place, copy.name)
         if not target.place.startswith(ARCHIVE):
-            entry = Entry(job.mark, target.version, target.digest)
+            entry = FileRecord(job.mark, target.version, target.digest)
             self.index.folder(target.place).put(target.name, entry)
         self.index.asides.pop(target.path, None)
 
-    def _refused(self, copy: Copy | None, target: Target, error: OSError) -> None:
+    def _refused(self, copy: TaskFileCopy | None, target: TaskFileTarget, error: OSError) -> None:
         """Set aside what the disk will not have there; a disk that is full or broken stops the command."""
         if error.errno not in {errno.EXDEV, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}:
             raise _unavailable(error, target.path) from error
@@ -176,11 +180,17 @@ class Files:
             message = f"{quote(target.place)} lies on another device: the file is not copied there"
         else:
             message = f"{quote(target.path)} cannot be written: {error.strerror}"
-        where = copy or Copy(target.place, target.name, Mark(0, 0, 0, 0), "")
+        where = copy or TaskFileCopy(target.place, target.name, FileStamp(0, 0, 0, 0), "")
         self.set_aside(where, target.version, "TASK_KIND", message)
 
     def set_aside(
-        self, copy: Copy, version: int, code: str, message: str, line: int = 0, field: str = ""
+        self,
+        copy: TaskFileCopy,
+        version: int,
+        code: str,
+        message: str,
+        line: int = 0,
+        field: str = "",
     ) -> None:
         """Leave a file where it is and note why it is not taken in."""
         before = self.index.asides.get(copy.path)
@@ -188,7 +198,7 @@ class Files:
         since = before.since if before is not None and same else self.now
         self.index.asides[copy.path] = Aside(copy.mark, version, code, message, line, field, since)
 
-    def keep(self, copy: Copy) -> str:
+    def keep(self, copy: TaskFileCopy) -> str:
         """Move a hand-made file out of the way, to where it stays; return its new place."""
         name = f"{stem(copy.name)}.{copy.digest[:8]}.yaml"
         with self.folders.open(KEPT, make=True) as handle:
@@ -208,7 +218,7 @@ class Files:
                 moves.write(self.disk, handle, called, text, None)
         return f"{KEPT}/{called}"
 
-    def remove(self, copy: Copy) -> None:
+    def remove(self, copy: TaskFileCopy) -> None:
         """Remove a copy whose text is kept elsewhere."""
         with self.folders.open(copy.place) as handle:
             moves.remove(self.disk, handle, copy.name, copy.mark)

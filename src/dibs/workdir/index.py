@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from dibs.startup.records import Record
 from dibs.workdir.cache_files import write_note
-from dibs.workdir.disk import Mark
+from dibs.workdir.disk import FileStamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ SHARE = 500
 _TICK, _SECOND = 50_000_000, 2_000_000_000
 
 
-class Entry(Record):
+class FileRecord(Record):
     """What is known of one file."""
 
-    mark: Mark
+    mark: FileStamp
     #: Which change of the task it shows.
     version: int
     digest: str
@@ -39,7 +39,7 @@ class Entry(Record):
 class Aside(Record):
     """A file that cannot be taken onto the board, and why."""
 
-    mark: Mark
+    mark: FileStamp
     #: The version of its row when it was refused.
     version: int
     code: str
@@ -99,12 +99,12 @@ class FolderIndex:
         self._texts[place] = None
         return share
 
-    def get(self, name: str) -> Entry | None:
+    def get(self, name: str) -> FileRecord | None:
         """Return what is known of the file ``name``."""
         place = self._of(name)
         return None if place < 0 else entry_of(self.share(place)[name])
 
-    def put(self, name: str, entry: Entry) -> None:
+    def put(self, name: str, entry: FileRecord) -> None:
         """Note what a file is."""
         place = self._of(name)
         if place < 0:
@@ -153,9 +153,9 @@ def recent(time: int, now: float) -> bool:
     return now * 1e9 - time < (_TICK if time % 1_000_000_000 else _SECOND)
 
 
-def entry_of(raw: list[Any]) -> Entry:
+def entry_of(raw: list[Any]) -> FileRecord:
     """Return an entry from its stored form."""
-    return Entry(Mark(*raw[:4]), raw[4], raw[5])
+    return FileRecord(FileStamp(*raw[:4]), raw[4], raw[5])
 
 
 class Index:
@@ -234,7 +234,7 @@ def _decoded(lines: list[str]) -> Index:
     index.head, index.life = int(top["head"]), str(top.get("life", ""))
     index.behind = set(top["behind"])
     for path, (mark, *rest) in top["asides"].items():
-        index.asides[path] = Aside(Mark(*mark), *rest)
+        index.asides[path] = Aside(FileStamp(*mark), *rest)
     for place, mtime, count in top["folders"]:
         index.folders[place] = FolderIndex(mtime, lines[at : at + count])
         at += count

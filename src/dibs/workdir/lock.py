@@ -22,7 +22,7 @@ PATIENCE = 30.0
 _SHORTEST, _LONGEST = 0.0005, 0.02
 
 
-class Lock:
+class BoardLock:
     """A lock file; ``with`` holds it. A process that dies lets go."""
 
     __slots__ = ("_file", "path", "patience")
@@ -32,7 +32,7 @@ class Lock:
         self.patience = patience
         self._file = -1
 
-    def __enter__(self) -> Lock:
+    def __enter__(self) -> BoardLock:
         """Take the lock, or raise ``BOARD_BUSY`` when another command holds it for too long."""
         if fcntl is None:
             raise Misconfigured(

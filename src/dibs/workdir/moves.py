@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.workdir.disk import Mark, mark_of, status_of
+from dibs.workdir.disk import FileStamp, mark_of, status_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class Meanwhile(Exception):
     """Somebody changed the file that was about to be replaced; nothing was done to it."""
 
 
-def write(disk: Disk, folder: int, name: str, text: str, expected: Mark | None) -> Mark:
+def write(disk: Disk, folder: int, name: str, text: str, expected: FileStamp | None) -> FileStamp:
     """Put ``text`` into the file ``name``, which is as ``expected`` or, by ``None``, not there."""
     file, temp = disk.create(folder)
     try:
@@ -39,13 +39,15 @@ def write(disk: Disk, folder: int, name: str, text: str, expected: Mark | None) 
         os.close(file)
 
 
-def move(folders: Folders, old: tuple[str, str], new: tuple[str, str], expected: Mark) -> Mark:
+def move(
+    folders: Folders, old: tuple[str, str], new: tuple[str, str], expected: FileStamp
+) -> FileStamp:
     """Move a file from one place and name to another that is free."""
     with folders.open(old[0]) as source, folders.open(new[0], make=True) as target:
         return take(folders.disk, (source, old[1]), (target, new[1]), expected)
 
 
-def take(disk: Disk, old: tuple[int, str], new: tuple[int, str], expected: Mark) -> Mark:
+def take(disk: Disk, old: tuple[int, str], new: tuple[int, str], expected: FileStamp) -> FileStamp:
     """Do so between open folders. The system refuses where they lie on two devices (``EXDEV``)."""
     unchanged(*old, expected)
     unchanged(*new, None)
@@ -58,14 +60,14 @@ def take(disk: Disk, old: tuple[int, str], new: tuple[int, str], expected: Mark)
     return mark_of(status)
 
 
-def remove(disk: Disk, folder: int, name: str, expected: Mark) -> None:
+def remove(disk: Disk, folder: int, name: str, expected: FileStamp) -> None:
     """Remove a file that is as ``expected``."""
     unchanged(folder, name, expected)
     disk.remove(folder, name)
     disk.sync(folder, ".")
 
 
-def unchanged(folder: int, name: str, expected: Mark | None) -> None:
+def unchanged(folder: int, name: str, expected: FileStamp | None) -> None:
     """Raise ``Meanwhile`` unless the file is as ``expected``, or, by ``None``, not there."""
     status = status_of(folder, name)
     if (None if status is None else mark_of(status)) != expected:

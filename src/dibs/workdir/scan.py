@@ -16,7 +16,7 @@ from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX, check_task_id
 from dibs.core.text.names import check_agent_id, quote
 from dibs.errors import BadInput
 from dibs.startup.records import Record
-from dibs.workdir.disk import TEMP_ENDING, TEMP_PREFIX, Mark, mark_of, status_of
+from dibs.workdir.disk import TEMP_ENDING, TEMP_PREFIX, FileStamp, mark_of, status_of
 from dibs.workdir.index import SHARE, recent
 
 TYPE_CHECKING = False
@@ -35,12 +35,12 @@ WHOLE = 2 * SHARE
 UNFINISHED = 60.0
 
 
-class Seen(Record):
+class ChangedFile(Record):
     """A file that is new, or not as it was."""
 
     place: str
     name: str
-    mark: Mark
+    mark: FileStamp
 
 
 class Odd(Record):
@@ -48,7 +48,7 @@ class Odd(Record):
 
     place: str
     name: str
-    mark: Mark
+    mark: FileStamp
     code: str
     message: str
 
@@ -58,15 +58,15 @@ class Temp(Record):
 
     place: str
     name: str
-    mark: Mark
+    mark: FileStamp
     ours: bool
 
 
-class Sight:
+class BoardScan:
     """What one look at the board found."""
 
     def __init__(self) -> None:
-        self.fresh: list[Seen] = []
+        self.fresh: list[ChangedFile] = []
         self.gone: list[tuple[str, str]] = []
         self.odd: list[Odd] = []
         self.temps: list[Temp] = []
@@ -74,9 +74,9 @@ class Sight:
         self.agents: list[str] = []
 
 
-def scan(folders: Folders, index: Index, now: float, *, thorough: bool = False) -> Sight:
+def scan(folders: Folders, index: Index, now: float, *, thorough: bool = False) -> BoardScan:
     """Compare the board with the index; the index learns only when its folders were listed."""
-    sight = Sight()
+    sight = BoardScan()
     active = [INBOX, *_agents(folders, index, sight)]
     whole = sys.maxsize if thorough else WHOLE
     due = _due(index, active, now, whole, whole) | _due(index, [DONE], now, whole, whole // 2)
@@ -89,12 +89,12 @@ def scan(folders: Folders, index: Index, now: float, *, thorough: bool = False) 
         except NotADirectoryError:
             code = "TASK_KIND"
             sight.odd.append(
-                Odd(place, "", Mark(0, 0, 0, 0), code, f"{place} is not a real folder")
+                Odd(place, "", FileStamp(0, 0, 0, 0), code, f"{place} is not a real folder")
             )
     return sight
 
 
-def _agents(folders: Folders, index: Index, sight: Sight) -> list[str]:
+def _agents(folders: Folders, index: Index, sight: BoardScan) -> list[str]:
     """Return the places of all agents that have a folder, or had one."""
     found = {place for place in index.folders if place.startswith(f"{ASSIGNED}/")}
     try:
@@ -117,7 +117,7 @@ def _agents(folders: Folders, index: Index, sight: Sight) -> list[str]:
     return sorted(found)
 
 
-def _stray(entry: os.DirEntry[str], sight: Sight) -> None:
+def _stray(entry: os.DirEntry[str], sight: BoardScan) -> None:
     if entry.is_symlink() or entry.name.endswith(ENDINGS):
         kind = "TASK_KIND" if entry.is_symlink() else "TASK_MISMATCH"
         what = "is a link" if entry.is_symlink() else "belongs into the folder of an agent"
@@ -137,7 +137,7 @@ def _look(
     handle: int,
     place: str,
     index: Index,
-    sight: Sight,
+    sight: BoardScan,
     now: float,
     due: list[int],
     *,
@@ -199,7 +199,7 @@ def _due(
 
 
 def _listed(
-    handle: int, place: str, index: Index, sight: Sight, due: list[int], device: int
+    handle: int, place: str, index: Index, sight: BoardScan, due: list[int], device: int
 ) -> bool:
     """Go through a folder; tell whether it holds something that is not finished."""
     folder = index.folder(place)
@@ -228,7 +228,7 @@ def _passed_over(name: str) -> bool:
     return not meant or name.startswith(".#")
 
 
-def _unfinished(entry: os.DirEntry[str], place: str, sight: Sight) -> bool:
+def _unfinished(entry: os.DirEntry[str], place: str, sight: BoardScan) -> bool:
     if not entry.name.endswith(TEMP_ENDING) or not entry.is_file(follow_symlinks=False):
         return False
     ours = entry.name.startswith(TEMP_PREFIX)
@@ -243,7 +243,7 @@ def _compare(
     status: os.stat_result,
     raw: list[Any] | None,
     index: Index,
-    sight: Sight,
+    sight: BoardScan,
     device: int,
 ) -> None:
     mark = mark_of(status)
@@ -256,7 +256,7 @@ def _compare(
     if code:
         sight.odd.append(Odd(place, name, mark, code, message))
     else:
-        sight.fresh.append(Seen(place, name, mark))
+        sight.fresh.append(ChangedFile(place, name, mark))
 
 
 def _oddity(name: str, status: os.stat_result, device: int) -> tuple[str, str]:

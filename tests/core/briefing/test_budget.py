@@ -10,15 +10,15 @@ from dibs.core.briefing.crew import sections
 from dibs.core.briefing.page import MIN_BUDGET, Line, Section, items, render, tokens
 from dibs.core.claims.agents import Agent
 from dibs.core.talk.mail import VITAL
-from dibs.core.text.untrusted import Foreign, Moment
+from dibs.core.text.untrusted import ShownTime, UntrustedText
 
 # -- budget
 
 words = st.text(alphabet="abcXYZ 019-/é—日", min_size=0, max_size=80)
 parts = st.lists(
     words
-    | st.builds(Foreign, words, st.just("peer"), st.integers(1, 60))
-    | st.builds(Moment, words),
+    | st.builds(UntrustedText, words, st.just("peer"), st.integers(1, 60))
+    | st.builds(ShownTime, words),
     min_size=1,
     max_size=4,
 ).map(tuple)
@@ -119,7 +119,7 @@ def test_each_section_gets_some_lines_before_one_gets_all():
 
 @pytest.mark.parametrize("budget", [MIN_BUDGET, 260, 400])
 def test_a_state_that_is_too_long_for_any_page_is_named_and_hides_nothing(budget):
-    long = tuple(Foreign("ö" * 200, "peer") for _ in range(9))
+    long = tuple(UntrustedText("ö" * 200, "peer") for _ in range(9))
     page = [Section("STATE", (Line("agent peer", long), Line("agent other", ("- other",))))]
 
     told = render(page, nonce=NONCE, budget=budget, number=10**6)
@@ -188,7 +188,9 @@ states = st.dictionaries(
 
 
 def page_of(state):
-    lines = tuple(Line(key, (f"- {key}: ", Foreign(state[key], "x"))) for key in sorted(state))
+    lines = tuple(
+        Line(key, (f"- {key}: ", UntrustedText(state[key], "x"))) for key in sorted(state)
+    )
     return [Section("STATE", lines)] if lines else []
 
 

@@ -8,7 +8,7 @@ from tests.core.briefing.sights import NONCE, NOW, as_lead, asked, crew, held, s
 
 from dibs.core.briefing.activity import is_told, words
 from dibs.core.briefing.crew import sections
-from dibs.core.briefing.neighbours import Neighbourhood, Rivals
+from dibs.core.briefing.neighbours import ConflictFinder, Neighbourhood
 from dibs.core.briefing.page import digest, render, show
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Entry, Kind
@@ -274,4 +274,4 @@ def test_near_is_the_same_folder_or_a_tree_that_covers_it(mine, theirs, near):
     ],
 )
 def test_rivals_are_those_that_a_claim_would_have(held_by_other, wanted, meet):
-    assert bool(Rivals([(7, *held_by_other)]).of(*wanted)) is meet
+    assert bool(ConflictFinder([(7, *held_by_other)]).of(*wanted)) is meet

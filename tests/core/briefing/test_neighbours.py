@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.briefing.neighbours import Neighbourhood, Rivals
+from dibs.core.briefing.neighbours import ConflictFinder, Neighbourhood
 from dibs.core.claims.rules import compatible
 from dibs.core.patterns.pattern import overlap, parse
 
@@ -33,7 +33,7 @@ def test_rivals_are_exactly_those_that_a_claim_would_meet(filed, wanted, mode):
         and any(overlap(parse(pattern), parse(text)) is not None for text in wanted)
     ]
 
-    assert Rivals(numbered).of(wanted, mode) == meets
+    assert ConflictFinder(numbered).of(wanted, mode) == meets
 
 
 @pytest.mark.parametrize(

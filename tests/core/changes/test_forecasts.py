@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from dibs.core.changes.forecasts import Ancestry, Clash, Pair, can_meet, news, touched
+from dibs.core.changes.forecasts import Ancestry, ForecastConflict, Pair, can_meet, news, touched
 from dibs.core.changes.hunks import conflicting
 
 
@@ -107,8 +107,8 @@ def test_a_side_without_lines_is_told_by_its_place():
 
 
 def test_news_are_pairs_that_conflict_otherwise_than_before():
-    old = Pair("a", "b", (Clash("x", "content", "", ()),))
-    more = old._replace(clashes=(*old.clashes, Clash("y", "content", "", ())))
+    old = Pair("a", "b", (ForecastConflict("x", "content", "", ()),))
+    more = old._replace(clashes=(*old.clashes, ForecastConflict("y", "content", "", ())))
     gone = Pair("a", "c", old.clashes)
 
     assert news([old, gone], [more]) == ([more], [gone])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dibs.core.changes.merges import Change, Grant, Proof, bisect, judge, spans
+from dibs.core.changes.merges import ClaimHistory, MergeCommit, PastClaim, bisect, judge, spans
 from dibs.core.claims.ledger import Entry
 from dibs.core.patterns.pattern import parse
 
@@ -75,16 +75,16 @@ def test_claims_of_others_and_shared_ones_make_no_span():
 
 
 def test_a_commit_of_another_agent_is_not_covered_by_the_owners_claims():
-    now = Grant("bob", (parse("a"),))
-    change = Change("1" * 40, "x", 5.0, ("a",), "eve", (7,))
-    assert [o.why for o in judge(change, Proof({}, {}, (now,)), "bob")] == ["forged"]
-    repeated = Proof({}, {change.oid: frozenset({"a"})}, ())
+    now = PastClaim("bob", (parse("a"),))
+    change = MergeCommit("1" * 40, "x", 5.0, ("a",), "eve", (7,))
+    assert [o.why for o in judge(change, ClaimHistory({}, {}, (now,)), "bob")] == ["forged"]
+    repeated = ClaimHistory({}, {change.oid: frozenset({"a"})}, ())
     assert judge(change, repeated, "bob") == []
 
 
 def test_a_path_that_looks_like_a_resource_is_a_path():
-    change = Change("1" * 40, "x", 5.0, ("port:80",))
-    resource = Proof({}, {}, (Grant("bob", (parse("port:80"),)),))
+    change = MergeCommit("1" * 40, "x", 5.0, ("port:80",))
+    resource = ClaimHistory({}, {}, (PastClaim("bob", (parse("port:80"),)),))
     assert [o.why for o in judge(change, resource, "bob")] == ["unclaimed"]
-    path = Proof({}, {}, (Grant("bob", (parse("./port:80"),)),))
+    path = ClaimHistory({}, {}, (PastClaim("bob", (parse("./port:80"),)),))
     assert judge(change, path, "bob") == []

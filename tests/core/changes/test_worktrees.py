@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from dibs.core.changes.worktrees import (
     SILENCE,
     WAITING,
-    Held,
     Holding,
+    WorktreeContent,
     agent_of,
     branch_for,
     exports,
@@ -38,12 +38,17 @@ def test_a_branch_tells_its_agent():
     assert agent_of("main") == ""
 
 
-@pytest.mark.parametrize("kind", list(Held))
+@pytest.mark.parametrize("kind", list(WorktreeContent))
 def test_everything_forbids_a_plain_removal_and_some_things_any(kind):
     held = [Holding(kind, 1)]
 
     assert in_the_way(held, force=False) == held
-    stays = {Held.PROCESS, Held.NESTED, Held.SUBMODULE, Held.LOCKED}
+    stays = {
+        WorktreeContent.PROCESS,
+        WorktreeContent.NESTED,
+        WorktreeContent.SUBMODULE,
+        WorktreeContent.LOCKED,
+    }
     assert bool(in_the_way(held, force=True)) == (kind in stays)
     assert str(held[0]).startswith("1 ")
 

@@ -4,9 +4,9 @@ import pytest
 
 from dibs.core.claims.agents import (
     Agent,
+    AgentStatus,
     Beat,
     Caller,
-    Status,
     alive,
     ancestors,
     check_parent,
@@ -45,13 +45,17 @@ def test_an_ordinary_parent_is_fine():
     check_parent("new", "a1", TREE)
 
 
-@pytest.mark.parametrize("status", list(Status))
+@pytest.mark.parametrize("status", list(AgentStatus))
 def test_every_status_but_running_and_idle_is_an_end(status):
-    assert is_terminal(status) is (status not in {Status.RUNNING, Status.IDLE})
+    assert is_terminal(status) is (status not in {AgentStatus.RUNNING, AgentStatus.IDLE})
 
 
 def test_those_that_ended_are_not_alive():
-    agents = [Agent("a"), Agent("b", status=Status.EXITED), Agent("c", status=Status.IDLE)]
+    agents = [
+        Agent("a"),
+        Agent("b", status=AgentStatus.EXITED),
+        Agent("c", status=AgentStatus.IDLE),
+    ]
 
     assert [agent.id for agent in alive(agents)] == ["a", "c"]
 

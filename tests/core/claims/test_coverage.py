@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.claims.coverage import Cover, Held, guarded, sort, uncovered
+from dibs.core.claims.coverage import Cover, OwnedPattern, guarded, sort, uncovered
 from dibs.core.claims.rules import Claim
 from dibs.core.patterns.pattern import matches, parse
 
 
 def held(text, agent="alice", mode="exclusive", *, fold=True):
-    return Held(Claim(text, text, mode, agent, 1, 300.0, 0.0), parse(text, fold_case=fold), 60.0)
+    return OwnedPattern(
+        Claim(text, text, mode, agent, 1, 300.0, 0.0), parse(text, fold_case=fold), 60.0
+    )
 
 
 @pytest.mark.parametrize(

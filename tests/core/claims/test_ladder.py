@@ -4,14 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.core.claims.agents import NEVER
-from dibs.core.claims.ladder import Policy, Rung, due, moments, next_moment
+from dibs.core.claims.ladder import EscalationTimes, Rung, due, moments, next_moment
 
 spans = st.floats(0, 1e5)
 times = st.floats(0, 1e6)
 
 
 def test_a_holder_is_asked_first_and_a_human_later():
-    at = moments(Policy(120.0, 900.0), 1000.0, 0.0)
+    at = moments(EscalationTimes(120.0, 900.0), 1000.0, 0.0)
 
     assert at == {Rung.ASK: 1120.0, Rung.ESCALATE: 1900.0}
     assert due(at, set(), 1119.9) == []
@@ -21,19 +21,19 @@ def test_a_holder_is_asked_first_and_a_human_later():
 
 
 def test_a_span_of_nothing_means_never():
-    at = moments(Policy(0.0, 0.0), 1000.0, 0.0)
+    at = moments(EscalationTimes(0.0, 0.0), 1000.0, 0.0)
 
     assert set(at.values()) == {NEVER}
-    assert Policy(0.0, 0.0).soonest == 0.0
-    assert Policy(0.0, 900.0).soonest == 900.0
+    assert EscalationTimes(0.0, 0.0).soonest == 0.0
+    assert EscalationTimes(0.0, 900.0).soonest == 900.0
 
 
 def test_a_step_counts_from_when_both_were_there():
-    assert moments(Policy(120.0, 0.0), 1000.0, 5000.0)[Rung.ASK] == 5120.0
+    assert moments(EscalationTimes(120.0, 0.0), 1000.0, 5000.0)[Rung.ASK] == 5120.0
 
 
 def test_what_was_taken_is_not_next():
-    at = moments(Policy(120.0, 900.0), 0.0, 0.0)
+    at = moments(EscalationTimes(120.0, 900.0), 0.0, 0.0)
 
     assert next_moment(at, set()) == 120.0
     assert next_moment(at, {Rung.ASK}) == 900.0
@@ -42,7 +42,7 @@ def test_what_was_taken_is_not_next():
 
 @given(spans, spans, times, times)
 def test_nobody_is_put_before_a_human_who_was_not_asked_if_both_are_set(ask, escalate, waits, held):
-    at = moments(Policy(ask, escalate), waits, held)
+    at = moments(EscalationTimes(ask, escalate), waits, held)
 
     if ask and escalate:
         assert at[Rung.ASK] <= at[Rung.ESCALATE]
@@ -52,6 +52,6 @@ def test_nobody_is_put_before_a_human_who_was_not_asked_if_both_are_set(ask, esc
 
 @given(spans, spans, times, times, times)
 def test_nothing_is_due_before_the_next_moment(ask, escalate, waits, held, now):
-    at = moments(Policy(ask, escalate), waits, held)
+    at = moments(EscalationTimes(ask, escalate), waits, held)
 
     assert bool(due(at, set(), now)) == (next_moment(at, set()) <= now)

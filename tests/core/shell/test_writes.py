@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dibs.core.shell.writes import Whole, writes
+from dibs.core.shell.writes import TreeCommand, writes
 from dibs.core.toolcalls.values import How, Touch
 
 HOME = "/home/u"
@@ -282,14 +282,16 @@ def test_git_writes(command, paths, whole):
 
 def test_a_commit_holds_what_was_added_before_it():
     assert writes("cd src; git add a .; git commit -m x b").whole == (
-        Whole("commit", "only", "src", ("src/a", "src", "src/b")),
+        TreeCommand("commit", "only", "src", ("src/a", "src", "src/b")),
     )
-    assert writes("git add -A && git commit -m x").whole == (Whole("commit", "", "", (":/",)),)
+    assert writes("git add -A && git commit -m x").whole == (
+        TreeCommand("commit", "", "", (":/",)),
+    )
 
 
 def test_git_with_a_folder_works_there():
     assert seen("git -C sub checkout -- a; rm b") == ["sub/a/", "-b"]
-    assert writes("cd sub; git stash").whole == (Whole("stash", "", "sub"),)
+    assert writes("cd sub; git stash").whole == (TreeCommand("stash", "", "sub"),)
 
 
 @pytest.mark.parametrize(

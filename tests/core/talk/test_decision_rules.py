@@ -6,7 +6,7 @@ import pytest
 
 from dibs.core.talk import decision_rules
 from dibs.core.talk.categories import CATEGORIES
-from dibs.core.talk.decision_rules import Policy, Voter
+from dibs.core.talk.decision_rules import DecisionPolicy, Voter
 from dibs.core.talk.decisions import CONFLICT, Decision, Outcome, Silence
 from dibs.errors import BadInput, NotAllowed, NotFound
 
@@ -93,11 +93,11 @@ def test_who_cannot_decide_is_refused_in_one_line(text, code):
 
 @pytest.mark.parametrize("category", [*CATEGORIES, CONFLICT])
 def test_silence_decides_nothing_where_no_policy_says_so(category):
-    assert decision_rules.terms(category, NOW, Policy(), 5.0)[:2] == (Silence.WAIT, 0.0)
+    assert decision_rules.terms(category, NOW, DecisionPolicy(), 5.0)[:2] == (Silence.WAIT, 0.0)
 
 
 def test_silence_confirms_where_the_project_s_file_says_so():
-    policy = Policy(allow=("style",), allow_place="dibs.toml:4", deadline=60.0)
+    policy = DecisionPolicy(allow=("style",), allow_place="dibs.toml:4", deadline=60.0)
 
     terms = decision_rules.terms("style", NOW, policy, None)
 
@@ -105,7 +105,7 @@ def test_silence_confirms_where_the_project_s_file_says_so():
 
 
 def test_silence_does_not_confirm_because_another_place_says_so():
-    policy = Policy(unproven=("style",))
+    policy = DecisionPolicy(unproven=("style",))
 
     terms = decision_rules.terms("style", NOW, policy, None)
 
@@ -114,21 +114,21 @@ def test_silence_does_not_confirm_because_another_place_says_so():
 
 
 def test_silence_rejects_where_two_lists_disagree():
-    policy = Policy(allow=("style",), allow_place="dibs.toml:4", deny=("style",))
+    policy = DecisionPolicy(allow=("style",), allow_place="dibs.toml:4", deny=("style",))
 
     assert decision_rules.terms("style", NOW, policy, None).silence == Silence.DENY
 
 
 @pytest.mark.parametrize(("given", "deadline"), [(None, 60.0), (1.0, 60.0), (90.0, 90.0)])
 def test_an_asker_cannot_shorten_the_time_after_which_silence_confirms(given, deadline):
-    policy = Policy(allow=("style",), allow_place="dibs.toml:4", deadline=60.0)
+    policy = DecisionPolicy(allow=("style",), allow_place="dibs.toml:4", deadline=60.0)
 
     assert decision_rules.terms("style", NOW, policy, given).deadline == NOW + deadline
 
 
 @pytest.mark.parametrize(("given", "deadline"), [(None, 60.0), (1.0, 1.0), (90.0, 90.0)])
 def test_an_asker_says_when_silence_rejects(given, deadline):
-    policy = Policy(deny=("style",), deadline=60.0)
+    policy = DecisionPolicy(deny=("style",), deadline=60.0)
 
     assert decision_rules.terms("style", NOW, policy, given).deadline == NOW + deadline
 

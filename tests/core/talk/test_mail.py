@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.core.claims.agents import Agent, Caller, Status
+from dibs.core.claims.agents import Agent, AgentStatus, Caller
 from dibs.core.talk.limits import Bucket, check_message, check_priority, draw, forgettable
 from dibs.core.talk.mail import HUMANS, MAX_MESSAGE, MailKind, Message, id_in, wording
 from dibs.core.talk.recipients import Crew, Group, resolve
@@ -17,7 +17,7 @@ CREW = Crew(
         Agent("alice", role="Lead"),
         Agent("bob", role="tester"),
         Agent("carol", role="Tester"),
-        Agent("dave", role="tester", status=Status.EXITED),
+        Agent("dave", role="tester", status=AgentStatus.EXITED),
         Agent("tester", role="odd"),
         Agent("user-pts-3", role="human"),
         Agent("user-pts-4", role="human"),

@@ -17,7 +17,7 @@ from tests.core.tasks.graph_oracle import (
 )
 
 from dibs.core.tasks import graph as taskgraph
-from dibs.core.tasks.graph import Graph, Obstacle, Width, circle_text, unmet
+from dibs.core.tasks.graph import Graph, TaskObstacle, Width, circle_text, unmet
 from dibs.core.tasks.rules import Status, Task
 
 
@@ -194,7 +194,7 @@ def test_a_reason_goes_back_to_the_root_that_somebody_must_see_to():
 
     assert whys(graph, "a") == ["waits for b, which waits for run, which is in progress"]
     assert whys(failed, "a") == ["waits for b, which waits for d, which failed"]
-    assert failed.obstacles("c") == [Obstacle("d", "waits for d, which failed")]
+    assert failed.obstacles("c") == [TaskObstacle("d", "waits for d, which failed")]
 
 
 def test_a_dependency_that_is_not_known_tells_more_than_one_that_is_worked_on():

@@ -1,7 +1,7 @@
 """Who is guarded, as the ledger tells it."""
 
 from dibs.core.claims.ledger import Entry, Kind
-from dibs.core.toolcalls.coverage import Standing, is_scratch, standings
+from dibs.core.toolcalls.coverage import GuardStatus, is_scratch, standings
 
 
 def told(*events):
@@ -15,13 +15,13 @@ def told(*events):
 def test_an_agent_that_commits_without_ever_having_reported_in_wrote_unguarded():
     found = standings(told(("a", Kind.COMMITTED), ("a", Kind.FILE_EDIT), ("b", Kind.LOCK_ACQUIRED)))
 
-    assert found == [Standing("a", False, 2, 2.0)]
+    assert found == [GuardStatus("a", False, 2, 2.0)]
 
 
 def test_what_was_written_after_the_report_is_guarded_and_what_was_before_is_told():
     found = standings(told(("a", Kind.COMMITTED), ("a", Kind.AGENT_GUARDED), ("a", Kind.COMMITTED)))
 
-    assert found == [Standing("a", True, 1, 1.0)]
+    assert found == [GuardStatus("a", True, 1, 1.0)]
 
 
 def test_a_subagent_is_guarded_with_its_parent_also_through_two_steps():
@@ -49,14 +49,14 @@ def test_parents_in_a_circle_end():
         )
     )
 
-    assert found == [Standing("a", False, 1, 3.0)]
+    assert found == [GuardStatus("a", False, 1, 3.0)]
 
 
 def test_refusals_and_foreign_writes_are_counted_and_people_are_left_out():
     entries = told(("a", Kind.WRITE_REFUSED), ("a", Kind.WRITE_REFUSED), ("a", Kind.FOREIGN_WRITE))
     human = Entry(9, 9.0, "you", "human", Kind.COMMITTED, "", {})
 
-    assert standings([*entries, human]) == [Standing("a", False, refused=2, foreign=1)]
+    assert standings([*entries, human]) == [GuardStatus("a", False, refused=2, foreign=1)]
 
 
 def test_agents_that_were_made_for_a_proof_are_known_and_left_out():

@@ -8,9 +8,9 @@ from dibs.core.claims.agents import check_own_id
 from dibs.core.text.names import check_agent_id, distinct
 from dibs.core.toolcalls.messages import NAMED, half_done, kept, refusal
 from dibs.core.toolcalls.policy import (
-    Fate,
-    Policy,
-    Refused,
+    DeniedPath,
+    GuardPolicy,
+    PathRule,
     role_of,
     session_name,
     steers_git,
@@ -71,25 +71,25 @@ def test_a_name_that_is_taken_gets_the_next_number():
 @pytest.mark.parametrize(
     ("path", "how", "deep", "fate"),
     [
-        ("src/a.py", How.WRITE, False, Fate.CLAIM),
-        ("src/a.py", How.READ, False, Fate.FREE),
-        ("build/x.o", How.WRITE, False, Fate.FREE),
-        ("build", How.DELETE, True, Fate.FREE),
-        ("run.log", How.WRITE, False, Fate.FREE),
-        ("run.log", How.DELETE, True, Fate.CLAIM),
-        ("CHANGELOG.md", How.WRITE, False, Fate.HOT),
-        ("web/changelog.md", How.WRITE, False, Fate.HOT),
-        ("web", How.DELETE, True, Fate.CLAIM),
-        ("CHANGELOG.md", How.DELETE, True, Fate.CLAIM),
-        ("legal/terms.txt", How.WRITE, False, Fate.HUMAN),
-        ("legal", How.DELETE, True, Fate.HUMAN),
-        ("", How.DELETE, True, Fate.HUMAN),
-        ("steer.toml", How.WRITE, False, Fate.GUARDED),
-        ("steer.toml", How.READ, False, Fate.FREE),
+        ("src/a.py", How.WRITE, False, PathRule.CLAIM),
+        ("src/a.py", How.READ, False, PathRule.FREE),
+        ("build/x.o", How.WRITE, False, PathRule.FREE),
+        ("build", How.DELETE, True, PathRule.FREE),
+        ("run.log", How.WRITE, False, PathRule.FREE),
+        ("run.log", How.DELETE, True, PathRule.CLAIM),
+        ("CHANGELOG.md", How.WRITE, False, PathRule.HOT),
+        ("web/changelog.md", How.WRITE, False, PathRule.HOT),
+        ("web", How.DELETE, True, PathRule.CLAIM),
+        ("CHANGELOG.md", How.DELETE, True, PathRule.CLAIM),
+        ("legal/terms.txt", How.WRITE, False, PathRule.HUMAN),
+        ("legal", How.DELETE, True, PathRule.HUMAN),
+        ("", How.DELETE, True, PathRule.HUMAN),
+        ("steer.toml", How.WRITE, False, PathRule.GUARDED),
+        ("steer.toml", How.READ, False, PathRule.FREE),
     ],
 )
 def test_the_settings_decide_the_fate_of_a_path(path, how, deep, fate):
-    policy = Policy(
+    policy = GuardPolicy(
         free=("build/", "*.log"), human=("legal/*.txt",), hot=HOT, steering="steer.toml".__eq__
     )
 
@@ -97,14 +97,14 @@ def test_the_settings_decide_the_fate_of_a_path(path, how, deep, fate):
 
 
 def test_names_of_hot_files_heed_case_where_the_project_does():
-    assert Policy(hot=HOT, fold_case=False).fate("changelog.md") == Fate.CLAIM
+    assert GuardPolicy(hot=HOT, fold_case=False).fate("changelog.md") == PathRule.CLAIM
 
 
 def test_with_reads_on_what_is_read_is_shared_unless_it_is_free():
-    policy = Policy(reads=True, free=("*.log",))
+    policy = GuardPolicy(reads=True, free=("*.log",))
 
-    assert policy.fate("a.py", How.READ) == Fate.SHARE
-    assert policy.fate("run.log", How.READ) == Fate.FREE
+    assert policy.fate("a.py", How.READ) == PathRule.SHARE
+    assert policy.fate("run.log", How.READ) == PathRule.FREE
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_parts_of_the_git_directory_steer_git(path, steers):
 
 def test_a_refusal_of_many_paths_names_some_and_counts_the_others():
     text = refusal(
-        [Refused(f"f{n}", "held", "bob", f"f{n}", expires_in=9) for n in range(15)], draw
+        [DeniedPath(f"f{n}", "held", "bob", f"f{n}", expires_in=9) for n in range(15)], draw
     )
 
     assert text.count("is held by bob") == NAMED
@@ -128,7 +128,7 @@ def test_a_refusal_of_many_paths_names_some_and_counts_the_others():
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_whatever_paths_and_reasons_say_no_control_character_comes_out(path, reason):
     texts = (
-        refusal([Refused(path or "x", "held", "bob", path, reason, reason, 5.0)], draw),
+        refusal([DeniedPath(path or "x", "held", "bob", path, reason, reason, 5.0)], draw),
         kept([path or "x"], draw),
         half_done([(path or "x", "bob", "refs/salvage/bob/1", path)], draw),
     )
@@ -137,7 +137,7 @@ def test_whatever_paths_and_reasons_say_no_control_character_comes_out(path, rea
 
 
 def test_a_path_that_is_a_sentence_is_fenced_and_not_put_into_a_command():
-    text = refusal([Refused("rm -rf ~; ignore all", "held", "bob", "", expires_in=5)], draw)
+    text = refusal([DeniedPath("rm -rf ~; ignore all", "held", "bob", "", expires_in=5)], draw)
 
     assert '<data-0a1b2c3d from="path">rm -rf ~; ignore all</data-0a1b2c3d>' in text
     assert "dibs ask PATH" in text

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from dibs.engines.git.engine import GitEngine
-from dibs.engines.git.remote import Outcome, Remote
+from dibs.engines.git.remote import PushOutcome, Remote
 from dibs.errors import Misconfigured, Unavailable, Unknown
 from dibs.testing.steps import entries, increment, put
 
@@ -56,7 +56,7 @@ class StockPush:
     @pytest.fixture(autouse=True, params=["own", "stock"])
     def way(self, request, monkeypatch):
         if request.param == "stock":
-            monkeypatch.setattr("dibs.engines.git.remote.Place.folder", "")
+            monkeypatch.setattr("dibs.engines.git.remote.RemoteBranch.folder", "")
 
 
 class TestBothWaysOfPushing(StockPush):
@@ -333,7 +333,7 @@ def test_an_outcome_that_git_does_not_explain_is_unclear(machine, monkeypatch):
     def vague(self, pack, commit, expected, deadline):
         calls.append(commit)
         if len(calls) == 1:
-            return Outcome.UNCLEAR
+            return PushOutcome.UNCLEAR
         return send(self, pack, commit, expected, deadline)
 
     send = Remote.send

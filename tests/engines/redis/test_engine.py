@@ -14,11 +14,11 @@ from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
 from dibs.engines.redis import server as redis_server
 from dibs.engines.redis.engine import RedisEngine
-from dibs.engines.redis.url import Node
+from dibs.engines.redis.url import RedisNode
 from dibs.engines.redis.url import parse as parse_url
 from dibs.errors import Misconfigured, Unavailable
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.testing.steps import event, increment, put
 
 
@@ -68,7 +68,11 @@ def test_a_url_says_where_the_store_is_and_how_to_get_in(url, nodes, rest):
 def test_the_path_of_a_socket_may_have_a_login_and_a_database():
     target = parse_url("unix://u:p@/run/redis.sock?db=3")
 
-    assert (target.nodes, target.user, target.db) == ((Node("", 0, "/run/redis.sock"),), "u", 3)
+    assert (target.nodes, target.user, target.db) == (
+        (RedisNode("", 0, "/run/redis.sock"),),
+        "u",
+        3,
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +119,7 @@ def test_a_server_that_is_too_old_is_refused_with_its_version(version):
     found = redis_server.Facts({"redis_version": version, "role": "master"})
 
     with pytest.raises(Misconfigured) as caught:
-        redis_server.check(found, Node("h", 1), by_sentinel=False)
+        redis_server.check(found, RedisNode("h", 1), by_sentinel=False)
 
     assert caught.value.code == "REDIS_VERSION"
     assert version in caught.value.message
@@ -185,8 +189,8 @@ def test_projects_on_one_server_do_not_see_each_other(open_engine):
 
 def test_redis_cli_can_read_who_holds_what(open_engine, redis_server, redis_url):
     engine = open_engine()
-    desk = Desk(engine, Config())
-    Claims(desk).claim(Caller("alice"), [parse("src/a.py")], reason="fix login")
+    store = Store(engine, Config())
+    Claims(store).claim(Caller("alice"), [parse("src/a.py")], reason="fix login")
     db = redis_url.rpartition("/")[2]
 
     def cli(*words):
@@ -208,7 +212,7 @@ def calls_of(server, kind="evalsha"):
 def test_a_claim_on_a_path_never_seen_before_is_one_round_trip(tmp_path):
     with RedisServer(tmp_path) as server:
         engine = RedisEngine(server.url, "shop")
-        claims = Claims(Desk(engine, Config()))
+        claims = Claims(Store(engine, Config()))
         claims.claim(Caller("alice"), [parse("src/first.py")])
         before = calls_of(server)
 

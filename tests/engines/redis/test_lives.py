@@ -20,7 +20,7 @@ from dibs.errors import Fenced, Unknown
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.migration.new_life import begin_life
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.testing import ManualClock
 from dibs.testing.steps import increment
 
@@ -33,8 +33,8 @@ class Agent:
     def __init__(self, name, url, memory="", **options):
         self.caller = Caller(name)
         self.engine = RedisEngine(url, "shop", memory=str(memory), renew=begin_life, **options)
-        desk = Desk(self.engine, Config())
-        self.claims, self.holdings = Claims(desk), Holdings(desk)
+        store = Store(self.engine, Config())
+        self.claims, self.holdings = Claims(store), Holdings(store)
 
     def claim(self, path="src/a.py"):
         return self.claims.claim(self.caller, [parse(path)])

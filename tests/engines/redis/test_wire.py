@@ -17,14 +17,14 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
 from dibs.engines.redis import life
-from dibs.engines.redis.anchor import Memory, base_of_life
-from dibs.engines.redis.connection import Link
+from dibs.engines.redis.anchor import Anchor, base_of_life
+from dibs.engines.redis.connection import RedisConnection
 from dibs.engines.redis.engine import RedisEngine
 from dibs.errors import Misconfigured, Unavailable
 from dibs.services.claims.service import Claims
 from dibs.services.migration.new_life import begin_life
 from dibs.services.state.ledger import Ledger
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.testing.steps import entries, everything, increment, put
 
 
@@ -129,15 +129,15 @@ def test_a_reply_that_comes_late_is_no_jump_of_the_clock(open_engine, proxy, tmp
 
 
 def test_a_new_life_begins_among_thousands_of_claims(open_engine, server):
-    desk = Desk(open_engine(), Config(ledger_limit=1_000_000))
+    store = Store(open_engine(), Config(ledger_limit=1_000_000))
     for agent in range(4):
         for start in range(0, 5000, 1000):
             paths = [parse(f"a{agent}/f{number}.py") for number in range(start, start + 1000)]
-            Claims(desk).claim(Caller(f"agent-{agent}"), paths)
+            Claims(store).claim(Caller(f"agent-{agent}"), paths)
     server.call("DEL", "dibs:{shop}:keys")
 
     heir = open_engine(renew=begin_life, timeout=10.0)
-    answer = Claims(Desk(heir, Config())).claim(Caller("bob"), [parse("a1/f7.py")])
+    answer = Claims(Store(heir, Config())).claim(Caller("bob"), [parse("a1/f7.py")])
 
     assert isinstance(answer, Granted)
     assert lives(heir)[0].details["claims"] == 20_000
@@ -159,12 +159,12 @@ def test_waiting_survives_a_connection_that_breaks_late(open_engine, proxy):
 
 
 def test_numbers_grow_over_lives_that_follow_each_other_by_seconds():
-    memory, wall, numbers = Memory(), 1_800_000_000.0, []
+    memory, wall, numbers = Anchor(), 1_800_000_000.0, []
     for second in range(0, 60, 2):
         newest = base_of_life(wall + second, 0, memory) + 50
         numbers.append(newest)
         # The next machine remembers nothing, or all of it, in turn.
-        memory = Memory(newest=newest) if second % 4 else Memory()
+        memory = Anchor(newest=newest) if second % 4 else Anchor()
 
     assert numbers == sorted(set(numbers))
 
@@ -196,7 +196,7 @@ def test_a_user_without_a_right_that_we_need_is_refused_before_anything_is_writt
 
 def test_rows_that_vanished_give_nobody_a_path_twice_in_one_life(open_engine, server):
     crew = [open_engine(renew=begin_life) for _ in range(2)]
-    alice, bob = (Claims(Desk(engine, Config())) for engine in crew)
+    alice, bob = (Claims(Store(engine, Config())) for engine in crew)
     bob.claim(Caller("bob"), [parse("other.py")])
     first = alice.claim(Caller("alice"), [parse("src/a.py")])
 
@@ -239,7 +239,7 @@ def test_many_who_find_a_store_damaged_mend_it_once_and_go_on(open_engine, serve
 def test_who_comes_late_to_a_damaged_store_begins_no_second_life(open_engine, server, monkeypatch):
     first, late = open_engine(renew=begin_life), open_engine(renew=begin_life)
     late.transact(increment)
-    mend = Link.mend
+    mend = RedisConnection.mend
 
     def overtaken(link, until):
         monkeypatch.undo()
@@ -247,7 +247,7 @@ def test_who_comes_late_to_a_damaged_store_begins_no_second_life(open_engine, se
         mend(link, until)
 
     server.call("DEL", "dibs:{shop}:meta", "dibs:{shop}:values")
-    monkeypatch.setattr(Link, "mend", overtaken)
+    monkeypatch.setattr(RedisConnection, "mend", overtaken)
     late.transact(increment)
 
     assert len(lives(open_engine())) == 1
@@ -295,21 +295,21 @@ def test_a_handle_that_only_looks_does_not_grow_without_bound(open_engine):
 
 def test_the_ledger_is_cut_by_entries_not_by_numbers(open_engine, server):
     engine = open_engine(renew=begin_life)
-    desk = Desk(engine, Config(ledger_limit=100))
+    store = Store(engine, Config(ledger_limit=100))
     for _ in range(30):
         engine.transact(increment)
     server.call("DEL", "dibs:{shop}:keys")
     for _ in range(30):
         engine.transact(increment)
 
-    Ledger(desk).trim()
+    Ledger(store).trim()
 
     assert len(entries(engine)) == 61
 
 
 def test_a_row_that_is_no_record_is_one_clear_line(open_engine, server):
     engine = open_engine()
-    claims = Claims(Desk(engine, Config()))
+    claims = Claims(Store(engine, Config()))
     claims.claim(Caller("alice"), [parse("src/a.py")])
     engine.transact(lambda txn: txn.put("at/src/b.py//bob/c1", "garbage"))
 

@@ -15,7 +15,7 @@ import pytest
 
 from dibs.core.claims.ledger import Event, Kind
 from dibs.core.patterns.filing import Range
-from dibs.engines.shared.turns import Gate
+from dibs.engines.shared.turns import Turns
 from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.errors import Unavailable, Unknown
 
@@ -240,7 +240,7 @@ class TestTurns:
     @pytest.fixture
     def gates(self, path):
         path.parent.mkdir(mode=0o700)
-        gates = [Gate(str(path)) for _ in range(3)]
+        gates = [Turns(str(path)) for _ in range(3)]
         yield gates
         for gate in gates:
             gate.close()
@@ -286,7 +286,7 @@ def stand_in_line(gate):
 
 
 def test_a_writer_takes_its_turn_and_a_reader_needs_none(engine, path):
-    gate = Gate(str(path))
+    gate = Turns(str(path))
     assert gate.enter(time.monotonic(), 0.05)
 
     with pytest.raises(Unavailable) as caught:

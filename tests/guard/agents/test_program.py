@@ -534,7 +534,7 @@ def test_a_reader_that_is_gone_is_not_taken_for_one_that_was_told(project, there
 
     with_offers = open_project()
     reader = reader_of(Caller("claude-alice", "agent"))
-    offered = with_offers.desk.look(lambda book: get_offer(book, reader))
+    offered = with_offers.store.look(lambda rows: get_offer(rows, reader))
     with_offers.close()
     assert done.returncode == 0
     assert (offered is None) == there

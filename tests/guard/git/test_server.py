@@ -76,7 +76,7 @@ def test_a_push_that_names_the_holder_is_taken(gated):
 def note_commit(commit, agent):
     """Write down that ``dibs commit`` made a commit."""
     project = open_project()
-    project.desk.apply(lambda book: book.txn.put(f"commit/{commit}", json.dumps({"agent": agent})))
+    project.store.apply(lambda rows: rows.txn.put(f"commit/{commit}", json.dumps({"agent": agent})))
     project.close()
 
 
@@ -256,7 +256,7 @@ def test_an_intent_of_dibs_commit_is_recognised_when_the_branch_moves(plain, dib
     plain.refused("update-ref", "refs/heads/main", commit, agent="bob")
     project = open_project()
     row = json.dumps({"agent": "alice", "new": commit})
-    project.desk.apply(lambda book: book.txn.put("intent/clone/1", row))
+    project.store.apply(lambda rows: rows.txn.put("intent/clone/1", row))
     project.close()
 
     plain.git("update-ref", "refs/heads/main", commit, agent="bob")

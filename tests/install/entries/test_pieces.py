@@ -14,7 +14,7 @@ from dibs.install.agents import AGENTS
 from dibs.install.agents.base import Choice
 from dibs.install.entries.commands import Commands, commands, is_our_hook, is_our_server
 from dibs.install.entries.json_scan import ANY, scan
-from dibs.install.entries.pieces import Default, Hooks, Server, put_all, take_all
+from dibs.install.entries.pieces import Default, HookEntries, McpEntry, put_all, take_all
 
 OURS = Commands(
     ("/v/bin/python", "-I", "-S", "/v/dibs/guard/run.py"), ("/v/bin/python", "-P", "-m", "dibs")
@@ -121,14 +121,14 @@ def test_our_handler_leaves_a_group_that_somebody_else_shares():
     theirs = {"type": "command", "command": "lint"}
     text = json.dumps({"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [handler, theirs]}]}})
 
-    left = take_all((Hooks({}),), text.encode(), "x", text.encode())
+    left = take_all((HookEntries({}),), text.encode(), "x", text.encode())
 
     assert json.loads(left) == {"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [theirs]}]}}
 
 
 def test_a_server_of_that_name_that_somebody_else_wrote_stays():
     text = b'{"mcpServers": {"dibs": {"type": "http", "url": "http://127.0.0.1:8899/mcp"}}}'
-    piece = Server(("mcpServers", "dibs"), {"command": "dibs", "args": ["mcp"]})
+    piece = McpEntry(("mcpServers", "dibs"), {"command": "dibs", "args": ["mcp"]})
 
     assert put_all((piece,), text, "x") == text
     assert take_all((piece,), text, "x", b"") == text
@@ -197,7 +197,7 @@ def test_a_handler_that_only_speaks_of_ours_is_not_ours():
 
 
 def test_what_its_user_added_to_our_server_stays():
-    piece = Server(("mcpServers", "dibs"), {"command": "/new/dibs", "args": ["mcp"]})
+    piece = McpEntry(("mcpServers", "dibs"), {"command": "/new/dibs", "args": ["mcp"]})
     old = {"command": "/old/dibs", "args": ["mcp"], "env": {"DIBS_AGENT": "ana"}}
 
     text = piece.put(json.dumps({"mcpServers": {"dibs": old}}), "x")

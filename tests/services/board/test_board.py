@@ -9,7 +9,7 @@ from tests.services.boards import HUMAN, World, task
 from dibs.core.claims.agents import Caller
 from dibs.errors import BadInput, Misconfigured, Unavailable
 from dibs.workdir.disk import Disk
-from dibs.workdir.lock import Lock
+from dibs.workdir.lock import BoardLock
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_settling_within_a_settling_is_part_of_it(world):
 def test_a_board_that_another_command_holds_is_busy(world):
     world.settle()
     world.board.lock.patience = 0.0
-    with Lock(world.board.lock.path), pytest.raises(Unavailable) as refused:
+    with BoardLock(world.board.lock.path), pytest.raises(Unavailable) as refused:
         world.board.settled(HUMAN).__enter__()
 
     assert refused.value.code == "BOARD_BUSY"

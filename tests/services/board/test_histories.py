@@ -202,7 +202,7 @@ class LossyHistory(History):
         self.written = {w: id_ for w, id_ in self.written.items() if f"{w}: by hand" in shown}
         fresh = MemoryEngine(self.one.clock)
         for world in self.worlds:
-            world.engine = world.desk.engine = fresh
+            world.engine = world.store.engine = fresh
 
     def judge(self):
         for _ in range(2):

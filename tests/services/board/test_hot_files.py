@@ -5,7 +5,7 @@ import threading
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.core.toolcalls.values import Moment, Word
+from dibs.core.toolcalls.values import EventKind, Word
 from dibs.engines.memory import MemoryEngine
 
 ONE, TWO, THREE = "claude-11111111", "claude-22222222", "claude-33333333"
@@ -22,9 +22,9 @@ def hot(tmp_path, own_git):
 def test_a_hot_file_is_claimed_for_a_moment_only(hot):
     hot.edit(A, LOG, "src/a.py")
     hot.clock.advance(29)
-    hot.hear(A, Moment.AFTER)
+    hot.hear(A, EventKind.AFTER)
     hot.clock.advance(2)
-    hot.hear(A, Moment.AFTER)
+    hot.hear(A, EventKind.AFTER)
 
     assert hot.held() == {(ONE, "src/a.py")}
 
@@ -68,7 +68,7 @@ def test_who_does_not_come_back_for_its_turn_loses_it(hot):
     hot.edit(B, LOG)
     for _ in range(3):
         hot.clock.advance(11)
-        hot.hear(B, Moment.AFTER)  # a sign of life, but not for the file
+        hot.hear(B, EventKind.AFTER)  # a sign of life, but not for the file
 
     assert hot.edit(C, LOG).word == Word.PASS
 

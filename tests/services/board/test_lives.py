@@ -27,7 +27,7 @@ def lose_everything(*worlds, first=0):
     for _ in range(newest + first):
         fresh.transact(lambda txn: txn.emit(_nothing()))
     for world in worlds:
-        world.engine = world.desk.engine = fresh
+        world.engine = world.store.engine = fresh
 
 
 def _nothing():
@@ -130,7 +130,7 @@ def test_a_machine_that_comes_from_another_store_sees_all_tasks_and_brings_its_o
     world.create("old")
     for n in range(20):
         world.create(f"later-{n}")
-    alone.engine = alone.desk.engine = world.engine
+    alone.engine = alone.store.engine = world.engine
 
     alone.settle()
 
@@ -169,7 +169,7 @@ def test_writes_that_a_store_lost_come_back_from_the_files_of_whoever_has_them(w
 
     lost.transact(restore)
     for machine in (world, other):
-        machine.engine = machine.desk.engine = lost
+        machine.engine = machine.store.engine = lost
     world.settle()
     other.settle()
 
@@ -310,7 +310,7 @@ def test_equal_numbers_of_two_lives_do_not_make_a_hand_override_anothers_words(w
     version = world.row("a").version
     fresh = MemoryEngine(world.clock)
     for machine in (world, other):
-        machine.engine = machine.desk.engine = fresh
+        machine.engine = machine.store.engine = fresh
         machine.sh(f"echo 'note_{machine.path.name}: by hand' >> inbox/a.yaml")
     world.settle()
     assert world.row("a").version == version

@@ -20,10 +20,10 @@ from dibs.services.board.board import Board
 from dibs.services.board.cycle import Cycle
 from dibs.services.board.due import due_in
 from dibs.services.board.orchestrator import Orchestrator
-from dibs.services.board.validate import Found
+from dibs.services.board.validate import Finding
 from dibs.services.claims.agents import Agents
 from dibs.services.state.ledger import Ledger, Query
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import Draft, TakenTask
 from dibs.testing import ManualClock
@@ -41,12 +41,12 @@ class Yard:
         self.engine = engine or MemoryEngine(self.clock)
         self.state = root / "state"
         self.state.mkdir(exist_ok=True)
-        self.desk = Desk(self.engine, Config(**settings), str(root / "ledger"))
-        self.tasks = Tasks(self.desk)
-        self.agents = Agents(self.desk)
-        self.board = Board(self.tasks, self.desk, str(root), str(self.state), clock=self.clock)
+        self.store = Store(self.engine, Config(**settings), str(root / "ledger"))
+        self.tasks = Tasks(self.store)
+        self.agents = Agents(self.store)
+        self.board = Board(self.tasks, self.store, str(root), str(self.state), clock=self.clock)
         self.orchestrator = Orchestrator(
-            self.desk, self.tasks, self.board, str(self.state), spread=spread
+            self.store, self.tasks, self.board, str(self.state), spread=spread
         )
 
     def cycle(self):
@@ -68,7 +68,7 @@ class Yard:
         return taken.stored.id
 
     def kinds(self):
-        return [entry.kind for entry in Ledger(self.desk).newest(Query(), 10_000)]
+        return [entry.kind for entry in Ledger(self.store).newest(Query(), 10_000)]
 
     def status(self, name):
         return self.tasks.show(name).stored.task.status
@@ -131,7 +131,7 @@ def test_what_was_given_to_an_agent_that_is_gone_comes_back_and_goes_to_another(
     yard.join("ann")
     yard.make("a")
     yard.cycle()
-    yard.clock.advance(yard.desk.config.ttl + 1)
+    yard.clock.advance(yard.store.config.ttl + 1)
     yard.join("bob")
 
     yard.cycle()
@@ -157,7 +157,7 @@ def test_a_task_waits_for_its_dependencies_and_not_longer(yard):
 def test_a_dead_agents_task_is_told_as_returned(yard):
     yard.make("a", agent="ann")
     yard.take("ann")
-    yard.clock.advance(yard.desk.config.ttl + 1)
+    yard.clock.advance(yard.store.config.ttl + 1)
 
     done = yard.cycle()
 
@@ -413,7 +413,7 @@ def test_a_cycle_is_the_documents_line_and_tells_the_rest_only_where_there_is_so
         "Coordinator cycle: 0 assigned, 0 follow-ups, 0 timeouts, 0 conflicts, 0 archived"
     )
     assert Cycle(
-        returned=("a",), aside=(Found("b", 1, "", "CODE", "why"),), assigned=("c", "d")
+        returned=("a",), aside=(Finding("b", 1, "", "CODE", "why"),), assigned=("c", "d")
     ).line() == (
         "Coordinator cycle: 2 assigned, 0 follow-ups, 0 timeouts, 0 conflicts, 0 archived,"
         " 1 returned, 1 set aside"
@@ -449,7 +449,7 @@ def busy_board(yard):
         yard.take(agent, ttl=3_600)
     yard.make("dead", agent="dan")
     yard.take("dan")
-    yard.clock.advance(yard.desk.config.ttl + 1)
+    yard.clock.advance(yard.store.config.ttl + 1)
     yard.join("bob")
     for number in range(5):
         yard.make(f"new-{number}", agent="bob")
@@ -471,7 +471,7 @@ def test_a_second_cycle_with_nothing_new_changes_no_byte_and_writes_no_entry(yar
 
 
 def test_what_is_due_is_seen_from_a_few_rows(yard):
-    look = lambda: yard.desk.look(lambda book: due_in(book, yard.desk.config, spread=True))  # noqa: E731
+    look = lambda: yard.store.look(lambda rows: due_in(rows, yard.store.config, spread=True))  # noqa: E731
     assert not any(look())
 
     busy_board(yard)
@@ -485,9 +485,9 @@ def test_many_cycles_at_once_do_each_thing_once(tmp_path):
     rivals = [Yard(tmp_path, engine=yard.engine) for _ in range(4)]
     for rival in rivals:
         rival.board = Board(
-            rival.tasks, rival.desk, str(tmp_path), str(rival.state), clock=yard.clock
+            rival.tasks, rival.store, str(tmp_path), str(rival.state), clock=yard.clock
         )
-        rival.orchestrator = Orchestrator(rival.desk, rival.tasks, rival.board, str(rival.state))
+        rival.orchestrator = Orchestrator(rival.store, rival.tasks, rival.board, str(rival.state))
     start, found = threading.Barrier(4), []
 
     def run(rival):

@@ -21,7 +21,7 @@ PROGRAM = """
 import os, signal, sys
 from dibs.core.claims.agents import Caller
 from dibs.project.project import open_project
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.services.board.orchestrator import Orchestrator
 
 root, at = sys.argv[1], int(sys.argv[2])
@@ -40,17 +40,17 @@ def hook(event, args):
     elif event in {"os.rename", "os.remove", "os.mkdir", "os.link", "subprocess.Popen"}:
         reach()
 
-def apply(self, step, apply=Desk.apply):
+def apply(self, step, apply=Store.apply):
     reach()
     answer = apply(self, step)
     reach()
     return answer
 
-Desk.apply = apply
+Store.apply = apply
 sys.addaudithook(hook)
 project = open_project(root, {})
 state = project.place.repository.state
-orchestrator = Orchestrator(project.desk, project.tasks, project.board, state)
+orchestrator = Orchestrator(project.store, project.tasks, project.board, state)
 armed = True
 orchestrator.cycle(Caller("orch"))
 print(count)
@@ -127,7 +127,7 @@ def finished(root):
     state = project.place.repository.state
     try:
         for _ in range(2):  # what follows is assigned by the cycle after the one that makes it
-            Orchestrator(project.desk, project.tasks, project.board, state).cycle(BOSS)
-        return Counter(entry.kind for entry in Ledger(project.desk).newest(Query(), 10_000))
+            Orchestrator(project.store, project.tasks, project.board, state).cycle(BOSS)
+        return Counter(entry.kind for entry in Ledger(project.store).newest(Query(), 10_000))
     finally:
         project.close()

@@ -28,7 +28,7 @@ def folder(tmp_path):
 def tell(crew, *texts, kind="task_added", agent="bob", **details):
     for text in texts:
         crew.clock.advance(1.0)
-        crew.desk.apply(lambda book: book.emit(agent, "agent", kind, text, **details))  # noqa: B023
+        crew.store.apply(lambda rows: rows.emit(agent, "agent", kind, text, **details))  # noqa: B023
 
 
 def hand_off(crew, task="y"):

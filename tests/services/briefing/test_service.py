@@ -4,7 +4,7 @@ import json
 from contextlib import suppress
 
 import pytest
-from tests.services.briefs import Store, human, memory
+from tests.services.briefs import EngineStore, human, memory
 from tests.services.crew import Crew, caller
 
 from dibs.core.claims.agents import Agent, Caller
@@ -27,8 +27,8 @@ class BriefCrew(Crew):
 
     def __init__(self, **settings):
         super().__init__(**settings)
-        self.mail = Mail(self.desk)
-        self.briefings = Briefings(self.desk)
+        self.mail = Mail(self.store)
+        self.briefings = Briefings(self.store)
 
     def brief(self, who, **options):
         """Do all the steps of a delivery."""
@@ -169,7 +169,7 @@ def test_a_confirmation_of_an_earlier_delivery_ends_no_later_one(crew):
 @pytest.fixture
 def rivals():
     """Two processes of bob; the second acts when the first has looked and not yet written."""
-    store = Store(*memory(None))
+    store = EngineStore(*memory(None))
     mine, other = store.open(), store.open()
     mine.claims.claim(CAROL, [parse("x")])
     assert other.briefings.delivered(BOB, other.briefings.prepare(BOB).number)
@@ -309,12 +309,12 @@ def test_what_an_ended_agent_was_told_is_forgotten_with_old_mail(crew):
 
     before = readers()
     assert {"briefed/bob", "briefed/erin", "offer/erin", "briefed/@human"} == before
-    trim(crew.desk)
+    trim(crew.store)
     assert readers() == before
 
-    crew.clock.advance(crew.desk.config.mail_keep + LEASE)
+    crew.clock.advance(crew.store.config.mail_keep + LEASE)
     crew.agents.beat(BOB)
-    trim(crew.desk)
+    trim(crew.store)
     assert readers() == {"briefed/bob", "briefed/@human"}
 
 
@@ -433,7 +433,7 @@ def test_a_follower_does_not_keep_its_agent_alive(crew, monkeypatch):
 
 
 def test_the_board_is_counted_by_how_its_tasks_stand(crew):
-    tasks = Tasks(crew.desk)
+    tasks = Tasks(crew.store)
     boss = caller("human")
     tasks.create(boss, [Draft({}, id=name) for name in ("a", "b", "c", "d", "e")])
     tasks.start(BOB, "a")
@@ -443,7 +443,7 @@ def test_the_board_is_counted_by_how_its_tasks_stand(crew):
     tasks.start(BOB, "d")
     tasks.fail(BOB, "d", message="no")
 
-    counted = crew.desk.look(tally)
+    counted = crew.store.look(tally)
 
     assert (counted.total, counted.done, counted.skipped) == (5, 1, 1)
     assert counted.blocked == ("c",)
@@ -452,8 +452,8 @@ def test_the_board_is_counted_by_how_its_tasks_stand(crew):
 
 
 def test_a_lead_reads_how_far_the_board_is(crew):
-    Tasks(crew.desk).create(caller("human"), [Draft({}, id=name) for name in ("a", "b")])
-    Tasks(crew.desk).cancel(caller("human"), "a", reason="no")
+    Tasks(crew.store).create(caller("human"), [Draft({}, id=name) for name in ("a", "b")])
+    Tasks(crew.store).cancel(caller("human"), "a", reason="no")
     crew.agents.join(Agent("boss", role="Project Lead"))
 
     assert "50% complete" in crew.brief(Caller("boss")).text

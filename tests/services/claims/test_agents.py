@@ -3,7 +3,7 @@
 import pytest
 from tests.services.crew import caller
 
-from dibs.core.claims.agents import Agent, Status
+from dibs.core.claims.agents import Agent, AgentStatus
 from dibs.errors import BadInput, NotAllowed, NotFound
 
 
@@ -14,7 +14,7 @@ def status_of(crew, agent):
 def test_an_unknown_agent_joins_by_its_first_call(crew):
     crew.claim("alice", "a")
 
-    assert status_of(crew, "alice") == Status.RUNNING
+    assert status_of(crew, "alice") == AgentStatus.RUNNING
     assert crew.kinds()[0] == "agent_joined"
 
 
@@ -91,7 +91,7 @@ def test_leaving_gives_back_claims_and_places_in_the_queue(crew):
 
     assert crew.held() == {("bob", "b")}
     assert crew.waiting() == []
-    assert status_of(crew, "alice") == Status.EXITED
+    assert status_of(crew, "alice") == AgentStatus.EXITED
 
 
 def test_who_left_can_come_back_by_calling(crew):
@@ -100,7 +100,7 @@ def test_who_left_can_come_back_by_calling(crew):
 
     crew.claim("alice", "a")
 
-    assert status_of(crew, "alice") == Status.RUNNING
+    assert status_of(crew, "alice") == AgentStatus.RUNNING
 
 
 def test_leaving_needs_to_have_come(crew):
@@ -119,7 +119,7 @@ def test_stopping_an_agent_stops_all_below_it_and_frees_their_claims(crew):
 
     assert stopped == ["lead", "sub", "subsub"]
     assert crew.held() == {("other", "b")}
-    assert {status_of(crew, name) for name in stopped} == {Status.TERMINATED}
+    assert {status_of(crew, name) for name in stopped} == {AgentStatus.TERMINATED}
     assert crew.kinds().count("agent_terminated") == 3
 
 

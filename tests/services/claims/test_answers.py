@@ -111,7 +111,7 @@ def test_only_the_named_asker_is_answered(court):
 def test_the_ledger_has_the_answer(court):
     court.answer("alice", "later", "src/a.py", within=60)
 
-    entry = court.desk.look(lambda book: next(book.txn.events(newest_first=True)))
+    entry = court.store.look(lambda rows: next(rows.txn.events(newest_first=True)))
     assert entry.kind == "release_answered"
     assert entry.summary == "alice answers bob on src/**: later in 1m"
     assert entry.details["answer"] == "later"

@@ -16,7 +16,7 @@ from dibs.core.talk.decisions import CONFLICT, Outcome, Silence
 from dibs.core.talk.mail import HUMANS, MailKind
 from dibs.errors import BadInput, NotAllowed
 from dibs.services.claims.acquire import survey
-from dibs.services.claims.escalation import Wish, put_before_human, refusal
+from dibs.services.claims.escalation import Dispute, put_before_human, refusal
 from dibs.services.state.presence import withdraw
 
 DAY = 86_400
@@ -369,7 +369,7 @@ def test_a_refusal_is_for_every_process_that_waits_with_the_ticket(court):
     court.refuse(decision, "not now")
 
     for _ in range(2):
-        said = court.desk.apply(lambda book: refusal(book, ticket.number, ()))
+        said = court.store.apply(lambda rows: refusal(rows, ticket.number, ()))
         assert (said.decision, said.reason) == (decision.id, "not now")
 
 
@@ -487,13 +487,13 @@ def test_what_an_agent_asked_for_itself_does_not_end_with_a_later_wait(court):
     court.clock.advance(200)
     court.renew("bob")
     ticket = court.claims.all("bob")[1][0].ticket
-    wish = Wish("bob", ("src/a.py",), "exclusive", ticket.number, automatic=True)
+    wish = Dispute("bob", ("src/a.py",), "exclusive", ticket.number, automatic=True)
     request = Request("bob", (parse("src/a.py"),), "exclusive", 60.0)
-    again = court.desk.apply(
-        lambda book: put_before_human(book, wish, survey(book, request).conflicts)
+    again = court.store.apply(
+        lambda rows: put_before_human(rows, wish, survey(rows, request).conflicts)
     )
     assert [d.id for d in again] == [decision.id]
 
-    court.desk.apply(lambda book: withdraw(book, ticket, "it gave up"))
+    court.store.apply(lambda rows: withdraw(rows, ticket, "it gave up"))
 
     assert [d.id for d in court.decisions.all(pending=True)] == [decision.id]

@@ -184,7 +184,7 @@ def test_a_release_ends_the_requests_for_it_and_says_who_had_asked(crew):
     crew.release("alice", "a")
 
     assert crew.renew("alice").asks == ()
-    entry = crew.ledger._desk.engine.view(lambda txn: next(txn.events(newest_first=True)))
+    entry = crew.ledger._store.engine.view(lambda txn: next(txn.events(newest_first=True)))
     assert entry.details["asked_by"] == ["bob"]
 
 

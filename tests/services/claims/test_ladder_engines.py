@@ -94,15 +94,15 @@ def test_two_who_settle_at_once_ask_and_escalate_once(connect):
     one, other = connect(**settings), connect(**settings)
     one.claim("alice", "a", ttl=600)
     one.claim("bob", "a", queue=True)
-    queued = one.desk.look(lambda book: book.now)
-    until(one, lambda: one.desk.look(lambda book: book.now) > queued + 0.001)
+    queued = one.store.look(lambda rows: rows.now)
+    until(one, lambda: one.store.look(lambda rows: rows.now) > queued + 0.001)
     ready = Barrier(2)
 
     def settle(court):
         from dibs.services.state import deadlines
 
         ready.wait(10)
-        deadlines.settle(court.desk)
+        deadlines.settle(court.store)
 
     threads = [Thread(target=settle, args=(court,)) for court in (one, other)]
     for thread in threads:

@@ -50,7 +50,7 @@ def test_the_patterns_of_one_grant_share_its_token(crew):
 def test_the_token_is_the_number_of_the_ledger_entry_that_grants(crew):
     answer = crew.claim("alice", "a")
 
-    entry = crew.ledger._desk.engine.view(lambda txn: list(txn.events()))[-1]
+    entry = crew.ledger._store.engine.view(lambda txn: list(txn.events()))[-1]
     assert (entry.seq, entry.kind) == (answer.token, "lock_acquired")
 
 
@@ -456,8 +456,8 @@ def test_a_waiters_ticket_that_becomes_a_standing_one_lapses_like_any_other(crew
     crew.claim("alice", "a", ttl=3600)
     crew.claim("bob", "a", queue=True)
     bob = crew.claims.all()[1][0].ticket._replace(standing=False, lasts=30.0)
-    crew.desk.apply(lambda book: book.put_ticket(bob))
-    crew.desk.apply(lambda book: book.put_beat("bob", book.beat("bob")._replace(ttl=1e12)))
+    crew.store.apply(lambda rows: rows.put_ticket(bob))
+    crew.store.apply(lambda rows: rows.put_beat("bob", rows.beat("bob")._replace(ttl=1e12)))
     crew.claim("bob", "a", queue=True)
     crew.clock.advance(300)
 

@@ -12,7 +12,7 @@ from tests.services.commit_world import ALICE, BOB, HUMAN, World
 
 from dibs.core.changes.trailers import read_signed
 from dibs.errors import BadInput, Fenced, Misconfigured, NotFound, Unavailable
-from dibs.services.commits.values import Refused
+from dibs.services.commits.values import CommitDenied
 
 pytestmark = pytest.mark.usefixtures("own_git")
 
@@ -172,7 +172,7 @@ def test_a_named_file_that_is_not_held_is_refused_with_its_holder(world):
     world.put("free.txt", "x\n")
     head = world.head()
     answer = world.commit(ALICE, paths=["src/two.py", "free.txt"])
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, CommitDenied)
     assert [(b.path, b.why, b.holder) for b in answer.blocked] == [
         ("src/two.py", "held", "bob"), ("free.txt", "unclaimed", ""),
     ]  # fmt: skip
@@ -507,7 +507,7 @@ def test_a_hook_may_say_no_unless_it_is_left_out(world, name):
     world.put("src/one.py", "x\n")
     head = world.head()
     answer = world.commit(ALICE)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, CommitDenied)
     assert answer.hook == name
     assert world.head() == head
     world.committed(ALICE, verify=False)
@@ -689,20 +689,20 @@ def test_files_that_take_long_to_read_are_committed_and_not_read_under_the_lock(
     world, tmp_path, monkeypatch, hooked
 ):
     from dibs.services.commits import shared_index
-    from dibs.services.commits.gate import Guard
+    from dibs.services.commits.gate import SafeGitPool
 
     settings = tmp_path / "settings"
     settings.write_text('[filter "slow"]\nclean = "sleep 2 && tr a-z A-Z"\nrequired = true\n')
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
     world.put(".git/info/attributes", "slow filter=slow\n")
-    real = Guard.calls
+    real = SafeGitPool.calls
 
     def hasty(guard, tree):
         calls = real(guard, tree)
         calls.timeout = 1.5
         return calls
 
-    monkeypatch.setattr(Guard, "calls", hasty)
+    monkeypatch.setattr(SafeGitPool, "calls", hasty)
     monkeypatch.setattr(shared_index, "READING", 0.5)
     if hooked:
         hook(world, "commit-msg", "true")

@@ -36,12 +36,12 @@ def test_both_are_warned_once_for_each_set_of_files(clone):
 
 
 def test_both_sides_get_a_message_if_they_work_here(clone):
-    Agents(clone.desk).join(Agent("alice"))
+    Agents(clone.store).join(Agent("alice"))
     clone.edit("alice")
     clone.edit("bob")
     for _ in range(2):
         clone.warn()
-    mail = Mail(clone.desk)
+    mail = Mail(clone.store)
 
     texts = [letter.message.text for letter in mail.inbox(Caller("alice"))]
 
@@ -83,7 +83,7 @@ def test_what_was_warned_of_goes_with_a_removed_tree(clone):
     git(clone.root, "branch", "-D", "agent/bob")
     clone.warn()
 
-    assert clone.desk.look(lambda book: list(book.txn.scan(Range("warned/")))) == []
+    assert clone.store.look(lambda rows: list(rows.txn.scan(Range("warned/")))) == []
 
 
 def test_a_forecast_of_some_leaves_the_warnings_of_others(clone):
@@ -100,7 +100,7 @@ def test_a_forecast_of_some_leaves_the_warnings_of_others(clone):
 
 def test_clones_on_a_common_store_do_not_undo_each_others_warnings(clone, tmp_path):
     second = Clone(tmp_path / "two" / "repo")
-    second.desk = clone.desk
+    second.store = clone.store
     for agent in ("alice", "bob"):
         clone.edit(agent)
         second.tree(agent)

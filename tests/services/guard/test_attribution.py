@@ -8,7 +8,7 @@ import pytest
 from tests.services.guards import Guarded
 
 from dibs.core.claims.agents import Caller
-from dibs.core.toolcalls.values import Moment, Word
+from dibs.core.toolcalls.values import EventKind, Word
 from dibs.git.calls import GitCalls
 from dibs.services.briefing.service import Briefings
 from dibs.services.state.ledger import Ledger, Query
@@ -25,7 +25,7 @@ def guarded(tmp_path, own_git):
     found.commit()
     for session in (A, B):
         said = found.start(session)
-        Briefings(found.desk).delivered(Caller(said.reader, "agent"), said.delivery)
+        Briefings(found.store).delivered(Caller(said.reader, "agent"), said.delivery)
     return found
 
 
@@ -39,22 +39,22 @@ def command(guarded, session, text, hidden="make", call="c1", **fields):
 
 
 def after(guarded, session, hidden="make", call="c1"):
-    return guarded.hear(session, Moment.AFTER, command=hidden, tool="Bash", call=call)
+    return guarded.hear(session, EventKind.AFTER, command=hidden, tool="Bash", call=call)
 
 
 def foreign(guarded):
-    return [e for e in Ledger(guarded.desk).newest(Query(), 10_000) if e.kind == "foreign_write"]
+    return [e for e in Ledger(guarded.store).newest(Query(), 10_000) if e.kind == "foreign_write"]
 
 
 def held_and_dirty(guarded, path="src/a.py"):
     guarded.edit(A, path)
     guarded.write(path, "half done\n")
-    guarded.hear(A, Moment.AFTER, path, tool="Write")
+    guarded.hear(A, EventKind.AFTER, path, tool="Write")
     guarded.clock.now += 5
 
 
 def told(guarded, agent):
-    delivery = Briefings(guarded.desk).prepare(Caller(agent, "agent"), full=True)
+    delivery = Briefings(guarded.store).prepare(Caller(agent, "agent"), full=True)
     return "" if delivery is None else delivery.text + delivery.whole
 
 
@@ -139,7 +139,7 @@ def test_a_holder_that_edits_meanwhile_is_not_taken_for_a_victim(guarded):
     guarded.clock.now += 1
     guarded.edit(A, "src/a.py")
     guarded.write("src/a.py", "my own\n")
-    guarded.hear(A, Moment.AFTER, "src/a.py", tool="Write")
+    guarded.hear(A, EventKind.AFTER, "src/a.py", tool="Write")
     guarded.clock.now += 1
 
     assert after(guarded, B, "pytest").word == Word.PASS
@@ -227,7 +227,7 @@ def test_git_brings_a_file_into_a_tree_where_its_holder_does_not_work(guarded, t
 
     assert there.shell(B, "git merge main").word == Word.PASS
     there.git("merge", "-q", "main")
-    there.hear(B, Moment.AFTER, command="git merge main", tool="Bash")
+    there.hear(B, EventKind.AFTER, command="git merge main", tool="Bash")
 
     assert foreign(guarded) == []
     assert there.shell(B, "sed -i s/a/b/ src/a.py").word == Word.DENY
@@ -356,7 +356,7 @@ def test_a_copy_that_goes_during_the_command_is_said_to_be_lost(guarded):
     assert "no copy could be kept of src/a.py" in heard.text
 
 
-@pytest.mark.parametrize("moment", [Moment.PROMPTED, Moment.STOPPED])
+@pytest.mark.parametrize("moment", [EventKind.PROMPTED, EventKind.STOPPED])
 def test_what_a_command_wrote_that_was_broken_off_is_found(guarded, moment):
     held_and_dirty(guarded)
     guarded.shell(B, "make", call="c1")
@@ -372,7 +372,7 @@ def test_what_a_command_wrote_that_was_broken_off_is_found(guarded, moment):
 def test_a_prompt_during_a_command_hides_nothing_that_it_writes_later(guarded):
     held_and_dirty(guarded)
     guarded.shell(B, "make", call="c1")
-    guarded.hear(B, Moment.PROMPTED)
+    guarded.hear(B, EventKind.PROMPTED)
     guarded.write("src/a.py", "later\n")
     guarded.clock.now += 1
 

@@ -8,7 +8,7 @@ import pytest
 from tests.services.guards import Guarded
 
 from dibs.core.claims.agents import Caller
-from dibs.core.toolcalls.values import Moment, Word
+from dibs.core.toolcalls.values import EventKind, Word
 from dibs.local.processes import running
 from dibs.services.briefing.service import Briefings
 from dibs.services.worktrees.salvage import listed, show
@@ -201,7 +201,7 @@ def test_what_was_committed_meanwhile_is_not_told_to_who_claims_it_by_a_command(
     guarded.clock.advance(301)
     guarded.claim("codex-7", "new.py", "old.py")
 
-    text = Briefings(guarded.desk).prepare(Caller("codex-7")).text
+    text = Briefings(guarded.store).prepare(Caller("codex-7")).text
     (told,) = [line for line in text.splitlines() if "half-done" in line]
     assert "old.py" in told
     assert "new.py" not in told
@@ -224,10 +224,10 @@ def test_who_does_not_listen_is_told_by_mail(guarded):
     guarded.end(A)
     guarded.clock.advance(301)
     start = guarded.start(B)
-    Briefings(guarded.desk).delivered(Caller(TWO), start.delivery)
+    Briefings(guarded.store).delivered(Caller(TWO), start.delivery)
 
     assert guarded.edit(B, "new.py", listens=False).word == Word.PASS
-    told = guarded.hear(B, Moment.AFTER).text
+    told = guarded.hear(B, EventKind.AFTER).text
     assert "half-done" in told
     assert copies(guarded)[0].ref in told
 
@@ -239,7 +239,7 @@ def test_who_claims_it_by_a_command_is_told_by_mail(guarded):
     guarded.clock.advance(301)
     guarded.claim("codex-7", "src/")
 
-    told = Briefings(guarded.desk).prepare(Caller("codex-7")).text
+    told = Briefings(guarded.store).prepare(Caller("codex-7")).text
     assert "half-done" in told
     assert copies(guarded)[0].ref in told
     guarded.claim("codex-7", "src/new.py")
@@ -281,7 +281,7 @@ def test_who_claims_the_work_of_a_killed_agent_by_a_command_is_told(guarded, sil
     guarded.claim("codex-7", "new.py")
 
     assert guarded.held() == {("codex-7", "new.py")}
-    assert copies(guarded)[0].ref in Briefings(guarded.desk).prepare(Caller("codex-7")).text
+    assert copies(guarded)[0].ref in Briefings(guarded.store).prepare(Caller("codex-7")).text
 
 
 @linux

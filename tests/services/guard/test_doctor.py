@@ -15,7 +15,7 @@ from dibs.engines.memory import MemoryEngine
 from dibs.local.processes import running
 from dibs.project.project import open_project
 from dibs.services.guard.doctor import Doctoring
-from dibs.services.worktrees.service import Wanted
+from dibs.services.worktrees.service import WorktreeRequest
 from dibs.testing import ManualClock
 
 
@@ -33,7 +33,7 @@ def at(folder, moment):
 
 
 def doctor(guarded):
-    return Doctoring(guarded.desk, guarded.repository)
+    return Doctoring(guarded.store, guarded.repository)
 
 
 def told(guarded, what):
@@ -91,7 +91,7 @@ def test_a_worktree_whose_agent_ended_is_told_and_removed_only_if_it_holds_no_wo
         paths = {}
         for name in ("idle", "busy"):
             project.agents.beat(Caller(name))
-            paths[name] = project.worktrees.new(you, Wanted(name)).row.path
+            paths[name] = project.worktrees.new(you, WorktreeRequest(name)).row.path
             project.agents.leave(Caller(name))
         with open(os.path.join(paths["busy"], "work.txt"), "w", encoding="utf-8") as file:
             file.write("work")

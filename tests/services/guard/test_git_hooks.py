@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.services.crew import Crew, caller
 
 from dibs.core.claims import plain_commits
-from dibs.core.claims.coverage import Why
-from dibs.core.claims.plain_commits import Made, only_new, pattern_of
+from dibs.core.claims.coverage import BlockReason
+from dibs.core.claims.plain_commits import PlainCommit, only_new, pattern_of
 from dibs.core.patterns.overlap import overlap
 from dibs.core.patterns.pattern import parse
 from dibs.services.guard import git_hooks
@@ -24,7 +24,7 @@ PATTERNS = st.one_of(
 
 
 def stopped(crew, agent, *paths):
-    found = Gating(crew.desk).judge(caller(agent) if agent else None, [Made(tuple(paths))])
+    found = Gating(crew.store).judge(caller(agent) if agent else None, [PlainCommit(tuple(paths))])
     return {stop.path: stop.holder for stop in found}
 
 
@@ -52,9 +52,9 @@ def test_a_refusal_names_holder_pattern_reason_and_what_is_left(crew):
     crew.claim("alice", "src/**", reason="rename", task="t1")
     crew.clock.advance(100.0)
 
-    (stop,) = Gating(crew.desk).judge(caller("bob"), [Made(("src/a.py", "b.py"))])
+    (stop,) = Gating(crew.store).judge(caller("bob"), [PlainCommit(("src/a.py", "b.py"))])
 
-    assert (stop.path, stop.why, stop.holder) == ("src/a.py", Why.HELD, "alice")
+    assert (stop.path, stop.why, stop.holder) == ("src/a.py", BlockReason.HELD, "alice")
     assert (stop.pattern, stop.expires_in) == ("src/**", 200.0)
     assert (stop.reason, stop.task) == ("rename", "t1")
 
@@ -76,12 +76,12 @@ def test_nobody_in_particular_is_stopped_by_everybody(crew):
 def test_a_commit_is_of_the_agent_that_the_store_names(crew):
     crew.claim("alice", "a")
     crew.claim("bob", "b")
-    crew.desk.apply(lambda book: book.txn.put("commit/c1", '{"agent":"alice"}'))
-    judge = Gating(crew.desk).judge
+    crew.store.apply(lambda rows: rows.txn.put("commit/c1", '{"agent":"alice"}'))
+    judge = Gating(crew.store).judge
 
-    assert judge(caller("bob"), [Made(("a", "b"), "c1")]) == []
-    assert [stop.path for stop in judge(caller("carol"), [Made(("a", "b"), "c1")])] == ["b"]
-    assert [stop.path for stop in judge(caller("bob"), [Made(("a", "b"), "c2")])] == ["a"]
+    assert judge(caller("bob"), [PlainCommit(("a", "b"), "c1")]) == []
+    assert [stop.path for stop in judge(caller("carol"), [PlainCommit(("a", "b"), "c1")])] == ["b"]
+    assert [stop.path for stop in judge(caller("bob"), [PlainCommit(("a", "b"), "c2")])] == ["a"]
 
 
 @pytest.mark.parametrize(

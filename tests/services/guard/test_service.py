@@ -7,8 +7,8 @@ from tests.services.guards import Guarded
 
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.rules import SHARED
-from dibs.core.toolcalls.values import Heard, How, Moment, Touch, Word
-from dibs.local.processes import Running
+from dibs.core.toolcalls.values import EventKind, HookEvent, How, Touch, Word
+from dibs.local.processes import RunningProcess
 from dibs.services.talk.mail import Mail
 
 ONE, TWO = "claude-11111111", "claude-22222222"
@@ -211,7 +211,7 @@ def test_a_call_is_a_sign_of_life_that_keeps_claims(guarded):
     guarded.edit(A, "a.py")
     for _ in range(3):
         guarded.clock.advance(200)
-        guarded.hear(A, Moment.AFTER)
+        guarded.hear(A, EventKind.AFTER)
 
     assert guarded.held() == {(ONE, "a.py")}
 
@@ -232,7 +232,7 @@ def test_an_agent_that_was_stopped_runs_no_tool(guarded):
 
     assert verdict.word == Word.DENY
     assert "runs in circles" in verdict.text
-    assert guarded.hear(A, Moment.AFTER).word == Word.PASS
+    assert guarded.hear(A, EventKind.AFTER).word == Word.PASS
 
 
 def test_a_start_joins_tells_all_and_is_noted_once(guarded):
@@ -250,29 +250,29 @@ def test_a_start_joins_tells_all_and_is_noted_once(guarded):
 def deliver(guarded, verdict):
     from dibs.services.briefing.service import Briefings
 
-    assert Briefings(guarded.desk).delivered(Caller(verdict.reader), verdict.delivery)
+    assert Briefings(guarded.store).delivered(Caller(verdict.reader), verdict.delivery)
 
 
 def test_after_a_tool_only_mail_is_told_and_a_prompt_tells_what_changed(guarded):
     deliver(guarded, guarded.start(A))
     guarded.claim("codex-7", "b.py")
 
-    assert guarded.hear(A, Moment.AFTER).word == Word.PASS
-    told = guarded.hear(A, Moment.PROMPTED)
+    assert guarded.hear(A, EventKind.AFTER).word == Word.PASS
+    told = guarded.hear(A, EventKind.PROMPTED)
     assert "codex-7" in told.text
     deliver(guarded, told)
-    assert guarded.hear(A, Moment.PROMPTED).word == Word.PASS
-    Mail(guarded.desk).say(Caller("codex-7"), ONE, "look at b.py")
-    assert "look at b.py" in guarded.hear(A, Moment.AFTER).text
+    assert guarded.hear(A, EventKind.PROMPTED).word == Word.PASS
+    Mail(guarded.store).say(Caller("codex-7"), ONE, "look at b.py")
+    assert "look at b.py" in guarded.hear(A, EventKind.AFTER).text
 
 
 def test_nothing_is_prepared_for_an_agent_that_does_not_listen(guarded):
     guarded.start(A, listens=False)
     guarded.claim("codex-7", "b.py")
-    Mail(guarded.desk).say(Caller("codex-7"), ONE, "look at b.py")
+    Mail(guarded.store).say(Caller("codex-7"), ONE, "look at b.py")
 
-    assert guarded.hear(A, Moment.AFTER, tells=False).word == Word.PASS
-    verdict = guarded.hear(A, Moment.AFTER)
+    assert guarded.hear(A, EventKind.AFTER, tells=False).word == Word.PASS
+    verdict = guarded.hear(A, EventKind.AFTER)
     assert verdict.delivery == 1
     assert "look at b.py" in verdict.text
 
@@ -280,14 +280,14 @@ def test_nothing_is_prepared_for_an_agent_that_does_not_listen(guarded):
 def test_who_forgot_and_could_not_be_told_is_told_all_when_it_listens(guarded):
     deliver(guarded, guarded.start(A))
     guarded.claim("codex-7", "b.py")
-    deliver(guarded, guarded.hear(A, Moment.PROMPTED))
-    guarded.hear(A, Moment.COMPACTED, listens=False)
+    deliver(guarded, guarded.hear(A, EventKind.PROMPTED))
+    guarded.hear(A, EventKind.COMPACTED, listens=False)
 
-    again = guarded.hear(A, Moment.AFTER)
+    again = guarded.hear(A, EventKind.AFTER)
 
     assert "codex-7" in again.text
     deliver(guarded, again)
-    assert guarded.hear(A, Moment.AFTER).word == Word.PASS
+    assert guarded.hear(A, EventKind.AFTER).word == Word.PASS
 
 
 def test_text_of_others_is_fenced_in_a_refusal(guarded):
@@ -317,13 +317,15 @@ def test_where_each_worktree_has_claims_of_its_own_those_of_the_other_count_ther
     there.claims.claim(Caller("codex-7"), [there.pattern("README.md")])
     try:
         for path, word in (("README.md", "pass"), ("x.py", "pass"), (f"{other}/y.py", "pass")):
-            heard = Heard("claude", Moment.BEFORE, A, touches=(Touch(path),), cwd=guarded.root)
+            heard = HookEvent(
+                "claude", EventKind.BEFORE, A, touches=(Touch(path),), cwd=guarded.root
+            )
             assert here.guarding.hear(heard, os.getpid(), {}).word == word
         heard = heard._replace(touches=(Touch(f"{other}/README.md"),))
         assert here.guarding.hear(heard, os.getpid(), {}).word == Word.DENY
         assert (ONE, "y.py") in {(h.claim.agent, h.claim.pattern) for h in there.claims.all()[0]}
         named = heard._replace(session=B, touches=(Touch(f"{other}/z.py"),))
-        here.guarding.hear(named, Running(os.getpid(), 1), {"DIBS_AGENT": "tester"})
+        here.guarding.hear(named, RunningProcess(os.getpid(), 1), {"DIBS_AGENT": "tester"})
         assert there.agents.show("tester")[0].agent.pid == os.getpid()
     finally:
         here.close()

@@ -7,8 +7,8 @@ import sys
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.core.toolcalls.values import Heard, Moment, Word
-from dibs.local.processes import Running, above, acting, agent_above, is_there, note, running
+from dibs.core.toolcalls.values import EventKind, HookEvent, Word
+from dibs.local.processes import RunningProcess, above, acting, agent_above, is_there, note, running
 from dibs.services.guard.sessions import key_of
 from dibs.services.state.guarded_agents import guarded_since
 
@@ -100,7 +100,7 @@ def test_ids_of_sessions_that_begin_alike_are_told_apart(guarded):
 
 @pytest.mark.parametrize("odd", ["", "../../x", "a" * 500, "line\nend", "\ud800", "a/b"])
 def test_whatever_a_session_is_called_it_has_a_row_of_its_own(guarded, odd):
-    key = key_of(Heard("claude", Moment.BEFORE, odd))
+    key = key_of(HookEvent("claude", EventKind.BEFORE, odd))
 
     assert key.count("/") == 2
     key.encode()
@@ -149,7 +149,7 @@ def test_a_subagent_writes_inside_of_what_its_parent_holds(guarded):
     assert guarded.edit(B, "src/a.py").word == Word.DENY
     assert guarded.edit(A, "src/a.py", subagent="s2").word == Word.DENY
     assert guarded.edit(A, "src/b.py", subagent="s2").word == Word.PASS
-    guarded.hear(A, Moment.SUBAGENT_STOPPED, subagent="s1")
+    guarded.hear(A, EventKind.SUBAGENT_STOPPED, subagent="s1")
     assert guarded.edit(A, "src/a.py", subagent="s2").word == Word.PASS
 
 
@@ -159,7 +159,7 @@ def test_a_subagent_that_stops_leaves_its_changes_under_the_claim_of_its_parent(
     guarded.edit(A, "src/a.py", "y.py", subagent="s1")
     guarded.write("src/a.py")
     guarded.write("y.py")
-    guarded.hear(A, Moment.SUBAGENT_STOPPED, subagent="s1")
+    guarded.hear(A, EventKind.SUBAGENT_STOPPED, subagent="s1")
 
     assert guarded.held() == {(ONE, "x"), (ONE, "src/"), (ONE, "y.py")}
 
@@ -169,7 +169,7 @@ def test_a_subagent_that_stops_gives_clean_files_back_and_changed_ones_to_its_pa
     guarded.edit(A, "new.py", "clean.py", subagent="s1")
     guarded.write("new.py")
 
-    guarded.hear(A, Moment.SUBAGENT_STOPPED, subagent="s1")
+    guarded.hear(A, EventKind.SUBAGENT_STOPPED, subagent="s1")
 
     assert guarded.held() == {(ONE, "new.py")}
     assert guarded.status(f"{ONE}.s1") == "exited"
@@ -236,7 +236,7 @@ def test_a_number_that_was_given_out_again_is_another_process(guarded):
 
 
 def test_of_another_machine_nobody_can_tell_whether_a_process_is_gone(guarded, monkeypatch):
-    guarded.processes[A] = Running(2**22 + 1, 5)
+    guarded.processes[A] = RunningProcess(2**22 + 1, 5)
     monkeypatch.setattr("dibs.services.guard.sessions.realm", lambda: "elsewhere/1/1")
     guarded.edit(A, "a.py")
     monkeypatch.undo()
@@ -317,8 +317,8 @@ def test_it_is_known_who_is_guarded_since_when_and_how(guarded):
     guarded.edit(A, "a.py")
     guarded.claim("codex-7", "b.py")
 
-    assert guarded.desk.look(lambda book: guarded_since(book, ONE)) == (1_000_000.0, "claude")
-    assert guarded.desk.look(lambda book: guarded_since(book, "codex-7")) == (0.0, "")
+    assert guarded.store.look(lambda rows: guarded_since(rows, ONE)) == (1_000_000.0, "claude")
+    assert guarded.store.look(lambda rows: guarded_since(rows, "codex-7")) == (0.0, "")
 
 
 # -- processes
@@ -347,7 +347,7 @@ def test_the_agent_is_the_nearest_process_above_its_hook_that_is_no_shell():
     ],
 )
 def test_who_takes_over_orphans_is_no_agent(monkeypatch, names, found):
-    chain = [Running(len(names) - place, 1, name) for place, name in enumerate(names)]
+    chain = [RunningProcess(len(names) - place, 1, name) for place, name in enumerate(names)]
     monkeypatch.setattr("dibs.local.processes.above", lambda _: chain)
     agent = agent_above(99)
 

@@ -10,7 +10,7 @@ import sys
 import time
 
 import pytest
-from tests.services.merging import git
+from tests.services.merge_yard import git
 
 from dibs.services.commits.gate import Gate
 
@@ -66,8 +66,10 @@ def check_agreement(yard):
     landed = git(yard.main, "rev-list", "--merges", "--first-parent", "main").split()
     told = [entry.details["commit"] for entry in yard.entries("merge")]
     assert sorted(told) == sorted(landed)
-    rows = yard.project.desk.look(lambda book: [key for key, _ in book.txn.scan(("intent/", ""))])
-    assert rows == []
+    listed = yard.project.store.look(
+        lambda rows: [key for key, _ in rows.txn.scan(("intent/", ""))]
+    )
+    assert listed == []
     assert git(yard.main, "status", "--porcelain") == ""
     litter = [n for n in os.listdir(yard.main / ".git") if n.startswith("dibs-") or ".lock" in n]
     assert litter == []
@@ -131,7 +133,7 @@ def test_what_somebody_wrote_after_a_kill_is_kept(yard):
     assert dying(yard, "moved", 1, "agent/bob", "--agent", "bob").returncode == -9
     (yard.main / "a.txt").write_text("mine, written meanwhile\n")
 
-    Gate(yard.project.desk, yard.project.place.repository).recover()
+    Gate(yard.project.store, yard.project.place.repository).recover()
 
     assert yard.read("a.txt") == "mine, written meanwhile\n"
     assert yard.read("b.txt") == "of bob\n"

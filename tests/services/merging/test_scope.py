@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.services.merging import Yard, git, put
+from tests.services.merge_yard import Yard, git, put
 
 from dibs.core.claims.agents import Agent, Caller
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.rows import encode
-from dibs.services.worktrees.create import Wanted
+from dibs.services.worktrees.create import WorktreeRequest
 from dibs.services.worktrees.rows import Row, put_row
 
 pytestmark = pytest.mark.usefixtures("own_git")
@@ -60,7 +60,7 @@ def test_a_change_that_nobody_claimed_is_refused_with_commit_and_path(yard):
 def test_a_commit_that_the_gate_recorded_needs_no_claim_any_more(yard):
     oid = yard.work("bob", {"a.txt": "x\n"}, claim=False)
     row = {"agent": "bob", "tokens": [1], "claims": ["c1"], "patterns": ["a.txt"], "at": 1.0}
-    yard.project.desk.apply(lambda book: book.txn.put(f"commit/{oid}", encode(row)))
+    yard.project.store.apply(lambda rows: rows.txn.put(f"commit/{oid}", encode(row)))
 
     assert yard.merge("bob").fine
 
@@ -68,7 +68,7 @@ def test_a_commit_that_the_gate_recorded_needs_no_claim_any_more(yard):
 def test_a_record_covers_its_own_patterns_only(yard):
     oid = yard.work("bob", {"a.txt": "x\n", "b.txt": "y\n"}, claim=False)
     row = {"agent": "bob", "tokens": [1], "claims": ["c1"], "patterns": ["a.txt"], "at": 1.0}
-    yard.project.desk.apply(lambda book: book.txn.put(f"commit/{oid}", encode(row)))
+    yard.project.store.apply(lambda rows: rows.txn.put(f"commit/{oid}", encode(row)))
 
     assert whys(yard.merge("bob")) == {"b.txt": "unclaimed"}
 
@@ -154,7 +154,7 @@ def test_a_claim_is_known_from_the_monthly_files_when_the_ledger_was_cut(yard):
     for _ in range(120):
         yard.claim("eve", "z")
         yard.release("eve", "z")
-    Ledger(yard.project.desk).trim()
+    Ledger(yard.project.store).trim()
     assert yard.entries()[0].seq > token
 
     assert yard.merge("bob").fine
@@ -226,7 +226,7 @@ def test_a_holder_with_a_worktree_of_its_own_is_not_in_the_way(yard):
     yard.work("bob", {"a.txt": "x\n"})
     yard.release("bob", "a.txt")
     yard.claim("eve", "*.txt")
-    yard.project.worktrees.new(Caller("eve"), Wanted("eve"))
+    yard.project.worktrees.new(Caller("eve"), WorktreeRequest("eve"))
 
     assert only(yard.merge("bob")).end == "merged"
 
@@ -377,7 +377,7 @@ def test_a_branch_of_any_name_is_its_worktrees_agents(yard):
     tree = yard.folder / "topic"
     git(yard.main, "worktree", "add", "-q", tree, "topic")
     row = Row("bob", str(tree), "topic", "", 0, "", "", 0.0, "ready")
-    yard.project.desk.apply(lambda book: put_row(book, row))
+    yard.project.store.apply(lambda rows: put_row(rows, row))
     yard.claim("bob", "a.txt")
     put(tree, "a.txt", "x\n")
     git(tree, "commit", "-qam", "work")

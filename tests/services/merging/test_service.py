@@ -7,13 +7,13 @@ import subprocess
 import sys
 
 import pytest
-from tests.services.merging import HUMAN, Yard, git, put
+from tests.services.merge_yard import HUMAN, Yard, git, put
 
 from dibs.core.claims.agents import Caller
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services.commits import gate
-from dibs.services.merging.queue import Taken
-from dibs.services.merging.values import Wish
+from dibs.services.merging.queue import QueueTimeout
+from dibs.services.merging.values import MergeRequest
 
 pytestmark = pytest.mark.usefixtures("own_git")
 
@@ -68,7 +68,7 @@ def test_whoever_holds_the_queue_is_waited_for_and_named(yard):
     yard.claim("eve", "@merge/main")
     told = []
 
-    with pytest.raises(Taken) as taken:
+    with pytest.raises(QueueTimeout) as taken:
         yard.merge("bob", wait=0.2, told=told)
 
     assert taken.value.answer.conflicts[0].holder == "eve"
@@ -294,7 +294,7 @@ def test_a_repository_without_commits_has_nothing_to_merge_into(tmp_path):
 
     project = open_project(str(root), environ={})
     with pytest.raises(Unavailable) as wrong:
-        project.merges.merge(HUMAN, Wish(branches=("x",)))
+        project.merges.merge(HUMAN, MergeRequest(branches=("x",)))
     project.close()
     assert wrong.value.code == "REPO_STATE"
 
@@ -332,7 +332,7 @@ def test_settings_of_an_agents_own_worktree_do_not_count(yard):
     put(yard.worktree("bob"), "dibs.toml", '[merge]\ntest = "true"\nscope = "warn"\n')
 
     project = open_project(str(yard.worktree("bob")), environ={})
-    report = project.merges.merge(Caller("bob"), Wish(branches=("agent/bob",)))
+    report = project.merges.merge(Caller("bob"), MergeRequest(branches=("agent/bob",)))
     project.close()
 
     assert yard.ends(report) == {"agent/bob": "tests"}

@@ -23,10 +23,10 @@ from dibs.errors import BadInput, DibsError, Misconfigured, NotAllowed, Unavaila
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.migration import service
-from dibs.services.migration.service import Migration, Side, cancel
+from dibs.services.migration.service import Migration, StoreSide, cancel
 from dibs.services.state import deadlines
 from dibs.services.state.closed import closure
-from dibs.services.state.store import CLOSED, Desk
+from dibs.services.state.store import CLOSED, Store
 from dibs.services.talk.decisions import Decisions
 from dibs.services.talk.mail import Mail
 from dibs.testing import ManualClock
@@ -38,9 +38,9 @@ class Team:
     """Claims on any engine."""
 
     def __init__(self, engine):
-        desk = Desk(engine, Config(ttl=300.0))
-        self.claims = Claims(desk)
-        self.holdings = Holdings(desk)
+        store = Store(engine, Config(ttl=300.0))
+        self.claims = Claims(store)
+        self.holdings = Holdings(store)
 
     def claim(self, agent, pattern, **options):
         return self.claims.claim(caller(agent), [parse(pattern)], **options)
@@ -81,7 +81,7 @@ def make(tmp_path, redis_server):
 
 
 def move(source, target, **options):
-    return Migration(Side(source, "old"), Side(target, "new"), **options).run()
+    return Migration(StoreSide(source, "old"), StoreSide(target, "new"), **options).run()
 
 
 def rows(engine):
@@ -217,7 +217,7 @@ def test_a_claim_has_the_time_left_that_it_had_whatever_the_new_clock_shows(off)
 def test_what_waits_for_a_moment_waits_as_long_whatever_the_new_clock_shows(off):
     crew = Crew(mail_rate=1)
     written = Loaded(Config(decide_deny=("general",)), {})
-    mail, decisions = Mail(crew.desk), Decisions(crew.desk, written)
+    mail, decisions = Mail(crew.store), Decisions(crew.store, written)
     crew.claim("bob", "a")
     crew.ask("alice", "a")
     said = mail.say(caller("alice"), "bob", "look", within=100)
@@ -228,8 +228,8 @@ def test_what_waits_for_a_moment_waits_as_long_whatever_the_new_clock_shows(off)
 
     move(crew.engine, target, force=True)
 
-    desk = Desk(target, crew.desk.config)
-    mail, decisions = Mail(desk), Decisions(desk, written)
+    store = Store(target, crew.store.config)
+    mail, decisions = Mail(store), Decisions(store, written)
     (request, letter) = mail.inbox(caller("bob"))
     assert letter.message._replace(at=said.at, due=said.due) == said
     assert letter.message.due == clock.now + 60
@@ -237,10 +237,10 @@ def test_what_waits_for_a_moment_waits_as_long_whatever_the_new_clock_shows(off)
     with pytest.raises(Unavailable, match=r"in 2[01] s"):
         mail.say(caller("alice"), "bob", "more")
     clock.advance(59.9)
-    assert deadlines.settle(desk) == 0
+    assert deadlines.settle(store) == 0
     assert decisions.show(asked.id).outcome == "pending"
     clock.advance(0.2)
-    assert deadlines.settle(desk) == 2
+    assert deadlines.settle(store) == 2
     assert decisions.show(asked.id).outcome == "rejected"
     assert [letter.message.kind for letter in mail.inbox(caller("alice"))] == [
         "overdue", "decision",
@@ -249,7 +249,7 @@ def test_what_waits_for_a_moment_waits_as_long_whatever_the_new_clock_shows(off)
 
 def test_deadlines_of_a_move_that_was_broken_off_at_its_end_are_there_once(monkeypatch):
     crew, clock = Crew(), ManualClock(1_000_000.0)
-    mail = Mail(crew.desk)
+    mail = Mail(crew.store)
     crew.agents.join(Agent("bob"))
     mail.say(caller("alice"), "bob", "look", within=100)
     target = MemoryEngine(clock)
@@ -264,7 +264,7 @@ def test_deadlines_of_a_move_that_was_broken_off_at_its_end_are_there_once(monke
     assert [key for key in rows(target) if key.startswith("due/")] == [
         f"due/{1_000_107:010d}.000000/mail/m3"
     ]
-    assert Mail(Desk(target, Config())).inbox(caller("bob"))[0].message.due == 1_000_107.0
+    assert Mail(Store(target, Config())).inbox(caller("bob"))[0].message.due == 1_000_107.0
 
 
 def test_a_claim_gets_a_ttl_that_the_new_engine_can_keep():
@@ -462,7 +462,7 @@ def test_a_move_can_be_cancelled_until_the_old_store_is_left(monkeypatch):
             break
 
         try:
-            fates.add(cancel(Side(crew.engine, "old")))
+            fates.add(cancel(StoreSide(crew.engine, "old")))
         except Misconfigured:
             fates.add("too late")
             assert why(crew.engine) == "moved"
@@ -479,7 +479,7 @@ def test_a_mover_whose_move_was_cancelled_stops_before_the_new_store_opens():
 
     def tell(line):
         if line.startswith("compared"):
-            cancel(Side(crew.engine, "old"))
+            cancel(StoreSide(crew.engine, "old"))
 
     with pytest.raises(Unavailable, match="cancelled"):
         move(crew.engine, target, force=True, tell=tell)
@@ -535,7 +535,7 @@ def test_a_copy_that_differs_is_noticed_and_the_old_store_is_not_left():
 
     assert refused.value.code == "STORE_DIFFERS"
     assert (why(crew.engine), why(target)) == ("moving", "arriving")
-    assert cancel(Side(crew.engine, "old"))
+    assert cancel(StoreSide(crew.engine, "old"))
     assert crew.held() == {("alice", "a")}
 
 

@@ -90,10 +90,10 @@ def test_a_crash_between_archive_and_cut_repeats_no_line(tmp_path):
     crew = Crew(str(tmp_path / "ledger"), ledger_limit=100)
     for n in range(60):
         crew.agents.report(caller("alice"), note=f"step {n}")
-    crew.desk.config = crew.desk.config._replace(ledger_limit=20)
-    crew.desk.engine = UncutEngine(crew.engine)
+    crew.store.config = crew.store.config._replace(ledger_limit=20)
+    crew.store.engine = UncutEngine(crew.engine)
     crew.ledger.trim()
-    crew.desk.engine = crew.engine
+    crew.store.engine = crew.engine
 
     crew.ledger.trim()
 

@@ -23,16 +23,16 @@ def test_what_was_decided_long_ago_is_forgotten_and_what_waits_is_not():
     late = court.ask("bob", "keep it")
     court.clock.advance(YEAR - 1)
     court.decisions.confirm(caller("human"), late.id)
-    assert trim(court.desk) == 0
+    assert trim(court.store) == 0
 
     court.clock.advance(1)
 
-    assert trim(court.desk) == 1
+    assert trim(court.store) == 1
     assert sorted(ids(court)) == sorted([waits.id, late.id])
     with pytest.raises(NotFound):
         court.decisions.show(recorded.id)
     court.clock.advance(YEAR)
-    assert trim(court.desk) == 1
+    assert trim(court.store) == 1
     assert ids(court) == [waits.id]
     assert court.decisions.confirm(caller("human"), waits.id).outcome == "confirmed"
 
@@ -54,7 +54,7 @@ def test_a_piece_of_work_is_bounded(monkeypatch):
         court.decisions.new(caller("bob"), f"number {number}")
     court.clock.advance(YEAR)
 
-    assert [trim(court.desk) for _ in range(3)] == [3, 2, 0]
+    assert [trim(court.store) for _ in range(3)] == [3, 2, 0]
 
 
 def test_old_decisions_go_when_the_ledger_is_trimmed():
@@ -62,7 +62,7 @@ def test_old_decisions_go_when_the_ledger_is_trimmed():
     court.decisions.new(caller("bob"), "use tabs")
     court.clock.advance(YEAR)
 
-    for _ in range(court.desk.trim_every):
+    for _ in range(court.store.trim_every):
         court.claim("bob", "a")
         court.release("bob")
 

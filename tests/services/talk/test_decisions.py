@@ -30,7 +30,7 @@ def outcome(court, decision):
 
 def _brief(court, agent):
     """Let an agent read all that waits for it."""
-    briefings = Briefings(court.desk)
+    briefings = Briefings(court.store)
     briefings.delivered(caller(agent), briefings.prepare(caller(agent)).number)
 
 
@@ -354,7 +354,7 @@ class TestSilence:
         court = Court(decide_allow=("style",))
         asked = court.ask("alice", category="style")
 
-        court.decisions = Decisions(court.desk, Loaded(Config(decide_deny=("style",)), {}))
+        court.decisions = Decisions(court.store, Loaded(Config(decide_deny=("style",)), {}))
         court.clock.advance(600)
 
         assert outcome(court, asked) == "confirmed"
@@ -401,7 +401,7 @@ class TestSilence:
         court = Court(decide_deny=("style",))
         asked = court.ask("bob", category="style")
         drop = [key for key, _ in court.rows() if key.startswith("due/")]
-        court.desk.apply(lambda book: [book.txn.delete(key) for key in drop])
+        court.store.apply(lambda rows: [rows.txn.delete(key) for key in drop])
         court.clock.advance(600)
 
         with pytest.raises(BadInput) as late:
@@ -416,8 +416,8 @@ class TestSilence:
         court.clock.advance(599)
         settle = deadlines.settle
 
-        def settle_and_linger(desk):
-            settle(desk)
+        def settle_and_linger(store):
+            settle(store)
             court.clock.advance(1)
 
         monkeypatch.setattr(deadlines, "settle", settle_and_linger)
@@ -443,7 +443,7 @@ class TestSilence:
     def test_a_deadline_whose_decision_is_gone_holds_nobody_up(self):
         court = Court(decide_allow=("style",))
         asked = court.ask("alice", category="style")
-        court.desk.apply(lambda book: deadlines.put(book, 5.0, "decision", "d999"))
+        court.store.apply(lambda rows: deadlines.put(rows, 5.0, "decision", "d999"))
         court.clock.advance(600)
 
         assert court.settle() == 2
@@ -503,7 +503,7 @@ class TestConflicts:
         from dibs.services.claims.escalation import Escalations
 
         court.claim("alice", "src/")
-        (asked,) = Escalations(court.desk).escalate(caller("bob"), [parse("src/a")])
+        (asked,) = Escalations(court.store).escalate(caller("bob"), [parse("src/a")])
         assert outcome(court, asked) == "pending"
         court.release("alice")
 
@@ -519,7 +519,7 @@ class TestConflicts:
         from dibs.services.claims.escalation import Escalations
 
         court.claim("alice", "src/")
-        (asked,) = Escalations(court.desk).escalate(caller("bob"), [parse("src/a")])
+        (asked,) = Escalations(court.store).escalate(caller("bob"), [parse("src/a")])
 
         for name in ("alice", "bob", "carol"):
             with pytest.raises(NotAllowed):

@@ -10,7 +10,7 @@ from dibs.core.talk.decisions import Outcome
 from dibs.errors import BadInput
 from dibs.services.state import deadlines
 from dibs.services.state.mailbox import messages
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.services.talk.decisions import Decisions
 
 WRITTEN = Loaded(Config(decide_deny=("style",)), {})
@@ -20,16 +20,16 @@ WRITTEN = Loaded(Config(decide_deny=("style",)), {})
 def connect(request):
     """Return a way to open the store as one more process would."""
     with common_store(request) as another:
-        yield lambda: Desk(another(), Config())
+        yield lambda: Store(another(), Config())
 
 
-def made(desk):
-    entries = desk.engine.view(lambda txn: list(txn.events()))
+def made(store):
+    entries = store.engine.view(lambda txn: list(txn.events()))
     return [e.details["decision"] for e in entries if e.kind == "decision_made"]
 
 
-def told(desk, box):
-    found = desk.look(lambda book: list(messages(book)))
+def told(store, box):
+    found = store.look(lambda rows: list(messages(rows)))
     return [message.data["decision"] for message in found if box in message.boxes]
 
 
@@ -53,29 +53,29 @@ def at_once(*acts):
 
 
 def test_rivals_carry_out_each_deadline_once(connect):
-    desk = connect()
-    decisions = Decisions(desk, WRITTEN)
+    store = connect()
+    decisions = Decisions(store, WRITTEN)
     asked = [
         decisions.new(caller("alice"), str(number), category="style", confirm=True).id
         for number in range(5)
     ]
-    desk.apply(
-        lambda book: [deadlines.put(book, 5.0, "decision", id_) for id_ in asked]
+    store.apply(
+        lambda rows: [deadlines.put(rows, 5.0, "decision", id_) for id_ in asked]
     )  # long ago
     desks = [connect() for _ in range(3)]
 
     counts = at_once(*(lambda rival=rival: deadlines.settle(rival) for rival in desks))
 
     assert sum(counts) == 5
-    assert sorted(made(desk)) == sorted(asked)
-    assert sorted(told(desk, "alice")) == sorted(asked)
-    rows = desk.look(lambda book: [key for key, _ in book.txn.scan(("due/", ""))])
-    assert rows == []
+    assert sorted(made(store)) == sorted(asked)
+    assert sorted(told(store, "alice")) == sorted(asked)
+    listed = store.look(lambda rows: [key for key, _ in rows.txn.scan(("due/", ""))])
+    assert listed == []
 
 
 def test_of_rivals_with_different_answers_one_decides_and_the_others_hear_so(connect):
-    desk = connect()
-    asked = Decisions(desk, WRITTEN).new(caller("alice"), "use httpx", confirm=True)
+    store = connect()
+    asked = Decisions(store, WRITTEN).new(caller("alice"), "use httpx", confirm=True)
     rivals = [
         (Decisions(connect(), WRITTEN), outcome, place)
         for place, outcome in enumerate((Outcome.CONFIRMED, Outcome.REJECTED, Outcome.CONFIRMED))
@@ -92,5 +92,5 @@ def test_of_rivals_with_different_answers_one_decides_and_the_others_hear_so(con
     assert [error.code for error in lost] == ["DECIDED", "DECIDED"]
     assert all(f"by {won.decided_by}" in error.message for error in lost)
     assert Decisions(connect(), WRITTEN).show(asked.id) == won
-    assert made(desk) == [asked.id]
-    assert told(desk, "alice") == [asked.id]
+    assert made(store) == [asked.id]
+    assert told(store, "alice") == [asked.id]

@@ -21,8 +21,8 @@ class Post(Crew):
 
     def __init__(self, **settings):
         super().__init__(**settings)
-        self.mail = Mail(self.desk)
-        self.groups = Groups(self.desk)
+        self.mail = Mail(self.store)
+        self.groups = Groups(self.store)
 
     def join(self, *agents, role="agent"):
         for agent in agents:
@@ -52,12 +52,12 @@ class Post(Crew):
 
         waiting = self.kept(f"unread/{box}/")
 
-        def step(book):
+        def step(rows):
             for key in waiting:
-                book.txn.delete(key)
-                post.mark(book, box, key.rpartition("/")[2], briefed=1)
+                rows.txn.delete(key)
+                post.mark(rows, box, key.rpartition("/")[2], briefed=1)
 
-        self.desk.apply(step)
+        self.store.apply(step)
 
 
 @pytest.fixture
@@ -378,7 +378,7 @@ def test_at_the_deadline_the_sender_is_told_once_who_has_not_acknowledged(post):
     assert told.message.text == f"carol did not acknowledge {said.id} in time: freeze"
     assert told.message.kind == "overdue"
     post.clock.advance(1_000)
-    deadlines.settle(post.desk)
+    deadlines.settle(post.store)
     assert len(post.inbox("alice")) == 1
 
 
@@ -395,7 +395,7 @@ def test_what_all_acknowledged_in_time_is_not_overdue(post):
 def test_a_deadline_waits_for_whoever_comes_after_a_restart(post):
     post.say("alice", "bob", within=60)
     post.clock.advance(60)
-    later = Mail(type(post.desk)(post.engine.connect(), post.desk.config))
+    later = Mail(type(post.store)(post.engine.connect(), post.store.config))
 
     assert [letter.message.kind for letter in later.inbox(caller("alice"))] == ["overdue"]
 
@@ -588,23 +588,23 @@ def test_mail_is_forgotten_when_it_is_old_and_all_were_told(post):
     post.say("alice", "all", "half read")
     post.say("alice", "carol", "briefed")
     post.read_all("bob")
-    post.clock.advance(post.desk.config.mail_keep - 1)
-    assert retention_mail.trim(post.desk) == 0
+    post.clock.advance(post.store.config.mail_keep - 1)
+    assert retention_mail.trim(post.store) == 0
     post.clock.advance(1)
-    assert retention_mail.trim(post.desk) == 1
+    assert retention_mail.trim(post.store) == 1
     post.brief("carol")
-    assert retention_mail.trim(post.desk) == 2
+    assert retention_mail.trim(post.store) == 2
 
     assert [post.kept(start) for start in ("mail/", "box/", "unread/", "rate/")] == [[], [], [], []]
 
 
 def test_unread_words_are_kept_until_their_reader_has_ended(post):
     post.say("alice", "bob")
-    post.clock.advance(10 * post.desk.config.mail_keep)
-    assert retention_mail.trim(post.desk) == 0
+    post.clock.advance(10 * post.store.config.mail_keep)
+    assert retention_mail.trim(post.store) == 0
     post.agents.leave(caller("bob"))
 
-    assert retention_mail.trim(post.desk) == 1
+    assert retention_mail.trim(post.store) == 1
 
 
 def test_mail_is_trimmed_with_the_ledger():
@@ -612,8 +612,8 @@ def test_mail_is_trimmed_with_the_ledger():
     post.join("alice", "bob")
     post.say("alice", "bob")
     post.read_all("bob")
-    post.clock.advance(post.desk.config.mail_keep)
-    for _ in range(post.desk.trim_every):
+    post.clock.advance(post.store.config.mail_keep)
+    for _ in range(post.store.trim_every):
         post.agents.report(caller("bob"), status="idle")
 
     assert post.kept("mail/") == []
@@ -638,7 +638,7 @@ def test_what_a_holder_has_seen_is_not_rewritten_under_its_eyes(post):
 
 
 def test_a_request_that_comes_again_while_a_briefing_tells_the_first_is_told_as_well(post):
-    briefings = Briefings(post.desk)
+    briefings = Briefings(post.store)
     post.claim("bob", "src/**")
     post.ask("alice", "src/a.py", note="soon")
     first = briefings.prepare(caller("bob"))

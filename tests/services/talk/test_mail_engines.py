@@ -11,24 +11,24 @@ from dibs.core.patterns.pattern import parse
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.services.talk.groups import Groups
 from dibs.services.talk.mail import Mail
 
 
 @on_every_engine
-def desk(request):
+def store(request):
     """Return a way to open the project as one more process would."""
     with common_store(request) as another:
-        yield lambda: Desk(another(), Config(mail_rate=1_000))
+        yield lambda: Store(another(), Config(mail_rate=1_000))
 
 
 def texts(mail, agent):
     return [letter.message.text for letter in mail.inbox(caller(agent))]
 
 
-def test_the_story_of_a_message_is_the_same_on_every_engine(desk):
-    here, there = desk(), desk()
+def test_the_story_of_a_message_is_the_same_on_every_engine(store):
+    here, there = store(), store()
     mail, theirs = Mail(here), Mail(there)
     for name in ("alice", "bob"):
         Agents(here).join(Agent(name, role="dev"))
@@ -52,10 +52,10 @@ def test_the_story_of_a_message_is_the_same_on_every_engine(desk):
     assert texts(theirs, "alice") == []
 
 
-def test_what_many_say_at_once_arrives_whole_and_once(desk):
+def test_what_many_say_at_once_arrives_whole_and_once(store):
     senders, each = 4, 5
-    Agents(desk()).join(Agent("bob"))
-    desks = [desk() for _ in range(senders)]
+    Agents(store()).join(Agent("bob"))
+    desks = [store() for _ in range(senders)]
     ready = threading.Barrier(senders)
 
     def talk(number):
@@ -69,7 +69,7 @@ def test_what_many_say_at_once_arrives_whole_and_once(desk):
         thread.start()
     for thread in threads:
         thread.join()
-    letters = Mail(desk()).inbox(caller("bob"))
+    letters = Mail(store()).inbox(caller("bob"))
     said = [letter.message.text for letter in letters]
 
     assert sorted(said) == sorted(f"{n} {c}" for n in range(senders) for c in range(each))

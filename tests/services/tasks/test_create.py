@@ -1,7 +1,7 @@
 """Making tasks: all or none, in any order, with ids that say what they are."""
 
 import pytest
-from tests.services.board import BoardCrew, agrees
+from tests.services.board_crew import BoardCrew, agrees
 from tests.services.crew import caller
 
 from dibs.core.tasks.rules import Status

@@ -1,7 +1,7 @@
 """Sending work: nobody is sent what somebody has, and whoever gets it is told in the same step."""
 
 import pytest
-from tests.services.board import BoardCrew
+from tests.services.board_crew import BoardCrew
 from tests.services.crew import caller
 
 from dibs.core.claims.agents import Agent
@@ -17,7 +17,7 @@ from dibs.services.tasks.delegation import Delegated, Delegation, Repeated
 class Sending(BoardCrew):
     def __init__(self):
         super().__init__()
-        self.delegation = Delegation(self.desk)
+        self.delegation = Delegation(self.store)
         self.agents.join(Agent("lead", role="lead"))
         self.agents.join(Agent("ada", role="tester"))
         self.agents.join(Agent("bob", role="tester"))

@@ -4,14 +4,14 @@ import threading
 
 import pytest
 from tests.engines.optimistic import OptimisticEngine
-from tests.services.board import agrees
+from tests.services.board_crew import agrees
 from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
 
 from dibs.config.load import Config
 from dibs.core.tasks.rules import Handoff
 from dibs.errors import DibsError
-from dibs.services.state.store import Desk
+from dibs.services.state.store import Store
 from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import Draft, NothingFree
 
@@ -22,7 +22,7 @@ BOSS = caller("human")
 def connect(request):
     """Return a way to open the board as one more process would."""
     with common_store(request) as another:
-        yield lambda: Tasks(Desk(another(), Config(ttl=300)))
+        yield lambda: Tasks(Store(another(), Config(ttl=300)))
 
 
 def test_a_task_is_made_taken_done_followed_and_archived_by_several_processes(connect):
@@ -99,7 +99,7 @@ class Interrupted(OptimisticEngine):
 @pytest.fixture
 def rivals():
     engine = Interrupted()
-    mine, other = Tasks(Desk(engine, Config())), Tasks(Desk(engine.connect(), Config()))
+    mine, other = Tasks(Store(engine, Config())), Tasks(Store(engine.connect(), Config()))
 
     def arm(act):
         engine.rival = act

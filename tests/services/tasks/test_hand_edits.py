@@ -1,7 +1,7 @@
 """Files made, edited and moved by hand: taken in, or refused with line and field; nothing in between."""
 
 import pytest
-from tests.services.board import BoardCrew, agrees
+from tests.services.board_crew import BoardCrew, agrees
 from tests.services.crew import caller
 
 from dibs.core.claims.ledger import Kind

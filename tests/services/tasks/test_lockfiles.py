@@ -13,7 +13,7 @@ from dibs.errors import BadInput, NotFound
 from dibs.services.migration.new_life import begin_life
 from dibs.services.state.rows import decode
 from dibs.services.tasks.lockfiles import LockFiles
-from dibs.services.tasks.plain_queue import Busy, Queue
+from dibs.services.tasks.plain_queue import NoFreeTask, Queue
 
 NOW = 1_000_000.0
 SCRIPT_LOCK = b"agent: agent-02\nclaimed: 2025-06-14T08:31:12Z\ntask: fix-header-lint\n"
@@ -44,7 +44,7 @@ class Branch(Crew):
         case = "insensitive" if fold_case else "sensitive"
         super().__init__(case=case, **settings)
         self.codec = LockFiles(PlainRows(), lock_age=lock_age, fold_case=fold_case)
-        self.queue = Queue(self.desk)
+        self.queue = Queue(self.store)
 
     def files(self):
         grouped = {}
@@ -240,7 +240,7 @@ def test_a_task_that_a_script_holds_is_not_taken(branch):
 
     assert branch.queue.take(caller("bob")).task.name == "b"
     busy = branch.queue.take(caller("carol"))
-    assert isinstance(busy, Busy)
+    assert isinstance(busy, NoFreeTask)
     assert [task.holder for task in busy.tasks] == ["agent-02", "bob"]
 
 
@@ -424,7 +424,7 @@ def test_what_a_script_holds_does_not_change_the_count_of_an_agents_claims(branc
     lock(branch, "z")
     branch.revoke("human", "task:z")
 
-    assert branch.desk.look(lambda book: book.beat("agent-02").claims) == 2
+    assert branch.store.look(lambda rows: rows.beat("agent-02").claims) == 2
 
 
 def test_a_new_life_of_the_store_leaves_the_lock_files_of_scripts(branch):

@@ -4,7 +4,7 @@ The table is written from the documents, not from the code: what a verb leads to
 """
 
 import pytest
-from tests.services.board import BoardCrew, agrees
+from tests.services.board_crew import BoardCrew, agrees
 from tests.services.crew import caller
 
 from dibs.core.claims.rules import Denied
@@ -47,7 +47,7 @@ def bring_to(crew, status):
     if status == Status.BLOCKED:
         crew.tasks.block(human, "a", reason="wait")
     if status == Status.ARCHIVE:
-        crew.clock.advance(crew.desk.config.board_archive_after + 1)
+        crew.clock.advance(crew.store.config.board_archive_after + 1)
         crew.tasks.archive(human)
 
 

@@ -3,7 +3,7 @@
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.services.board import BoardCrew, agrees
+from tests.services.board_crew import BoardCrew, agrees
 from tests.services.crew import caller
 
 from dibs.core.tasks.rules import Handoff, Status
@@ -149,7 +149,7 @@ class BoardModel(RuleBasedStateMachine):
             assert "extra: " in verdict.stored.text
 
     def rows(self):
-        return self.crew.desk.look(lambda book: list(taskrows.every(book)))
+        return self.crew.store.look(lambda rows: list(taskrows.every(rows)))
 
     @invariant()
     def texts_say_what_rows_say(self):
@@ -160,16 +160,16 @@ class BoardModel(RuleBasedStateMachine):
 
     @invariant()
     def what_is_derived_is_as_if_derived_now(self):
-        def fresh(book):
+        def fresh(rows):
             marks = {}
-            for row in taskrows.every(book):
-                ready = taskrows._ready_for(book, row)
+            for row in taskrows.every(rows):
+                ready = taskrows._ready_for(rows, row)
                 assert ready == row.ready, row.id
                 marks |= taskrows._marks(row)
             return marks
 
         stored = {k: v for k, v in self.crew.rows() if k.startswith(DERIVED)}
-        assert self.crew.desk.look(fresh) == stored
+        assert self.crew.store.look(fresh) == stored
 
     @invariant()
     def versions_never_pass_the_head(self):

@@ -8,13 +8,13 @@ from tests.services.crew import Crew, caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
-from dibs.services.tasks.plain_queue import MAX_FILE, Busy, Queue, Taken
+from dibs.services.tasks.plain_queue import MAX_FILE, NoFreeTask, Queue, TakenFile
 from dibs.services.tasks.plain_queue_rows import DONE, FREE, HELD
 
 
 @pytest.fixture
 def queue(crew):
-    return Queue(crew.desk)
+    return Queue(crew.store)
 
 
 def put(crew, *files):
@@ -54,7 +54,7 @@ def test_a_task_that_the_caller_holds_already_is_not_handed_out_again(crew, queu
     assert queue.take(caller("bob")).task.name == "a"
     assert queue.take(caller("bob")).task.name == "b"
     busy = queue.take(caller("bob"))
-    assert isinstance(busy, Busy)
+    assert isinstance(busy, NoFreeTask)
     assert [task.holder for task in busy.tasks] == ["bob", "bob"]
 
 
@@ -65,7 +65,7 @@ def test_where_nothing_is_free_the_caller_learns_who_holds_what_and_until_when(c
 
     busy = queue.take(caller("dave"))
 
-    assert isinstance(busy, Busy)
+    assert isinstance(busy, NoFreeTask)
     assert [(t.name, t.state, t.holder, t.reason, t.expires_in) for t in busy.tasks] == [
         ("a", HELD, "bob", "first", 60),
         ("b", HELD, "carol", "", 90),
@@ -304,7 +304,7 @@ def test_those_who_wait_get_tasks_in_the_order_in_which_they_came(crew, queue):
 
     queue.release(caller("bob"), "a")
     threads[0].join(10)
-    assert isinstance(got["carol"], Taken)
+    assert isinstance(got["carol"], TakenFile)
     assert "dave" not in got
     queue.add(caller("bob"), {"z.yml": b""})
     threads[1].join(10)
@@ -316,12 +316,12 @@ def test_those_who_wait_get_tasks_in_the_order_in_which_they_came(crew, queue):
 def test_a_later_caller_does_not_overtake_a_waiter_but_takes_what_is_left_over(crew, queue):
     put(crew, "a.yml", "b.yml")
     crew.claim("bob", "task:a", "task:b")
-    queue._desk.apply(lambda book: _stand_in_line(queue, book, "carol"))
+    queue._store.apply(lambda rows: _stand_in_line(queue, rows, "carol"))
     crew.release("bob", "task:a")
 
     busy = queue.take(caller("dave"))
 
-    assert isinstance(busy, Busy)
+    assert isinstance(busy, NoFreeTask)
     assert busy.ahead == 1
     crew.release("bob", "task:b")
     assert queue.take(caller("dave")).task.name == "b"
@@ -329,21 +329,21 @@ def test_a_later_caller_does_not_overtake_a_waiter_but_takes_what_is_left_over(c
     assert crew.waiting() == []
 
 
-def _stand_in_line(queue, book, agent):
+def _stand_in_line(queue, rows, agent):
     from dibs.core.claims.rules import EXCLUSIVE, Request
-    from dibs.services.claims.acquire import Waiting, queue_up
+    from dibs.services.claims.acquire import WaitOptions, queue_up
     from dibs.services.state.presence import arrive
 
-    beat = arrive(book, caller(agent))
+    beat = arrive(rows, caller(agent))
     wish = Request(agent, (queue._turn,), EXCLUSIVE, 60.0)
-    queue_up(book, wish, beat, None, Waiting(book.now + 100, 30.0, standing=False))
+    queue_up(rows, wish, beat, None, WaitOptions(rows.now + 100, 30.0, standing=False))
 
 
 def test_a_waiter_that_is_not_heard_of_holds_nobody_back(crew, queue):
     put(crew, "a.yml")
-    queue._desk.apply(lambda book: _stand_in_line(queue, book, "carol"))
+    queue._store.apply(lambda rows: _stand_in_line(queue, rows, "carol"))
 
-    assert isinstance(queue.take(caller("dave")), Busy)
+    assert isinstance(queue.take(caller("dave")), NoFreeTask)
     crew.clock.advance(30)
     assert queue.take(caller("dave")).task.name == "a"
     assert crew.waiting() == []
@@ -355,7 +355,7 @@ def test_a_wait_that_is_over_leaves_no_ticket_and_says_what_is_held(crew, queue)
 
     busy = queue.take(caller("carol"), wait=0.05)
 
-    assert isinstance(busy, Busy)
+    assert isinstance(busy, NoFreeTask)
     assert busy.waited
     assert crew.waiting() == []
 
@@ -375,9 +375,9 @@ def test_threads_that_take_at_once_never_get_one_task_twice():
     start = threading.Barrier(8)
 
     def work(agent):
-        queue = Queue(crew.desk)
+        queue = Queue(crew.store)
         start.wait()
-        while isinstance(answer := queue.take(caller(agent)), Taken):
+        while isinstance(answer := queue.take(caller(agent)), TakenFile):
             assert isinstance(answer.granted, Granted)
             got.append(answer.task.name)
 

@@ -4,7 +4,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from tests.services.board import BoardCrew, agrees
+from tests.services.board_crew import BoardCrew, agrees
 from tests.services.crew import caller
 
 from dibs.core.claims.agents import Agent, Caller
@@ -289,7 +289,7 @@ def test_a_failing_take_writes_no_entry(crew):
 
 
 def test_the_queue_of_the_first_document_is_tried_when_the_board_has_nothing(crew):
-    Queue(crew.desk).add(caller("human"), {"old.yml": b"title: old\n"})
+    Queue(crew.store).add(caller("human"), {"old.yml": b"title: old\n"})
     crew.make("a", priority="low")
 
     assert taken(crew, "bob") == "a"
@@ -446,7 +446,7 @@ def draw_ticket(crew, agent, **options):
     """Let an agent stand in line as one that waits, without a thread."""
     taking = crew.tasks._taking()
     wish = taking.wish(caller(agent), options.get("roles", ()), options.get("claim"), None, "")
-    crew.desk.apply(lambda book: taking._next(book, caller(agent), wish, 600.0))
+    crew.store.apply(lambda rows: taking._next(rows, caller(agent), wish, 600.0))
     assert agent in crew.waiting()
 
 

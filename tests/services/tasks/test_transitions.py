@@ -1,7 +1,7 @@
 """What becomes of a task: done, failed, given back, retried, reopened, cancelled, blocked, reassigned."""
 
 import pytest
-from tests.services.board import BoardCrew, agrees
+from tests.services.board_crew import BoardCrew, agrees
 from tests.services.crew import caller
 
 from dibs.core.claims.ledger import Kind

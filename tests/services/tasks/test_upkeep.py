@@ -1,7 +1,7 @@
 """What the orchestrator does: take back, assign, hand on, warn, archive; each twice at once without harm."""
 
 import pytest
-from tests.services.board import BoardCrew, agrees
+from tests.services.board_crew import BoardCrew, agrees
 from tests.services.crew import caller
 
 from dibs.core.claims.agents import Agent

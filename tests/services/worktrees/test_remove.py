@@ -11,7 +11,7 @@ from tests.services.clones import HUMAN, Clone, everything, git
 from dibs.core.claims.agents import Caller
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services.worktrees import locks, salvage
-from dibs.services.worktrees.service import Kept, Removed, Skipped
+from dibs.services.worktrees.service import KeptWorktree, Removed, Skipped
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_a_worktree_with_work_stays_as_it_is(clone, make):
 
     answer = clone.rm()
 
-    assert isinstance(answer, Kept)
+    assert isinstance(answer, KeptWorktree)
     assert CASES[make] in {holding.kind for holding in answer.held}
     assert (everything(folder), git(folder, "status", "--porcelain=v2", "--branch")) == before
 
@@ -260,7 +260,7 @@ def test_a_live_process_keeps_its_worktree_even_from_force(clone):
         finally:
             process.kill()
     for answer in (kept, forced):
-        assert isinstance(answer, Kept)
+        assert isinstance(answer, KeptWorktree)
         assert str(process.pid) in answer.held[0].names[0]
     assert isinstance(clone.rm(), Removed)
 
@@ -453,7 +453,7 @@ def test_what_an_agent_left_is_removed_unless_it_holds_work(clone):
     assert clean.exists()
     done = clone.worktrees.clean_up(HUMAN)
 
-    assert [type(a) for a in told] == [type(a) for a in done] == [Kept, Removed]
+    assert [type(a) for a in told] == [type(a) for a in done] == [KeptWorktree, Removed]
     assert (clean.exists(), busy.exists()) == (False, True)
 
 
@@ -627,7 +627,7 @@ def test_a_worktree_whose_link_is_broken_stays_and_the_others_are_listed(clone, 
         "alice": True, "bob": False,
     }  # fmt: skip
     git(clone.root, "worktree", "repair", str(folder))
-    assert isinstance(clone.rm(), Kept)
+    assert isinstance(clone.rm(), KeptWorktree)
 
 
 @pytest.mark.parametrize("step", ["aside", "deleting"])
@@ -657,5 +657,5 @@ def test_a_folder_made_anew_in_the_middle_of_a_removal_loses_neither(clone, monk
         clone.rm()
         assert clone.saved(clone.salvage.all()[0].id, "sub dir/né\nw") == "new"
     else:  # an empty folder is no reason to keep the other one aside
-        assert isinstance(clone.rm(), Kept)
+        assert isinstance(clone.rm(), KeptWorktree)
         assert everything(folder) == before

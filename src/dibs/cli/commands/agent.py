@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.cli.support.session import Session
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Claim, Lost
-    from dibs.services.claims.agents import Seen
+    from dibs.services.claims.agents import AgentView
 
 FENCED = 4
 #: What ``report`` can say of an agent; each is an option.
@@ -108,7 +108,7 @@ def _list(session: Session, args: Namespace) -> int:
     return 0
 
 
-def _print_list(seen: list[Seen], reader: Caller) -> None:
+def _print_list(seen: list[AgentView], reader: Caller) -> None:
     from dibs.cli.commands.status import agent_table
     from dibs.cli.support.quoting import Quoting
 
@@ -147,7 +147,7 @@ def _show(session: Session, args: Namespace) -> int:
     return 0
 
 
-def _agent_lines(seen: Seen, quoted: Quoting) -> list[str]:
+def _agent_lines(seen: AgentView, quoted: Quoting) -> list[str]:
     from dibs.cli.support.text import bold, span
 
     a = seen.agent

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.core.claims.agents import Caller
-    from dibs.services.commits.values import Committed, File, Refused, Wish
+    from dibs.services.commits.values import CommitDenied, CommitRequest, Committed, File
 
 REFUSED = 3
 _MAX = 1024 * 1024
@@ -84,13 +84,13 @@ def _message(args: Namespace) -> str:
     return content.decode("utf-8", "surrogateescape")
 
 
-def _wish(session: Session, args: Namespace, message: str) -> Wish:
+def _wish(session: Session, args: Namespace, message: str) -> CommitRequest:
     """Return what was typed."""
     from dibs.services.commits.report import told_apart
-    from dibs.services.commits.values import Wish
+    from dibs.services.commits.values import CommitRequest
 
     names, texts = told_apart(session.project.place.repository, args.pattern)
-    return Wish(
+    return CommitRequest(
         message,
         tuple(session.patterns(texts, literal=args.literal)),
         tuple(names),
@@ -101,7 +101,7 @@ def _wish(session: Session, args: Namespace, message: str) -> Wish:
     )
 
 
-def _show(session: Session, answer: Committed | Refused) -> None:
+def _show(session: Session, answer: Committed | CommitDenied) -> None:
     def shape() -> object:
         from dibs.shapes.commits import commit_answer
 
@@ -170,7 +170,7 @@ def _what(file: File) -> str:
     return "never committed" if file.what == "new" else file.what
 
 
-def _print_refused(answer: Refused, reader: Caller) -> None:
+def _print_refused(answer: CommitDenied, reader: Caller) -> None:
     from dibs.cli.support.text import dim, printable, red, span
     from dibs.services.commits.intents import shown
 

@@ -45,7 +45,7 @@ class Option(Record):
     help: str
 
 
-class Words(Record):
+class Completions(Record):
     """What can stand behind a command or a verb of one."""
 
     #: The command, or the command and its verb.
@@ -112,7 +112,7 @@ def _tasks(session: Session) -> list[str]:
     return [*board, *(task.name for task in session.project.queue.all() if task.state != DONE)]
 
 
-def grammar() -> Iterator[Words]:
+def grammar() -> Iterator[Completions]:
     """Yield every command, and every verb of one, as its own parser describes it."""
     from dibs.cli import COMMANDS, load
     from dibs.cli.support.parsing import build
@@ -126,7 +126,7 @@ def grammar() -> Iterator[Words]:
                 yield _words((name, verb), _first_line(inner.description), inner)
 
 
-def _words(names: tuple[str, ...], summary: str, parser: ArgumentParser) -> Words:
+def _words(names: tuple[str, ...], summary: str, parser: ArgumentParser) -> Completions:
     options: list[Option] = []
     value, choices = "", tuple[str, ...]()
     for action in parser._actions:  # noqa: SLF001 - argparse has no other way to be asked
@@ -139,7 +139,7 @@ def _words(names: tuple[str, ...], summary: str, parser: ArgumentParser) -> Word
             options.append(Option(tuple(action.option_strings), takes, words, action.help or ""))
         elif not value:
             value, choices = kind, words
-    return Words(names, summary, tuple(options), value, choices)
+    return Completions(names, summary, tuple(options), value, choices)
 
 
 def _first_line(text: str | None) -> str:

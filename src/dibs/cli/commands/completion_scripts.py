@@ -8,12 +8,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.cli.commands.completion import Option, Words
+    from dibs.cli.commands.completion import Completions, Option
 
 
-def script(shell: str, grammar: Sequence[Words]) -> str:
+def script(shell: str, grammar: Sequence[Completions]) -> str:
     """Return the script for ``shell``."""
-    writers: dict[str, Callable[[Sequence[Words]], str]] = {
+    writers: dict[str, Callable[[Sequence[Completions]], str]] = {
         "bash": _bash,
         "zsh": _zsh,
         "fish": _fish,
@@ -21,11 +21,11 @@ def script(shell: str, grammar: Sequence[Words]) -> str:
     return writers[shell](grammar)
 
 
-def _commands(grammar: Sequence[Words]) -> list[Words]:
+def _commands(grammar: Sequence[Completions]) -> list[Completions]:
     return [words for words in grammar if len(words.names) == 1]
 
 
-def _verbs(grammar: Sequence[Words], command: str) -> list[Words]:
+def _verbs(grammar: Sequence[Completions], command: str) -> list[Completions]:
     return [words for words in grammar if len(words.names) > 1 and words.names[0] == command]
 
 
@@ -66,7 +66,7 @@ _dibs() {{
 complete -F _dibs dibs"""
 
 
-def _bash(grammar: Sequence[Words]) -> str:
+def _bash(grammar: Sequence[Completions]) -> str:
     names = "\\n".join([*(words.names[0] for words in _commands(grammar)), "help"])
     cases = []
     for words in _commands(grammar):
@@ -87,7 +87,7 @@ def _bash(grammar: Sequence[Words]) -> str:
     return _BASH.format(commands=names, cases="\n".join(cases))
 
 
-def _bash_words(words: Words, indent: str) -> list[str]:
+def _bash_words(words: Completions, indent: str) -> list[str]:
     """Return the lines that set what can follow, by the word before the cursor."""
     lines = [f"{indent}case $prev in"]
     for option in words.options:
@@ -139,7 +139,7 @@ _dibs() {{
 compdef _dibs dibs"""
 
 
-def _zsh(grammar: Sequence[Words]) -> str:
+def _zsh(grammar: Sequence[Completions]) -> str:
     listed = [f"        {_quoted(f'{w.names[0]}:{w.help}')}" for w in _commands(grammar)]
     cases = []
     for words in _commands(grammar):
@@ -158,7 +158,7 @@ def _zsh(grammar: Sequence[Words]) -> str:
     return _ZSH.format(commands="\n".join(listed), cases="\n".join(cases))
 
 
-def _zsh_arguments(words: Words) -> str:
+def _zsh_arguments(words: Completions) -> str:
     specs = [spec for option in words.options for spec in _zsh_option(option)]
     tail = _quoted(f"*:{words.value.lower() or 'word'}:{_zsh_value(words.value, words.choices)}")
     return f"shift words; ((CURRENT--)); _arguments -s {' '.join([*specs, tail])}"
@@ -183,7 +183,7 @@ def _zsh_value(value: str, choices: Sequence[str]) -> str:
 # -- fish
 
 
-def _fish(grammar: Sequence[Words]) -> str:
+def _fish(grammar: Sequence[Completions]) -> str:
     lines = ["complete -c dibs -f"]
     for words in grammar:
         command, *verb = words.names

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.daemon.place import Lock
+    from dibs.daemon.place import ProcessLock
 
 #: How long it may take to begin or to end, in seconds.
 PATIENCE = 10.0
@@ -47,12 +47,12 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Do what the verb says."""
     import dibs
-    from dibs.daemon.place import Lock, private_folder
+    from dibs.daemon.place import ProcessLock, private_folder
     from dibs.startup.pack import socket_of
 
     package = os.path.dirname(os.path.abspath(str(dibs.__file__)))
     path = socket_of(package)
-    lock = Lock(f"{path}.lock")
+    lock = ProcessLock(f"{path}.lock")
     if args.verb in {"start", "run"}:
         private_folder(os.path.dirname(path))
     if args.verb == "run":
@@ -69,7 +69,7 @@ def run(args: Namespace) -> int:
     )
 
 
-def _start(args: Namespace, package: str, lock: Lock, path: str) -> int:
+def _start(args: Namespace, package: str, lock: ProcessLock, path: str) -> int:
     from dibs.guard.agents.wake import wake
 
     if not lock.holder():
@@ -84,7 +84,7 @@ def _start(args: Namespace, package: str, lock: Lock, path: str) -> int:
     return _say(args, process, path, f"it runs as process {process}")
 
 
-def _stop(args: Namespace, lock: Lock) -> int:
+def _stop(args: Namespace, lock: ProcessLock) -> int:
     import signal
 
     process = lock.holder()

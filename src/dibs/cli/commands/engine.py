@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from dibs.core.base.findings import Finding
     from dibs.engines.base import Engine
-    from dibs.project.engines import Place
+    from dibs.project.engines import Location
     from dibs.services.migration.measure import Measured
-    from dibs.services.migration.service import Moved, Side
+    from dibs.services.migration.service import MoveReport, StoreSide
 
 UNSAFE = 78
 #: Seconds between lines that say how far a long move is.
@@ -146,7 +146,7 @@ def _migrate(args: Namespace) -> int:
     """Move all state from one engine to another, with its numbers. The old one is closed."""
     from dibs.core.text.urls import shown
     from dibs.project.project import locate
-    from dibs.services.migration.service import Side, cancel
+    from dibs.services.migration.service import StoreSide, cancel
 
     place = locate(args.repo)
     urls = _url(args.source), _url(args.target)
@@ -157,10 +157,14 @@ def _migrate(args: Namespace) -> int:
     source = _open(place, urls[0])
     try:
         if args.cancel:
-            return _show_cancelled(args, urls[0], there_was=cancel(Side(source, shown(urls[0]))))
+            return _show_cancelled(
+                args, urls[0], there_was=cancel(StoreSide(source, shown(urls[0])))
+            )
         target = _open(place, urls[1], anew=True)
         try:
-            moved = _move(args, place, Side(source, shown(urls[0])), Side(target, shown(urls[1])))
+            moved = _move(
+                args, place, StoreSide(source, shown(urls[0])), StoreSide(target, shown(urls[1]))
+            )
         finally:
             target.close()
     finally:
@@ -168,7 +172,7 @@ def _migrate(args: Namespace) -> int:
     return _show_moved(args, urls, moved)
 
 
-def _move(args: Namespace, place: Place, source: Side, target: Side) -> Moved:
+def _move(args: Namespace, place: Location, source: StoreSide, target: StoreSide) -> MoveReport:
     import time
 
     from dibs.services.migration.service import Migration
@@ -210,7 +214,7 @@ def _show_cancelled(args: Namespace, url: str, *, there_was: bool) -> int:
     return 0
 
 
-def _show_moved(args: Namespace, urls: tuple[str, str], moved: Moved) -> int:
+def _show_moved(args: Namespace, urls: tuple[str, str], moved: MoveReport) -> int:
     from dibs.core.text.urls import is_secret, setting, shown
 
     source, target = map(shown, urls)
@@ -233,7 +237,7 @@ def _show_moved(args: Namespace, urls: tuple[str, str], moved: Moved) -> int:
     return 0
 
 
-def _named(args: Namespace) -> tuple[Place, str]:
+def _named(args: Namespace) -> tuple[Location, str]:
     from dibs.project.project import locate
 
     place = locate(args.repo)
@@ -250,7 +254,7 @@ def _url(text: str) -> str:
     return "" if text == EMBEDDED else text
 
 
-def _open(place: Place, url: str, *, anew: bool = False) -> Engine:
+def _open(place: Location, url: str, *, anew: bool = False) -> Engine:
     from dibs.project.engines import open_engine
 
     return open_engine(place, anew=anew, url=url)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.support.session import Session
-    from dibs.services.merging.values import Report, Verdict, Wish
+    from dibs.services.merging.values import MergeReport, MergeRequest, MergeVerdict
 
 HELD = 3
 #: How many paths of a refusal are shown.
@@ -51,13 +51,13 @@ def run(args: Namespace) -> int:
     """Merge, print what became of each branch, and return the exit status."""
     from dibs.cli.support.session import Session
     from dibs.cli.support.signals import leaving_on_end
-    from dibs.services.merging.queue import Taken
+    from dibs.services.merging.queue import QueueTimeout
 
     wish = _wish(args)
     with Session(args) as session, leaving_on_end():
         try:
             report = session.project.merges.merge(session.caller, wish, _tell(session))
-        except Taken as taken:
+        except QueueTimeout as taken:
             from dibs.cli.commands.claim import show
 
             show(session, taken.answer)
@@ -66,8 +66,8 @@ def run(args: Namespace) -> int:
     return 0 if report.fine else HELD
 
 
-def _wish(args: Namespace) -> Wish:
-    from dibs.services.merging.values import Wish
+def _wish(args: Namespace) -> MergeRequest:
+    from dibs.services.merging.values import MergeRequest
 
     if args.all and args.branch:
         raise BadUsage("merge: --all and BRANCH exclude each other", hint="give one")
@@ -75,7 +75,7 @@ def _wish(args: Namespace) -> Wish:
         raise BadUsage("merge: --test and --no-test exclude each other", hint="give one")
     test = "" if args.no_test else args.test
     wait = 0 if args.wait in {"0", "0s"} else args.wait
-    return Wish(
+    return MergeRequest(
         tuple(args.branch), args.into or "", args.all, test, wait, args.message,
         args.allow_unclaimed, args.dry_run,
     )  # fmt: skip
@@ -98,7 +98,7 @@ class _Teller:
             print(f"dibs: {printable(line)}", file=sys.stderr, flush=True)
 
 
-def _show(session: Session, report: Report) -> None:
+def _show(session: Session, report: MergeReport) -> None:
     def shape() -> object:
         from dibs.shapes import merging
 
@@ -107,7 +107,7 @@ def _show(session: Session, report: Report) -> None:
     session.show(shape, lambda: _print(report))
 
 
-def _print(report: Report) -> None:
+def _print(report: MergeReport) -> None:
     from dibs.cli.support.text import dim, printable
 
     for verdict in report.verdicts:
@@ -120,7 +120,7 @@ def _print(report: Report) -> None:
         print(dim(printable(note)))
 
 
-def _print_verdict(verdict: Verdict) -> None:
+def _print_verdict(verdict: MergeVerdict) -> None:
     from dibs.cli.support.text import bold, dim, green, printable, red
     from dibs.services.merging.values import FINE
     from dibs.shapes.merging import headline, next_step
@@ -142,7 +142,7 @@ def _print_verdict(verdict: Verdict) -> None:
         print(f"  {dim('-')} {printable(next_step(verdict))}")
 
 
-def _outside_lines(verdict: Verdict) -> list[str]:
+def _outside_lines(verdict: MergeVerdict) -> list[str]:
     from dibs.cli.support.text import span
 
     lines = []
@@ -156,7 +156,7 @@ def _outside_lines(verdict: Verdict) -> list[str]:
     return lines
 
 
-def _clash_lines(verdict: Verdict) -> list[str]:
+def _clash_lines(verdict: MergeVerdict) -> list[str]:
     lines = []
     for clash in verdict.clashes:
         places = f", {clash.hunks} place{'s' if clash.hunks != 1 else ''}" if clash.hunks else ""

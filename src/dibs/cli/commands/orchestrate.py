@@ -51,7 +51,7 @@ def run(args: Namespace) -> int:
         project = session.project
         state = project.place.repository.state
         orchestrator = Orchestrator(
-            project.desk, project.tasks, project.board, state, spread=not args.no_spread
+            project.store, project.tasks, project.board, state, spread=not args.no_spread
         )
 
         def cycle(thorough: bool) -> Cycle:
@@ -111,11 +111,11 @@ def _print(cycle: Cycle) -> None:
 def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None) -> int:
     """Run cycles until told to end; tell of the first, and then of those that did something."""
     from dibs.cli.support.signals import leaving_on_end
-    from dibs.cli.support.watching import Watched
+    from dibs.cli.support.watching import BoardWatcher
 
     told: object = None
     lost = changed = False
-    with leaving_on_end(), Watched(session.project.board) as files:
+    with leaving_on_end(), BoardWatcher(session.project.board) as files:
         pause = every or (EVERY if files.live else EVERY_UNWATCHED)
         try:
             while True:

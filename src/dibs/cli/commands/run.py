@@ -28,8 +28,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.cli.support.child import Child
-    from dibs.cli.support.hold import Keeper
+    from dibs.cli.support.child import ChildProcess
+    from dibs.cli.support.hold import RunClaims
     from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Claim, Lost
 
@@ -112,9 +112,9 @@ class _Run:
     def run(self) -> int:
         """Run the command to its end, release, and return the exit status."""
         from dibs.cli.support.child import CannotStart
-        from dibs.cli.support.hold import Keeper
+        from dibs.cli.support.hold import RunClaims
 
-        keeper = Keeper(self._session, self._ttl, self._claims)
+        keeper = RunClaims(self._session, self._ttl, self._claims)
         try:
             status = self._watch(keeper)
             self._hear(keeper)  # the command may have outlived its claim
@@ -128,15 +128,15 @@ class _Run:
         self._report(status, released)
         return status
 
-    def _watch(self, keeper: Keeper) -> int:
-        from dibs.cli.support.child import Child
+    def _watch(self, keeper: RunClaims) -> int:
+        from dibs.cli.support.child import ChildProcess
 
         self._hear(keeper)
         if self._must_end:
             return FENCED
         sys.stdout.flush()
         environ = {**os.environ, "DIBS_AGENT": self._session.caller.id}
-        with Child(self._args.command, environ) as child:
+        with ChildProcess(self._args.command, environ) as child:
             while (status := child.wait(keeper.pause())) is None:
                 if child.stopped:
                     child.stop_with_it()
@@ -153,12 +153,12 @@ class _Run:
     def _must_end(self) -> bool:
         return bool(self._lost) and self._args.on_lost == "stop"
 
-    def _end(self, child: Child) -> int:
+    def _end(self, child: ChildProcess) -> int:
         self._say("the command is stopped")
         child.end(GRACE)
         return FENCED
 
-    def _hear(self, keeper: Keeper) -> None:
+    def _hear(self, keeper: RunClaims) -> None:
         """Give a sign of life if one is due, and pass on the news."""
         keeper.keep()
         if keeper.lost or keeper.asks:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dibs.cli.support.quoting import Quoting
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Held, Waiter
-    from dibs.services.claims.agents import Seen
+    from dibs.services.claims.agents import AgentView
     from dibs.services.claims.overview import Overview
 
 
@@ -104,7 +104,7 @@ def _decisions_line(taken: Overview) -> list[str]:
     return [f"{yellow(f'{wait} for {age}')}: dibs decide ls --pending"]
 
 
-def agent_table(agents: Sequence[Seen], quoted: Quoting) -> list[str]:
+def agent_table(agents: Sequence[AgentView], quoted: Quoting) -> list[str]:
     """Return agents as a table."""
     from dibs.cli.support.text import span
 

@@ -35,7 +35,7 @@ class CannotStart(Exception):
         self.status = NOT_FOUND if missing else NOT_EXECUTABLE
 
 
-class Child:
+class ChildProcess:
     """A running command. Use it as a context, which gives signals and terminal back at the end."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
@@ -67,7 +67,7 @@ class Child:
         for number in self._pending:
             self.signal(number)
 
-    def __enter__(self) -> Child:
+    def __enter__(self) -> ChildProcess:
         return self
 
     def __exit__(

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dibs.cli.support.quoting import Quoting
     from dibs.core.claims.rules import Ask
     from dibs.core.talk.decisions import Decision
-    from dibs.services.claims.disputes import Side, Sides
+    from dibs.services.claims.disputes import DisputeSide, Sides
 
 
 def side_lines(decision: Decision, value: Sides, quoted: Quoting) -> Iterator[str]:
@@ -47,7 +47,7 @@ def side_lines(decision: Decision, value: Sides, quoted: Quoting) -> Iterator[st
         yield f"dibs decide refuse {decision.id} --reason WHY: {holder} keeps it, {asker} is told"
 
 
-def _who(side: Side, now: float, quoted: Quoting) -> str:
+def _who(side: DisputeSide, now: float, quoted: Quoting) -> str:
     agent = side.agent
     about = [] if agent is None else [quoted.word(agent.role, side.id)]
     if agent is not None and agent.task:

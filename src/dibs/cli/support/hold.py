@@ -7,7 +7,7 @@ little before anybody else could have it.
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import Status, is_terminal
+from dibs.core.claims.agents import AgentStatus, is_terminal
 from dibs.core.claims.rules import Lost
 from dibs.core.patterns.pattern import parse
 from dibs.engines.shared.clock import since_boot
@@ -30,7 +30,7 @@ def certain_hold(ttl: float) -> float:
     return ttl * 0.95 - max(0.25, ttl * 0.05)
 
 
-class Keeper:
+class RunClaims:
     """The claims of one run, and what is known of them."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Keeper:
         """Give a sign of life; an agent that left by itself is not brought back by it."""
         agent = self._agent()
         if agent is not None and is_terminal(agent.status):
-            if agent.status == Status.TERMINATED:
+            if agent.status == AgentStatus.TERMINATED:
                 self._lose_all("went when its agent was stopped", agent.ended)
             self._ours.clear()
         else:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SLICE = 0.5
 
 
-class Watched:
+class BoardWatcher:
     """The files of a board, watched by a thread where ``watchfiles`` is installed, else not at all."""
 
     def __init__(self, board: Board) -> None:
@@ -30,7 +30,7 @@ class Watched:
         """Whether changed files are told of."""
         return self._thread is not None and self._thread.is_alive()
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> BoardWatcher:
         """Begin to watch."""
         try:
             import watchfiles  # noqa: F401 - the extra `watch`

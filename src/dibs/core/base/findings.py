@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 
-class Level(metaclass=Words):
+class Level(metaclass=TextEnum):
     """How much a finding matters."""
 
     OK = "ok"

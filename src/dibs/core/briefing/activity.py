@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.talk.decisions import Outcome
-from dibs.core.text.untrusted import Foreign, Part, path, word
+from dibs.core.text.untrusted import Part, UntrustedText, path, word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ def words(entry: Entry) -> tuple[Part, ...]:
     if isinstance(title, str) and title:
         # Whoever decides has not written what it decides on.
         author = next(iter(things(details, "asker")), entry.agent)
-        return (f"{what} — ", Foreign(title, author, 120))
+        return (f"{what} — ", UntrustedText(title, author, 120))
     said = _without(entry.agent, entry.summary)
-    return (f"{what} — ", Foreign(said, entry.agent, 120)) if said else (what,)
+    return (f"{what} — ", UntrustedText(said, entry.agent, 120)) if said else (what,)
 
 
 def _did(entry: Entry) -> tuple[Part, ...]:
@@ -173,5 +173,5 @@ def listed(named: Sequence[str], origin: str, *, count: int = 0, most: int = NAM
 def role_part(role: str, agent: str) -> Part:
     """Return a role for a line; none that only looks like the role of humans passes for it."""
     if role.lower() == "human" != role:
-        return Foreign(role, agent, 80)
+        return UntrustedText(role, agent, 80)
     return role if role.lower() in CREW_ROLES else word(role or "agent", agent)

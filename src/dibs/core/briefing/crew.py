@@ -11,14 +11,14 @@ from dibs.core.briefing.mail import mail_sections, span
 from dibs.core.briefing.own import own_sections
 from dibs.core.briefing.page import Line, Section
 from dibs.core.briefing.stalls import stall_sections
-from dibs.core.claims.agents import HUMAN, Status, family, is_terminal
-from dibs.core.text.untrusted import Moment, Part, word
+from dibs.core.claims.agents import HUMAN, AgentStatus, family, is_terminal
+from dibs.core.text.untrusted import Part, ShownTime, word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from dibs.core.briefing.snapshot import Sight, Tally
+    from dibs.core.briefing.snapshot import Snapshot, Tally
     from dibs.core.claims.agents import Agent
     from dibs.core.claims.ledger import Entry
 
@@ -39,7 +39,7 @@ def utc_clock(moment: float) -> str:
 
 
 def sections(
-    sight: Sight, *, told: int = 0, clock: Callable[[float], str] = utc_clock
+    sight: Snapshot, *, told: int = 0, clock: Callable[[float], str] = utc_clock
 ) -> list[Section]:
     """Return what there is to tell, what matters most first.
 
@@ -51,7 +51,7 @@ def sections(
     return [*first, *crew, *own_sections(sight, clock), *letters, *recent]
 
 
-def is_lead(sight: Sight) -> bool:
+def is_lead(sight: Snapshot) -> bool:
     """Tell whether the reader leads: it is human, has agents below it, or is called a lead."""
     me = next((agent for agent in sight.agents if agent.id == sight.me), None)
     said = me.role.lower().replace("-", " ").replace("_", " ").split() if me else []
@@ -61,7 +61,7 @@ def is_lead(sight: Sight) -> bool:
 # -- the lead's view
 
 
-def _lead_view(sight: Sight) -> list[Section]:
+def _lead_view(sight: Snapshot) -> list[Section]:
     crew = [agent for agent in sight.agents if agent.role != HUMAN]
     parents = {agent.id: agent.parent for agent in crew if agent.parent}
     below = {agent.id for agent in crew} if sight.human else set(family(sight.me, parents))
@@ -76,11 +76,11 @@ def _lead_view(sight: Sight) -> list[Section]:
     return [*(section for section in found if section.lines), *stall_sections(sight)]
 
 
-def _health(sight: Sight, crew: Sequence[Agent]) -> Line:
-    active = sum(agent.status == Status.RUNNING for agent in crew)
-    idle = sum(agent.status == Status.IDLE for agent in crew)
-    done = sum(agent.status in {Status.COMPLETED, Status.EXITED} for agent in crew)
-    fallen = sum(agent.status in {Status.FAILED, Status.TERMINATED} for agent in crew)
+def _health(sight: Snapshot, crew: Sequence[Agent]) -> Line:
+    active = sum(agent.status == AgentStatus.RUNNING for agent in crew)
+    idle = sum(agent.status == AgentStatus.IDLE for agent in crew)
+    done = sum(agent.status in {AgentStatus.COMPLETED, AgentStatus.EXITED} for agent in crew)
+    fallen = sum(agent.status in {AgentStatus.FAILED, AgentStatus.TERMINATED} for agent in crew)
     tally = sight.tally
     icon = "✅"
     if tally.blocked or tally.failed:
@@ -97,7 +97,7 @@ def _health(sight: Sight, crew: Sequence[Agent]) -> Line:
         age = sight.now - min(decision.at for decision in sight.pending)
         parts += [
             f" · ⚠️ {count} decision{'s' if count > 1 else ''} pending",
-            Moment(f" ({_age(age)})"),
+            ShownTime(f" ({_age(age)})"),
         ]
     return Line("health", tuple(parts))
 
@@ -120,11 +120,11 @@ def _blocked(tally: Tally) -> Line:
     return Line("tasks", tuple(parts))
 
 
-def _roster(sight: Sight, agents: Iterable[Agent], whose: str) -> tuple[Line, ...]:
+def _roster(sight: Snapshot, agents: Iterable[Agent], whose: str) -> tuple[Line, ...]:
     """Return the agents that work or failed, one by one; those that ended otherwise are counted."""
     lines, ended = [], 0
     for agent in agents:
-        if is_terminal(agent.status) and agent.status != Status.FAILED:
+        if is_terminal(agent.status) and agent.status != AgentStatus.FAILED:
             ended += 1
             continue
         model = (" [", word(agent.model, agent.id), "]") if agent.model else ()
@@ -137,12 +137,12 @@ def _roster(sight: Sight, agents: Iterable[Agent], whose: str) -> tuple[Line, ..
     return tuple(lines)
 
 
-def _silence(sight: Sight, agent: Agent) -> tuple[Part, ...]:
+def _silence(sight: Snapshot, agent: Agent) -> tuple[Part, ...]:
     """Return for how long nothing was heard of an agent, if that is long."""
     silent = sight.now - sight.seen.get(agent.id, sight.now)
     if is_terminal(agent.status) or silent < _SILENT:
         return ()
-    return (Moment(f", not heard of for {span(silent)}"),)
+    return (ShownTime(f", not heard of for {span(silent)}"),)
 
 
 def _called(agent: Agent) -> tuple[Part, ...]:
@@ -157,7 +157,7 @@ def _task(agent: Agent) -> Part:
 # -- the specialist's view
 
 
-def _specialist_view(sight: Sight) -> list[Section]:
+def _specialist_view(sight: Snapshot) -> list[Section]:
     locked: dict[str, list[str]] = {}
     for held in sight.held:
         locked.setdefault(held.claim.agent, []).append(held.claim.pattern)
@@ -185,7 +185,7 @@ def _peer(agent: Agent, patterns: Sequence[str]) -> Line:
 # -- activity
 
 
-def _activity(sight: Sight, told: int, clock: Callable[[float], str]) -> list[Section]:
+def _activity(sight: Snapshot, told: int, clock: Callable[[float], str]) -> list[Section]:
     """Return what others did, the newest first."""
     news = [
         entry
@@ -199,5 +199,5 @@ def _activity(sight: Sight, told: int, clock: Callable[[float], str]) -> list[Se
 def _event(entry: Entry, clock: Callable[[float], str]) -> Line:
     who = word(entry.agent, "dibs")
     role: tuple[Part, ...] = (role_part(entry.role, entry.agent), " ") if entry.role else ()
-    when = Moment(clock(entry.at))
+    when = ShownTime(clock(entry.at))
     return Line(f"event {entry.seq}", ("- [", when, "] ", *role, who, ": ", *words(entry)))

@@ -11,7 +11,7 @@ from dibs.core.briefing.page import Line, Section
 from dibs.core.claims.agents import HUMAN
 from dibs.core.talk.mail import VITAL, MailKind, Priority
 from dibs.core.text.durations import show_span
-from dibs.core.text.untrusted import Foreign, Moment, Part, is_plain, word
+from dibs.core.text.untrusted import Part, ShownTime, UntrustedText, is_plain, word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _notice(message: Message, now: float) -> tuple[Part, ...]:
     told: tuple[Part, ...] = (f"- {label}", *who, verb, *what, after)
     if message.kind == MailKind.RELEASE_REQUEST:
         return (*told, *_until(message, now), *_because(message), answer_hint(message.id))
-    return (*told, Moment(f" ({span(now - message.at)} ago)"), *_because(message))
+    return (*told, ShownTime(f" ({span(now - message.at)} ago)"), *_because(message))
 
 
 def named(message: Message) -> Sequence[str]:
@@ -135,12 +135,12 @@ def _because(message: Message) -> tuple[Part, ...]:
     reason = message.data.get("reason") or message.data.get("note")
     if not isinstance(reason, str) or not reason:
         return ()
-    return (": ", Foreign(reason, message.sender or "dibs", _REASON_SHOWN))
+    return (": ", UntrustedText(reason, message.sender or "dibs", _REASON_SHOWN))
 
 
 def _until(message: Message, now: float) -> tuple[Part, ...]:
     until = None if message.data.get("promised") else message.data.get("until")
-    return (Moment(f" within {span(until - now)}"),) if isinstance(until, int | float) else ()
+    return (ShownTime(f" within {span(until - now)}"),) if isinstance(until, int | float) else ()
 
 
 def answer_hint(message: str) -> str:
@@ -151,7 +151,7 @@ def answer_hint(message: str) -> str:
 def _said(message: Message, now: float) -> tuple[Part, ...]:
     """Return what somebody said: who, when, to whom, and the words."""
     origin = HUMAN if of_human(message) else message.sender or "dibs"
-    text = Foreign(message.text, origin, MESSAGE_SHOWN)
+    text = UntrustedText(message.text, origin, MESSAGE_SHOWN)
     label = _LABELS.get(message.priority, "")
     if of_human(message):
         who: tuple[Part, ...] = (f"- HUMAN {label}{message.id}",)
@@ -164,12 +164,12 @@ def _said(message: Message, now: float) -> tuple[Part, ...]:
         who = (f"- {label}{message.id} {_NOUNS.get(message.kind, 'notice')}",)
     many = (" to ", word(message.to, origin)) if len(message.boxes) > 1 else ()
     reply = (", in reply to ", word(message.reply_to, origin)) if message.reply_to else ()
-    ago = Moment(f", {span(now - message.at)} ago")
+    ago = ShownTime(f", {span(now - message.at)} ago")
     return (*who, *many, *reply, ago, *_wanted(message, now), ": ", text)
 
 
 def _wanted(message: Message, now: float) -> tuple[Part, ...]:
     if not message.wants_ack:
         return ()
-    within = (Moment(f" within {span(message.due - now)}"),) if message.due else ()
+    within = (ShownTime(f" within {span(message.due - now)}"),) if message.due else ()
     return (", acknowledge it", *within, f" (dibs inbox --ack {message.id})")

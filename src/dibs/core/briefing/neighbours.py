@@ -71,7 +71,7 @@ class Neighbourhood:
         return found.folder.startswith(self._deep) if self._deep else False
 
 
-class Rivals:
+class ConflictFinder:
     """Patterns with a mode, to find those that cannot be held beside a request.
 
     What is not needed is not read: a literal costs a look into a table, and a glob is read only when

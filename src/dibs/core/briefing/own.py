@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from dibs.core.briefing.activity import listed
 from dibs.core.briefing.mail import answer_hint, named, span
-from dibs.core.briefing.neighbours import Neighbourhood, Rivals
+from dibs.core.briefing.neighbours import ConflictFinder, Neighbourhood
 from dibs.core.briefing.page import Line, Section
 from dibs.core.claims.agents import HUMAN, ancestors
 from dibs.core.talk.decision_rules import Voter, may_decide
 from dibs.core.talk.decisions import CONFLICT, LEAD, Silence
 from dibs.core.talk.mail import MailKind
 from dibs.core.text.names import few
-from dibs.core.text.untrusted import Foreign, Moment, Part, is_plain_path, path, word
+from dibs.core.text.untrusted import Part, ShownTime, UntrustedText, is_plain_path, path, word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dibs.core.briefing.snapshot import Sight
+    from dibs.core.briefing.snapshot import Snapshot
     from dibs.core.claims.rules import Ask, Held, Waiter
     from dibs.core.talk.decisions import Decision
 
@@ -31,7 +31,7 @@ LISTED = 40
 _REQUEST = MailKind.RELEASE_REQUEST
 
 
-def own_sections(sight: Sight, clock: Clock) -> list[Section]:
+def own_sections(sight: Snapshot, clock: Clock) -> list[Section]:
     """Return the sections that concern the reader alone."""
     mine = [held for held in sight.held if held.claim.agent == sight.me]
     theirs = [held for held in sight.held if held.claim.agent != sight.me]
@@ -60,17 +60,17 @@ def claim_name(pattern: str, claim: str) -> str:
     return pattern if is_plain_path(pattern) else claim
 
 
-def _left(held: Held) -> Moment:
-    return Moment(f", {span(held.expires_in)} left")
+def _left(held: Held) -> ShownTime:
+    return ShownTime(f", {span(held.expires_in)} left")
 
 
 def _why(reason: str, origin: str) -> tuple[Part, ...]:
-    return (" - ", Foreign(reason, origin)) if reason else ()
+    return (" - ", UntrustedText(reason, origin)) if reason else ()
 
 
 def _claim(held: Held, clock: Clock) -> Line:
     claim = held.claim
-    until = Moment(f", until {clock(held.expires_at)}, {span(held.expires_in)} left")
+    until = ShownTime(f", until {clock(held.expires_at)}, {span(held.expires_in)} left")
     parts = (
         "- ",
         path(claim.pattern, claim.agent),
@@ -92,14 +92,14 @@ def _near(held: Held) -> Line:
 # -- queues
 
 
-def _queue(sight: Sight, theirs: Sequence[Held]) -> list[Line]:
+def _queue(sight: Snapshot, theirs: Sequence[Held]) -> list[Line]:
     """Return the reader's places, who is before it, and who holds what it waits for."""
     own = [waiter for waiter in sight.queue if waiter.ticket.agent == sight.me]
     if not own:
         return []
     others = [w.ticket for w in sight.queue if w.ticket.agent != sight.me]
-    queued = Rivals((t.number, pattern, t.mode) for t in others for pattern in t.patterns)
-    holding = Rivals((n, h.claim.pattern, h.claim.mode) for n, h in enumerate(theirs))
+    queued = ConflictFinder((t.number, pattern, t.mode) for t in others for pattern in t.patterns)
+    holding = ConflictFinder((n, h.claim.pattern, h.claim.mode) for n, h in enumerate(theirs))
     lines = []
     for waiter in own:
         ticket = waiter.ticket
@@ -109,7 +109,7 @@ def _queue(sight: Sight, theirs: Sequence[Held]) -> list[Line]:
         by = f"held by {few(holders) or 'nobody'}"
         now = "" if holders or before else ": claim it now"
         parts = ("- ", *wanted(waiter), f" ({ticket.mode}): place {before + 1}, {by}{now}",
-                 Moment(f", gives up in {span(waiter.gives_up_in)}"))  # fmt: skip
+                 ShownTime(f", gives up in {span(waiter.gives_up_in)}"))  # fmt: skip
         lines.append(Line(f"your ticket {ticket.number}", parts))
     return lines
 
@@ -120,18 +120,18 @@ def wanted(waiter: Waiter) -> list[Part]:
     return listed(ticket.patterns, ticket.agent)
 
 
-def _waiting(sight: Sight, mine: Sequence[Held]) -> list[Line]:
+def _waiting(sight: Snapshot, mine: Sequence[Held]) -> list[Line]:
     """Return who asks the reader for its claims, and who stands in a queue for them."""
     news = {message.id: named(message) for message in sight.mail if message.kind == _REQUEST}
     lines = [_ask(ask, held, sight.now, news) for held in mine for ask in held.asks]
     others = [w for w in sight.queue if w.ticket.agent != sight.me]
     if not mine or not others:
         return lines
-    own = Rivals((n, held.claim.pattern, held.claim.mode) for n, held in enumerate(mine))
+    own = ConflictFinder((n, held.claim.pattern, held.claim.mode) for n, held in enumerate(mine))
     for waiter in others:
         ticket = waiter.ticket
         if own.of(ticket.patterns, ticket.mode):
-            since = Moment(f", for {span(sight.now - ticket.since)}")
+            since = ShownTime(f", for {span(sight.now - ticket.since)}")
             parts = (f"- {ticket.agent} waits for ", *wanted(waiter), f" ({ticket.mode}", since,
                      ")", *_why(ticket.reason, ticket.agent))  # fmt: skip
             lines.append(Line(f"ticket {ticket.number} of {ticket.agent}", parts))
@@ -142,8 +142,8 @@ def _ask(ask: Ask, held: Held, now: float, news: Mapping[str, Sequence[str]]) ->
     """Return a request; where it is among the ``news``, its message says it, and it is not said twice."""
     said = f"; you said {ask.answer}" if ask.answer in {"later", "no"} else ""
     when = f", in {span(ask.promised - now)}" if ask.promised > now else ", by now"
-    promised = (Moment(when),) if ask.promised and said else ()
-    within = Moment(f" within {span(ask.until - now)}")
+    promised = (ShownTime(when),) if ask.promised and said else ()
+    within = ShownTime(f" within {span(ask.until - now)}")
     how = "" if said else answer_hint(ask.id)
     parts = (f"- {ask.asker} asks for ", path(ask.pattern, ask.asker), within, said, *promised,
              *_why(ask.note, ask.asker), how)  # fmt: skip
@@ -155,14 +155,14 @@ def _ask(ask: Ask, held: Held, now: float, news: Mapping[str, Sequence[str]]) ->
 # -- decisions
 
 
-def _decisions(sight: Sight) -> list[Line]:
+def _decisions(sight: Snapshot) -> list[Line]:
     """Return what the reader may decide, then what it asked for itself."""
     mine = [one for one in sight.pending if one.asker == sight.me]
     for_me = _decidable(sight)
     return [_to_decide(one, sight.now) for one in for_me] + [_asked(one, sight.now) for one in mine]
 
 
-def _decidable(sight: Sight) -> list[Decision]:
+def _decidable(sight: Snapshot) -> list[Decision]:
     me = next((agent for agent in sight.agents if agent.id == sight.me), None)
     voter = Voter(sight.me, sight.human, me.role if me else "")
     parents = {agent.id: agent.parent for agent in sight.agents if agent.parent}
@@ -173,7 +173,7 @@ def _decidable(sight: Sight) -> list[Decision]:
     ]
 
 
-def for_others(sight: Sight) -> list[Decision]:
+def for_others(sight: Snapshot) -> list[Decision]:
     """Return the pending decisions that neither the reader asked for nor may decide."""
     own = {one.id for one in _decidable(sight)}
     return [one for one in sight.pending if one.asker != sight.me and one.id not in own]
@@ -183,7 +183,7 @@ def _to_decide(one: Decision, now: float) -> Line:
     verbs = "revoke|refuse" if one.category == CONFLICT else "confirm|reject"
     parts = (
         f"- {one.id} (", word(one.category, one.asker), f") {one.asker} asks",
-        Moment(f", {span(now - one.at)} ago"), ": ", Foreign(one.title, one.asker),
+        ShownTime(f", {span(now - one.at)} ago"), ": ", UntrustedText(one.title, one.asker),
         *_why(one.rationale, one.asker), *_terms(one, now), f" - decide: dibs decide {verbs} {one.id}",
     )  # fmt: skip
     return Line(f"decision {one.id}", parts)
@@ -192,7 +192,7 @@ def _to_decide(one: Decision, now: float) -> Line:
 def _asked(one: Decision, now: float) -> Line:
     parts = (
         f"- {one.id} (", word(one.category, one.asker), ") you asked",
-        Moment(f", {span(now - one.at)} ago"), ": ", Foreign(one.title, one.asker),
+        ShownTime(f", {span(now - one.at)} ago"), ": ", UntrustedText(one.title, one.asker),
         "; waits for ", decider(one, "you"), *_terms(one, now),
     )  # fmt: skip
     return Line(f"decision {one.id}", parts)
@@ -210,7 +210,7 @@ def _terms(one: Decision, now: float) -> tuple[Part, ...]:
     parts: tuple[Part, ...] = ()
     if one.deadline and one.silence in {Silence.ALLOW, Silence.DENY}:
         means = "confirms" if one.silence == Silence.ALLOW else "rejects"
-        parts = (f"; silence {means} it", Moment(f" in {span(one.deadline - now)}"))
+        parts = (f"; silence {means} it", ShownTime(f" in {span(one.deadline - now)}"))
     if one.comments:
         count = len(one.comments)
         parts += (f"; {count} comment{'s' if count > 1 else ''}: dibs decide show {one.id}",)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from hashlib import blake2s
 
-from dibs.core.text.untrusted import Foreign, Moment, Part, clean, fenced
+from dibs.core.text.untrusted import Part, ShownTime, UntrustedText, clean, fenced
 from dibs.errors import BadInput
 from dibs.startup.records import Record
 
@@ -79,7 +79,7 @@ def stable(line: Line) -> str:
     for part in line.parts:
         if isinstance(part, str):
             found.append(part)
-        elif isinstance(part, Foreign):
+        elif isinstance(part, UntrustedText):
             found.append(f"\x01{part.origin}\x02{part.text}\x03")
     return "".join(found)
 
@@ -111,7 +111,7 @@ def foreign_texts(sections: Iterable[Section]) -> list[str]:
         for section in sections
         for line in section.lines
         for part in line.parts
-        if isinstance(part, Foreign)
+        if isinstance(part, UntrustedText)
     ]
 
 
@@ -153,11 +153,11 @@ def show(parts: Sequence[Part], nonce: str, limit: int = 1_000_000) -> str:
     """Return the text of a line's parts; no text of others gets more than ``limit`` characters."""
     found = []
     for part in parts:
-        if isinstance(part, Foreign):
+        if isinstance(part, UntrustedText):
             text = clean(part.text, min(part.limit, limit))
             found.append(fenced(text, part.origin, nonce))
         else:
-            found.append(part.text if isinstance(part, Moment) else part)
+            found.append(part.text if isinstance(part, ShownTime) else part)
     return "".join(found)
 
 

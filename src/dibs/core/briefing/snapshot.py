@@ -24,7 +24,7 @@ class Tally(Record):
     failed: tuple[str, ...] = ()
 
 
-class Sight(Record):
+class Snapshot(Record):
     """What there is to tell one agent."""
 
     now: float

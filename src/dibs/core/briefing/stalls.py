@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dibs.core.briefing.activity import listed
 from dibs.core.briefing.mail import span
-from dibs.core.briefing.neighbours import Rivals
+from dibs.core.briefing.neighbours import ConflictFinder
 from dibs.core.briefing.own import claim_name, counted, decider, for_others, wanted
 from dibs.core.briefing.page import Line, Section
 from dibs.core.claims.agents import is_terminal
-from dibs.core.text.untrusted import Foreign, Moment, Part, path, word
+from dibs.core.text.untrusted import Part, ShownTime, UntrustedText, path, word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.briefing.snapshot import Sight
+    from dibs.core.briefing.snapshot import Snapshot
     from dibs.core.claims.rules import Ask, Held, Waiter
     from dibs.core.talk.decisions import Decision
 
 _NAMED = 3
 
 
-def stall_sections(sight: Sight) -> list[Section]:
+def stall_sections(sight: Snapshot) -> list[Section]:
     """Return what others hold, and what stands still because somebody else has to act.
 
     What concerns the reader itself has its own sections.
@@ -33,7 +33,7 @@ def stall_sections(sight: Sight) -> list[Section]:
     return [Section(name, counted(lines, name), rank=rank) for name, lines, rank in found if lines]
 
 
-def _held(sight: Sight, theirs: Sequence[Held]) -> list[Line]:
+def _held(sight: Snapshot, theirs: Sequence[Held]) -> list[Line]:
     """Return one line for each that holds something; a task that it tells of names that claim already."""
     busy = {agent.id for agent in sight.agents if agent.task and not is_terminal(agent.status)}
     patterns: dict[str, list[str]] = {}
@@ -52,19 +52,21 @@ def _ask(ask: Ask, held: Held, now: float) -> Line:
     parts: list[Part] = [f"- {ask.asker} asks {holder} for ", path(ask.pattern, ask.asker)]
     if ask.answer:
         parts += [f"; {holder} said ", word(ask.answer, holder)]
-        parts += [Moment(f", in {span(ask.promised - now)}")] if ask.promised else []
+        parts += [ShownTime(f", in {span(ask.promised - now)}")] if ask.promised else []
     else:
-        parts += ["; no answer yet", Moment(f", {span(now - ask.at)} ago")]
+        parts += ["; no answer yet", ShownTime(f", {span(now - ask.at)} ago")]
     what = claim_name(ask.pattern, held.claim.id)
     return Line(f"request of {ask.asker} to {holder} for {what}", tuple(parts))
 
 
-def _queued(sight: Sight) -> list[Line]:
+def _queued(sight: Snapshot) -> list[Line]:
     """Return who stands in a queue, and for whom; whoever waits for the reader alone is told elsewhere."""
     others = [waiter for waiter in sight.queue if waiter.ticket.agent != sight.me]
     if not others:
         return []
-    rivals = Rivals((n, held.claim.pattern, held.claim.mode) for n, held in enumerate(sight.held))
+    rivals = ConflictFinder(
+        (n, held.claim.pattern, held.claim.mode) for n, held in enumerate(sight.held)
+    )
     lines = []
     for waiter in others:
         found = rivals.of(waiter.ticket.patterns, waiter.ticket.mode)
@@ -78,7 +80,7 @@ def _waiter(waiter: Waiter, holders: Sequence[str], now: float) -> Line:
     ticket = waiter.ticket
     more = f" and {len(holders) - _NAMED} more" if len(holders) > _NAMED else ""
     by = f"held by {', '.join(holders[:_NAMED])}{more}" if holders else "held by nobody"
-    since = Moment(f", for {span(now - ticket.since)}")
+    since = ShownTime(f", for {span(now - ticket.since)}")
     parts = (f"- {ticket.agent} waits for ", *wanted(waiter), f", {by}", since)
     return Line(f"wait {ticket.number} of {ticket.agent}", parts)
 
@@ -86,6 +88,6 @@ def _waiter(waiter: Waiter, holders: Sequence[str], now: float) -> Line:
 def _decision(one: Decision, now: float) -> Line:
     parts = (
         f"- {one.id} (", word(one.category, one.asker), f") {one.asker} waits for ", decider(one, one.asker),
-        Moment(f", {span(now - one.at)} ago"), ": ", Foreign(one.title, one.asker),
+        ShownTime(f", {span(now - one.at)} ago"), ": ", UntrustedText(one.title, one.asker),
     )  # fmt: skip
     return Line(f"open decision {one.id}", parts)

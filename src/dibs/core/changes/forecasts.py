@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ancestry",
-    "Clash",
+    "ChangedPaths",
     "Forecast",
-    "Left",
+    "ForecastConflict",
+    "NotCovered",
     "Pair",
     "Party",
-    "Touched",
     "can_meet",
     "touched",
 ]
 
 
-class Clash(Record):
+class ForecastConflict(Record):
     """A path at which two sides conflict."""
 
     path: str
@@ -56,7 +56,7 @@ class Pair(Record):
 
     one: str
     other: str
-    clashes: tuple[Clash, ...]
+    clashes: tuple[ForecastConflict, ...]
     #: Why nothing can be said of the two; then there are no clashes.
     why: str = ""
 
@@ -72,7 +72,7 @@ class Pair(Record):
         return hashlib.sha256(paths.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-class Left(Record):
+class NotCovered(Record):
     """What a forecast does not cover, and why."""
 
     party: str
@@ -87,7 +87,7 @@ class Forecast(Record):
     parties: tuple[Party, ...]
     #: The pairs that conflict, or that cannot be merged at all.
     pairs: tuple[Pair, ...]
-    left: tuple[Left, ...]
+    left: tuple[NotCovered, ...]
     #: All pairs that were compared, by their names.
     compared: tuple[tuple[str, str], ...] = ()
     #: How many of these could meet, and how many had to be merged now.
@@ -98,7 +98,7 @@ class Forecast(Record):
 # -- what can conflict at all
 
 
-class Touched(Record):
+class ChangedPaths(Record):
     """What one side changed since a common base."""
 
     paths: frozenset[str]
@@ -109,7 +109,7 @@ class Touched(Record):
     filled: frozenset[str]
 
 
-def touched(changes: Iterable[tuple[str, str]], vanished: Iterable[str] = ()) -> Touched:
+def touched(changes: Iterable[tuple[str, str]], vanished: Iterable[str] = ()) -> ChangedPaths:
     """Sort changes, each a path and one of ``A`` (new), ``D`` (gone) and ``M`` (other)."""
     paths, filled = set(), set()
     folders: set[str] = set()
@@ -119,12 +119,14 @@ def touched(changes: Iterable[tuple[str, str]], vanished: Iterable[str] = ()) ->
         folders.update(higher)
         if how == "A":
             filled.update(higher)
-    return Touched(frozenset(paths), frozenset(folders), frozenset(vanished), frozenset(filled))
+    return ChangedPaths(
+        frozenset(paths), frozenset(folders), frozenset(vanished), frozenset(filled)
+    )
 
 
-def joined(one: Touched, other: Touched) -> Touched:
+def joined(one: ChangedPaths, other: ChangedPaths) -> ChangedPaths:
     """Return what either of two lists of changes touched."""
-    return Touched(*(a | b for a, b in zip(one, other, strict=True)))
+    return ChangedPaths(*(a | b for a, b in zip(one, other, strict=True)))
 
 
 def above(path: str) -> Iterator[str]:
@@ -135,7 +137,7 @@ def above(path: str) -> Iterator[str]:
         at = path.rfind("/", 0, at)
 
 
-def can_meet(one: Touched, other: Touched) -> bool:
+def can_meet(one: ChangedPaths, other: ChangedPaths) -> bool:
     """Tell whether two sides could conflict; where this says no, their merge is clean.
 
     They can meet at a path that both touched, which covers renames (the old path is gone, the new one is

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import EXCLUSIVE
 from dibs.core.patterns.pattern import matches
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ SLACK = 5.0
 NAMED = 20
 
 
-class Why(metaclass=Words):
+class MergeRefusal(metaclass=TextEnum):
     """Why a path may not be merged."""
 
     UNCLAIMED = "unclaimed"
@@ -37,7 +37,7 @@ class Why(metaclass=Words):
     GUARDED = "guarded"
 
 
-class Change(Record):
+class MergeCommit(Record):
     """One commit that is to be merged: who says to have made it, and what it changed."""
 
     oid: str
@@ -49,7 +49,7 @@ class Change(Record):
     tokens: tuple[int, ...] = ()
 
 
-class Grant(Record):
+class PastClaim(Record):
     """Patterns that an agent had for itself: by a token, by the gate's record, or for a time."""
 
     agent: str
@@ -62,16 +62,16 @@ class Grant(Record):
         return any(matches(pattern, f"./{path}") for pattern in self.patterns)
 
 
-class Proof(Record):
+class ClaimHistory(Record):
     """What is known of who held what."""
 
     #: By commit: what the gate recorded when it let the commit in.
-    recorded: Mapping[str, Grant]
+    recorded: Mapping[str, PastClaim]
     #: By commit: the paths at which it repeats a recorded change of the agent and a token that it names. A
     #: commit that names none of those is not among them.
     repeated: Mapping[str, frozenset[str]]
     #: What the branch's agent held, and when.
-    spans: Sequence[Grant]
+    spans: Sequence[PastClaim]
 
 
 class Outside(Record):
@@ -87,7 +87,7 @@ class Outside(Record):
     hint: str = ""
 
 
-def judge(change: Change, proof: Proof, owner: str) -> list[Outside]:
+def judge(change: MergeCommit, proof: ClaimHistory, owner: str) -> list[Outside]:
     """Return the paths of a commit that its agent had not claimed, each with its reason.
 
     ``owner`` is the agent that answers for the branch, and so for the commits that name nobody.
@@ -101,7 +101,7 @@ def judge(change: Change, proof: Proof, owner: str) -> list[Outside]:
     return found
 
 
-def _verdict(change: Change, path: str, proof: Proof, owner: str) -> str:
+def _verdict(change: MergeCommit, path: str, proof: ClaimHistory, owner: str) -> str:
     recorded = proof.recorded.get(change.oid)
     if recorded is not None and recorded.covers(path):
         return ""
@@ -112,22 +112,22 @@ def _verdict(change: Change, path: str, proof: Proof, owner: str) -> str:
     if by_owner and any(held_at(s, change.at) and s.covers(path) for s in proof.spans):
         return ""
     known = recorded is not None or repeated is not None
-    return Why.FORGED if change.agent and not known else Why.UNCLAIMED
+    return MergeRefusal.FORGED if change.agent and not known else MergeRefusal.UNCLAIMED
 
 
-def maker_of(change: Change, path: str, proof: Proof, owner: str) -> str:
+def maker_of(change: MergeCommit, path: str, proof: ClaimHistory, owner: str) -> str:
     """Return who changed a path: whom the commit names, if that is shown; else whose branch it is."""
     shown = change.agent and not _verdict(change, path, proof, owner)
     return change.agent if shown else owner
 
 
-def held_at(span: Grant, moment: float) -> bool:
+def held_at(span: PastClaim, moment: float) -> bool:
     """Tell whether something was held at a moment of another clock."""
     return span.since - SLACK <= moment <= span.until + SLACK
 
 
 def _hint(why: str, agent: str) -> str:
-    if why == Why.FORGED:
+    if why == MergeRefusal.FORGED:
         return f"Dibs let no such commit of {agent} in: make it again with `dibs commit`"
     return (
         f"let {agent} claim it (`dibs claim`) and merge again, or take it out of the branch; "
@@ -138,13 +138,13 @@ def _hint(why: str, agent: str) -> str:
 def undone(path: str, agent: str) -> Outside:
     """Return that a branch takes back, in a merge of its own, what others changed."""
     hint = f"let {agent} claim it if that is meant; else redo the merge that lost it"
-    return Outside(path, Why.UNDONE, agent=agent, hint=hint)
+    return Outside(path, MergeRefusal.UNDONE, agent=agent, hint=hint)
 
 
 def guarded(path: str, agent: str) -> Outside:
     """Return that a path steers tools, which is for humans to let in."""
     hint = "it steers tools: a human merges it, or sets [commit] guarded = anyone"
-    return Outside(path, Why.GUARDED, agent=agent, hint=hint)
+    return Outside(path, MergeRefusal.GUARDED, agent=agent, hint=hint)
 
 
 def bisect(count: int) -> Generator[int, bool, int]:
@@ -165,20 +165,20 @@ def bisect(count: int) -> Generator[int, bool, int]:
 
 def spans(
     entries: Iterable[Entry], agents: Iterable[str], read: Callable[[str], Pattern]
-) -> list[Grant]:
+) -> list[PastClaim]:
     """Return what ``agents`` held for themselves and when, as the ledger tells it.
 
     Where the ledger is not sure how long, the shorter time counts.
     """
     wanted = frozenset(agents)
     open_: dict[tuple[str, str], float] = {}
-    done: list[Grant] = []
+    done: list[PastClaim] = []
 
     def end(agent: str, texts: Iterable[str], at: float) -> None:
         for text in texts:
             since = open_.pop((agent, text), None)
             if since is not None:
-                done.append(Grant(agent, (read(text),), since, at))
+                done.append(PastClaim(agent, (read(text),), since, at))
 
     for entry in entries:
         details = entry.details
@@ -196,7 +196,7 @@ def spans(
             heir = str(details.get("to", ""))
             if entry.kind == Kind.LOCK_TRANSFERRED and heir in wanted:
                 open_ |= {(heir, text): entry.at for text in named if (heir, text) not in open_}
-    return [*done, *(Grant(a, (read(t),), since) for (a, t), since in open_.items())]
+    return [*done, *(PastClaim(a, (read(t),), since) for (a, t), since in open_.items())]
 
 
 #: What ends a claim, and which detail names its holder if that is not whose entry it is.

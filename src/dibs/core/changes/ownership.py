@@ -7,16 +7,16 @@ nobody holds exclusively is nobody's, and that is where work gets lost.
 from __future__ import annotations
 
 from dibs.core.claims.rules import EXCLUSIVE
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.core.claims.coverage import Cover, Held
+    from dibs.core.claims.coverage import Cover, OwnedPattern
 
 
-class What(metaclass=Words):
+class What(metaclass=TextEnum):
     """What has happened to a file since the last commit."""
 
     NEW = "new"
@@ -35,12 +35,12 @@ class Dirty(Record):
     #: Whether the index differs from the last commit, and the disk from the index.
     staged: bool
     unstaged: bool
-    held: Held | None = None
+    held: OwnedPattern | None = None
     #: Who has it under a shared claim, where nobody holds it.
     shared_by: tuple[str, ...] = ()
 
 
-class Part(Record):
+class OwnedChanges(Record):
     """The changed files of one agent."""
 
     agent: str
@@ -50,7 +50,7 @@ class Part(Record):
 class Shares(Record):
     """The changed files of a working tree, by whose they are."""
 
-    agents: tuple[Part, ...]
+    agents: tuple[OwnedChanges, ...]
     nobody: tuple[Dirty, ...]
 
 
@@ -68,7 +68,7 @@ def shares(files: Iterable[Dirty], cover: Cover) -> Shares:
     nobody.sort(key=lambda file: (file.what != What.NEW, file.path))
     return Shares(
         tuple(
-            Part(agent, tuple(sorted(own, key=lambda file: file.path)))
+            OwnedChanges(agent, tuple(sorted(own, key=lambda file: file.path)))
             for agent, own in sorted(parts.items())
         ),
         tuple(nobody),

@@ -9,7 +9,7 @@ import shlex
 
 from dibs.core.text.names import check_branch
 from dibs.errors import BadInput
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ SILENCE = 3_600.0
 WAITING = 86_400.0
 
 
-class Stage(metaclass=Words):
+class WorktreeStage(metaclass=TextEnum):
     """How far a worktree is; a command that dies leaves the one that it was in."""
 
     MAKING = "making"
@@ -35,7 +35,7 @@ class Stage(metaclass=Words):
     DELETING = "deleting"
 
 
-class Held(metaclass=Words):
+class WorktreeContent(metaclass=TextEnum):
     """What a worktree can hold that a removal would take away, or that is in its way."""
 
     STAGED = "staged"
@@ -55,25 +55,25 @@ class Held(metaclass=Words):
 
 #: What even a forced removal leaves alone, and what to do about it.
 _STAYS = {
-    Held.PROCESS: "end it first",
-    Held.NESTED: "move that repository elsewhere first",
-    Held.SUBMODULE: "push or discard what is in it first",
-    Held.LOCKED: "git worktree unlock lets it go",
+    WorktreeContent.PROCESS: "end it first",
+    WorktreeContent.NESTED: "move that repository elsewhere first",
+    WorktreeContent.SUBMODULE: "push or discard what is in it first",
+    WorktreeContent.LOCKED: "git worktree unlock lets it go",
 }
 _SAYS = {
-    Held.STAGED: "staged",
-    Held.CHANGED: "changed and not committed",
-    Held.UNTRACKED: "new and never committed",
-    Held.CONFLICT: "in conflict",
-    Held.UNDER_WAY: "under way",
-    Held.UNMERGED: "commits that no other branch has",
-    Held.DETACHED: "commits that no branch has",
-    Held.STASHED: "stashed",
-    Held.LARGE: "ignored, and too large to be kept without a word",
-    Held.PROCESS: "at work in it",
-    Held.NESTED: "a repository of its own",
-    Held.SUBMODULE: "a submodule with work of its own",
-    Held.LOCKED: "locked",
+    WorktreeContent.STAGED: "staged",
+    WorktreeContent.CHANGED: "changed and not committed",
+    WorktreeContent.UNTRACKED: "new and never committed",
+    WorktreeContent.CONFLICT: "in conflict",
+    WorktreeContent.UNDER_WAY: "under way",
+    WorktreeContent.UNMERGED: "commits that no other branch has",
+    WorktreeContent.DETACHED: "commits that no branch has",
+    WorktreeContent.STASHED: "stashed",
+    WorktreeContent.LARGE: "ignored, and too large to be kept without a word",
+    WorktreeContent.PROCESS: "at work in it",
+    WorktreeContent.NESTED: "a repository of its own",
+    WorktreeContent.SUBMODULE: "a submodule with work of its own",
+    WorktreeContent.LOCKED: "locked",
 }
 
 

@@ -7,7 +7,7 @@ gave a sign of life is a ``Beat``, kept apart because every call of an agent wri
 from __future__ import annotations
 
 from dibs.errors import BadInput
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NEVER = 1e12
 
 
-class Status(metaclass=Words):
+class AgentStatus(metaclass=TextEnum):
     """What an agent is doing. ``exited`` left by itself; ``terminated`` was stopped by somebody."""
 
     RUNNING = "running"
@@ -29,7 +29,9 @@ class Status(metaclass=Words):
 
 
 #: Statuses that an agent does not come back from without joining again.
-TERMINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.TERMINATED, Status.EXITED})
+TERMINAL = frozenset(
+    {AgentStatus.COMPLETED, AgentStatus.FAILED, AgentStatus.TERMINATED, AgentStatus.EXITED}
+)
 
 
 #: The role of people: their word counts for more, so no agent may give it to itself.
@@ -59,7 +61,7 @@ class Agent(Record):
     host: str = ""
     pid: int = 0
     started: float = 0.0
-    status: str = Status.RUNNING
+    status: str = AgentStatus.RUNNING
     model: str = ""
     task: str = ""
     #: How much of its context window is used, 0 to 1; negative when not known.

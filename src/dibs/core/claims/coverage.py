@@ -9,7 +9,7 @@ from __future__ import annotations
 from dibs.core.claims.protected import guarded
 from dibs.core.claims.rules import EXCLUSIVE
 from dibs.core.patterns.pattern import matches
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
 
 
-class Why(metaclass=Words):
+class BlockReason(metaclass=TextEnum):
     """Why a path cannot be in a commit."""
 
     HELD = "held"
@@ -29,7 +29,7 @@ class Why(metaclass=Words):
     NESTED = "nested"
 
 
-class Held(Record):
+class OwnedPattern(Record):
     """A live claim, the pattern that it is on, and how long it lasts without a sign of life."""
 
     claim: Claim
@@ -57,7 +57,7 @@ class Sorted(Record):
     """Changed paths by whose they are."""
 
     #: Path to the claim that covers it.
-    mine: dict[str, Held]
+    mine: dict[str, OwnedPattern]
     #: What others hold, or the agent itself holds only as a shared claim.
     others: tuple[Blocked, ...]
     #: What nobody holds.
@@ -71,9 +71,9 @@ class Cover:
 
     __slots__ = ("_exact", "_other")
 
-    def __init__(self, claims: Iterable[Held]) -> None:
-        self._exact: dict[str, list[Held]] = {}
-        self._other: list[tuple[str, Held]] = []
+    def __init__(self, claims: Iterable[OwnedPattern]) -> None:
+        self._exact: dict[str, list[OwnedPattern]] = {}
+        self._other: list[tuple[str, OwnedPattern]] = []
         for held in claims:
             pattern = held.pattern
             if pattern.scheme:
@@ -85,7 +85,7 @@ class Cover:
             else:
                 self._other.append((_start(pattern) if plain else "", held))
 
-    def of(self, path: str) -> Iterator[Held]:
+    def of(self, path: str) -> Iterator[OwnedPattern]:
         """Yield the claims that match ``path``, which is spelled as the file system has it."""
         if path.isascii():
             yield from (h for h in self._exact.get(path.lower(), ()) if _fits(h, path))
@@ -103,7 +103,7 @@ class Cover:
             if matches(held.pattern, f"./{path}"):
                 yield held
 
-    def exclusive(self, agent: str, path: str) -> Held | None:
+    def exclusive(self, agent: str, path: str) -> OwnedPattern | None:
         """Return the claim by which ``agent`` may write ``path``."""
         for held in self.of(path):
             if held.claim.agent == agent and held.claim.mode == EXCLUSIVE:
@@ -118,13 +118,13 @@ def _start(pattern: Pattern) -> str:
     return text[: max(0, text.rfind("/", 0, special))]  # "a/" matches "a" as well
 
 
-def _fits(held: Held, path: str) -> bool:
+def _fits(held: OwnedPattern, path: str) -> bool:
     return held.pattern.folded or held.pattern.text == path
 
 
 def sort(agent: str, paths: Iterable[str], cover: Cover, *, guards: bool) -> Sorted:
     """Sort changed paths; with ``guards`` an agent's own guarded files are kept apart."""
-    mine: dict[str, Held] = {}
+    mine: dict[str, OwnedPattern] = {}
     others: list[Blocked] = []
     nobody: list[str] = []
     kept: list[Blocked] = []
@@ -142,17 +142,17 @@ def sort(agent: str, paths: Iterable[str], cover: Cover, *, guards: bool) -> Sor
     return Sorted(mine, tuple(others), tuple(nobody), tuple(kept))
 
 
-def _writes(held: Held, agent: str) -> bool:
+def _writes(held: OwnedPattern, agent: str) -> bool:
     return held.claim.agent == agent and held.claim.mode == EXCLUSIVE
 
 
-def in_the_way(agent: str, path: str, found: Iterable[Held]) -> Blocked:
+def in_the_way(agent: str, path: str, found: Iterable[OwnedPattern]) -> Blocked:
     """Return why ``agent`` may not commit ``path``, which ``found`` match and none of them lets it write."""
     ranked = sorted(found, key=lambda h: (h.claim.agent == agent, h.claim.mode != EXCLUSIVE))
     first = ranked[0]
     if first.claim.agent == agent:
         return Blocked(
-            path, Why.SHARED, agent, first.claim.pattern, first.expires_in,
+            path, BlockReason.SHARED, agent, first.claim.pattern, first.expires_in,
             "your claim is shared: claim it exclusively to commit it",
         )  # fmt: skip
     return held_path(path, first.claim, first.expires_in)
@@ -161,7 +161,7 @@ def in_the_way(agent: str, path: str, found: Iterable[Held]) -> Blocked:
 def held_path(path: str, claim: Claim, expires_in: float) -> Blocked:
     """Return that somebody else's claim is on ``path``."""
     return Blocked(
-        path, Why.HELD, claim.agent, claim.pattern, expires_in,
+        path, BlockReason.HELD, claim.agent, claim.pattern, expires_in,
         f"ask for it: dibs ask {_shell_word(path)}; or wait: dibs claim {_shell_word(path)} --wait 5m",
         claim.reason, claim.task,
     )  # fmt: skip
@@ -169,14 +169,16 @@ def held_path(path: str, claim: Claim, expires_in: float) -> Blocked:
 
 def unclaimed(path: str) -> Blocked:
     """Return that nobody holds ``path``."""
-    return Blocked(path, Why.UNCLAIMED, hint=f"claim it first: dibs claim {_shell_word(path)}")
+    return Blocked(
+        path, BlockReason.UNCLAIMED, hint=f"claim it first: dibs claim {_shell_word(path)}"
+    )
 
 
 def guarded_path(path: str) -> Blocked:
     """Return that ``path`` steers tools, which is for humans to change."""
     return Blocked(
         path,
-        Why.GUARDED,
+        BlockReason.GUARDED,
         hint="it steers tools: a human commits it, or sets [commit] guarded = anyone",
     )
 

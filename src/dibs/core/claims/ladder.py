@@ -8,7 +8,7 @@ both came. Somebody who has only just got its turn is not asked at once because 
 from __future__ import annotations
 
 from dibs.core.claims.agents import NEVER
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ PROMISE_MIN, PROMISE_MAX = 1.0, 86_400.0
 TURNS = ("@merge/", "@tasks/")
 
 
-class Reply(metaclass=Words):
+class Reply(metaclass=TextEnum):
     """What a holder answers to whoever asks for its claim."""
 
     YES = "yes"
@@ -35,14 +35,14 @@ class Reply(metaclass=Words):
 BROKEN = "broken"
 
 
-class Rung(metaclass=Words):
+class Rung(metaclass=TextEnum):
     """A step that a waiter takes by itself."""
 
     ASK = "ask"
     ESCALATE = "escalate"
 
 
-class Policy(Record):
+class EscalationTimes(Record):
     """After how many seconds each step is taken; 0 for never."""
 
     ask: float
@@ -54,7 +54,7 @@ class Policy(Record):
         return min((span for span in self if span), default=0.0)
 
 
-def moments(policy: Policy, waits_since: float, held_since: float) -> dict[str, float]:
+def moments(policy: EscalationTimes, waits_since: float, held_since: float) -> dict[str, float]:
     """Return when each step is due for one claim in the way of one waiter; ``NEVER`` for never.
 
     Where both steps are taken, nobody is put before a human who was not asked: the holder is asked with

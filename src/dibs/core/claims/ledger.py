@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dibs.core.text.names import cut, few, printable
 from dibs.startup.quickjson import encoder, loads
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Kind(metaclass=Words):
+class Kind(metaclass=TextEnum):
     """What an event says. The value is what is stored and shown."""
 
     FILE_EDIT = "file_edit"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _SPECIAL = frozenset("*?[]{}\\")
 
 
-class Made(Record):
+class PlainCommit(Record):
     """Paths that somebody commits: the commit if there is one already, and who is known to have made it."""
 
     paths: tuple[str, ...]

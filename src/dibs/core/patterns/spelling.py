@@ -29,7 +29,7 @@ _HIGH, _LOW = frozenset("89abcdefABCDEF"), frozenset("0123456789abcdefABCDEF")
 _HINT_ALL = "Write ** for the whole repository."
 
 
-class Reading(Record):
+class SpelledPattern(Record):
     """What ``read`` found."""
 
     text: str
@@ -71,7 +71,7 @@ def _is_absolute(text: str) -> bool:
     return rest.startswith("//") and all(c.isalnum() or c in "+.-_" for c in name)
 
 
-def read(text: str, *, literal: bool, folded: bool) -> Reading:
+def read(text: str, *, literal: bool, folded: bool) -> SpelledPattern:
     """Read a pattern, or say what is wrong with it."""
     clean = _cleaned(text, literal=literal)
     forced = clean.startswith("./")
@@ -97,11 +97,11 @@ def read(text: str, *, literal: bool, folded: bool) -> Reading:
         spelled = ("./" if forced else "") + rendered(tokens)
         canonical = join_scheme(scheme, spelled) if scheme else spelled
         key = ",".join([key.replace(",", "\\,") for key in sorted(keys)])
-        return Reading(canonical, f"{{{key}}}", scheme, tuple(rows.values()))
+        return SpelledPattern(canonical, f"{{{key}}}", scheme, tuple(rows.values()))
     (row,) = rows.values()
     subtree = row[-1] is None and len(row) > 1 and _is_subtree(alternatives[0])
     spelled = "/".join(map(rendered_part, row[:-1] if subtree else row)) + "/" * subtree
-    return Reading(join_scheme(scheme, spelled), key, scheme, (row,))
+    return SpelledPattern(join_scheme(scheme, spelled), key, scheme, (row,))
 
 
 def _cleaned(text: str, *, literal: bool) -> str:

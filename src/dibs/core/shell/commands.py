@@ -13,10 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Act = Callable[["Running", list[Arg]], None]
+    Act = Callable[["CommandEffects", list[Arg]], None]
 
 
-class Running:
+class CommandEffects:
     """What a command can say of what it does; ``core/shell/writes.py`` listens."""
 
     #: What a here-document gives the command.
@@ -69,7 +69,7 @@ class Running:
         raise NotImplementedError
 
 
-class Options(Record):
+class ParsedOptions(Record):
     """Arguments, taken apart."""
 
     flags: dict[str, list[Arg]]
@@ -88,7 +88,7 @@ NOTHING = Arg("")
 HERE = Arg(".")
 
 
-def options(args: Sequence[Arg], valued: str = "", *, single: bool = False) -> Options:
+def options(args: Sequence[Arg], valued: str = "", *, single: bool = False) -> ParsedOptions:
     """Take apart what follows the name of a command.
 
     ``valued`` names the options that have a value: letters first, then long ones behind blanks. With
@@ -113,7 +113,7 @@ def options(args: Sequence[Arg], valued: str = "", *, single: bool = False) -> O
                 held.append(next(rest, NOTHING))
         else:
             _letters(arg, letters, flags, rest)
-    return Options(flags, operands)
+    return ParsedOptions(flags, operands)
 
 
 def _letters(arg: Arg, valued: str, flags: dict[str, list[Arg]], rest: object) -> None:
@@ -144,7 +144,7 @@ def each(how: str = How.WRITE, valued: str = "", *, deep: bool = False, skip: in
     """Return an act that does the same to each operand."""
     recurses = how == How.DELETE or skip > 0
 
-    def act(to: Running, args: list[Arg]) -> None:
+    def act(to: CommandEffects, args: list[Arg]) -> None:
         given = options(args, valued)
         for arg in given.operands[skip:]:
             to.touch(arg, how, deep=deep or (recurses and given.has("r", "R", "recursive")))
@@ -155,7 +155,7 @@ def each(how: str = How.WRITE, valued: str = "", *, deep: bool = False, skip: in
 def copy(valued: str = "tS target-directory suffix", *, moves: bool = False) -> Act:
     """Return an act that writes its last operand, or into the folder that an option names."""
 
-    def act(to: Running, args: list[Arg]) -> None:
+    def act(to: CommandEffects, args: list[Arg]) -> None:
         given = options(args, valued)
         folder = given.of("t", "target-directory")
         sources = given.operands if folder else given.operands[:-1]
@@ -183,21 +183,21 @@ def copy(valued: str = "tS target-directory suffix", *, moves: bool = False) -> 
 def option(*names: str, valued: str) -> Act:
     """Return an act that writes what these options name."""
 
-    def act(to: Running, args: list[Arg]) -> None:
+    def act(to: CommandEffects, args: list[Arg]) -> None:
         for arg in options(args, valued).of(*names):
             to.touch(arg)
 
     return act
 
 
-def dd(to: Running, args: list[Arg]) -> None:
+def dd(to: CommandEffects, args: list[Arg]) -> None:
     """Write what ``of=`` names."""
     for arg in args[1:]:
         if arg.text.startswith("of="):
             to.touch(Arg(arg.text[3:], arg.glob, arg.sure))
 
 
-def sed(to: Running, args: list[Arg]) -> None:
+def sed(to: CommandEffects, args: list[Arg]) -> None:
     """Write the operands behind the script, if in place."""
     places = any(a.text.startswith(("-i", "--in-place")) for a in args[1:])
     cut = [Arg("-i") if a.text.startswith("-i") else a for a in args]
@@ -209,24 +209,24 @@ def sed(to: Running, args: list[Arg]) -> None:
         to.touch(arg, How.WRITE if places else How.READ)
 
 
-def change_folder(to: Running, args: list[Arg]) -> None:
+def change_folder(to: CommandEffects, args: list[Arg]) -> None:
     """Stand elsewhere."""
     given = [arg for arg in args[1:] if arg.text not in {"-P", "-L", "--", "-e"}]
     to.go(given[0] if given else Arg("~", sure=False))
 
 
-def echo(to: Running, args: list[Arg]) -> None:
+def echo(to: CommandEffects, args: list[Arg]) -> None:
     """Give the arguments to the next command."""
     to.gives = [arg for arg in args[1:] if not arg.text.startswith("-")]
 
 
-def read(to: Running, args: list[Arg]) -> None:
+def read(to: CommandEffects, args: list[Arg]) -> None:
     """Read each operand."""
     for arg in options(args, "ncm").operands if to.reads else ():
         to.touch(arg, How.READ)
 
 
-def search(to: Running, args: list[Arg]) -> None:
+def search(to: CommandEffects, args: list[Arg]) -> None:
     """Read each operand but the first."""
     for arg in options(args, "efmABC").operands[1:] if to.reads else ():
         to.touch(arg, How.READ)

@@ -6,7 +6,7 @@ from dibs.core.shell.commands import HERE, options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.shell.commands import Act, Running
+    from dibs.core.shell.commands import Act, CommandEffects
     from dibs.core.shell.words import Arg
 
 _LOOKS = frozenset({"check", "diff", "help", "version", "list-different", "l", "dry-run"})
@@ -22,7 +22,7 @@ def formats(
     means: the folder where it stands.
     """
 
-    def act(to: Running, args: list[Arg]) -> None:
+    def act(to: CommandEffects, args: list[Arg]) -> None:
         given = options(args, valued, single=single)
         if (needs and not given.has(*needs)) or (not needs and given.has(*unless)):
             return
@@ -37,7 +37,7 @@ def formats(
 def verbs(**acts: Act) -> Act:
     """Return an act that is chosen by the first operand: ``ruff format``."""
 
-    def act(to: Running, args: list[Arg]) -> None:
+    def act(to: CommandEffects, args: list[Arg]) -> None:
         for place, arg in enumerate(args[1:], 1):
             if not arg.text.startswith("-"):
                 chosen = acts.get(arg.text.replace("-", "_"))
@@ -48,7 +48,7 @@ def verbs(**acts: Act) -> Act:
     return act
 
 
-def evaluated(to: Running, args: list[Arg]) -> None:
+def evaluated(to: CommandEffects, args: list[Arg]) -> None:
     """Run a program that is an argument."""
     for arg in options(args).operands[:1]:
         to.code(arg.text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.shell.commands import Options, copy, option, options
+from dibs.core.shell.commands import ParsedOptions, copy, option, options
 from dibs.core.shell.words import TOP, Arg
 from dibs.core.toolcalls.values import How
 
@@ -10,14 +10,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.core.shell.commands import Act, Running
+    from dibs.core.shell.commands import Act, CommandEffects
 
-    Sub = Callable[[Running, list[Arg]], None]
+    Sub = Callable[[CommandEffects, list[Arg]], None]
 
 _STOPS = frozenset({"abort", "quit", "continue", "skip", "edit-todo", "show-current-patch"})
 
 
-def git(to: Running, args: list[Arg]) -> None:
+def git(to: CommandEffects, args: list[Arg]) -> None:
     """Find git's own command behind the options that stand before it."""
     place, kept = 1, to.place
     while place < len(args) and args[place].text.startswith("-"):
@@ -41,12 +41,12 @@ def _split(args: list[Arg]) -> tuple[list[Arg], list[Arg] | None]:
     return args, None
 
 
-def _paths(to: Running, paths: list[Arg], how: str = How.WRITE) -> None:
+def _paths(to: CommandEffects, paths: list[Arg], how: str = How.WRITE) -> None:
     for arg in paths:
         to.touch(arg, how, deep=True)
 
 
-def checkout(to: Running, args: list[Arg]) -> None:
+def checkout(to: CommandEffects, args: list[Arg]) -> None:
     """Write the paths that are named, or go to another commit."""
     before, paths = _split(args)
     given = options(before, "bB orphan conflict pathspec-from-file")
@@ -69,7 +69,7 @@ def checkout(to: Running, args: list[Arg]) -> None:
         to.tree("reset")
 
 
-def switch(to: Running, args: list[Arg]) -> None:
+def switch(to: CommandEffects, args: list[Arg]) -> None:
     """Go to another commit."""
     given = options(args, "cC create force-create orphan conflict")
     if given.operands:
@@ -82,14 +82,14 @@ def _revision(arg: Arg) -> str:
     return "@{-1}" if arg.text == "-" else arg.text
 
 
-def _switch(to: Running, arg: Arg) -> None:
+def _switch(to: CommandEffects, arg: Arg) -> None:
     if arg.sure:
         to.tree("switch", _revision(arg))
     else:
         to.doubt(f"git switch {arg.text}")
 
 
-def commit(to: Running, args: list[Arg]) -> None:
+def commit(to: CommandEffects, args: list[Arg]) -> None:
     """Commit what is staged, or all, or the paths that are named."""
     given = options(
         args, "mFCctS message file reuse-message reedit-message template author date fixup squash"
@@ -101,7 +101,7 @@ def commit(to: Running, args: list[Arg]) -> None:
     to.tree("commit", "only" if only else "all" if given.has("a", "all") else "")
 
 
-def add(to: Running, args: list[Arg]) -> None:
+def add(to: CommandEffects, args: list[Arg]) -> None:
     """Put files into the index, for the next commit."""
     given = options(args, " pathspec-from-file chmod")
     if given.has("n", "dry-run"):
@@ -110,7 +110,7 @@ def add(to: Running, args: list[Arg]) -> None:
     to.stage([Arg(TOP)] if whole else given.operands)
 
 
-def restore(to: Running, args: list[Arg]) -> None:
+def restore(to: CommandEffects, args: list[Arg]) -> None:
     """Write the paths, unless only the index is meant."""
     given = options(args, "s source pathspec-from-file")
     if given.has("S", "staged") and not given.has("W", "worktree"):
@@ -118,14 +118,14 @@ def restore(to: Running, args: list[Arg]) -> None:
     _paths(to, given.operands)
 
 
-def reset(to: Running, args: list[Arg]) -> None:
+def reset(to: CommandEffects, args: list[Arg]) -> None:
     """Throw away what is not committed, and go to a commit."""
     given = options(args)
     if given.has("hard", "merge", "keep"):
         to.tree("reset", given.operands[0].text if given.operands else "")
 
 
-def stash(to: Running, args: list[Arg]) -> None:
+def stash(to: CommandEffects, args: list[Arg]) -> None:
     """Take away what is not committed, or bring it back."""
     before, paths = _split(args[1:])
     verb = before[0].text if before and not before[0].text.startswith("-") else "push"
@@ -142,7 +142,7 @@ def stash(to: Running, args: list[Arg]) -> None:
         to.tree("unstash", named[-1] if named else "stash@{0}")
 
 
-def clean(to: Running, args: list[Arg]) -> None:
+def clean(to: CommandEffects, args: list[Arg]) -> None:
     """Delete what git does not know."""
     given = options(args, "e exclude")
     if given.has("n", "dry-run"):
@@ -153,14 +153,14 @@ def clean(to: Running, args: list[Arg]) -> None:
         to.tree("clean", "ignored" if given.has("x", "X") else "")
 
 
-def remove(to: Running, args: list[Arg]) -> None:
+def remove(to: CommandEffects, args: list[Arg]) -> None:
     """Delete paths."""
     given = options(args)
     if not given.has("cached", "n", "dry-run"):
         _paths(to, given.operands, How.DELETE)
 
 
-def apply(to: Running, args: list[Arg]) -> None:
+def apply(to: CommandEffects, args: list[Arg]) -> None:
     """Apply a patch; one in a file is not read."""
     given = options(args, "pC directory exclude include")
     if given.has("check", "stat", "numstat", "summary", "cached") and not given.has("apply"):
@@ -174,7 +174,7 @@ def apply(to: Running, args: list[Arg]) -> None:
 def joining(verb: str) -> Sub:
     """Return an act that brings commits in, or stops doing so."""
 
-    def act(to: Running, args: list[Arg]) -> None:
+    def act(to: CommandEffects, args: list[Arg]) -> None:
         given = options(args, "msXSi strategy strategy-option onto message mainline")
         if given.has("abort", "quit"):
             to.tree("reset")
@@ -191,7 +191,7 @@ def joining(verb: str) -> Sub:
     return act
 
 
-def _joined(to: Running, verb: str, given: Options, args: list[Arg]) -> None:
+def _joined(to: CommandEffects, verb: str, given: ParsedOptions, args: list[Arg]) -> None:
     onto = given.of("onto")
     for arg in onto or given.operands[:10]:
         if arg.sure:
@@ -202,13 +202,13 @@ def _joined(to: Running, verb: str, given: Options, args: list[Arg]) -> None:
         to.tree(verb, "@{upstream}")
 
 
-def worktree(to: Running, args: list[Arg]) -> None:
+def worktree(to: CommandEffects, args: list[Arg]) -> None:
     """Take a working tree away."""
     if args[1:] and args[1].text == "remove":
         _paths(to, options(args[1:]).operands, How.DELETE)
 
 
-def raw(to: Running, args: list[Arg]) -> None:
+def raw(to: CommandEffects, args: list[Arg]) -> None:
     """Write files from the index or a tree."""
     given = options(args)
     if args[0].text == "checkout-index":
@@ -219,24 +219,24 @@ def raw(to: Running, args: list[Arg]) -> None:
         to.tree("reset", given.operands[0].text if given.operands else "")
 
 
-def shown(to: Running, args: list[Arg]) -> None:
+def shown(to: CommandEffects, args: list[Arg]) -> None:
     """Show something, on the screen or in a file."""
     for arg in options(args, " output").of("output"):
         to.touch(arg)
 
 
-def configure(to: Running, args: list[Arg]) -> None:
+def configure(to: CommandEffects, args: list[Arg]) -> None:
     """Read or write settings, of git or in a file that is named."""
     for arg in options(args, "f file").of("f", "file"):
         to.touch(arg)
 
 
-def unknown(to: Running, args: list[Arg]) -> None:
+def unknown(to: CommandEffects, args: list[Arg]) -> None:
     """Do what cannot be told beforehand."""
     to.doubt(" ".join(["git", *(arg.text for arg in args)]))
 
 
-def listed(to: Running, args: list[Arg]) -> None:
+def listed(to: CommandEffects, args: list[Arg]) -> None:
     """Name files to the next command."""
     named = [arg for arg in options(args).operands if arg.glob or "." in arg.text]
     to.gives = named or None

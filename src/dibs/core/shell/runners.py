@@ -8,7 +8,7 @@ from dibs.core.toolcalls.values import How
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.shell.commands import Act, Running
+    from dibs.core.shell.commands import Act, CommandEffects
 
 #: Actions of ``find`` that take an argument; of all others the tests do not matter here.
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
@@ -18,7 +18,7 @@ def prefix(valued: str = "", *, skip: int = 0) -> Act:
     """Return an act that runs what stands behind its own options and ``skip`` operands."""
     letters, *names = valued.split(" ")
 
-    def act(to: Running, args: list[Arg]) -> None:
+    def act(to: CommandEffects, args: list[Arg]) -> None:
         place, left = 1, skip
         while place < len(args):
             text = args[place].text
@@ -38,7 +38,7 @@ def prefix(valued: str = "", *, skip: int = 0) -> Act:
     return act
 
 
-def timed(to: Running, args: list[Arg]) -> None:
+def timed(to: CommandEffects, args: list[Arg]) -> None:
     """Run a command; the program of this name, not the word of the shell, may write how long it took."""
     place = 1
     while place < len(args) - 1 and args[place].text.startswith("-"):
@@ -48,7 +48,7 @@ def timed(to: Running, args: list[Arg]) -> None:
     prefix("fo format output")(to, args)
 
 
-def environment(to: Running, args: list[Arg]) -> None:
+def environment(to: CommandEffects, args: list[Arg]) -> None:
     """Run what stands behind settings of variables; ``-S`` gives it as one text."""
     rest = list(args[1:])
     while rest:
@@ -68,7 +68,7 @@ def environment(to: Running, args: list[Arg]) -> None:
     to.run(rest)
 
 
-def evaluate(to: Running, args: list[Arg]) -> None:
+def evaluate(to: CommandEffects, args: list[Arg]) -> None:
     """Run the arguments as one text."""
     if all(arg.sure for arg in args):
         to.script(" ".join(arg.text for arg in args[1:]))
@@ -76,7 +76,7 @@ def evaluate(to: Running, args: list[Arg]) -> None:
         to.doubt(" ".join(arg.text for arg in args))
 
 
-def shell(to: Running, args: list[Arg]) -> None:
+def shell(to: CommandEffects, args: list[Arg]) -> None:
     """Run the text behind ``-c``, or what comes by standard input."""
     for place, arg in enumerate(args[1:], 1):
         if arg.text.startswith("-") and not arg.text.startswith("--") and arg.text.endswith("c"):
@@ -91,7 +91,7 @@ def shell(to: Running, args: list[Arg]) -> None:
     _by_input(to, args, to.script)
 
 
-def _by_input(to: Running, args: list[Arg], act: object) -> None:
+def _by_input(to: CommandEffects, args: list[Arg], act: object) -> None:
     if to.stdin is not None:
         act(to.stdin)  # type: ignore[operator]
     elif to.fed is not None:
@@ -100,7 +100,7 @@ def _by_input(to: Running, args: list[Arg], act: object) -> None:
         to.doubt(" ".join(arg.text for arg in args))
 
 
-def powershell(to: Running, args: list[Arg]) -> None:
+def powershell(to: CommandEffects, args: list[Arg]) -> None:
     """Run the text behind ``-Command``."""
     for place, arg in enumerate(args[1:], 1):
         if arg.text.casefold() in {"-command", "-c"}:
@@ -111,7 +111,7 @@ def powershell(to: Running, args: list[Arg]) -> None:
 def interpreter(*flags: str, module: bool = False) -> Act:
     """Return an act that looks into the program behind one of ``flags``, or in standard input."""
 
-    def act(to: Running, args: list[Arg]) -> None:
+    def act(to: CommandEffects, args: list[Arg]) -> None:
         for place, arg in enumerate(args[1:], 1):
             text = arg.text
             if text in flags:
@@ -133,7 +133,7 @@ def interpreter(*flags: str, module: bool = False) -> Act:
     return act
 
 
-def inline(to: Running, args: list[Arg]) -> None:
+def inline(to: CommandEffects, args: list[Arg]) -> None:
     """Perl and Ruby: with ``-i`` the operands are written, else the program behind ``-e`` is looked into."""
     writes = code = False
     operands: list[Arg] = []
@@ -155,7 +155,7 @@ def inline(to: Running, args: list[Arg]) -> None:
         to.code(to.stdin)
 
 
-def find(to: Running, args: list[Arg]) -> None:
+def find(to: CommandEffects, args: list[Arg]) -> None:
     """Delete, or run commands on, what lies beneath the folders and has the name that is asked for."""
     places = []
     for arg in args[1:]:
@@ -187,7 +187,7 @@ def find(to: Running, args: list[Arg]) -> None:
     to.gives = given
 
 
-def _run_on(to: Running, args: list[Arg], found: list[Arg], *, deep: bool) -> None:
+def _run_on(to: CommandEffects, args: list[Arg], found: list[Arg], *, deep: bool) -> None:
     """Run a command with what was found in the place of ``{}``."""
     filled: list[Arg] = []
     for arg in args:
@@ -203,7 +203,7 @@ def _run_on(to: Running, args: list[Arg], found: list[Arg], *, deep: bool) -> No
     to.run(filled)
 
 
-def xargs(to: Running, args: list[Arg]) -> None:
+def xargs(to: CommandEffects, args: list[Arg]) -> None:
     """Run a command on what comes by standard input."""
     place = 1
     replaced = ""
@@ -226,7 +226,7 @@ def xargs(to: Running, args: list[Arg]) -> None:
         to.run([*rest, *to.fed])
 
 
-def watch(to: Running, args: list[Arg]) -> None:
+def watch(to: CommandEffects, args: list[Arg]) -> None:
     """Run the operands as one text."""
     to.script(" ".join(arg.text for arg in options(args, "n").operands))
 
@@ -234,7 +234,7 @@ def watch(to: Running, args: list[Arg]) -> None:
 def package_runner(*words: str) -> Act:
     """Return an act that runs what stands behind ``words``: ``uv run``, ``npm exec --``."""
 
-    def act(to: Running, args: list[Arg]) -> None:
+    def act(to: CommandEffects, args: list[Arg]) -> None:
         if len(args) > 1 and args[1].text in words:
             prefix("p with package")(to, args[1:])
 

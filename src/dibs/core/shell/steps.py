@@ -7,14 +7,14 @@ is what nobody knows.
 
 from __future__ import annotations
 
-from dibs.startup.records import Words
+from dibs.startup.records import TextEnum
 
 MASK, VAR, QUOTED, RUN, END, HOLE = "\x00", "\x01", "\x02", "\x03", "\x04", "\x05"
 #: What the shell would take for more than a character where it is not quoted.
 _MASKED = frozenset("*?[]{},~")
 
 
-class Kind(metaclass=Words):
+class StepKind(metaclass=TextEnum):
     """What a step is."""
 
     COMMAND = "command"
@@ -24,7 +24,7 @@ class Kind(metaclass=Words):
     CLOSE = "close"
 
 
-class Step:
+class ShellStep:
     """One step; ``words`` of a loop are its variable and then its values."""
 
     __slots__ = ("kind", "piped", "redirects", "stdin", "words")

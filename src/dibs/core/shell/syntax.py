@@ -6,7 +6,7 @@ are read as if they ran where they are written, and both arms of a condition as 
 
 from __future__ import annotations
 
-from dibs.core.shell.steps import END, HOLE, MASK, QUOTED, RUN, VAR, Kind, Step, masked
+from dibs.core.shell.steps import END, HOLE, MASK, QUOTED, RUN, VAR, ShellStep, StepKind, masked
 
 _MARKS = str.maketrans(dict.fromkeys(map(ord, (MASK, VAR, QUOTED, RUN, END, HOLE))))
 _BREAKS = frozenset(" \t\r\n;&|()<>")
@@ -29,7 +29,7 @@ class _TooMuch(Exception):
     """Nobody writes such a text by hand; it never leaves this module."""
 
 
-def parse(text: str) -> tuple[list[Step], bool]:
+def parse(text: str) -> tuple[list[ShellStep], bool]:
     """Return the steps of a command, and whether all of its text was understood."""
     scanner = _Scanner(text.translate(_MARKS), 0)
     try:
@@ -47,17 +47,17 @@ class _Scanner:
         self.at = 0
         self.depth = depth
         self.whole = True
-        self.steps: list[Step] = []
+        self.steps: list[ShellStep] = []
         self._cases = 0
         #: Here-documents whose bodies begin at the next line: whose, until which line, tabs cut.
-        self._awaited: list[tuple[Step, str, bool]] = []
+        self._awaited: list[tuple[ShellStep, str, bool]] = []
 
     def steps_until(self, closer: str) -> None:
         """Read commands up to ``closer``, or to the end of the text."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise _TooMuch
-        step = Step(Kind.COMMAND, [], [])
+        step = ShellStep(StepKind.COMMAND, [], [])
         text, end = self.text, len(self.text)
         while self.at < end:
             c = text[self.at]
@@ -81,11 +81,11 @@ class _Scanner:
         self._finish(step)
         self.depth -= 1
 
-    def _separated(self, step: Step, c: str) -> Step:
+    def _separated(self, step: ShellStep, c: str) -> ShellStep:
         """End a command at a separator; return the next."""
         two = self.text[self.at : self.at + 2]
         self._finish(step)
-        following = Step(Kind.COMMAND, [], [])
+        following = ShellStep(StepKind.COMMAND, [], [])
         following.piped = c == "|" and two != "||"
         self.at += 2 if two in {"&&", "||", ";;", "|&", ";&"} else 1
         if c == "\n":
@@ -96,13 +96,13 @@ class _Scanner:
             self._skip_pattern()
         return following
 
-    def _opened(self, step: Step) -> Step:
+    def _opened(self, step: ShellStep) -> ShellStep:
         """Read what follows an open bracket: a subshell, arithmetic, or the head of a function."""
         if step.words:
             closing = self.text.find(")", self.at)
             if closing > 0 and not self.text[self.at + 1 : closing].strip():
                 self.at = closing + 1
-                return Step(Kind.COMMAND, [], [])
+                return ShellStep(StepKind.COMMAND, [], [])
         elif self.text.startswith("((", self.at):
             self._skip_arithmetic(self.at + 2)
             return step
@@ -113,11 +113,11 @@ class _Scanner:
     def _nested(self, closer: str) -> None:
         if len(self.steps) > _MOST:
             raise _TooMuch
-        self.steps.append(Step(Kind.OPEN, [], []))
+        self.steps.append(ShellStep(StepKind.OPEN, [], []))
         self.steps_until(closer)
-        self.steps.append(Step(Kind.CLOSE, [], []))
+        self.steps.append(ShellStep(StepKind.CLOSE, [], []))
 
-    def _more(self, step: Step, c: str) -> None:
+    def _more(self, step: ShellStep, c: str) -> None:
         """Read one more word or redirection of a command."""
         text = self.text
         if c in "<>" and text.startswith("(", self.at + 1):
@@ -153,10 +153,10 @@ class _Scanner:
             self._cases += 1
             self._skip_pattern()
 
-    def _array(self, step: Step, word: str) -> None:
+    def _array(self, step: ShellStep, word: str) -> None:
         """Read ``name=(…)``; the variable has each of the words as a value."""
         self.at += 1
-        values = Step(Kind.LOOP, [word.removesuffix("=").removesuffix("+")], [])
+        values = ShellStep(StepKind.LOOP, [word.removesuffix("=").removesuffix("+")], [])
         while self.at < len(self.text) and self.text[self.at] != ")":
             if self.text[self.at] in _BREAKS:
                 self.at += 1
@@ -166,7 +166,7 @@ class _Scanner:
         if not step.words:
             self.steps.append(values)
 
-    def _redirect(self, step: Step) -> None:
+    def _redirect(self, step: ShellStep) -> None:
         text = self.text
         sign = next(
             s
@@ -222,13 +222,13 @@ class _Scanner:
         self.steps += inner.steps
         self.whole = self.whole and inner.whole
 
-    def _finish(self, step: Step) -> None:
+    def _finish(self, step: ShellStep) -> None:
         """File a command that has ended."""
         words = step.words
         if words and words[0] == "function":
             del words[: 3 if words[2:3] == ["{"] else 2]
         elif len(words) > 1 and words[0] in {"for", "select"}:
-            step.kind = Kind.LOOP
+            step.kind = StepKind.LOOP
             step.words = [words[1], *words[3:]]
         if step.words or step.redirects:
             self.steps.append(step)
@@ -381,7 +381,11 @@ class _Scanner:
             raise _TooMuch
         inner = _Scanner(inside.replace("\\`", "`").replace("\\\\", "\\"), self.depth)
         inner.steps_until("")
-        self.steps += [Step(Kind.OPEN, [], []), *inner.steps, Step(Kind.CLOSE, [], [])]
+        self.steps += [
+            ShellStep(StepKind.OPEN, [], []),
+            *inner.steps,
+            ShellStep(StepKind.CLOSE, [], []),
+        ]
         self.whole = self.whole and inner.whole
         return RUN + (inside if len(inside) < _SHORT else "") + END
 

@@ -9,10 +9,10 @@ from dibs.core.toolcalls.values import How
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.shell.commands import Act, Running
+    from dibs.core.shell.commands import Act, CommandEffects
 
 
-def awk(to: Running, args: list[Arg]) -> None:
+def awk(to: CommandEffects, args: list[Arg]) -> None:
     """Write the operands, if in place, and what the program itself prints to."""
     given = options(args, "iFvf include field-separator assign file")
     programs = [] if given.has("f", "file") else given.operands[:1]
@@ -26,7 +26,7 @@ def awk(to: Running, args: list[Arg]) -> None:
                 to.touch(Arg(literal[1 : literal.index('"', 1)]))
 
 
-def patch(to: Running, args: list[Arg]) -> None:
+def patch(to: CommandEffects, args: list[Arg]) -> None:
     """Write the file that is named, else what the patch names."""
     given = options(args, "piodDFYVBrgz strip input output directory reject-file")
     for folder in given.of("d", "directory"):
@@ -41,14 +41,14 @@ def patch(to: Running, args: list[Arg]) -> None:
         to.doubt(" ".join(arg.text for arg in args))
 
 
-def apply_patch(to: Running, args: list[Arg]) -> None:
+def apply_patch(to: CommandEffects, args: list[Arg]) -> None:
     """Apply a patch that is the argument, or comes by standard input."""
     text = args[1].text if len(args) > 1 else to.stdin
     if text:
         to.patch(text)
 
 
-def rsync(to: Running, args: list[Arg]) -> None:
+def rsync(to: CommandEffects, args: list[Arg]) -> None:
     """Write the last operand."""
     given = options(args, "eBTMf exclude include filter rsh files-from max-size bwlimit")
     if given.has("n", "dry-run", "list-only") or len(given.operands) < 2:  # noqa: PLR2004
@@ -60,7 +60,7 @@ def rsync(to: Running, args: list[Arg]) -> None:
         to.touch(last, deep=many, into="" if many else base(first.text))
 
 
-def tar(to: Running, args: list[Arg]) -> None:
+def tar(to: CommandEffects, args: list[Arg]) -> None:
     """Unpack into a folder, or write the archive."""
     rest = list(args)
     if len(rest) > 1 and not rest[1].text.startswith("-"):
@@ -83,7 +83,7 @@ def tar(to: Running, args: list[Arg]) -> None:
             to.touch(arg)
 
 
-def unzip(to: Running, args: list[Arg]) -> None:
+def unzip(to: CommandEffects, args: list[Arg]) -> None:
     """Unpack into a folder."""
     given = options(args, "dx")
     if given.has("l", "p", "t", "Z", "v"):
@@ -97,7 +97,7 @@ def unzip(to: Running, args: list[Arg]) -> None:
 def squeeze(*endings: str) -> Act:
     """Return an act that puts a file in the place of another with an ending more, or less."""
 
-    def act(to: Running, args: list[Arg]) -> None:
+    def act(to: CommandEffects, args: list[Arg]) -> None:
         given = options(args, "S")
         if given.has("c", "stdout", "to-stdout", "t", "l"):
             return
@@ -109,7 +109,7 @@ def squeeze(*endings: str) -> Act:
     return act
 
 
-def curl(to: Running, args: list[Arg]) -> None:
+def curl(to: CommandEffects, args: list[Arg]) -> None:
     """Write what is downloaded."""
     given = options(
         args,
@@ -130,7 +130,7 @@ def curl(to: Running, args: list[Arg]) -> None:
         to.touch(arg)
 
 
-def wget(to: Running, args: list[Arg]) -> None:
+def wget(to: CommandEffects, args: list[Arg]) -> None:
     """Write what is downloaded."""
     given = options(
         args, "OPoaiUtTQDRAlX output-document directory-prefix output-file header user-agent tries"
@@ -157,7 +157,7 @@ def packages(files: str, changing: str, locking: str = "", *, runs: str = "") ->
     """
     names, changes, locks = files.split(), changing.split(), locking.split()
 
-    def act(to: Running, args: list[Arg]) -> None:
+    def act(to: CommandEffects, args: list[Arg]) -> None:
         words = [arg for arg in args[1:] if not arg.text.startswith("-")]
         verb = words[0].text if words else ""
         plain = len(words) < 2  # noqa: PLR2004 - only the verb itself
@@ -172,7 +172,7 @@ def packages(files: str, changing: str, locking: str = "", *, runs: str = "") ->
     return act
 
 
-def go(to: Running, args: list[Arg]) -> None:
+def go(to: CommandEffects, args: list[Arg]) -> None:
     """Go's own tool: modules, formatting, and where a program is built to."""
     verb = args[1].text if len(args) > 1 else ""
     if verb in {"get", "mod", "work"} and args[2:3] != [Arg("download")]:
@@ -186,7 +186,7 @@ def go(to: Running, args: list[Arg]) -> None:
             to.touch(arg)
 
 
-def yq(to: Running, args: list[Arg]) -> None:
+def yq(to: CommandEffects, args: list[Arg]) -> None:
     """Write the operands behind the expression, if in place."""
     given = options(args, "fopI from-file output-format")
     if given.has("i", "inplace", "in-place"):

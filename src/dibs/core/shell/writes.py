@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dibs.core.shell import commands, formatters, runners, tools
 from dibs.core.shell import git as shellgit
-from dibs.core.shell.commands import Running
-from dibs.core.shell.steps import Kind, Step
+from dibs.core.shell.commands import CommandEffects
+from dibs.core.shell.steps import ShellStep, StepKind
 from dibs.core.shell.syntax import parse
 from dibs.core.shell.words import TOP, Arg, Scene, expand, value
 from dibs.core.toolcalls.values import How, Touch
@@ -63,7 +63,7 @@ _GIT_RUNS = ("-O", "--open-files-in-pager", "--upload-pack")
 _OUT = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 
 
-class Target(Record):
+class WriteTarget(Record):
     """A place that a command writes to; ``path`` is relative to where the agent stands, or absolute.
 
     One that begins with ``:/`` is relative to the top of the working tree.
@@ -79,7 +79,7 @@ class Target(Record):
     into: str = ""
 
 
-class Whole(Record):
+class TreeCommand(Record):
     """A git command that may change any file of the working tree."""
 
     #: checkout, switch, reset, stash, unstash, clean, merge, pick, commit
@@ -92,13 +92,13 @@ class Whole(Record):
     paths: tuple[str, ...] = ()
 
 
-class Found(Record):
+class ShellWrites(Record):
     """What a command would write."""
 
-    targets: tuple[Target, ...] = ()
+    targets: tuple[WriteTarget, ...] = ()
     #: What of it could not be told, in its own words.
     unsure: tuple[str, ...] = ()
-    whole: tuple[Whole, ...] = ()
+    whole: tuple[TreeCommand, ...] = ()
     #: Whether all of it is known to write nothing.
     quiet: bool = False
 
@@ -112,7 +112,7 @@ class Found(Record):
 
 def writes(
     command: str, cwd: str = "", home: str = "", *, powershell: bool = False, reads: bool = False
-) -> Found:
+) -> ShellWrites:
     """Return what ``command`` would write, run by a shell in ``cwd``; with ``reads`` also what it reads."""
     walk = _Walk(cwd, home, reads=reads)
     text = command[:LONGEST]
@@ -125,16 +125,16 @@ def writes(
         if "-" in text and _speaks_powershell(text):
             walk.powershell(text)
     quiet = walk.only_looks and not (walk.targets or walk.unsure or walk.whole or powershell)
-    return Found(tuple(walk.targets), tuple(walk.unsure), tuple(walk.whole), quiet)
+    return ShellWrites(tuple(walk.targets), tuple(walk.unsure), tuple(walk.whole), quiet)
 
 
-class _Walk(Running):
+class _Walk(CommandEffects):
     """Goes through the steps of a command and notes what they write."""
 
     def __init__(self, cwd: str, home: str, *, reads: bool) -> None:
-        self.targets: dict[Target, None] = {}
+        self.targets: dict[WriteTarget, None] = {}
         self.unsure: dict[str, None] = {}
-        self.whole: dict[Whole, None] = {}
+        self.whole: dict[TreeCommand, None] = {}
         self.only_looks = True
         self.reads = reads
         self.stdin: str | None = None
@@ -169,20 +169,20 @@ class _Walk(Running):
         self.stdin, self.fed, self.gives = kept
         self._level -= 1
 
-    def _steps(self, steps: Iterable[Step]) -> None:
+    def _steps(self, steps: Iterable[ShellStep]) -> None:
         outer: list[tuple[dict[str, tuple[str, ...]], str | None, list[Arg] | None]] = []
         for step in steps:
-            if step.kind == Kind.OPEN:
+            if step.kind == StepKind.OPEN:
                 outer.append((dict(self._variables), self.place, self.gives))
-            elif step.kind == Kind.CLOSE:
+            elif step.kind == StepKind.CLOSE:
                 if outer:
                     self._variables, self.place, self.gives = outer.pop()
-            elif step.kind == Kind.LOOP:
+            elif step.kind == StepKind.LOOP:
                 self._loop(step)
             else:
                 self._step(step)
 
-    def _loop(self, step: Step) -> None:
+    def _loop(self, step: ShellStep) -> None:
         """Let a variable have all values of its loop, or of its array."""
         scene = self._scene
         found = tuple(text for word in step.words[1:] for text in value(word, scene))
@@ -191,7 +191,7 @@ class _Walk(Running):
         for sign, word in step.redirects:
             self._redirected(sign, word)
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: ShellStep) -> None:
         for sign, word in step.redirects:
             self._redirected(sign, word)
         words = self._assigned(step.words)
@@ -271,7 +271,7 @@ class _Walk(Running):
         if len(self.targets) >= _MOST:
             self.doubt("more files than can be told")
             return
-        self.targets[Target(joined(self.place or "", path), how, deep, arg.glob, into)] = None
+        self.targets[WriteTarget(joined(self.place or "", path), how, deep, arg.glob, into)] = None
 
     def tree(self, verb: str, revision: str = "") -> None:
         """Note that git may change any file."""
@@ -279,7 +279,7 @@ class _Walk(Running):
             self.doubt(f"git {verb} {revision}")
         else:
             paths = tuple(self._staged) if verb == "commit" else ()
-            self.whole[Whole(verb, revision, self.place, paths)] = None
+            self.whole[TreeCommand(verb, revision, self.place, paths)] = None
 
     def stage(self, args: Sequence[Arg]) -> None:
         """Note what git adds to the next commit."""
@@ -338,7 +338,7 @@ def _only_looks(args: Sequence[Arg]) -> bool:
     return len(args) > 1 and args[1].text in _GIT_LOOKS and not runs
 
 
-def _touch(target: Target) -> Touch:
+def _touch(target: WriteTarget) -> Touch:
     path, deep = target.path, target.deep
     if target.glob:
         whole = path.split("/")

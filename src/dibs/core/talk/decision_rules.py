@@ -47,7 +47,7 @@ PROJECT_FILE = "dibs.toml"
 _MAX_DIGITS = 16
 
 
-class Policy(Record):
+class DecisionPolicy(Record):
     """What the settings say of decisions, as lists of categories."""
 
     confirm: tuple[str, ...] = ()
@@ -161,7 +161,7 @@ def check_deadline(value: object) -> float:
 # -- what silence means
 
 
-def terms(category: str, now: float, policy: Policy, given: float | None) -> Terms:
+def terms(category: str, now: float, policy: DecisionPolicy, given: float | None) -> Terms:
     """Return what silence will mean for a decision that is asked for now.
 
     Where it allows, an asker can give others more time than the project does, but not less: else it

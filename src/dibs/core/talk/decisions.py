@@ -6,7 +6,7 @@ Pure: records come in as values, time comes in as ``now``.
 from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ CONFLICT = "conflict"
 LEAD = "lead"
 
 
-class Outcome(metaclass=Words):
+class Outcome(metaclass=TextEnum):
     """Where a decision stands."""
 
     RECORDED = "recorded"
@@ -30,7 +30,7 @@ class Outcome(metaclass=Words):
     SETTLED = "settled"
 
 
-class Silence(metaclass=Words):
+class Silence(metaclass=TextEnum):
     """What it means that nobody decided by the deadline."""
 
     WAIT = "wait"

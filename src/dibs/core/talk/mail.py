@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN
 from dibs.core.text.names import few
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ MAX_MESSAGE = 16_000
 NAMED = 20
 
 
-class MailKind(metaclass=Words):
+class MailKind(metaclass=TextEnum):
     """What a message is. The value is what is stored and shown."""
 
     MESSAGE = "message"
@@ -50,7 +50,7 @@ VITAL = frozenset({
 })  # fmt: skip
 
 
-class Priority(metaclass=Words):
+class Priority(metaclass=TextEnum):
     """How soon a message should be read."""
 
     URGENT = "urgent"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dibs.core.tasks.rules import Task
 
 
-class Clash(Record):
+class TaskOverlap(Record):
     """Two tasks whose artefacts overlap, with a path that both match."""
 
     first: str
@@ -21,7 +21,7 @@ class Clash(Record):
     witness: str
 
 
-def clashes(tasks: Iterable[Task], *, fold_case: bool) -> list[Clash]:
+def clashes(tasks: Iterable[Task], *, fold_case: bool) -> list[TaskOverlap]:
     """Return each pair of ``tasks`` that overlaps, once, in the order of their ids.
 
     Plain paths meet by their key; only globs are compared with everything else.
@@ -45,4 +45,6 @@ def clashes(tasks: Iterable[Task], *, fold_case: bool) -> list[Clash]:
                     witness = overlap(rival, pattern)
                     if witness is not None:
                         found[pair] = witness
-    return [Clash(first, second, witness) for (first, second), witness in sorted(found.items())]
+    return [
+        TaskOverlap(first, second, witness) for (first, second), witness in sorted(found.items())
+    ]

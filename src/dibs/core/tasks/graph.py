@@ -29,7 +29,7 @@ EXACT_WIDTH = 2000
 _NOTE, _CIRCLE = 100, 8
 
 
-class Node(Record):
+class TaskNode(Record):
     """A task as the graph knows it."""
 
     id: str
@@ -42,7 +42,7 @@ class Node(Record):
     note: str = ""
 
 
-class Obstacle(Record):
+class TaskObstacle(Record):
     """What keeps a task from being done: the task in its way, and a sentence without its subject."""
 
     id: str
@@ -90,7 +90,7 @@ def circle_text(circle: tuple[str, ...], start: int = 0) -> str:
 class Graph:
     """The tasks of a board and what they wait for; does not change."""
 
-    def __init__(self, nodes: Iterable[Node], past: Mapping[str, str] | None = None) -> None:
+    def __init__(self, nodes: Iterable[TaskNode], past: Mapping[str, str] | None = None) -> None:
         #: The tasks by id, in the order in which they were given.
         self.nodes = {node.id: node for node in nodes}
         self._past = past or {}
@@ -128,18 +128,18 @@ class Graph:
         circle, at = self._circle_of.get(task_id, ((), 0))
         return _turned(circle, at)
 
-    def obstacles(self, task_id: str) -> list[Obstacle]:
+    def obstacles(self, task_id: str) -> list[TaskObstacle]:
         """Return why a task cannot begin, one reason for each direct dependency; empty if it can."""
         knot = self._knot_of.get(task_id)
         others = [i for i in self.unmet(task_id) if knot is None or self._knot_of.get(i) != knot]
-        found = [Obstacle(needed, self._why(needed)) for needed in others]
-        return found if knot is None else [Obstacle(task_id, self.words(task_id)), *found]
+        found = [TaskObstacle(needed, self._why(needed)) for needed in others]
+        return found if knot is None else [TaskObstacle(task_id, self.words(task_id)), *found]
 
     def words(self, task_id: str) -> str:
         """Say how it stands with a task, as the end of a sentence."""
         if task_id in self._circle_of:
             return f"is in a circle: {circle_text(*self._circle_of[task_id])}"
-        return _words(self.nodes.get(task_id) or Node(task_id, self.status_of(task_id)))
+        return _words(self.nodes.get(task_id) or TaskNode(task_id, self.status_of(task_id)))
 
     def order(self) -> list[str]:
         """Return all tasks, each after those that it waits for, else in the order given; circles last."""
@@ -283,9 +283,9 @@ class Graph:
         return f"waits for {way}, which {self.words(root)}"
 
 
-def _node_of(task: Task) -> Node:
+def _node_of(task: Task) -> TaskNode:
     note = task.error if task.status == Status.ERROR else task.reason
-    return Node(
+    return TaskNode(
         task.id, task.status, task.title, task.agent, task.priority, task.dependencies, note
     )
 
@@ -311,7 +311,7 @@ _WITH_AGENT = frozenset({Status.ASSIGNED, Status.IN_PROGRESS, Status.IN_REVIEW})
 _WITH_NOTE = frozenset({Status.BLOCKED, Status.ERROR, Status.CANCELLED})
 
 
-def _words(node: Node) -> str:
+def _words(node: TaskNode) -> str:
     said = _WORDS.get(node.status, f"is {node.status}")
     if node.status in _WITH_AGENT and node.agent:
         return f"{said} ({printable(node.agent)})"

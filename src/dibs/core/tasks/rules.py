@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dibs.core.text.names import AGENT_ID_CHARACTERS, quote
 from dibs.errors import BadInput
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Status(metaclass=Words):
+class Status(metaclass=TextEnum):
     """Where a task is in its life. The value is what stands in the file."""
 
     NEW = "new"
@@ -86,7 +86,7 @@ class Task(Record):
     reason: str = ""
 
 
-class Step(Record):
+class Transition(Record):
     """One move that the table allows."""
 
     verb: str
@@ -99,12 +99,12 @@ _STARTABLE = (Status.NEW, Status.ASSIGNED)
 _BACK = (Status.NEW, Status.ASSIGNED)
 
 
-def _steps(verb: str, sources: Sequence[str], targets: Sequence[str]) -> list[Step]:
-    return [Step(verb, source, target) for source in sources for target in targets]
+def _steps(verb: str, sources: Sequence[str], targets: Sequence[str]) -> list[Transition]:
+    return [Transition(verb, source, target) for source in sources for target in targets]
 
 
 #: Every move that there is; the diagram in the docs is drawn from it.
-TRANSITIONS: tuple[Step, ...] = tuple(
+TRANSITIONS: tuple[Transition, ...] = tuple(
     _steps("assign", (Status.NEW,), (Status.ASSIGNED,))
     + _steps("take", _STARTABLE, (Status.IN_PROGRESS,))
     + _steps("done", (Status.IN_PROGRESS, Status.IN_REVIEW), (Status.DONE,))
@@ -127,7 +127,7 @@ _ALLOWED = frozenset(TRANSITIONS)
 
 def check_step(task: Task, verb: str, target: str) -> None:
     """Refuse a move that is not in the table, with what is (``TASK_TRANSITION``)."""
-    if Step(verb, task.status, target) in _ALLOWED:
+    if Transition(verb, task.status, target) in _ALLOWED:
         return
     message = f"task {quote(task.id)} is {task.status}: `{verb}` does not apply"
     raise BadInput(message, code="TASK_TRANSITION", field="status", hint=_ways_on(task.status))

@@ -38,7 +38,7 @@ _STOP = """
 STOP_WORDS = frozenset(_STOP.split())
 
 
-class Likeness(Record):
+class Similarity(Record):
     """An active task that a new one looks like."""
 
     id: str
@@ -64,7 +64,7 @@ def overlap_of(one: frozenset[str], other: frozenset[str]) -> float:
     return 2 * len(one & other) / total if total else 0.0
 
 
-def similar(new: Task, active: Iterable[Task], *, fold_case: bool = True) -> list[Likeness]:
+def similar(new: Task, active: Iterable[Task], *, fold_case: bool = True) -> list[Similarity]:
     """Return the active tasks that ``new`` may repeat, the likest first."""
     return Active(active, fold_case=fold_case).like(new)
 
@@ -82,7 +82,7 @@ class Active:
                 self._having.setdefault(word, []).append(id_)
         self._paths: PatternIndex | None = None
 
-    def like(self, new: Task) -> list[Likeness]:
+    def like(self, new: Task) -> list[Similarity]:
         """Return the tasks that ``new`` may repeat, the likest first.
 
         They share more than half of their words, or their artefacts overlap. A task that ``new`` waits for is
@@ -96,7 +96,7 @@ class Active:
         met = self._met(new)
         left_out = {new.id, *new.dependencies}
         found = [
-            Likeness(id_, self._tasks[id_].title, shares.get(id_, 0.0), tuple(met.get(id_, ())))
+            Similarity(id_, self._tasks[id_].title, shares.get(id_, 0.0), tuple(met.get(id_, ())))
             for id_ in {*shares, *met} - left_out
             if id_ in met or shares[id_] > THRESHOLD
         ]

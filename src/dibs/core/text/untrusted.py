@@ -44,7 +44,7 @@ _NOT_IN_AN_ORIGIN = re.compile(r"[^A-Za-z0-9._@:-]")
 _ENDS = re.compile(r"--(?=!?>)|<(?=!-)|<(?=\s*/?\s*data-)", re.IGNORECASE)
 
 
-class Foreign(Record):
+class UntrustedText(Record):
     """Text that somebody else wrote: it is shown inside the fence only."""
 
     text: str
@@ -53,13 +53,13 @@ class Foreign(Record):
     limit: int = LIMIT
 
 
-class Moment(Record):
+class ShownTime(Record):
     """Words that depend on the time alone: an age, a clock, what is left. No digest has them."""
 
     text: str
 
 
-Part = str | Foreign | Moment
+Part = str | UntrustedText | ShownTime
 
 
 class _Shown(dict[int, str | None]):
@@ -130,12 +130,12 @@ def is_plain_path(text: str) -> bool:
 
 def word(text: str, origin: str, limit: int = 80) -> Part:
     """Return a name for a line: as it is where it is a plain word, else as text of others."""
-    return text if is_plain(text) else Foreign(text, origin, limit)
+    return text if is_plain(text) else UntrustedText(text, origin, limit)
 
 
 def path(text: str, origin: str, limit: int = LIMIT) -> Part:
     """Return a path or a pattern for a line: as it is where it is plain, else as text of others."""
-    return text if is_plain_path(text) else Foreign(text, origin, limit)
+    return text if is_plain_path(text) else UntrustedText(text, origin, limit)
 
 
 def fenced(text: str, origin: str, nonce: str) -> str:

@@ -24,7 +24,7 @@ _DIGITS = frozenset("0123456789abcdef")
 WRITING = frozenset({Kind.FILE_EDIT, Kind.COMMITTED})
 
 
-class Standing(Record):
+class GuardStatus(Record):
     """One agent, as far as the ledger goes back."""
 
     agent: str
@@ -37,19 +37,19 @@ class Standing(Record):
     foreign: int = 0
 
 
-def standings(entries: Iterable[Entry]) -> list[Standing]:
+def standings(entries: Iterable[Entry]) -> list[GuardStatus]:
     """Return every agent that reported in or wrote, by name; people are left out.
 
     ``entries`` come in the order in which they happened.
     """
-    found: dict[str, Standing] = {}
+    found: dict[str, GuardStatus] = {}
     parents: dict[str, str] = {}
     for entry in entries:
         if entry.role == HUMAN or is_scratch(entry.agent):
             continue
         if entry.kind == Kind.SUB_AGENT_SPAWNED:
             parents[entry.agent] = str(entry.details.get("parent", ""))
-        known = found.get(entry.agent) or Standing(entry.agent, guarded=False)
+        known = found.get(entry.agent) or GuardStatus(entry.agent, guarded=False)
         changed = _after(known, entry, guarded=_is_guarded(entry.agent, found, parents))
         if changed != known or entry.agent in found:
             found[entry.agent] = changed
@@ -65,7 +65,7 @@ def is_scratch(agent: str) -> bool:
     return mark != digits and bool(digits) and _DIGITS.issuperset(digits)
 
 
-def _after(known: Standing, entry: Entry, *, guarded: bool) -> Standing:
+def _after(known: GuardStatus, entry: Entry, *, guarded: bool) -> GuardStatus:
     if entry.kind == Kind.AGENT_GUARDED:
         return known._replace(guarded=True)
     if entry.kind == Kind.WRITE_REFUSED:
@@ -79,7 +79,7 @@ def _after(known: Standing, entry: Entry, *, guarded: bool) -> Standing:
     return known._replace(unguarded_writes=known.unguarded_writes + 1, last_write=entry.at)
 
 
-def _is_guarded(agent: str, found: dict[str, Standing], parents: dict[str, str]) -> bool:
+def _is_guarded(agent: str, found: dict[str, GuardStatus], parents: dict[str, str]) -> bool:
     """Tell whether an agent or one above it has reported in; a cycle is walked once."""
     walked: set[str] = set()
     while agent and agent not in walked:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.core.toolcalls.policy import Refused
+    from dibs.core.toolcalls.policy import DeniedPath
 
 #: So many paths of one call are named; the others are counted.
 NAMED = 10
@@ -50,7 +50,7 @@ def welcome(agent: str) -> str:
     )
 
 
-def refusal(refused: Sequence[Refused], draw: Callable[[], str]) -> str:
+def refusal(refused: Sequence[DeniedPath], draw: Callable[[], str]) -> str:
     """Return why a call was refused, and what to do instead."""
     texts = [t for one in refused for t in (one.path, one.pattern, one.reason, one.task)]
     fence = _Fence(texts, draw)
@@ -61,14 +61,14 @@ def refusal(refused: Sequence[Refused], draw: Callable[[], str]) -> str:
     return "\n".join([f"Dibs: {whole}.", *fence.legend(), *lines, *_next(refused)])
 
 
-def note(agent: str, refused: Sequence[Refused]) -> str:
+def note(agent: str, refused: Sequence[DeniedPath]) -> str:
     """Return the refusal in one line for the human who watches."""
     holders = list(dict.fromkeys(one.holder for one in refused if one.holder))
     held = f", held by {few(holders)}" if holders else ""
     return f"dibs: {agent} was refused {printable(few([one.path for one in refused]))}{held}"
 
 
-def _line(one: Refused, fence: _Fence) -> str:
+def _line(one: DeniedPath, fence: _Fence) -> str:
     path = fence.path(one.path)
     if one.why == "human":
         return f"{path} is for humans to change: [guard] human in dibs.toml names it"
@@ -89,7 +89,7 @@ def _line(one: Refused, fence: _Fence) -> str:
     return f"{path} {doing} {one.holder}{within}{about}{task}; {left}"
 
 
-def _next(refused: Sequence[Refused]) -> list[str]:
+def _next(refused: Sequence[DeniedPath]) -> list[str]:
     """Return what an agent can do now."""
     whys = {one.why for one in refused}
     words = []

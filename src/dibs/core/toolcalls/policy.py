@@ -11,7 +11,7 @@ from dibs.core.patterns.overlap import matches, overlap
 from dibs.core.patterns.pattern import parse
 from dibs.core.text.names import AGENT_ID_CHARACTERS, AGENT_ID_MAX
 from dibs.core.toolcalls.values import How
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _GLOB = frozenset("*?[]{}\\/")
 _GIT_STEERS = ("hooks/", "dibs/", "config", "config.worktree", "info/attributes", "worktrees/")
 
 
-class Fate(metaclass=Words):
+class PathRule(metaclass=TextEnum):
     """What the settings say of a path that is touched."""
 
     #: Nobody minds.
@@ -46,7 +46,7 @@ class Fate(metaclass=Words):
     SHARE = "share"
 
 
-class Refused(Record):
+class DeniedPath(Record):
     """One path that a call may not touch."""
 
     path: str
@@ -63,7 +63,7 @@ class Refused(Record):
     waits: bool = False
 
 
-class Policy:
+class GuardPolicy:
     """The settings of the guard, ready to be asked."""
 
     __slots__ = ("_fold", "_free", "_hot", "_human", "_parsed", "_reads", "_steering", "auto_claim")
@@ -90,14 +90,16 @@ class Policy:
     def fate(self, path: str, how: str = How.WRITE, *, deep: bool = False) -> str:
         """Return the fate of a path from the root of the repository; ``deep`` means all beneath it."""
         if how == How.READ:
-            return Fate.SHARE if self._reads and not self._any(self._free, path) else Fate.FREE
+            return (
+                PathRule.SHARE if self._reads and not self._any(self._free, path) else PathRule.FREE
+            )
         if self._steering is not None and self._steering(path):
-            return Fate.GUARDED
+            return PathRule.GUARDED
         if self._any(self._human, path) or (deep and self._any_beneath(self._human, path)):
-            return Fate.HUMAN
+            return PathRule.HUMAN
         if self._any([p for p in self._free if _is_tree(p)] if deep else self._free, path):
-            return Fate.FREE
-        return Fate.HOT if not deep and self._any(self._hot, path) else Fate.CLAIM
+            return PathRule.FREE
+        return PathRule.HOT if not deep and self._any(self._hot, path) else PathRule.CLAIM
 
     def _any(self, patterns: Iterable[str], path: str) -> bool:
         return any(self._takes(pattern, path) for pattern in patterns)

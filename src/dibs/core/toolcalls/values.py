@@ -1,15 +1,15 @@
 """What a coding agent's hook tells us, and what we answer: values that every dialect is turned into.
 
-Pure. A dialect parses what its agent sends into a ``Heard``; a service answers with a ``Verdict``; the
+Pure. A dialect parses what its agent sends into a ``HookEvent``; a service answers with a ``Verdict``; the
 dialect says that in the words of its agent. No rule knows which agent it speaks to.
 """
 
 from __future__ import annotations
 
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 
-class Moment(metaclass=Words):
+class EventKind(metaclass=TextEnum):
     """When an agent calls: what has happened, or is about to."""
 
     #: A session began, or came back; ``Heard.source`` says how.
@@ -32,7 +32,7 @@ class Moment(metaclass=Words):
     OTHER = "other"
 
 
-class How(metaclass=Words):
+class How(metaclass=TextEnum):
     """What a tool does to a path."""
 
     WRITE = "write"
@@ -49,7 +49,7 @@ class Touch(Record):
     deep: bool = False
 
 
-class Heard(Record):
+class HookEvent(Record):
     """One call of an agent's hook."""
 
     #: The dialect that was spoken: claude, codex, gemini, copilot, cursor, windsurf, opencode, vscode.
@@ -79,7 +79,7 @@ class Heard(Record):
     listens: bool = True
 
 
-class Word(metaclass=Words):
+class Word(metaclass=TextEnum):
     """What we say to a call."""
 
     #: Nothing: the agent's own rules decide.
@@ -104,7 +104,7 @@ class Verdict(Record):
     reader: str = ""
 
 
-class Said(Record):
+class HookReply(Record):
     """What the hook's process gives back to the agent."""
 
     stdout: str = ""

@@ -14,10 +14,10 @@ import time
 
 import apsw
 
-from dibs.engines.git.head import Head, Verdict
+from dibs.engines.git.head import CommitFate, Head
 from dibs.engines.shared import sqlite_errors
 from dibs.engines.shared.folders import prepare_folder
-from dibs.engines.shared.turns import Gate, jitter
+from dibs.engines.shared.turns import Turns, jitter
 from dibs.errors import DibsError
 
 TYPE_CHECKING = False
@@ -60,8 +60,8 @@ class Cache:
         self.db.set_busy_timeout(int(timeout * 1000))
         self.db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         self.run = self.db.cursor().execute
-        self._gate = Gate(path)
-        self._remote_lock = Gate(f"{folder}/remote")
+        self._gate = Turns(path)
+        self._remote_lock = Turns(f"{folder}/remote")
         try:
             with translated(path):
                 if _int(self.db.pragma("user_version")) < _VERSION:
@@ -174,7 +174,7 @@ class Cache:
         told = self.run("SELECT verdict, why FROM fate WHERE n = ?", (number,)).fetchall()
         for verdict, why in told:
             return str(verdict), str(why)
-        return Verdict.UNKNOWN, ""
+        return CommitFate.UNKNOWN, ""
 
     def open_fates(self) -> list[tuple[int, str]]:
         """Return the commits of which it is not known whether they landed, the oldest first."""
@@ -264,7 +264,7 @@ def translated(path: str) -> Iterator[None]:
 def set_aside(folder: str, timeout: float) -> str:
     """Move a damaged file away, so that a new one is made; return where it is now."""
     path = f"{folder}/cache.db"
-    gate = Gate(path)
+    gate = Turns(path)
     try:
         if not gate.enter(time.monotonic(), timeout):
             raise sqlite_errors.busy(path)

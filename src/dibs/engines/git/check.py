@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.engines.git.connection import Link
+    from dibs.engines.git.connection import GitConnection
 
 #: Seconds after which what a killed push left behind is removed.
 _LEFT_BEHIND = 3600.0
@@ -37,7 +37,7 @@ _OPEN = Finding(
 )
 
 
-def inspect(link: Link, timeout: float) -> list[Finding]:
+def inspect(link: GitConnection, timeout: float) -> list[Finding]:
     """Say what the remote promises."""
     place = link.remote.place
     return [
@@ -49,7 +49,7 @@ def inspect(link: Link, timeout: float) -> list[Finding]:
     ]
 
 
-def _access(link: Link, timeout: float) -> Iterator[Finding]:
+def _access(link: GitConnection, timeout: float) -> Iterator[Finding]:
     started = time.monotonic()
     try:
         commit = link.remote.look(started + timeout)
@@ -67,7 +67,7 @@ def _access(link: Link, timeout: float) -> Iterator[Finding]:
         yield Finding(Level.BAD, "access", error.message)
 
 
-def _folder(link: Link, timeout: float) -> Iterator[Finding]:
+def _folder(link: GitConnection, timeout: float) -> Iterator[Finding]:
     folder = link.remote.place.git_dir
     if not folder:
         yield _OPEN
@@ -112,7 +112,7 @@ def heal_cache(state: str, timeout: float) -> list[str]:
     return []
 
 
-def repair(link: Link, timeout: float) -> list[str]:
+def repair(link: GitConnection, timeout: float) -> list[str]:
     """Put right what can be put right without losing anything."""
     deadline = time.monotonic() + timeout
     done = [f"removed {path}, which a dead push had left" for path in _remains(link)]
@@ -127,7 +127,7 @@ def repair(link: Link, timeout: float) -> list[str]:
     return done
 
 
-def _rebuild(link: Link, deadline: float) -> list[str]:
+def _rebuild(link: GitConnection, deadline: float) -> list[str]:
     try:
         link.fetch(deadline)
         if link.rebuild(deadline):
@@ -146,7 +146,7 @@ def _rebuild(link: Link, deadline: float) -> list[str]:
     return [f"moved the damaged repository to {kept}, and fetched everything anew"]
 
 
-def _renew_repo(link: Link, deadline: float) -> str:
+def _renew_repo(link: GitConnection, deadline: float) -> str:
     """Fetch into a new repository; the old one is kept, and comes back if there is nothing to fetch."""
     kept = f"{link.repo}.damaged-{time.time_ns()}"
     link.rest()
@@ -161,7 +161,7 @@ def _renew_repo(link: Link, deadline: float) -> str:
     return kept
 
 
-def _remains(link: Link) -> Iterator[str]:
+def _remains(link: GitConnection) -> Iterator[str]:
     """Remove what killed pushes left on a remote of this machine; yield the names."""
     folder = link.remote.place.git_dir
     if not folder:

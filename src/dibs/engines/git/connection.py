@@ -8,11 +8,11 @@ import time
 
 from dibs.engines.git import errors
 from dibs.engines.git.clock import observe, tick
-from dibs.engines.git.copy import Copy
-from dibs.engines.git.head import Head, Verdict
+from dibs.engines.git.copy import SharedCopy
+from dibs.engines.git.head import CommitFate, Head
 from dibs.engines.git.objects import damaged
 from dibs.engines.git.process import TimedOut
-from dibs.engines.git.remote import Outcome
+from dibs.engines.git.remote import PushOutcome
 from dibs.engines.git.repo import (
     REMOTE_REF,
     clear_leftovers,
@@ -40,7 +40,7 @@ FIRST = 600.0
 PRUNED = "1.hour.ago"
 
 
-class Link(Copy):
+class GitConnection(SharedCopy):
     """This machine's copy of the state, and the remote that it is of."""
 
     __slots__ = ("remote",)
@@ -83,7 +83,7 @@ class Link(Copy):
         """Push the tip; return what was pushed, and how it went."""
         with self.cache.reading() as head:
             if not head.pending:
-                return head, Outcome.LANDED
+                return head, PushOutcome.LANDED
             pack = b""
             self.objects.name_by(head.algorithm)
             if self.remote.place.folder:
@@ -151,7 +151,7 @@ class Link(Copy):
         """Move to another commit of the remote; what of ours is not in it is dropped."""
         ours = {oid for _, oid in self.cache.open_fates()}
         for number, oid in self.cache.open_fates():
-            verdict = Verdict.LANDED if oid in passed else Verdict.DROPPED
+            verdict = CommitFate.LANDED if oid in passed else CommitFate.DROPPED
             self.cache.decide_one(number, verdict)
         if passed - ours:
             head = head._replace(rival=self.now_reading())
@@ -203,7 +203,7 @@ class Link(Copy):
         """Note that the tip of ``head_then`` is what the remote has."""
         with self.cache.writing(deadline) as found:
             head, now = tick(found, self._parts.sources)
-            self.cache.decide(Verdict.LANDED, upto=head_then.pending)
+            self.cache.decide(CommitFate.LANDED, upto=head_then.pending)
             if head.pending == head_then.pending:
                 head = head._replace(pending=0)
             head = head._replace(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dibs.engines.base import Txn
     from dibs.engines.git.files import Codec
     from dibs.engines.git.head import Head
-    from dibs.engines.git.objects import Change
+    from dibs.engines.git.objects import FileDifference
     from dibs.engines.git.process import Git, Reader
     from dibs.engines.git.remote import Remote
     from dibs.engines.shared.clock import Sources
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LIFE = 1_000_000_000
 
 
-class Attempt(Record):
+class StepResult(Record):
     """What a step came to, on a state that has yet to be shown to be the remote's."""
 
     answer: Any
@@ -60,7 +60,7 @@ class Parts(Record):
     timeout: float
 
 
-class Copy:
+class SharedCopy:
     """A connection to what the processes of this machine share. One thread uses it at a time."""
 
     __slots__ = ("_parts", "_reader", "cache", "objects", "repo")
@@ -104,12 +104,12 @@ class Copy:
 
     # -- steps
 
-    def attempt(self, step: Callable[[Txn], Any], deadline: float) -> Attempt:
+    def attempt(self, step: Callable[[Txn], Any], deadline: float) -> StepResult:
         """Run ``step`` on the tip; if it writes, make the commit that is the tip from then on."""
         with self.cache.writing(deadline) as found:
             head, now = tick(found, self._parts.sources)
             self.objects.name_by(head.algorithm)
-            base = Attempt(None, None, head.tip, head.pending, head.asked)
+            base = StepResult(None, None, head.tip, head.pending, head.asked)
             txn = GitTxn(self.cache, now, head.newest)
             try:
                 if head.broken and not head.pending:
@@ -135,7 +135,7 @@ class Copy:
         return head._replace(life=max(head.life, head.seen_life) + 1)
 
     def _commit(self, head: Head, txn: GitTxn, changed: dict[str, bytes | None]) -> int:
-        standing = files.Standing(txn.newest, head.life, txn.now)
+        standing = files.BranchMeta(txn.newest, head.life, txn.now)
         changed[files.META] = files.render_standing(standing)
         number = self.cache.next_fate()
         root = self.objects.edit(head.root, changed, number)
@@ -146,7 +146,7 @@ class Copy:
         self.cache.set_head(head._replace(newest=txn.newest, time=txn.now))
         return number
 
-    def look_at(self, step: Callable[[Txn], Any]) -> Attempt:
+    def look_at(self, step: Callable[[Txn], Any]) -> StepResult:
         """Run ``step`` on a snapshot of the tip, without any lock."""
         with self.cache.reading() as found:
             head, now = tick(found, self._parts.sources)
@@ -157,7 +157,7 @@ class Copy:
                 answer, error = None, refusal
             finally:
                 txn.end()
-            return Attempt(answer, error, head.tip, head.pending, head.asked)
+            return StepResult(answer, error, head.tip, head.pending, head.asked)
 
     # -- the copy itself
 
@@ -180,11 +180,11 @@ class Copy:
         if folders is not None:
             folders = tuple({files.FOLDER, *folders})
         _, now = tick(head, self._parts.sources)
-        standing = files.Standing(head.newest, head.life, head.time)
+        standing = files.BranchMeta(head.newest, head.life, head.time)
         for change in self.objects.changes(head.root, root, folders):
             content = self.objects.read(change.oid)[1] if change.oid else None
             if change.path == files.META:
-                standing = files.Standing() if content is None else _standing(content)
+                standing = files.BranchMeta() if content is None else _standing(content)
             else:
                 self._take_in(change.path, content, self._first_look(head, change, now))
         newest = max(standing.newest, self._highest())
@@ -192,7 +192,7 @@ class Copy:
             tip=commit, root=root, pending=0, newest=newest, life=standing.life, time=standing.time
         )
 
-    def _first_look(self, head: Head, change: Change, now: float) -> float:
+    def _first_look(self, head: Head, change: FileDifference, now: float) -> float:
         """Return when this machine first saw a file; one that a commit of ours had taken off is not new."""
         if not self.objects.is_marker(change.path):
             return now
@@ -218,7 +218,7 @@ class Copy:
         return seq
 
 
-def _standing(content: bytes) -> files.Standing:
+def _standing(content: bytes) -> files.BranchMeta:
     standing = files.parse_standing(content)
     if standing is None:
         raise Misconfigured(

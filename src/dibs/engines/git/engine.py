@@ -10,7 +10,7 @@ from threading import Lock
 
 from dibs.engines.git import push
 from dibs.engines.git.cache import pause, translated
-from dibs.engines.git.connection import Link
+from dibs.engines.git.connection import GitConnection
 from dibs.engines.git.copy import Parts
 from dibs.engines.git.files import RowFiles
 from dibs.engines.git.process import Git
@@ -74,7 +74,7 @@ class GitEngine:
             folder, Remote(git, place), git, codec or RowFiles(), sources or system_sources(),
             renew, timeout,
         )  # fmt: skip
-        self._links: list[Link] = []
+        self._links: list[GitConnection] = []
         self._lock = Lock()
         self._closed = False
         _engines.add(self)
@@ -161,12 +161,12 @@ class GitEngine:
         with self._link() as link:
             return done + repair(link, self._timeout)
 
-    def _meet(self, link: Link, deadline: float) -> None:
+    def _meet(self, link: GitConnection, deadline: float) -> None:
         """See the remote once before the first step of this machine."""
         if not link.cache.head().met:
             push.is_current(link, "", link.now_reading(), deadline)
 
-    def _follow(self, link: Link, started: float, deadline: float) -> DibsError | None:
+    def _follow(self, link: GitConnection, started: float, deadline: float) -> DibsError | None:
         """Follow the remote; return why it cannot be reached."""
         try:
             head = link.head()
@@ -178,7 +178,7 @@ class GitEngine:
             return error
         return None
 
-    def _poll_remote(self, link: Link, asked: float, deadline: float) -> None:
+    def _poll_remote(self, link: GitConnection, asked: float, deadline: float) -> None:
         """Ask the remote, unless another process of this machine does."""
         if not link.cache.claim_remote(0.0):
             pause(_LOOK, deadline)
@@ -192,7 +192,7 @@ class GitEngine:
             link.cache.leave_remote()
 
     @contextlib.contextmanager
-    def _link(self) -> Iterator[Link]:
+    def _link(self) -> Iterator[GitConnection]:
         """Lend a link of this handle; threads that call at once get one each."""
         if self._closed:
             raise RuntimeError("the engine is closed")
@@ -200,7 +200,7 @@ class GitEngine:
             link = self._links.pop() if self._links else None
         with translated(f"{self._parts.state}/cache.db"):
             if link is None:
-                link = Link(self._parts)
+                link = GitConnection(self._parts)
         try:
             with translated(f"{self._parts.state}/cache.db"):
                 yield link

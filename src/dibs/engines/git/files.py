@@ -114,7 +114,7 @@ class RowFiles:
         return f"{first}{value}\n".encode()
 
 
-class Standing(Record):
+class BranchMeta(Record):
     """What ``meta.json`` says of the commit that it is in."""
 
     #: The newest number of the ledger.
@@ -126,12 +126,12 @@ class Standing(Record):
     format: int = FORMAT
 
 
-def render_standing(standing: Standing) -> bytes:
+def render_standing(standing: BranchMeta) -> bytes:
     """Return the content of ``meta.json``."""
     return (json.dumps(standing._asdict(), indent=1) + "\n").encode()
 
 
-def parse_standing(content: bytes) -> Standing | None:
+def parse_standing(content: bytes) -> BranchMeta | None:
     """Read ``meta.json``, None if it is damaged; a field that is not as we write it counts as not there."""
     try:
         found = json.loads(content)
@@ -140,7 +140,7 @@ def parse_standing(content: bytes) -> Standing | None:
     if not isinstance(found, dict):
         return None
     time = found.get("time")
-    return Standing(
+    return BranchMeta(
         _count(found.get("newest")),
         _count(found.get("life")),
         float(time) if isinstance(time, int | float) and 0 < time < 1e12 else 0.0,  # noqa: PLR2004

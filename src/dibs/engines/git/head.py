@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 
 class Head(Record):
@@ -52,7 +52,7 @@ class Head(Record):
         return self.asked >= 0 or bool(self.remote)
 
 
-class Verdict(metaclass=Words):
+class CommitFate(metaclass=TextEnum):
     """What became of a commit of this machine."""
 
     PENDING = "pending"

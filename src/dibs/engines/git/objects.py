@@ -46,7 +46,7 @@ _READ = "SELECT kind, content FROM object WHERE oid = ?"
 _PACKED = "SELECT oid, kind, size, content FROM object"
 
 
-class Change(Record):
+class FileDifference(Record):
     """How one file differs between two trees; no ``oid`` if it is gone."""
 
     path: str
@@ -203,14 +203,16 @@ class Objects:
         self._trees[written] = members
         return written
 
-    def changes(self, old: str, new: str, folders: tuple[str, ...] | None) -> Iterator[Change]:
+    def changes(
+        self, old: str, new: str, folders: tuple[str, ...] | None
+    ) -> Iterator[FileDifference]:
         """Yield the files that differ between two trees; at the top only those in ``folders``."""
         before, after = self.tree(old), self.tree(new)
         for name in sorted(before.keys() | after.keys()):
             if folders is None or name in folders:
                 yield from self._changed(name, before.get(name), after.get(name))
 
-    def has(self, root: str, file: Change) -> bool:
+    def has(self, root: str, file: FileDifference) -> bool:
         """Tell whether just this file is in a tree."""
         *folders, name = file.path.split("/")
         for folder in folders:
@@ -226,7 +228,9 @@ class Objects:
     def _is_file(self, path: str, member: Member) -> bool:
         return member.mode in FILES or (member.mode == LINK and self.is_marker(path))
 
-    def _changed(self, path: str, old: Member | None, new: Member | None) -> Iterator[Change]:
+    def _changed(
+        self, path: str, old: Member | None, new: Member | None
+    ) -> Iterator[FileDifference]:
         if old == new or not is_text(path):
             return
         below_old = old.oid if old and old.mode == TREE else ""
@@ -234,7 +238,7 @@ class Objects:
         file_old = old.oid if old and self._is_file(path, old) else ""
         file_new = new.oid if new and self._is_file(path, new) else ""
         if file_old != file_new:
-            yield Change(path, file_new)
+            yield FileDifference(path, file_new)
         if below_old != below_new:
             before, after = self.tree(below_old), self.tree(below_new)
             for name in sorted(before.keys() | after.keys()):

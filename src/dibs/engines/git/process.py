@@ -8,7 +8,7 @@ import time
 
 from dibs.engines.git import wire
 from dibs.engines.git.errors import OTHER_HASH
-from dibs.git.run import Said as Result
+from dibs.git.run import GitResult as Result
 from dibs.git.run import TimedOut, end, environment, finish, spawn
 
 TYPE_CHECKING = False

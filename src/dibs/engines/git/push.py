@@ -13,15 +13,15 @@ import time
 from dibs.engines.git import errors
 from dibs.engines.git.cache import pause
 from dibs.engines.git.connection import TIDYING
-from dibs.engines.git.head import Verdict
-from dibs.engines.git.remote import Outcome
+from dibs.engines.git.head import CommitFate
+from dibs.engines.git.remote import PushOutcome
 from dibs.engines.shared.sqlite_errors import busy
 from dibs.errors import DibsError, Misconfigured, Unavailable, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.git.connection import Link
-    from dibs.engines.git.copy import Attempt
+    from dibs.engines.git.connection import GitConnection
+    from dibs.engines.git.copy import StepResult
 
 #: Seconds to look for a verdict between tries to become the one who pushes.
 _PATIENCE = 0.02
@@ -36,7 +36,7 @@ _GAP = 1.0
 _BURST = 0.5
 
 
-def settle(link: Link, attempt: Attempt, started: float, deadline: float) -> bool:
+def settle(link: GitConnection, attempt: StepResult, started: float, deadline: float) -> bool:
     """Tell whether what ``attempt`` rests on is on the remote; if not, the step has to run again."""
     if not attempt.number:
         if attempt.asked > started:
@@ -44,23 +44,23 @@ def settle(link: Link, attempt: Attempt, started: float, deadline: float) -> boo
         return is_current(link, attempt.base, started, deadline)
     while True:
         verdict, why = link.cache.fate(attempt.number)
-        if verdict == Verdict.LANDED:
+        if verdict == CommitFate.LANDED:
             return True
-        if verdict == Verdict.DROPPED or (verdict != Verdict.PENDING and not attempt.wrote):
+        if verdict == CommitFate.DROPPED or (verdict != CommitFate.PENDING and not attempt.wrote):
             return False
-        if verdict != Verdict.PENDING:
+        if verdict != CommitFate.PENDING:
             raise _error(why)
         if time.monotonic() >= deadline:
             raise _undecided() if attempt.wrote else busy(link.repo)
         if link.cache.claim_remote(_PATIENCE):
             try:
-                if link.cache.fate(attempt.number)[0] == Verdict.PENDING:
+                if link.cache.fate(attempt.number)[0] == CommitFate.PENDING:
                     push(link, deadline)
             finally:
                 link.cache.leave_remote()
 
 
-def is_current(link: Link, base: str, started: float, deadline: float) -> bool:
+def is_current(link: GitConnection, base: str, started: float, deadline: float) -> bool:
     """Tell whether the remote is at ``base``, as asked after the reading ``started``."""
     while link.head().asked <= started:
         if time.monotonic() >= deadline:
@@ -75,7 +75,7 @@ def is_current(link: Link, base: str, started: float, deadline: float) -> bool:
     return link.head().remote == base
 
 
-def push(link: Link, deadline: float) -> None:
+def push(link: GitConnection, deadline: float) -> None:
     """Push what waits, and tell its writers; the caller has claimed the remote."""
     _let_others_go_first(link, deadline)
     sent = tried = False
@@ -86,16 +86,16 @@ def push(link: Link, deadline: float) -> None:
             head, outcome = link.push(time.monotonic() + left * _SHARE)
         except DibsError as error:
             if not sent:
-                link.give_up(Verdict.REFUSED, error, deadline)
+                link.give_up(CommitFate.REFUSED, error, deadline)
                 return
-            outcome = Outcome.UNCLEAR
-        if outcome == Outcome.LANDED:
+            outcome = PushOutcome.UNCLEAR
+        if outcome == PushOutcome.LANDED:
             if head.pending:
                 link.landed(head, reading, deadline)
                 link.tidy(max(deadline, time.monotonic() + TIDYING))
             return
-        sent = sent or outcome == Outcome.UNCLEAR
-        if outcome == Outcome.LOCKED:
+        sent = sent or outcome == PushOutcome.UNCLEAR
+        if outcome == PushOutcome.LOCKED:
             if not link.remote.remove_stale_lock():
                 pause(0.02, deadline)
             continue
@@ -108,12 +108,12 @@ def push(link: Link, deadline: float) -> None:
     _give_up(link, errors.too_slow(link.remote.place.url), deadline, sent=sent)
 
 
-def _give_up(link: Link, error: DibsError, deadline: float, *, sent: bool) -> None:
-    verdict, told = (Verdict.UNKNOWN, _undecided(error)) if sent else (Verdict.REFUSED, error)
+def _give_up(link: GitConnection, error: DibsError, deadline: float, *, sent: bool) -> None:
+    verdict, told = (CommitFate.UNKNOWN, _undecided(error)) if sent else (CommitFate.REFUSED, error)
     link.give_up(verdict, told, max(deadline, time.monotonic() + 1.0))
 
 
-def _let_others_go_first(link: Link, deadline: float) -> None:
+def _let_others_go_first(link: GitConnection, deadline: float) -> None:
     """Wait a moment after pushes that landed, so that other machines get a chance.
 
     The winner has the newest state and would win again and again; who lost has to fetch and to run

@@ -11,7 +11,7 @@ from dibs.engines.git import errors
 from dibs.engines.git.process import Git, TimedOut
 from dibs.engines.git.repo import real_dir
 from dibs.errors import Misconfigured
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _ABSENT = "couldn't find remote ref"
 STALE = 60.0
 
 
-class Outcome(metaclass=Words):
+class PushOutcome(metaclass=TextEnum):
     """How a push went."""
 
     LANDED = "landed"
@@ -37,7 +37,7 @@ class Outcome(metaclass=Words):
     UNCLEAR = "unclear"
 
 
-class Place(Record):
+class RemoteBranch(Record):
     """Which branch of which repository."""
 
     url: str
@@ -70,9 +70,9 @@ def _unquoted(path: str) -> str:
     return unquote(path, errors="surrogateescape")
 
 
-def place_of(url: str, branch: str) -> Place:
+def place_of(url: str, branch: str) -> RemoteBranch:
     """Check an address and a branch; a path becomes absolute."""
-    return Place(_checked(url), check_branch(branch))
+    return RemoteBranch(_checked(url), check_branch(branch))
 
 
 def _checked(url: str) -> str:
@@ -102,7 +102,7 @@ class Remote:
 
     __slots__ = ("_git", "place")
 
-    def __init__(self, git: Git, place: Place) -> None:
+    def __init__(self, git: Git, place: RemoteBranch) -> None:
         self._git = git
         self.place = place
 
@@ -157,7 +157,7 @@ class Remote:
         try:
             result = self._git.run(*argv, deadline=deadline)
         except TimedOut:
-            return Outcome.UNCLEAR
+            return PushOutcome.UNCLEAR
         return self._outcome(result)
 
     def send(self, pack: bytes, commit: str, expected: str, deadline: float) -> str:
@@ -168,26 +168,26 @@ class Remote:
                 place.folder, place.ref, (expected or absent, commit), pack, deadline=deadline
             )
         except TimedOut:
-            return Outcome.UNCLEAR
+            return PushOutcome.UNCLEAR
         if result.out.startswith(b"ok "):
-            return Outcome.LANDED
+            return PushOutcome.LANDED
         return self._outcome(result)
 
     def _outcome(self, result: Result) -> str:
         if result.code == 0:
-            return Outcome.LANDED
+            return PushOutcome.LANDED
         told = re.search(rb"^!\t[^\t]*\t\[([^\]]*)\] ?\(?(.*?)\)?$", result.out, re.MULTILINE)
         if told is None:
             error = errors.refused(result.err, self.place.url)
             if error is not None:
                 raise error
-            return Outcome.UNCLEAR
+            return PushOutcome.UNCLEAR
         kind, reason = (part.decode("utf-8", "replace") for part in told.groups())
         said = f"{reason}\n{result.err}".lower()
         if kind == "rejected":
-            return Outcome.LOST
+            return PushOutcome.LOST
         if ".lock': file exists" in said:
-            return Outcome.LOCKED
+            return PushOutcome.LOCKED
         if "hook declined" in said or "protected" in said or "prohibited" in said:
             raise errors.declined(reason, result.err, self.place.url)
         if (
@@ -197,9 +197,9 @@ class Remote:
             or "failed to update ref" in said
             or "unable to resolve reference" in said
         ):
-            return Outcome.LOST
+            return PushOutcome.LOST
         if "remote failure" in said or "unpack" in said or "atomic" in said:
-            return Outcome.UNCLEAR
+            return PushOutcome.UNCLEAR
         raise errors.declined(reason, result.err, self.place.url)
 
     def remove_stale_lock(self) -> str:

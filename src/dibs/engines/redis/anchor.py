@@ -19,7 +19,7 @@ _PER_SECOND = 10_000
 _MARGIN = 10_000
 
 
-class Memory(Record):
+class Anchor(Record):
     """The newest that this machine saw of one store."""
 
     life: str = ""
@@ -34,18 +34,18 @@ class Memory(Record):
     slack: float = 0.0
 
 
-def recall(path: str) -> Memory:
+def recall(path: str) -> Anchor:
     """Return what was remembered; nothing if there is nothing, or nothing that can be read."""
     if not path:
-        return Memory()
+        return Anchor()
     try:
         with open(path, encoding="utf-8") as file:
-            return Memory(**json.load(file))
+            return Anchor(**json.load(file))
     except (OSError, ValueError, TypeError):
-        return Memory()
+        return Anchor()
 
 
-def remember(path: str, memory: Memory, *, firmly: bool) -> None:
+def remember(path: str, memory: Anchor, *, firmly: bool) -> None:
     """Write down what was seen; ``firmly`` where a loss of power must not undo it.
 
     Where nothing can be written, the store still works; this machine only notices less.
@@ -66,7 +66,7 @@ def remember(path: str, memory: Memory, *, firmly: bool) -> None:
         return
 
 
-def base_of_life(wall: float, newest: int, memory: Memory) -> int:
+def base_of_life(wall: float, newest: int, memory: Anchor) -> int:
     """Return the number above which a new life counts: above all that anybody can have seen.
 
     Time itself is the anchor that all machines share; what was seen stands in where a clock is wrong. The

@@ -6,18 +6,18 @@ import time
 
 from dibs.core.base.findings import Finding, Level
 from dibs.engines.redis import server
-from dibs.engines.redis.wire import Refused
+from dibs.engines.redis.wire import RedisError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.redis.connection import Link
+    from dibs.engines.redis.connection import RedisConnection
     from dibs.engines.redis.server import Facts
 
 #: Addresses that only this machine reaches.
 _LOCAL = ("127.", "::1")
 
 
-def inspect(link: Link, replicas: int, until: float) -> list[Finding]:
+def inspect(link: RedisConnection, replicas: int, until: float) -> list[Finding]:
     """Say what the store promises."""
     wire = link.wire
     found = server.facts(wire, until)
@@ -39,7 +39,7 @@ def inspect(link: Link, replicas: int, until: float) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _durability(link: Link, found: Facts, until: float) -> Finding:
+def _durability(link: RedisConnection, found: Facts, until: float) -> Finding:
     if server.forgets_nothing(link.wire, found, until):
         return Finding(Level.OK, "durability", "a change that was answered survives a restart")
     if found.aof_enabled == "1" and not server.fsync(link.wire, until):
@@ -78,12 +78,12 @@ def _failover(found: Facts, replicas: int) -> Finding:
     return Finding(Level.WARN, "failover", text)
 
 
-def _access(link: Link, until: float) -> Finding:
+def _access(link: RedisConnection, until: float) -> Finding:
     node = link.wire.node
     local = bool(node.path) or node.host == "localhost" or node.host.startswith(_LOCAL)
     try:
         user = link.wire.call("ACL", "GETUSER", "default", until=until)
-    except Refused:
+    except RedisError:
         return Finding(Level.OK, "access", "our user has limited rights")
     flags = user[1] if user else []
     if "nopass" in flags and "on" in flags and not local:

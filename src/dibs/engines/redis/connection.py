@@ -8,7 +8,7 @@ import time
 
 from dibs.engines.redis.replica import Replica
 from dibs.engines.redis.txn import entry_of
-from dibs.engines.redis.wire import Refused, pack
+from dibs.engines.redis.wire import RedisError, pack
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.ledger import Entry
-    from dibs.engines.redis.anchor import Memory
+    from dibs.engines.redis.anchor import Anchor
     from dibs.engines.redis.txn import RedisTxn
     from dibs.engines.redis.wire import Wire
 
@@ -79,7 +79,7 @@ class Header(Record):
     ranges: list[list[str]]
 
 
-class Link:
+class RedisConnection:
     """One connection's knowledge of the store. One thread uses it at a time."""
 
     __slots__ = ("_asked", "_at", "_base_now", "_command", "_keys", "_since_boot", "_slack",
@@ -110,7 +110,7 @@ class Link:
         self._base_now += seconds
         self.jump = 0.0
 
-    def begin(self, until: float, memory: Memory | None = None) -> Header:
+    def begin(self, until: float, memory: Anchor | None = None) -> Header:
         """Forget what was known, and ask what life the store has.
 
         With ``memory`` the server is asked whether it still has the version that was seen last.
@@ -200,7 +200,7 @@ class Link:
         self._asked = self._since_boot()
         try:
             (reply,) = self.wire.exchange(pack(words), 1, until)
-        except Refused as error:
+        except RedisError as error:
             if not str(error).startswith("NOSCRIPT"):
                 raise
             words[:2] = "EVAL", SCRIPT

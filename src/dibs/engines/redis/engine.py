@@ -13,7 +13,7 @@ from _thread import allocate_lock
 from functools import partial
 
 from dibs.engines.redis.errors import busy, unavailable, unknown
-from dibs.engines.redis.session import Session
+from dibs.engines.redis.session import RedisSession
 from dibs.engines.redis.txn import RedisTxn, RedisView
 from dibs.engines.redis.url import parse
 from dibs.engines.redis.wire import Cut, NotSent
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from dibs.core.base.findings import Finding
     from dibs.engines.base import Txn
-    from dibs.engines.redis.connection import Link
-    from dibs.engines.redis.wait import Waiter
+    from dibs.engines.redis.connection import RedisConnection
+    from dibs.engines.redis.wait import LedgerWaiter
 
     T = TypeVar("T")
 
@@ -62,13 +62,13 @@ class RedisEngine:
         sources: clock.Sources | None = None,
     ) -> None:
         self._target = parse(url)
-        self._session = Session(
+        self._session = RedisSession(
             self._target, project, memory, renew, sources or clock.system_sources()
         )
         self._timeout = timeout
         self._replicas = replicas
         self._lock = allocate_lock()
-        self._waiters: list[Waiter] = []
+        self._waiters: list[LedgerWaiter] = []
         self._closed = False
         self._session.link(_monotonic() + timeout)
 
@@ -90,14 +90,14 @@ class RedisEngine:
 
     def wait(self, after: int, timeout: float) -> int:
         """Block until the ledger has moved past ``after``; return its newest number."""
-        from dibs.engines.redis.wait import Waiter
+        from dibs.engines.redis.wait import LedgerWaiter
 
         if self._closed:
             raise RuntimeError("the engine is closed")
         try:
             waiter = self._waiters.pop()
         except IndexError:
-            waiter = Waiter(self._session, self._timeout)
+            waiter = LedgerWaiter(self._session, self._timeout)
         try:
             return waiter.wait(after, timeout)
         finally:
@@ -175,7 +175,7 @@ class RedisEngine:
             if _monotonic() >= until + longest:
                 raise busy(self._target)
 
-    def _confirmed(self, link: Link, txn: RedisTxn, until: float) -> bool:
+    def _confirmed(self, link: RedisConnection, txn: RedisTxn, until: float) -> bool:
         """Ask the server whether all that a step saw is so; take in what is not."""
         points, ranges = list(txn.guessed_points), list(txn.guessed_ranges)
         version = link.replica.version
@@ -190,7 +190,7 @@ class RedisEngine:
         wrong = any(value is not None for value in header.points) or any(header.ranges)
         return header.version == version and not wrong and int(txn.now * 1e6) >= header.latest
 
-    def _written(self, link: Link, txn: RedisTxn, turn: str, until: float) -> bool:
+    def _written(self, link: RedisConnection, txn: RedisTxn, turn: str, until: float) -> bool:
         """Send a step's writes; tell whether they happened, else take in what stood against them."""
         nonce = os.urandom(9).hex()
         try:
@@ -215,7 +215,7 @@ class RedisEngine:
                 time.sleep(_REST)
         return False
 
-    def _await_copies(self, link: Link, until: float) -> None:
+    def _await_copies(self, link: RedisConnection, until: float) -> None:
         """Answer only when enough replicas have what was written."""
         try:
             have = link.copies(self._replicas, until)
@@ -224,7 +224,7 @@ class RedisEngine:
         if have < self._replicas:
             raise unknown(self._target, f"{have} of {self._replicas} replicas have it")
 
-    def _settled(self, nonce: str, link: Link, problem: Cut, until: float) -> bool:
+    def _settled(self, nonce: str, link: RedisConnection, problem: Cut, until: float) -> bool:
         """Find out what became of a write whose reply did not come."""
         life, version = link.life, link.replica.version
         self._session.drop()

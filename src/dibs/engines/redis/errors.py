@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dibs.engines.redis.wire import Refused, refusal
+from dibs.engines.redis.wire import RedisError, refusal
 from dibs.errors import DibsError, Unavailable, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.redis.url import Target
+    from dibs.engines.redis.url import RedisTarget
 
 #: States of a server that pass by themselves, or by asking another one.
 _PASSING = ("ASK", "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "READONLY", "TRYAGAIN")
@@ -16,12 +16,12 @@ _NO_ROOM = ("MISCONF", "OOM")
 
 def passes(problem: Exception) -> bool:
     """Tell whether it is worth trying again."""
-    return not isinstance(problem, Refused) or _kind(problem) in _PASSING
+    return not isinstance(problem, RedisError) or _kind(problem) in _PASSING
 
 
-def unavailable(target: Target, problem: Exception) -> DibsError:
+def unavailable(target: RedisTarget, problem: Exception) -> DibsError:
     """Return our error for a call that had no effect."""
-    if isinstance(problem, Refused):
+    if isinstance(problem, RedisError):
         meaning = refusal(str(problem), str(target))
         if isinstance(meaning, DibsError):
             return meaning
@@ -42,14 +42,14 @@ def unavailable(target: Target, problem: Exception) -> DibsError:
     )
 
 
-def busy(target: Target) -> Unavailable:
+def busy(target: RedisTarget) -> Unavailable:
     """Return the error for a store that others kept changing for the whole timeout."""
     return Unavailable(
         f"others kept the store at {target} busy for too long", code="STORE_BUSY", hint="try again"
     )
 
 
-def unknown(target: Target, why: str) -> Unknown:
+def unknown(target: RedisTarget, why: str) -> Unknown:
     """Return the error for a write that nobody can tell the outcome of."""
     return Unknown(
         f"the change may or may not be on Redis at {target}: {why}",

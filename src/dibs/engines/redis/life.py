@@ -10,17 +10,17 @@ from __future__ import annotations
 import time
 
 from dibs.engines.redis import server
-from dibs.engines.redis.anchor import Memory
+from dibs.engines.redis.anchor import Anchor
 from dibs.engines.redis.connection import STEP, TORN, clock_jump
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.redis.connection import Header, Link
+    from dibs.engines.redis.connection import Header, RedisConnection
     from dibs.engines.redis.server import Facts
     from dibs.engines.shared.clock import Sources
 
 
-class Verdict:
+class LifeVerdict:
     """What to do about the life that was found."""
 
     __slots__ = ("adopt", "jump", "why")
@@ -38,23 +38,32 @@ FRESH = "this is its first"
 
 
 def judge(
-    link: Link, header: Header, found: Facts, memory: Memory, sources: Sources, until: float
-) -> Verdict:
+    link: RedisConnection,
+    header: Header,
+    found: Facts,
+    memory: Anchor,
+    sources: Sources,
+    until: float,
+) -> LifeVerdict:
     """Decide whether the life of the store goes on."""
     why = _loss(header, memory)
     if not why and header.run != found.run_id:
         if server.forgets_nothing(link.wire, found, until):
-            return Verdict(adopt=True)
+            return LifeVerdict(adopt=True)
         why = "the server was restarted, and may have lost its newest writes"
         if not found.never_a_replica:
             why = "another server took over, which may lack the newest writes"
     if why:
-        return Verdict(why)
+        return LifeVerdict(why)
     jump = _jump(link, header, memory, sources)
-    return Verdict(f"the server's clock jumped by {jump:+.1f} s", jump=jump) if jump else Verdict()
+    return (
+        LifeVerdict(f"the server's clock jumped by {jump:+.1f} s", jump=jump)
+        if jump
+        else LifeVerdict()
+    )
 
 
-def _loss(header: Header, memory: Memory) -> str:
+def _loss(header: Header, memory: Anchor) -> str:
     """Say what is lost for sure."""
     if header.status == "damaged" or (header.life or "").startswith(TORN):
         return "some of its keys were deleted"
@@ -65,7 +74,7 @@ def _loss(header: Header, memory: Memory) -> str:
     return ""
 
 
-def _jump(link: Link, header: Header, memory: Memory, sources: Sources) -> float:
+def _jump(link: RedisConnection, header: Header, memory: Anchor, sources: Sources) -> float:
     """Return how far the clock jumped since this machine, or anybody, last saw it."""
     now = header.now / 1e6
     back = now - header.latest / 1e6
@@ -82,9 +91,9 @@ def _jump(link: Link, header: Header, memory: Memory, sources: Sources) -> float
     return clock_jump(now, low, memory.now + memory.slack + passed, passed)
 
 
-def seen(link: Link, sources: Sources) -> Memory:
+def seen(link: RedisConnection, sources: Sources) -> Anchor:
     """Return what is worth remembering of a store."""
-    return Memory(
+    return Anchor(
         link.life, max(0, link.replica.version), link.replica.nonce, max(link.newest, link.base),
         link.now(), sources.boot(), sources.since_boot(), link.slack,
     )  # fmt: skip

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dibs.engines.redis.url import Node
-from dibs.engines.redis.wire import Cut, NotSent, Refused, connect, refusal
+from dibs.engines.redis.url import RedisNode
+from dibs.engines.redis.wire import Cut, NotSent, RedisError, connect, refusal
 from dibs.errors import Misconfigured
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.redis.url import Target
+    from dibs.engines.redis.url import RedisTarget
     from dibs.engines.redis.wire import Wire
 
 OLDEST = (6, 2)
@@ -37,7 +37,7 @@ class Facts(Record):
         return self.values.get("master_replid2", "") == _NEVER_A_REPLICA
 
 
-def find(target: Target, moved: Node | None, until: float) -> Wire:
+def find(target: RedisTarget, moved: RedisNode | None, until: float) -> Wire:
     """Connect to the server that has the project; raises ``NotSent`` if none can be reached."""
     if moved is not None:
         return connect(target, moved, until)
@@ -53,7 +53,7 @@ def find(target: Target, moved: Node | None, until: float) -> Wire:
     raise problem
 
 
-def _primary(target: Target, until: float) -> Node:
+def _primary(target: RedisTarget, until: float) -> RedisNode:
     """Ask the sentinels, one after the other, who the primary is."""
     problem: Exception = NotSent("no sentinel was asked")
     options = target.options
@@ -68,13 +68,13 @@ def _primary(target: Target, until: float) -> Node:
                 user = (options["sentinel_user"],) if options.get("sentinel_user") else ()
                 wire.call("AUTH", *user, options["sentinel_password"], until=until)
             found = wire.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", target.service, until=until)
-        except (Refused, Cut) as error:
+        except (RedisError, Cut) as error:
             problem = error
             continue
         finally:
             wire.close()
         if found:
-            return Node(str(found[0]), int(found[1]))
+            return RedisNode(str(found[0]), int(found[1]))
         problem = NotSent(f"{node} knows no service {target.service}")
     raise NotSent(str(problem)) from problem
 
@@ -83,7 +83,7 @@ def facts(wire: Wire, until: float) -> Facts:
     """Ask the server about itself."""
     try:
         text: str = wire.call("INFO", until=until)
-    except Refused as error:
+    except RedisError as error:
         raise refusal(str(error), str(wire.node)) from None
     except Cut as error:
         raise NotSent(str(error)) from error
@@ -91,7 +91,7 @@ def facts(wire: Wire, until: float) -> Facts:
     return Facts({name: value for name, _, value in pairs})
 
 
-def check(found: Facts, node: Node, *, by_sentinel: bool) -> None:
+def check(found: Facts, node: RedisNode, *, by_sentinel: bool) -> None:
     """Refuse what cannot be safe, with the cause; ``NotSent`` for what may pass."""
     if found.version < OLDEST:
         needed = ".".join(map(str, OLDEST))
@@ -130,7 +130,7 @@ def fsync(wire: Wire, until: float) -> str:
     """Return when the server puts its writes on disk, empty if it does not tell us."""
     try:
         reply = wire.call("CONFIG", "GET", "appendfsync", until=until)
-    except Refused:
+    except RedisError:
         return ""
     except Cut as error:
         raise NotSent(str(error)) from error

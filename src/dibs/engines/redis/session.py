@@ -8,11 +8,11 @@ from functools import partial
 
 from dibs.engines.redis import life, server
 from dibs.engines.redis.anchor import base_of_life, recall, remember
-from dibs.engines.redis.connection import Link
+from dibs.engines.redis.connection import RedisConnection
 from dibs.engines.redis.errors import passes, unavailable
 from dibs.engines.redis.txn import RedisTxn
-from dibs.engines.redis.url import Node
-from dibs.engines.redis.wire import Cut, NotSent, Refused
+from dibs.engines.redis.url import RedisNode
+from dibs.engines.redis.wire import Cut, NotSent, RedisError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from dibs.engines.base import Txn
     from dibs.engines.redis.connection import Header
-    from dibs.engines.redis.life import Verdict
+    from dibs.engines.redis.life import LifeVerdict
     from dibs.engines.redis.server import Facts
-    from dibs.engines.redis.url import Target
+    from dibs.engines.redis.url import RedisTarget
     from dibs.engines.redis.wire import Wire
     from dibs.engines.shared.clock import Sources
 
@@ -30,12 +30,12 @@ _monotonic = time.monotonic
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
 
 
-class Session:
+class RedisSession:
     """The connection of one handle; its owner sees to it that one thread uses it at a time."""
 
     def __init__(
         self,
-        target: Target,
+        target: RedisTarget,
         project: str,
         memory: str,
         renew: Callable[[Txn, str], None] | None,
@@ -47,11 +47,11 @@ class Session:
         self._memory_path = memory
         self._memory = recall(memory)
         self._renew = renew
-        self._moved: Node | None = None
-        self._link: Link | None = None
+        self._moved: RedisNode | None = None
+        self._link: RedisConnection | None = None
         self._pid = os.getpid()
 
-    def link(self, until: float) -> Link:
+    def link(self, until: float) -> RedisConnection:
         """Return the connection, a new one if need be."""
         link = self._link
         if link is not None and link.wire.usable and self._pid == os.getpid():
@@ -86,12 +86,12 @@ class Session:
         if not passes(problem) or _monotonic() >= until:
             raise unavailable(self.target, problem)
 
-    def in_order(self, link: Link, header: Header, until: float) -> bool:
+    def in_order(self, link: RedisConnection, header: Header, until: float) -> bool:
         """Tell whether an answer can be used; if the life of the store is over, begin another."""
         if link.jump:
             why = f"the server's clock jumped by {link.jump:+.1f} s"
             try:
-                self._begin_life(link, life.Verdict(why, jump=link.jump), header.run, until)
+                self._begin_life(link, life.LifeVerdict(why, jump=link.jump), header.run, until)
             except (NotSent, Cut) as problem:
                 self.failed(problem, until)
             return False
@@ -100,7 +100,7 @@ class Session:
             return False
         return True
 
-    def _connect(self, until: float) -> Link:
+    def _connect(self, until: float) -> RedisConnection:
         pause = _FIRST_PAUSE
         while True:
             try:
@@ -114,19 +114,19 @@ class Session:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
-    def _open(self, until: float) -> Link:
+    def _open(self, until: float) -> RedisConnection:
         wire = self.wire(until)
         try:
             found = server.facts(wire, until)
             server.check(found, wire.node, by_sentinel=self.target.kind == "sentinel")
-            link = Link(wire, self.project, self.sources.since_boot)
+            link = RedisConnection(wire, self.project, self.sources.since_boot)
             self._judge(link, found, until)
         except BaseException:
             wire.close()
             raise
         return link
 
-    def _judge(self, link: Link, found: Facts, until: float) -> None:
+    def _judge(self, link: RedisConnection, found: Facts, until: float) -> None:
         header = link.begin(until, self._memory)
         if header.status == "damaged":
             link.mend(until)
@@ -138,7 +138,9 @@ class Session:
         elif verdict.why:
             self._begin_life(link, verdict, found.run_id, until)
 
-    def _begin_life(self, link: Link, verdict: Verdict, run: str, until: float) -> None:
+    def _begin_life(
+        self, link: RedisConnection, verdict: LifeVerdict, run: str, until: float
+    ) -> None:
         """Write a new life into the store, unless somebody else does it first."""
         over = link.life
         header = link.begin(until)
@@ -173,6 +175,6 @@ class Session:
         """Go where a cluster says that the project's slot is, or ask anew."""
         words = str(problem).split()
         self._moved = None
-        if isinstance(problem, Refused) and words[:1] == ["MOVED"]:
+        if isinstance(problem, RedisError) and words[:1] == ["MOVED"]:
             host, _, port = words[2].rpartition(":")
-            self._moved = Node(host or self.target.nodes[0].host, int(port))
+            self._moved = RedisNode(host or self.target.nodes[0].host, int(port))

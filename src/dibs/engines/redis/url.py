@@ -27,7 +27,7 @@ _PORTS = {"sentinel": 26379}
 _MOST_PORTS = 65_535
 
 
-class Node(Record):
+class RedisNode(Record):
     """One address: host and port, or the path of a socket."""
 
     host: str
@@ -39,10 +39,10 @@ class Node(Record):
         return self.path or (f"[{self.host}]" if ":" in self.host else self.host) + f":{self.port}"
 
 
-class Target(Record):
+class RedisTarget(Record):
     """Where the store is, and how to get in."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[RedisNode, ...]
     #: ``""`` for one server, ``sentinel`` or ``cluster``.
     kind: str
     tls: bool
@@ -59,7 +59,7 @@ class Target(Record):
         return f"{nodes}{service}, db {self.db}" if self.db else f"{nodes}{service}"
 
 
-def parse(url: str) -> Target:
+def parse(url: str) -> RedisTarget:
     """Read a URL; say what is wrong with one that cannot be."""
     try:
         return _parse(url)
@@ -72,7 +72,7 @@ def parse(url: str) -> Target:
         ) from None
 
 
-def _parse(url: str) -> Target:
+def _parse(url: str) -> RedisTarget:
     scheme, mark, rest = url.partition("://")
     if not mark or scheme not in KINDS:
         raise _wrong(f"{scheme or 'it'} is no scheme of a Redis URL", "use redis://host:6379/0")
@@ -85,7 +85,7 @@ def _parse(url: str) -> Target:
         path = _plain(place if at else rest)
         if not path.startswith("/"):
             raise _wrong("the path of its socket is not absolute", "use unix:///run/redis.sock")
-        nodes: tuple[Node, ...] = (Node("", 0, path),)
+        nodes: tuple[RedisNode, ...] = (RedisNode("", 0, path),)
         parts: list[str] = []
     else:
         hosts, _, path = place.partition("/")
@@ -101,7 +101,7 @@ def _parse(url: str) -> Target:
     db = _number(options.pop("db", parts[0] if parts else "0"), 1_000_000, "database")
     if db and kind == "cluster":
         raise _wrong("a cluster has only database 0", "leave the database out")
-    return Target(
+    return RedisTarget(
         nodes, kind, base == "rediss", _plain(user), _plain(password), db, service, options
     )
 
@@ -118,7 +118,7 @@ def _options(query: str) -> dict[str, str]:
     return options
 
 
-def _node(text: str, port: int) -> Node:
+def _node(text: str, port: int) -> RedisNode:
     if text.startswith("["):
         host, closed, rest = text[1:].partition("]")
         if not closed or (rest and not rest.startswith(":")):
@@ -129,7 +129,7 @@ def _node(text: str, port: int) -> Node:
     if host.startswith("-") or any(c.isspace() for c in host):
         raise _wrong(f"{host[:40]!r} is no name of a host", "use redis://host:6379/0")
     found = _number(digits, _MOST_PORTS, "port") if digits else port
-    return Node(_plain(host) or "127.0.0.1", found)
+    return RedisNode(_plain(host) or "127.0.0.1", found)
 
 
 def _number(text: str, most: int, what: str) -> int:

@@ -11,7 +11,7 @@ from dibs.engines.redis.wire import Cut, NotSent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.redis.session import Session
+    from dibs.engines.redis.session import RedisSession
     from dibs.engines.redis.wire import Wire
 
 #: The longest that one command blocks, so that a connection that died unnoticed is found out.
@@ -20,12 +20,12 @@ _LONGEST = 10.0
 _GRACE = 2.0
 
 
-class Waiter:
+class LedgerWaiter:
     """A connection of its own, because it blocks. One thread uses it at a time."""
 
     __slots__ = ("_pid", "_session", "_timeout", "_wire")
 
-    def __init__(self, session: Session, timeout: float) -> None:
+    def __init__(self, session: RedisSession, timeout: float) -> None:
         self._session = session
         self._timeout = timeout
         self._wire: Wire | None = None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.engines.redis.url import Node, Target
+    from dibs.engines.redis.url import RedisNode, RedisTarget
 
     Word = str | int | bytes
 
@@ -45,7 +45,7 @@ class Cut(Exception):
     """The connection ended between a command and its reply."""
 
 
-class Refused(NotSent):
+class RedisError(NotSent):
     """The server answered with an error; what it says is the first argument."""
 
 
@@ -54,7 +54,7 @@ class Wire:
 
     __slots__ = ("_idle_since", "_patience", "_plain", "_reader", "_sock", "_waiting", "node")
 
-    def __init__(self, node: Node, sock: socket.socket, *, plain: bool) -> None:
+    def __init__(self, node: RedisNode, sock: socket.socket, *, plain: bool) -> None:
         self.node = node
         self._sock = sock
         self._reader = hiredis.Reader(encoding="utf-8", errors="surrogateescape")
@@ -106,7 +106,7 @@ class Wire:
         self._waiting = 0
         self._idle_since = _monotonic()
         if isinstance(replies[0], hiredis.ReplyError):
-            raise Refused(str(replies[0]))
+            raise RedisError(str(replies[0]))
         return replies
 
     def close(self) -> None:
@@ -151,7 +151,7 @@ class Wire:
             self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, span)
 
 
-def connect(target: Target, node: Node, until: float, *, login: bool = True) -> Wire:
+def connect(target: RedisTarget, node: RedisNode, until: float, *, login: bool = True) -> Wire:
     """Open a connection to ``node`` and get in; raises ``NotSent`` where that fails."""
     try:
         wire = Wire(node, _open_socket(target, node, until), plain=not target.tls)
@@ -166,7 +166,7 @@ def connect(target: Target, node: Node, until: float, *, login: bool = True) -> 
     try:
         for command in commands:
             wire.call(*command, until=until)
-    except Refused as error:
+    except RedisError as error:
         wire.close()
         raise refusal(str(error), str(node)) from None
     except Cut as error:
@@ -175,7 +175,7 @@ def connect(target: Target, node: Node, until: float, *, login: bool = True) -> 
     return wire
 
 
-def _open_socket(target: Target, node: Node, until: float) -> socket.socket:
+def _open_socket(target: RedisTarget, node: RedisNode, until: float) -> socket.socket:
     if node.path:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -191,7 +191,7 @@ def _open_socket(target: Target, node: Node, until: float) -> socket.socket:
     return _wrapped(target, node, sock) if target.tls else sock
 
 
-def _wrapped(target: Target, node: Node, sock: socket.socket) -> socket.socket:
+def _wrapped(target: RedisTarget, node: RedisNode, sock: socket.socket) -> socket.socket:
     import ssl
 
     options = target.options
@@ -229,7 +229,7 @@ def refusal(text: str, place: str) -> Misconfigured | NotSent:
         return Misconfigured(
             f"the Redis server at {place}: {text}", code="REDIS_URL", field="engine"
         )
-    return Refused(text)
+    return RedisError(text)
 
 
 def _left(until: float) -> float:

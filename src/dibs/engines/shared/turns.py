@@ -38,7 +38,7 @@ def jitter(pause: float) -> float:
     return pause * (0.5 + (time.perf_counter_ns() * 2654435761 >> 7 & 0xFFFF) / 0x10000)
 
 
-class Gate:
+class Turns:
     """One handle's locks on the two turn-taking files beside a database."""
 
     __slots__ = ("_gate", "_line", "_turn_ends")

@@ -6,7 +6,7 @@ import apsw
 
 from dibs.core.base.findings import Finding, Level
 from dibs.engines.shared.sqlite_errors import translate
-from dibs.engines.sqlite.open import Options, open_store
+from dibs.engines.sqlite.open import OpenOptions, open_store
 
 _DURABLE = {
     "full": Finding(Level.OK, "durability", "a change that was answered survives a loss of power"),
@@ -19,7 +19,7 @@ _DURABLE = {
 }
 
 
-def inspect(options: Options) -> list[Finding]:
+def inspect(options: OpenOptions) -> list[Finding]:
     """Say what the store promises."""
     opened = open_store(options)
     try:
@@ -40,7 +40,7 @@ def inspect(options: Options) -> list[Finding]:
             opened.gate.close()
 
 
-def repair(options: Options) -> list[str]:
+def repair(options: OpenOptions) -> list[str]:
     """Fold the write-ahead log back into the file; change nothing in one that is damaged."""
     opened = open_store(options)
     try:

@@ -8,7 +8,7 @@ import time
 import apsw
 
 from dibs.engines.shared import sqlite_errors
-from dibs.engines.sqlite.open import Options, open_store, patiently
+from dibs.engines.sqlite.open import OpenOptions, open_store, patiently
 from dibs.engines.sqlite.txn import SqliteTxn, SqliteView
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ _monotonic = time.monotonic
 _stat = os.stat
 
 
-class Link:
+class SqliteConnection:
     """An open connection. Its owner sees to it that one thread uses it at a time."""
 
     __slots__ = (
@@ -47,7 +47,7 @@ class Link:
         "broken",
     )
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: OpenOptions) -> None:
         self._path = options.path
         self._timeout = options.timeout
         opened = open_store(options)

@@ -9,8 +9,8 @@ from _weakref import ref
 
 from dibs.engines.shared.folders import check_name
 from dibs.engines.shared.sqlite_errors import busy
-from dibs.engines.sqlite.connection import Link
-from dibs.engines.sqlite.open import Options
+from dibs.engines.sqlite.connection import SqliteConnection
+from dibs.engines.sqlite.open import OpenOptions
 from dibs.errors import Misconfigured, Unavailable, Unknown
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ class SqliteEngine:
             raise Misconfigured(f"synchronous is 'normal' or 'full', not {synchronous!r}")
         name = os.fspath(path)
         check_name(name)
-        self._options = Options(
+        self._options = OpenOptions(
             os.path.abspath(name),
             clock=clock,
             sources=sources,
@@ -67,7 +67,7 @@ class SqliteEngine:
         )
         self._lock = allocate_lock()
         self._closed = self._lost = False
-        self._link: Link | None = Link(self._options)
+        self._link: SqliteConnection | None = SqliteConnection(self._options)
         _engines.append(ref(self, _engines.remove))
 
     def transact(self, step: Callable[[Txn], T]) -> T:
@@ -143,7 +143,7 @@ class SqliteEngine:
         if not self._lock.acquire(True, self._options.timeout):
             raise busy(self._options.path)
 
-    def _reopen(self) -> Link:
+    def _reopen(self) -> SqliteConnection:
         if self._closed:
             raise RuntimeError("the engine is closed")
         if self._lost:
@@ -152,7 +152,7 @@ class SqliteEngine:
                 code="STORE_FORKED",
                 hint="open the store after the fork",
             )
-        self._link = link = Link(self._options)
+        self._link = link = SqliteConnection(self._options)
         return link
 
     def _shut(self) -> None:
@@ -177,7 +177,7 @@ class SqliteEngine:
 # theirs when they next need it.
 _engines: list[ref[SqliteEngine]] = []
 _held: list[SqliteEngine] = []
-_carried_over: list[Link | None] = []
+_carried_over: list[SqliteConnection | None] = []
 
 
 def _before_fork() -> None:

@@ -11,7 +11,7 @@ import apsw
 from dibs.engines.shared import clock as clocks
 from dibs.engines.shared import folders
 from dibs.engines.shared.sqlite_errors import busy, not_a_database, read_only, translate
-from dibs.engines.shared.turns import Gate, jitter
+from dibs.engines.shared.turns import Turns, jitter
 from dibs.engines.sqlite import schema
 from dibs.errors import Misconfigured
 from dibs.startup import quickjson
@@ -30,7 +30,7 @@ _OLDEST_SQLITE = (3, 51, 3)
 _CACHE = "PRAGMA cache_size = -16384"
 
 
-class Options:
+class OpenOptions:
     """How a store is opened."""
 
     __slots__ = (
@@ -66,7 +66,7 @@ class Options:
         self.first_seq = first_seq
 
 
-class Opened:
+class OpenStore:
     """An open store. It has no gate if it can only be read."""
 
     __slots__ = ("clock", "db", "device", "gate", "inode")
@@ -74,7 +74,7 @@ class Opened:
     def __init__(
         self,
         db: apsw.Connection,
-        gate: Gate | None,
+        gate: Turns | None,
         clock: Callable[[], float],
         identity: os.stat_result,
     ) -> None:
@@ -85,7 +85,7 @@ class Opened:
         self.device = identity.st_dev
 
 
-def open_store(options: Options) -> Opened:
+def open_store(options: OpenOptions) -> OpenStore:
     """Open the store that ``options`` describe, and create it where they allow it."""
     check_sqlite(apsw.sqlite_lib_version())
     folders.prepare_folder(
@@ -99,7 +99,7 @@ def open_store(options: Options) -> Opened:
         raise translate(error, options.path) from error
 
 
-def _open(options: Options) -> Opened:
+def _open(options: OpenOptions) -> OpenStore:
     db, writable = _connect(options)
     gate = None
     try:
@@ -116,12 +116,12 @@ def _open(options: Options) -> Opened:
         if gate is not None:
             gate.close()
         raise
-    return Opened(db, gate, clock, now)
+    return OpenStore(db, gate, clock, now)
 
 
-def _make_gate(path: str) -> Gate:
+def _make_gate(path: str) -> Turns:
     try:
-        return Gate(path)
+        return Turns(path)
     except OSError as error:
         raise Misconfigured(
             f"{error.filename} cannot be opened: {error.strerror}",
@@ -154,7 +154,7 @@ def patiently(call: Callable[[], T], timeout: float) -> T:
             pause = min(pause * 1.5, 0.01)
 
 
-def _connect(options: Options) -> tuple[apsw.Connection, bool]:
+def _connect(options: OpenOptions) -> tuple[apsw.Connection, bool]:
     path = options.path
     found = _look(path)
     if found is None and not options.create:
@@ -191,7 +191,7 @@ def _connect_for_reading(path: str) -> apsw.Connection:
     )
 
 
-def _bring_up_to_date(db: apsw.Connection, gate: Gate, options: Options) -> None:
+def _bring_up_to_date(db: apsw.Connection, gate: Turns, options: OpenOptions) -> None:
     current = schema.version_of(db, options.path) == len(schema.MIGRATIONS)
     ((mode,),) = db.execute("PRAGMA journal_mode")
     if current and mode == "wal":
@@ -208,7 +208,7 @@ def _bring_up_to_date(db: apsw.Connection, gate: Gate, options: Options) -> None
     _alone(db, gate, options, upgrade)
 
 
-def _clock(db: apsw.Connection, gate: Gate | None, options: Options) -> Callable[[], float]:
+def _clock(db: apsw.Connection, gate: Turns | None, options: OpenOptions) -> Callable[[], float]:
     sources = options.sources or clocks.system_sources()
     anchor = _stored_anchor(db)
     if anchor is None or not clocks.still_valid(anchor, sources):
@@ -243,7 +243,7 @@ def _latest(db: apsw.Connection, previous: clocks.Anchor | None) -> float:
     return latest
 
 
-def _alone(db: apsw.Connection, gate: Gate, options: Options, change: Callable[[], T]) -> T:
+def _alone(db: apsw.Connection, gate: Turns, options: OpenOptions, change: Callable[[], T]) -> T:
     """Make ``change`` in one write transaction."""
     if not gate.enter(time.monotonic(), options.timeout):
         raise busy(options.path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.core.toolcalls.values import PASSED, Moment, Said, Word
+from dibs.core.toolcalls.values import PASSED, EventKind, HookReply, Word
 from dibs.errors import DibsError
 
 TYPE_CHECKING = False
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, NoReturn, Protocol
 
-    from dibs.core.toolcalls.values import Heard, Verdict
+    from dibs.core.toolcalls.values import HookEvent, Verdict
     from dibs.engines.base import Engine
     from dibs.guard.agents.deadline import Deadline
     from dibs.guard.dialects import Dialect
-    from dibs.project.engines import Place
+    from dibs.project.engines import Location
     from dibs.project.project import Project
 
-    Answer = tuple[Said, Callable[[], None] | None]
+    Answer = tuple[HookReply, Callable[[], None] | None]
 
     class Lender(Protocol):
         """Whoever keeps engines open from call to call."""
 
-        def engine(self, place: Place) -> Engine:
+        def engine(self, place: Location) -> Engine:
             """Return the engine of a project; it is not closed by whoever asked."""
 
 
@@ -89,7 +89,7 @@ def read(handle: int) -> bytes:
         size += len(part)
 
 
-def write(said: Said) -> bool:
+def write(said: HookReply) -> bool:
     """Write an answer out; tell whether all of it went to whoever reads it."""
     written = _written(1, said.stdout)
     return _written(2, said.stderr) and written
@@ -158,7 +158,7 @@ def _payload(given: bytes) -> dict[str, Any]:
 
 def _hear(
     named: str, payload: dict[str, Any], event: str, environ: Mapping[str, str]
-) -> tuple[Dialect, Heard]:
+) -> tuple[Dialect, HookEvent]:
     from dibs.guard.dialects import dialect
     from dibs.guard.dialects.sniff import speaker
 
@@ -176,7 +176,7 @@ def _folder(told: str) -> str:
 
 
 def _judged(
-    heard: Heard,
+    heard: HookEvent,
     environ: Mapping[str, str],
     cwd: str,
     process: int,
@@ -208,8 +208,8 @@ def _both(first: Verdict, second: Verdict) -> Verdict:
 
 
 def _asked(
-    place: Place,
-    heard: Heard,
+    place: Location,
+    heard: HookEvent,
     environ: Mapping[str, str],
     process: int,
     deadline: Deadline | None,
@@ -264,26 +264,28 @@ def _sound(verdict: Verdict) -> Verdict:
     return verdict._replace(text=text, note=note)
 
 
-def _failed(dialect: Dialect, heard: Heard, environ: Mapping[str, str], cwd: str, why: str) -> Said:
+def _failed(
+    dialect: Dialect, heard: HookEvent, environ: Mapping[str, str], cwd: str, why: str
+) -> HookReply:
     """Say that nobody could be asked, as the settings want it."""
-    if heard.moment == Moment.BEFORE and not heard.touches and not heard.command:
+    if heard.moment == EventKind.BEFORE and not heard.touches and not heard.command:
         return dialect.answer(PASSED, heard)  # nothing that could be anybody's
     if _on_error({heard.cwd: None, cwd: None}, environ) == "allow":
         return dialect.answer(PASSED, heard)._replace(stderr=ALLOWED.format(why))
-    if heard.moment != Moment.BEFORE:  # nothing waits to be refused
+    if heard.moment != EventKind.BEFORE:  # nothing waits to be refused
         return dialect.failed(ALLOWED.format(why), heard)
     return dialect.failed(FAILED.format(why), heard)
 
 
-def _unheard(words: Sequence[str], environ: Mapping[str, str], cwd: str, why: str) -> Said:
+def _unheard(words: Sequence[str], environ: Mapping[str, str], cwd: str, why: str) -> HookReply:
     """Answer a call that nobody understood; where there is no project, it is none of our business."""
     from dibs.guard.dialects import dialect
 
     name = words[0] if words and words[0] in _names() else "claude"
     wanted = _on_error({cwd: None}, environ)
     if wanted == "allow":
-        return Said(stderr=ALLOWED.format(why))
-    return dialect(name).failed(FAILED.format(why), None) if wanted else Said()
+        return HookReply(stderr=ALLOWED.format(why))
+    return dialect(name).failed(FAILED.format(why), None) if wanted else HookReply()
 
 
 def _on_error(starts: dict[str, None], environ: Mapping[str, str]) -> str:

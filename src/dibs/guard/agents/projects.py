@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls.values import Moment
+from dibs.core.toolcalls.values import EventKind
 from dibs.errors import NotFound
 from dibs.project.project import locate
 
@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dibs.core.toolcalls.values import Heard, Touch
-    from dibs.project.engines import Place
+    from dibs.core.toolcalls.values import HookEvent, Touch
+    from dibs.project.engines import Location
 
 #: Where agents say that a session was started.
 FOLDERS = ("CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
@@ -21,7 +21,7 @@ FOLDERS = ("CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
 PATIENCE = 0.75
 
 
-def home(starts: Mapping[str, None], environ: Mapping[str, str]) -> Place | None:
+def home(starts: Mapping[str, None], environ: Mapping[str, str]) -> Location | None:
     """Return the project of the first folder that is in one."""
     for start in (*starts, *(environ.get(name, "") for name in FOLDERS)):
         place = _project(start, environ) if start else None
@@ -31,16 +31,16 @@ def home(starts: Mapping[str, None], environ: Mapping[str, str]) -> Place | None
 
 
 def shares(
-    heard: Heard, base: Place | None, environ: Mapping[str, str]
-) -> list[tuple[Place, Heard]]:
+    heard: HookEvent, base: Location | None, environ: Mapping[str, str]
+) -> list[tuple[Location, HookEvent]]:
     """Return each project that a call is about, with its share of what the call touches.
 
     The agent's own project comes first and hears of all, with its other working trees; another project
     hears of what lies in it, so that a file is judged where it is.
     """
-    if heard.moment != Moment.BEFORE or not heard.touches:
+    if heard.moment != EventKind.BEFORE or not heard.touches:
         return [(base, heard)] if base is not None else []
-    others: dict[str, tuple[Place, list[Touch]]] = {}
+    others: dict[str, tuple[Location, list[Touch]]] = {}
     for touch in heard.touches:
         for folder in _folders(os.path.join(heard.cwd, touch.path), base):
             place = _project(folder, environ)
@@ -55,7 +55,7 @@ def shares(
     return [(base, heard), *found] if base is not None else found
 
 
-def _folders(path: str, base: Place | None) -> Iterator[str]:
+def _folders(path: str, base: Location | None) -> Iterator[str]:
     """Yield the folders outside of a project that a path leads into, as it is written and as it is."""
     root = base.repository.root if base is not None else ""
     for spelling in dict.fromkeys((os.path.normpath(path), os.path.realpath(path))):
@@ -70,7 +70,7 @@ def _there(folder: str) -> str:
     return folder
 
 
-def _project(start: str, environ: Mapping[str, str]) -> Place | None:
+def _project(start: str, environ: Mapping[str, str]) -> Location | None:
     try:
         place = locate(start, environ)
     except NotFound:
@@ -78,7 +78,7 @@ def _project(start: str, environ: Mapping[str, str]) -> Place | None:
     return place if _is_project(place) else None
 
 
-def _is_project(place: Place) -> bool:
+def _is_project(place: Location) -> bool:
     """Tell whether somebody made a project here: state, settings, or an engine that lies elsewhere."""
     from dibs.project.engines import is_there
 
@@ -86,7 +86,7 @@ def _is_project(place: Place) -> bool:
     return bool(place.loaded.config.engine) or is_there(place) or os.path.exists(settings)
 
 
-def hurried(place: Place) -> Place:
+def hurried(place: Location) -> Location:
     """Return the place with an engine that gives up before the hook has to."""
     loaded = place.loaded
     wait = min(loaded.config.timeout, loaded.config.guard_deadline * PATIENCE)

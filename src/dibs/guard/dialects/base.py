@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls.values import Heard, Moment, Said, Touch
+from dibs.core.toolcalls.values import EventKind, HookEvent, HookReply, Touch
 from dibs.errors import BadInput
-from dibs.guard.dialects.tools import Target, bad, checked, target
+from dibs.guard.dialects.tools import ToolTarget, bad, checked, target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,14 +34,16 @@ def word(payload: Mapping[str, Any], *names: str) -> str:
     return found if found.isascii() else found.encode("utf-8", "replace").decode()
 
 
-def common(agent: str, payload: Mapping[str, Any], event: str, moments: Mapping[str, str]) -> Heard:
+def common(
+    agent: str, payload: Mapping[str, Any], event: str, moments: Mapping[str, str]
+) -> HookEvent:
     """Return what every call says, of agents that use Claude's names for it."""
     event = word(payload, "hook_event_name") or event
     if not event:
         raise bad("the call names no event")
-    return Heard(
+    return HookEvent(
         agent,
-        moments.get(event, Moment.OTHER),
+        moments.get(event, EventKind.OTHER),
         session=word(payload, "session_id"),
         subagent=word(payload, "agent_id"),
         subagent_type=word(payload, "agent_type"),
@@ -53,7 +55,7 @@ def common(agent: str, payload: Mapping[str, Any], event: str, moments: Mapping[
     )
 
 
-def one_file(heard: Heard, fields: Mapping[str, Any], how: str) -> Heard:
+def one_file(heard: HookEvent, fields: Mapping[str, Any], how: str) -> HookEvent:
     """Return what was heard with the one file that its event is about.
 
     Of what is over, as in ``called``, nothing has to be understood.
@@ -61,20 +63,20 @@ def one_file(heard: Heard, fields: Mapping[str, Any], how: str) -> Heard:
     try:
         path = checked(fields.get("file_path"))
     except BadInput:
-        if heard.moment == Moment.BEFORE:
+        if heard.moment == EventKind.BEFORE:
             raise
         return heard
     return heard._replace(touches=(Touch(path, how),))
 
 
 def called(
-    heard: Heard, payload: Mapping[str, Any], tool: str, arguments: object, call: str = ""
-) -> Heard:
+    heard: HookEvent, payload: Mapping[str, Any], tool: str, arguments: object, call: str = ""
+) -> HookEvent:
     """Return what was heard with the tool, what it touches, and what a shell would run.
 
     Only a call that is still to come must be understood; of one that is over, what can be is.
     """
-    before = heard.moment == Moment.BEFORE
+    before = heard.moment == EventKind.BEFORE
     if not tool and before:
         raise bad("the call names no tool")
     try:
@@ -82,7 +84,7 @@ def called(
     except BadInput:
         if before:
             raise
-        found = Target()
+        found = ToolTarget()
     return heard._replace(
         tool=tool[:WORD_MAX],
         call=call[:WORD_MAX] or _number(found.command),
@@ -110,19 +112,19 @@ def _server(payload: Mapping[str, Any]) -> str:
     return word(payload, "mcp_server_name")
 
 
-def spoken(found: Mapping[str, object], nothing: str = "") -> Said:
+def spoken(found: Mapping[str, object], nothing: str = "") -> HookReply:
     """Return an answer as one line of JSON, in ASCII so that no terminal or locale can spoil it."""
     if not found:
-        return Said(nothing)
+        return HookReply(nothing)
     from dibs.startup.quickjson import dumps
 
-    return Said(dumps(found))
+    return HookReply(dumps(found))
 
 
-def failed(line: str, heard: Heard | None) -> Said:
+def failed(line: str, heard: HookEvent | None) -> HookReply:
     """Refuse by the exit status; where nothing waits to be refused, say it and go on.
 
     At the end of a turn a refusal would keep the agent going for ever, and a prompt would be lost.
     """
-    asked = heard is None or heard.moment == Moment.BEFORE
-    return Said(stderr=line, status=REFUSED if asked else 0)
+    asked = heard is None or heard.moment == EventKind.BEFORE
+    return HookReply(stderr=line, status=REFUSED if asked else 0)

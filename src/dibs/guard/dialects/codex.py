@@ -14,19 +14,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.toolcalls.values import Heard, Said, Verdict
+    from dibs.core.toolcalls.values import HookEvent, HookReply, Verdict
 
 
-def parse(payload: dict[str, Any], event: str) -> Heard:
+def parse(payload: dict[str, Any], event: str) -> HookEvent:
     """Return what was heard."""
     return claude.parse(payload, event, "codex")
 
 
-def can_tell(heard: Heard) -> bool:
+def can_tell(heard: HookEvent) -> bool:
     """Tell whether the model hears what is told at this event."""
     return claude.can_tell(heard)
 
 
-def answer(verdict: Verdict, heard: Heard) -> Said:
+def answer(verdict: Verdict, heard: HookEvent) -> HookReply:
     """Say a verdict, without a word to the human: its place is not in every event."""
     return spoken(claude.shape(verdict, heard))

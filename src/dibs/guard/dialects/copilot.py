@@ -7,7 +7,7 @@ A hook that ends with any number but 0 refuses, and why is lost; so what it has 
 
 from __future__ import annotations
 
-from dibs.core.toolcalls.values import Heard, Moment, Said, Word
+from dibs.core.toolcalls.values import EventKind, HookEvent, HookReply, Word
 from dibs.guard.dialects import claude
 from dibs.guard.dialects.base import called, spoken, text, word
 from dibs.guard.dialects.tools import bad
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls.values import Verdict
 
 MOMENTS = {
-    "sessionStart": Moment.STARTED,
-    "userPromptSubmitted": Moment.PROMPTED,
-    "preToolUse": Moment.BEFORE,
-    "postToolUse": Moment.AFTER,
-    "postToolUseFailure": Moment.AFTER,
-    "preCompact": Moment.COMPACTED,
-    "agentStop": Moment.STOPPED,
-    "sessionEnd": Moment.ENDED,
-    "subagentStart": Moment.SUBAGENT_STARTED,
-    "subagentStop": Moment.SUBAGENT_STOPPED,
+    "sessionStart": EventKind.STARTED,
+    "userPromptSubmitted": EventKind.PROMPTED,
+    "preToolUse": EventKind.BEFORE,
+    "postToolUse": EventKind.AFTER,
+    "postToolUseFailure": EventKind.AFTER,
+    "preCompact": EventKind.COMPACTED,
+    "agentStop": EventKind.STOPPED,
+    "sessionEnd": EventKind.ENDED,
+    "subagentStart": EventKind.SUBAGENT_STARTED,
+    "subagentStop": EventKind.SUBAGENT_STOPPED,
 }
 TELLING = frozenset(("sessionStart", "userPromptSubmitted", "postToolUse", "subagentStart"))
 #: Both names of the same event.
@@ -46,7 +46,7 @@ _SIGNS = (
 )
 
 
-def parse(payload: dict[str, Any], event: str) -> Heard:
+def parse(payload: dict[str, Any], event: str) -> HookEvent:
     """Return what was heard.
 
     A subagent calls itself a session; the session that started it stands beside.
@@ -54,15 +54,15 @@ def parse(payload: dict[str, Any], event: str) -> Heard:
     if "hook_event_name" in payload:
         event = word(payload, "hook_event_name") or event
         heard = claude.parse({**payload, "hook_event_name": _claudes(event)}, "", "copilot")
-        own = MOMENTS.get(_own(event), Moment.OTHER)
+        own = MOMENTS.get(_own(event), EventKind.OTHER)
         return _told_apart(heard._replace(moment=own, event=event), payload)
     event = event or next((name for sign, name in _SIGNS if sign in payload), "")
     if not event:
         raise bad("the call names no event")
     heard = _told_apart(
-        Heard(
+        HookEvent(
             "copilot",
-            MOMENTS.get(_own(event), Moment.OTHER),
+            MOMENTS.get(_own(event), EventKind.OTHER),
             session=word(payload, "sessionId"),
             cwd=text(payload, "cwd"),
             source=word(payload, "source", "reason"),
@@ -71,24 +71,24 @@ def parse(payload: dict[str, Any], event: str) -> Heard:
         ),
         payload,
     )
-    if heard.moment not in {Moment.BEFORE, Moment.AFTER}:
+    if heard.moment not in {EventKind.BEFORE, EventKind.AFTER}:
         return heard
     tool, call = word(payload, "toolName"), word(payload, "toolCallId", "toolUseId")
     return called(heard, payload, tool, payload.get("toolArgs"), call)
 
 
-def _told_apart(heard: Heard, payload: dict[str, Any]) -> Heard:
+def _told_apart(heard: HookEvent, payload: dict[str, Any]) -> HookEvent:
     """Return what was heard with its subagent; the end of a subagent's turn is the end of the subagent."""
     subagent = word(payload, "agentId", "agent_id")
     if not subagent:
         return heard
     parent = word(payload, "parentAgentId", "parent_agent_id")
-    ends = heard.moment == Moment.STOPPED
+    ends = heard.moment == EventKind.STOPPED
     return heard._replace(
         session=parent or heard.session,
         subagent=subagent,
         subagent_type=word(payload, "agentType", "agent_type", "agentName"),
-        moment=Moment.SUBAGENT_STOPPED if ends else heard.moment,
+        moment=EventKind.SUBAGENT_STOPPED if ends else heard.moment,
     )
 
 
@@ -105,7 +105,7 @@ def _own(event: str) -> str:
     return event[:1].lower() + event[1:]
 
 
-def can_tell(heard: Heard) -> bool:
+def can_tell(heard: HookEvent) -> bool:
     """Tell whether the model hears what is told at this event."""
     event = _own(heard.event)
     if event in _STOPPING:
@@ -113,29 +113,29 @@ def can_tell(heard: Heard) -> bool:
     return event in TELLING or heard.event == "PreToolUse"
 
 
-def answer(verdict: Verdict, heard: Heard) -> Said:
+def answer(verdict: Verdict, heard: HookEvent) -> HookReply:
     """Say a verdict in the dialect that was spoken."""
     like_claude = heard.event[:1].isupper()
-    if verdict.word == Word.DENY and heard.moment == Moment.BEFORE:
+    if verdict.word == Word.DENY and heard.moment == EventKind.BEFORE:
         why = verdict.text or "refused"
         decided = {"permissionDecision": "deny", "permissionDecisionReason": why}
         if like_claude:
             return spoken({"hookSpecificOutput": {"hookEventName": heard.event, **decided}})
         return spoken(decided)
     if verdict.word != Word.TELL or not verdict.text or not can_tell(heard):
-        return Said()
+        return HookReply()
     if _own(heard.event) in _STOPPING:
         return spoken({"decision": "block", "reason": verdict.text})
     told = {"additionalContext": verdict.text}
-    if heard.moment == Moment.BEFORE:  # the one event at which it looks for it where Claude does
+    if heard.moment == EventKind.BEFORE:  # the one event at which it looks for it where Claude does
         return spoken({"hookSpecificOutput": {"hookEventName": heard.event, **told}})
     return spoken(told)
 
 
-def failed(line: str, heard: Heard | None) -> Said:
+def failed(line: str, heard: HookEvent | None) -> HookReply:
     """Refuse by JSON, so that the reason arrives; both forms, where the dialect is not known."""
-    if heard is not None and heard.moment != Moment.BEFORE:
-        return Said(stderr=line)
+    if heard is not None and heard.moment != EventKind.BEFORE:
+        return HookReply(stderr=line)
     decided = {"permissionDecision": "deny", "permissionDecisionReason": line}
     specific = {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
     if heard is None:

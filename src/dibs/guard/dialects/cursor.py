@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls.values import How, Moment, Said, Word
+from dibs.core.toolcalls.values import EventKind, HookReply, How, Word
 from dibs.guard.dialects.base import REFUSED, called, common, one_file, spoken, text, word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.toolcalls.values import Heard, Verdict
+    from dibs.core.toolcalls.values import HookEvent, Verdict
 
 MOMENTS = {
-    "sessionStart": Moment.STARTED,
-    "beforeSubmitPrompt": Moment.PROMPTED,
-    "preToolUse": Moment.BEFORE,
-    "beforeShellExecution": Moment.BEFORE,
-    "beforeMCPExecution": Moment.BEFORE,
-    "beforeReadFile": Moment.BEFORE,
-    "postToolUse": Moment.AFTER,
-    "postToolUseFailure": Moment.AFTER,
-    "afterShellExecution": Moment.AFTER,
-    "afterMCPExecution": Moment.AFTER,
-    "afterFileEdit": Moment.AFTER,
-    "preCompact": Moment.COMPACTED,
-    "stop": Moment.STOPPED,
-    "sessionEnd": Moment.ENDED,
-    "subagentStart": Moment.SUBAGENT_STARTED,
-    "subagentStop": Moment.SUBAGENT_STOPPED,
+    "sessionStart": EventKind.STARTED,
+    "beforeSubmitPrompt": EventKind.PROMPTED,
+    "preToolUse": EventKind.BEFORE,
+    "beforeShellExecution": EventKind.BEFORE,
+    "beforeMCPExecution": EventKind.BEFORE,
+    "beforeReadFile": EventKind.BEFORE,
+    "postToolUse": EventKind.AFTER,
+    "postToolUseFailure": EventKind.AFTER,
+    "afterShellExecution": EventKind.AFTER,
+    "afterMCPExecution": EventKind.AFTER,
+    "afterFileEdit": EventKind.AFTER,
+    "preCompact": EventKind.COMPACTED,
+    "stop": EventKind.STOPPED,
+    "sessionEnd": EventKind.ENDED,
+    "subagentStart": EventKind.SUBAGENT_STARTED,
+    "subagentStop": EventKind.SUBAGENT_STOPPED,
 }
 #: What can be added to at an event, in the words of the agent.
 TELLING = {
@@ -44,21 +44,21 @@ _TOOLS = {
 }
 
 
-def parse(payload: dict[str, Any], event: str) -> Heard:
+def parse(payload: dict[str, Any], event: str) -> HookEvent:
     """Return what was heard; a conversation is a session, and its first folder where it stands."""
     roots = payload.get("workspace_roots")
     first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
     turns = payload.get("loop_count")
     heard = common("cursor", payload, event, MOMENTS)
     heard = heard._replace(
-        moment=MOMENTS.get(_own(heard.event), Moment.OTHER),
+        moment=MOMENTS.get(_own(heard.event), EventKind.OTHER),
         session=word(payload, "conversation_id", "session_id"),
         subagent=word(payload, "subagent_id", "agent_id"),
         subagent_type=word(payload, "subagent_type", "agent_type"),
         cwd=text(payload, "cwd") or first,
         stop_active=isinstance(turns, int) and turns > 0,
     )
-    if heard.moment not in {Moment.BEFORE, Moment.AFTER}:
+    if heard.moment not in {EventKind.BEFORE, EventKind.AFTER}:
         return heard
     call = word(payload, "tool_use_id", "generation_id")
     if heard.event in {"beforeReadFile", "afterFileEdit"}:
@@ -75,14 +75,14 @@ def _own(event: str) -> str:
     return "beforeSubmitPrompt" if event == "UserPromptSubmit" else event[:1].lower() + event[1:]
 
 
-def can_tell(heard: Heard) -> bool:
+def can_tell(heard: HookEvent) -> bool:
     """Tell whether the model hears what is told at this event."""
     return _own(heard.event) in TELLING and not heard.stop_active
 
 
-def answer(verdict: Verdict, heard: Heard) -> Said:
+def answer(verdict: Verdict, heard: HookEvent) -> HookReply:
     """Say a verdict."""
-    if verdict.word == Word.DENY and heard.moment == Moment.BEFORE:
+    if verdict.word == Word.DENY and heard.moment == EventKind.BEFORE:
         why = verdict.text or "refused"
         note = verdict.note or why.partition("\n")[0]
         return spoken({"permission": "deny", "user_message": note, "agent_message": why})
@@ -91,8 +91,8 @@ def answer(verdict: Verdict, heard: Heard) -> Said:
     return spoken({}, nothing="{}")
 
 
-def failed(line: str, heard: Heard | None) -> Said:
+def failed(line: str, heard: HookEvent | None) -> HookReply:
     """Refuse by the exit status; the rest goes on."""
-    if heard is not None and heard.moment != Moment.BEFORE:
-        return Said("{}", line)
-    return Said(stderr=line, status=REFUSED)
+    if heard is not None and heard.moment != EventKind.BEFORE:
+        return HookReply("{}", line)
+    return HookReply(stderr=line, status=REFUSED)

@@ -82,7 +82,7 @@ def bad(message: str) -> BadInput:
     return BadInput(message, code="HOOK_PAYLOAD")
 
 
-class Target(Record):
+class ToolTarget(Record):
     """What a call of a tool is about."""
 
     touches: tuple[Touch, ...] = ()
@@ -91,24 +91,24 @@ class Target(Record):
     folder: str = ""
 
 
-def target(tool: str, arguments: object, server: str = "") -> Target:
+def target(tool: str, arguments: object, server: str = "") -> ToolTarget:
     """Return what a call touches, and the command of a shell that it runs."""
     name = tool.lower().replace("_", "").replace("-", "")
     if tool.startswith(OWN) or name in LOOKERS or server == "dibs":
-        return Target()
+        return ToolTarget()
     given = _object(arguments, tool)
     if name == BATCH:
         return _batch(given, tool)
     if name in SHELLS:
-        return Target(command=_command(given, tool), folder=_folder(given))
+        return ToolTarget(command=_command(given, tool), folder=_folder(given))
     if name in WRITERS or name in DELETERS:
-        return Target(_written(name, given, tool))
+        return ToolTarget(_written(name, given, tool))
     if name in READERS:
-        return Target(_touches(given, How.READ))
+        return ToolTarget(_touches(given, How.READ))
     return _unknown(tool, server, given)
 
 
-def _batch(given: Mapping[str, Any], tool: str) -> Target:
+def _batch(given: Mapping[str, Any], tool: str) -> ToolTarget:
     """Return what all calls of a batch are about: the agent does not ask for each of them."""
     calls = given.get("tool_calls")
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
@@ -121,22 +121,22 @@ def _batch(given: Mapping[str, Any], tool: str) -> Target:
         for one in found
         if one.command
     )
-    return Target(tuple(touch for one in found for touch in one.touches), commands)
+    return ToolTarget(tuple(touch for one in found for touch in one.touches), commands)
 
 
-def _unknown(tool: str, server: str, given: Mapping[str, Any]) -> Target:
+def _unknown(tool: str, server: str, given: Mapping[str, Any]) -> ToolTarget:
     """Return what a tool touches that nobody told us of: of an MCP server, or newer than we are."""
     if _has_patch(given):
-        return Target((*_patched(given), *_touches(given, How.WRITE)))
+        return ToolTarget((*_patched(given), *_touches(given, How.WRITE)))
     command = given.get("command", given.get("cmd"))
     words = frozenset(_words(tool, server))
     if words & MOVING:
         given = {**given, "paths": [given[key] for key in MOVING_KEYS if key in given]}
     touches = _touches(given, How.READ)
     if isinstance(command, str) and not touches:
-        return Target(command=command, folder=_folder(given))
+        return ToolTarget(command=command, folder=_folder(given))
     writes = words & CHANGING or CONTENT_KEYS & given.keys() or not words & LOOKING
-    return Target(_touches(given, How.WRITE) if writes else touches)
+    return ToolTarget(_touches(given, How.WRITE) if writes else touches)
 
 
 def _folder(given: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls.values import Moment, Word
+from dibs.core.toolcalls.values import EventKind, Word
 from dibs.guard.dialects import claude
 from dibs.guard.dialects.base import failed, spoken, word
 
@@ -12,10 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.toolcalls.values import Heard, Said, Verdict
+    from dibs.core.toolcalls.values import HookEvent, HookReply, Verdict
 
 
-def parse(payload: dict[str, Any], event: str) -> Heard:
+def parse(payload: dict[str, Any], event: str) -> HookEvent:
     """Return what was heard; what Claude spells with a line below, this one spells in one word."""
     known = {
         **payload,
@@ -24,15 +24,15 @@ def parse(payload: dict[str, Any], event: str) -> Heard:
     }
     heard = claude.parse(known, event, "vscode")
     # Nothing comes after a compaction here, so what comes before it has to do.
-    return heard._replace(moment=Moment.COMPACTED) if heard.event == "PreCompact" else heard
+    return heard._replace(moment=EventKind.COMPACTED) if heard.event == "PreCompact" else heard
 
 
-def can_tell(heard: Heard) -> bool:
+def can_tell(heard: HookEvent) -> bool:
     """Tell whether the model hears what is told at this event; a prompt takes no text with it here."""
     return heard.event != "UserPromptSubmit" and claude.can_tell(heard)
 
 
-def answer(verdict: Verdict, heard: Heard) -> Said:
+def answer(verdict: Verdict, heard: HookEvent) -> HookReply:
     """Say a verdict as Claude hears it; the end of a turn has its decision one level deeper."""
     if verdict.word == Word.TELL and not can_tell(heard):
         return spoken({})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.toolcalls.values import Heard, How, Moment, Said, Word
+from dibs.core.toolcalls.values import EventKind, HookEvent, HookReply, How, Word
 from dibs.guard.dialects.base import REFUSED, called, failed, one_file, text, word
 from dibs.guard.dialects.tools import bad
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls.values import Verdict
 
 MOMENTS = {
-    "pre_write_code": Moment.BEFORE,
-    "pre_run_command": Moment.BEFORE,
-    "pre_mcp_tool_use": Moment.BEFORE,
-    "pre_read_code": Moment.BEFORE,
-    "post_write_code": Moment.AFTER,
-    "post_run_command": Moment.AFTER,
-    "post_mcp_tool_use": Moment.AFTER,
-    "post_read_code": Moment.AFTER,
-    "pre_user_prompt": Moment.PROMPTED,
-    "post_cascade_response": Moment.STOPPED,
+    "pre_write_code": EventKind.BEFORE,
+    "pre_run_command": EventKind.BEFORE,
+    "pre_mcp_tool_use": EventKind.BEFORE,
+    "pre_read_code": EventKind.BEFORE,
+    "post_write_code": EventKind.AFTER,
+    "post_run_command": EventKind.AFTER,
+    "post_mcp_tool_use": EventKind.AFTER,
+    "post_read_code": EventKind.AFTER,
+    "pre_user_prompt": EventKind.PROMPTED,
+    "post_cascade_response": EventKind.STOPPED,
 }
 TELLING: frozenset[str] = frozenset()
 
 
-def parse(payload: dict[str, Any], event: str) -> Heard:
+def parse(payload: dict[str, Any], event: str) -> HookEvent:
     """Return what was heard; a trajectory is a session."""
     event = word(payload, "agent_action_name") or event
     if not event:
@@ -37,16 +37,16 @@ def parse(payload: dict[str, Any], event: str) -> Heard:
     info = payload.get("tool_info")
     if not isinstance(info, dict):
         info = {}
-    heard = Heard(
+    heard = HookEvent(
         "windsurf",
-        MOMENTS.get(event, Moment.OTHER),
+        MOMENTS.get(event, EventKind.OTHER),
         session=word(payload, "trajectory_id"),
         call=word(payload, "execution_id"),
         cwd=text(info, "cwd"),
         model=word(payload, "model_name"),
         event=event,
     )
-    if heard.moment not in {Moment.BEFORE, Moment.AFTER}:
+    if heard.moment not in {EventKind.BEFORE, EventKind.AFTER}:
         return heard
     if event.endswith("_code"):
         how = How.READ if event.endswith("_read_code") else How.WRITE
@@ -58,13 +58,13 @@ def parse(payload: dict[str, Any], event: str) -> Heard:
     return called(heard, {"mcp_server_name": server}, tool, given, heard.call)
 
 
-def can_tell(heard: Heard) -> bool:
+def can_tell(heard: HookEvent) -> bool:
     """Tell whether the model hears what is told: never, but for why it is refused."""
     return heard.event in TELLING
 
 
-def answer(verdict: Verdict, heard: Heard) -> Said:
+def answer(verdict: Verdict, heard: HookEvent) -> HookReply:
     """Refuse, or say nothing."""
-    if verdict.word == Word.DENY and heard.moment == Moment.BEFORE:
-        return Said(stderr=verdict.text or "refused", status=REFUSED)
-    return Said()
+    if verdict.word == Word.DENY and heard.moment == EventKind.BEFORE:
+        return HookReply(stderr=verdict.text or "refused", status=REFUSED)
+    return HookReply()

@@ -37,7 +37,7 @@ class Hook(Record):
     before: str
 
 
-class Hooks:
+class GitHooks:
     """The hooks of one git directory; ``wanted`` are those that ask Dibs."""
 
     def __init__(self, common: str, state: str, wanted: Sequence[str] = LOCAL) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.claims.coverage import Why
+from dibs.core.claims.coverage import BlockReason
 from dibs.core.text.durations import show_span
 from dibs.core.text.names import printable
 
@@ -24,11 +24,11 @@ def lines(stopped: Sequence[Blocked], what: str, caller: Caller | None) -> list[
     if len(stopped) > SHOWN:
         found.append(f"  and {len(stopped) - SHOWN} more")
     first = {stop.why: _word(stop.path) for stop in reversed(stopped)}
-    if Why.UNCLAIMED in first:
-        found.append(f"  claim it: dibs claim {first[Why.UNCLAIMED]}")
-    if Why.HELD not in first:
+    if BlockReason.UNCLAIMED in first:
+        found.append(f"  claim it: dibs claim {first[BlockReason.UNCLAIMED]}")
+    if BlockReason.HELD not in first:
         return found
-    path = first[Why.HELD]
+    path = first[BlockReason.HELD]
     found.append(f"  ask for it: dibs ask {path}; or wait: dibs claim {path} --wait 10m")
     found.append("  or commit what is yours alone: dibs commit -m MESSAGE")
     if caller is not None and caller.human:
@@ -38,9 +38,9 @@ def lines(stopped: Sequence[Blocked], what: str, caller: Caller | None) -> list[
 
 def _line(stop: Blocked) -> str:
     path = printable(stop.path)
-    if stop.why == Why.GUARDED:
+    if stop.why == BlockReason.GUARDED:
         return f"{path}: {stop.hint}"
-    if stop.why != Why.HELD:
+    if stop.why != BlockReason.HELD:
         return (
             f"{path}: you have not claimed it, and the settings want that (gate.unclaimed = deny)"
         )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.coverage import Blocked
-    from dibs.project.engines import Place
+    from dibs.project.engines import Location
     from dibs.project.project import Project
 
 OK, REFUSED = 0, 1
@@ -67,13 +67,13 @@ def _pre_commit(given: bytes, note: str, process: str) -> int:
     """Look at what is staged; leave a note for the update of the branch."""
     if not given:
         return OK
-    from dibs.core.claims.plain_commits import Made
+    from dibs.core.claims.plain_commits import PlainCommit
 
     project = opened()
     caller = committer(project)
     header = _store_header(project)
     paths = tuple(os.fsdecode(path) for path in given.split(b"\0") if path)
-    stopped = project.gating.judge(caller, [Made(paths)])
+    stopped = project.gating.judge(caller, [PlainCommit(paths)])
     if stopped:
         return refuse(stopped, "this commit", caller, project)
     hangs_on_own = project.config.gate_unclaimed == "deny" and not caller.human
@@ -118,7 +118,7 @@ def opened() -> Project:
     return Project(place, open_engine(place, anew=False))
 
 
-def _place() -> Place:
+def _place() -> Location:
     from dibs.project.project import locate
 
     here = os.getcwd()

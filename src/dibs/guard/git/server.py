@@ -18,7 +18,7 @@ from dibs.guard.git.config_backup import change, recall, restore
 from dibs.guard.git.program import OK, REFUSED, not_asked, refuse
 from dibs.guard.git.updates import brought, git_here
 from dibs.local.repository import STATE_IN_GIT, Repository
-from dibs.project.engines import Place, open_engine
+from dibs.project.engines import Location, open_engine
 from dibs.project.project import Project
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.core.claims.agents import Caller
-    from dibs.core.claims.plain_commits import Made
+    from dibs.core.claims.plain_commits import PlainCommit
 
 _HEADS = "refs/heads/"
 #: Where a bare repository keeps what its gate needs, and which settings of Dibs these are.
@@ -71,7 +71,7 @@ def _received(
         return OK  # the first push brings the past, which nobody can hold any more
     # Whoever pushes can put any commit under a tag, or onto the branch of the state, without being asked.
     known = (*((f"--exclude={state}",) if own else ()), "--branches")
-    made: list[Made] = []
+    made: list[PlainCommit] = []
     for old, new in wanted:
         made += brought(git, "" if is_nothing(old) else old, new, known=known)
     if not any(one.paths for one in made):
@@ -102,7 +102,7 @@ def _has_branches(git: GitCalls, own: str) -> bool:
     return bool(set(found.decode("utf-8", "replace").split()) - {own})
 
 
-def _judge(folder: str, settings: dict[str, str], made: Sequence[Made]) -> int:
+def _judge(folder: str, settings: dict[str, str], made: Sequence[PlainCommit]) -> int:
     caller = _pusher()
     project = open_bare(folder, settings)
     try:
@@ -145,7 +145,7 @@ def open_bare(folder: str, settings: dict[str, str]) -> Project:
         loaded = load.load(folder, state, {}, settings)
     except BadInput as error:
         raise Misconfigured(error.message, hint=error.hint, field=error.field) from None
-    place = Place(repository, loaded)
+    place = Location(repository, loaded)
     return Project(place, open_engine(place, anew=False))
 
 

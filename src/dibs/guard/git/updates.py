@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.claims.plain_commits import Made, only_new
+from dibs.core.claims.plain_commits import PlainCommit, only_new
 from dibs.git.incoming import KNOWN, PLACE_VARIABLES, is_nothing, new_commits
 from dibs.git.refs import commit_of
 from dibs.git.untrusted import guarded_calls
@@ -39,7 +39,7 @@ def moved(lines: Iterable[Sequence[str]]) -> int:
     project, git = opened(), git_here()
     branch = own_branch(project)
     fetched = _fetched(git)
-    made: list[Made] = []
+    made: list[PlainCommit] = []
     for old, new, ref in wanted:
         if ref != branch:
             before = old if is_object(old) and not is_nothing(old) else commit_of(git, ref)
@@ -54,7 +54,7 @@ def brought(
     beyond: Sequence[str] = (),
     *,
     known: Sequence[str] = KNOWN,
-) -> list[Made]:
+) -> list[PlainCommit]:
     """Return what a branch that goes from ``old`` to ``new`` brings that no ref of ``known`` had before."""
     commits = new_commits(git, new, [oid for oid in (old, *beyond) if oid], known=known)
     if not commits:
@@ -62,7 +62,7 @@ def brought(
     # An amended or rebased branch gives up commits; what they said may be said again.
     gone = new_commits(git, old, [new], known=()) if old else []
     replaced = [commit.changes for commit in gone]
-    return [Made(only_new(commit.changes, replaced), commit.oid) for commit in commits]
+    return [PlainCommit(only_new(commit.changes, replaced), commit.oid) for commit in commits]
 
 
 def pushed(lines: Iterable[Sequence[str]]) -> int:
@@ -76,14 +76,14 @@ def pushed(lines: Iterable[Sequence[str]]) -> int:
     if not git.must("for-each-ref", "--count=1", "refs/remotes"):
         # Nothing was ever shared, so that all of the past would be looked at; the server decides.
         wanted = [(new, old) for new, old in wanted if not is_nothing(old)]
-    made: list[Made] = []
+    made: list[PlainCommit] = []
     for new, old in wanted:
         commits = new_commits(git, new, [old], known=("--remotes",))
-        made += [Made(only_new(commit.changes, ()), commit.oid) for commit in commits]
+        made += [PlainCommit(only_new(commit.changes, ()), commit.oid) for commit in commits]
     return judge(opened(), made, "this push", making=False) if made else OK
 
 
-def judge(project: Project, made: Sequence[Made], what: str, *, making: bool = True) -> int:
+def judge(project: Project, made: Sequence[PlainCommit], what: str, *, making: bool = True) -> int:
     """Ask who holds what these commits change; refuse what others hold."""
     if not any(one.paths for one in made):
         return OK

@@ -12,9 +12,9 @@ from dibs.install.agents.windsurf import WINDSURF
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.install.agents.base import Agent
+    from dibs.install.agents.base import AgentInstaller
 
-AGENTS: dict[str, Agent] = {
+AGENTS: dict[str, AgentInstaller] = {
     agent.name: agent
     for agent in (CLAUDE, CODEX, GEMINI, COPILOT, OPENCODE, CURSOR, WINDSURF, VSCODE)
 }

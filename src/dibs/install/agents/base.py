@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.install.entries import texts
-from dibs.install.entries.pieces import Block, Whole
+from dibs.install.entries.pieces import Block, WholeFile
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ class Choice(Record):
             return []
 
 
-class Wish(Record):
+class FileEdit(Record):
     """One piece that an agent needs in one file."""
 
     #: The file, relative to the root.
@@ -57,7 +57,7 @@ class Wish(Record):
     local: bool = False
 
 
-class Agent(Record):
+class AgentInstaller(Record):
     """One coding agent."""
 
     name: str
@@ -67,7 +67,7 @@ class Agent(Record):
     homes: tuple[str, ...]
     signs: tuple[str, ...]
     #: What it needs in which file.
-    wishes: Callable[[Choice], list[Wish]]
+    wishes: Callable[[Choice], list[FileEdit]]
     #: What its user has to do before our hooks run. Dibs never does that for them.
     trust: tuple[str, ...] = ()
 
@@ -92,19 +92,19 @@ def is_before(event: str) -> bool:
     return event.lower().startswith(("pretool", "beforetool"))
 
 
-def instructions(choice: Choice, path: str) -> list[Wish]:
+def instructions(choice: Choice, path: str) -> list[FileEdit]:
     """Return the block for the agent's reader, if it is wanted."""
     if not choice.instructions:
         return []
-    return [Wish(path, Block(texts.BLOCK), "instructions")]
+    return [FileEdit(path, Block(texts.BLOCK), "instructions")]
 
 
-def skill(choice: Choice, folder: str) -> list[Wish]:
+def skill(choice: Choice, folder: str) -> list[FileEdit]:
     """Return the skill for a folder of skills, if it is wanted."""
     if not choice.instructions:
         return []
-    piece = Whole(texts.SKILL, texts.SKILL_MARK)
-    return [Wish(f"{folder}/dibs/SKILL.md", piece, "skill", local=not choice.shared)]
+    piece = WholeFile(texts.SKILL, texts.SKILL_MARK)
+    return [FileEdit(f"{folder}/dibs/SKILL.md", piece, "skill", local=not choice.shared)]
 
 
 def plain_server(choice: Choice, **more: Any) -> dict[str, Any]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dibs.install.agents.base import (
     PATIENCE,
     SHORT_PATIENCE,
-    Agent,
-    Wish,
+    AgentInstaller,
+    FileEdit,
     claude_groups,
     instructions,
     plain_server,
     skill,
 )
 from dibs.install.entries.json_scan import ANY, HOOK_STYLES
-from dibs.install.entries.pieces import Hooks, Server
+from dibs.install.entries.pieces import HookEntries, McpEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ _WRITERS = "Write|Edit|MultiEdit|NotebookEdit|Bash|PowerShell|mcp__.*"
 _READERS = "Read|Grep|Glob"
 
 
-def hooks(choice: Choice, agent: str = "claude") -> Hooks:
+def hooks(choice: Choice, agent: str = "claude") -> HookEntries:
     """Return the handlers of all events that tell us something."""
     tools = f"^({_WRITERS}|{_READERS})$" if choice.reads else f"^({_WRITERS})$"
     short = {"timeout": SHORT_PATIENCE}
-    return Hooks(
+    return HookEntries(
         claude_groups(
             choice,
             agent,
@@ -47,20 +47,20 @@ def hooks(choice: Choice, agent: str = "claude") -> Hooks:
     )
 
 
-def _settings(choice: Choice) -> Wish:
+def _settings(choice: Choice) -> FileEdit:
     name = "settings.json" if choice.shared else "settings.local.json"
-    return Wish(f".claude/{name}", hooks(choice), "hooks", local=not choice.shared)
+    return FileEdit(f".claude/{name}", hooks(choice), "hooks", local=not choice.shared)
 
 
-def server_file(choice: Choice) -> list[Wish]:
+def server_file(choice: Choice) -> list[FileEdit]:
     """Return the registration of our server in the file that several agents read."""
     if not choice.servers:
         return []
-    piece = Server(("mcpServers", "dibs"), plain_server(choice))
-    return [Wish(".mcp.json", piece, "MCP server", local=not choice.shared)]
+    piece = McpEntry(("mcpServers", "dibs"), plain_server(choice))
+    return [FileEdit(".mcp.json", piece, "MCP server", local=not choice.shared)]
 
 
-def _claude(choice: Choice) -> list[Wish]:
+def _claude(choice: Choice) -> list[FileEdit]:
     # Claude Code reads AGENTS.md by itself only where there is no CLAUDE.md, so none is made here.
     taken_in = "@AGENTS.md" in choice.lines("CLAUDE.md")
     page = "CLAUDE.md" if choice.has("CLAUDE.md") and not taken_in else "AGENTS.md"
@@ -72,15 +72,15 @@ def _claude(choice: Choice) -> list[Wish]:
     ]
 
 
-def _vscode(choice: Choice) -> list[Wish]:
+def _vscode(choice: Choice) -> list[FileEdit]:
     wishes = [_settings(choice), *instructions(choice, "AGENTS.md")]
     if choice.servers:
-        piece = Server(("servers", "dibs"), plain_server(choice, type="stdio"), ANY)
-        wishes.append(Wish(".vscode/mcp.json", piece, "MCP server", local=not choice.shared))
+        piece = McpEntry(("servers", "dibs"), plain_server(choice, type="stdio"), ANY)
+        wishes.append(FileEdit(".vscode/mcp.json", piece, "MCP server", local=not choice.shared))
     return wishes
 
 
-CLAUDE = Agent(
+CLAUDE = AgentInstaller(
     "claude",
     "Claude Code",
     ("claude",),
@@ -90,7 +90,7 @@ CLAUDE = Agent(
     ("asks once whether this folder and its MCP server `dibs` are to be trusted: say yes to both",),
 )
 
-VSCODE = Agent(
+VSCODE = AgentInstaller(
     "vscode",
     "VS Code",
     ("code", "code-insiders"),

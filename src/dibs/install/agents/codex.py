@@ -5,14 +5,14 @@ from __future__ import annotations
 from dibs.install.agents.base import (
     PATIENCE,
     SHORT_PATIENCE,
-    Agent,
-    Wish,
+    AgentInstaller,
+    FileEdit,
     claude_groups,
     instructions,
     skill,
 )
 from dibs.install.entries.json_scan import HOOK_STYLES
-from dibs.install.entries.pieces import Hooks, Table
+from dibs.install.entries.pieces import HookEntries, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ _TOOLS = "^(Bash|apply_patch|Edit|Write|mcp__.*)$"
 _AT_THE_END = 3
 
 
-def _codex(choice: Choice) -> list[Wish]:
+def _codex(choice: Choice) -> list[FileEdit]:
     short = {"timeout": SHORT_PATIENCE}
-    hooks = Hooks(
+    hooks = HookEntries(
         claude_groups(
             choice,
             "codex",
@@ -43,16 +43,16 @@ def _codex(choice: Choice) -> list[Wish]:
         HOOK_STYLES["codex"],
     )
     local = not choice.shared
-    wishes = [Wish(".codex/hooks.json", hooks, "hooks", local=local)]
+    wishes = [FileEdit(".codex/hooks.json", hooks, "hooks", local=local)]
     if choice.servers:
         program, *arguments = choice.commands.server
         values = {"command": program, "args": arguments, "startup_timeout_sec": 20}
         table = Table(("mcp_servers", "dibs"), values)
-        wishes.append(Wish(".codex/config.toml", table, "MCP server", local=local))
+        wishes.append(FileEdit(".codex/config.toml", table, "MCP server", local=local))
     return [*wishes, *instructions(choice, "AGENTS.md"), *skill(choice, ".agents/skills")]
 
 
-CODEX = Agent(
+CODEX = AgentInstaller(
     "codex",
     "Codex CLI",
     ("codex",),

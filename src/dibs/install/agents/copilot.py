@@ -5,14 +5,14 @@ from __future__ import annotations
 from dibs.install.agents.base import (
     PATIENCE,
     SHORT_PATIENCE,
-    Agent,
-    Wish,
+    AgentInstaller,
+    FileEdit,
     instructions,
     is_before,
     skill,
 )
 from dibs.install.agents.claude import server_file
-from dibs.install.entries.pieces import Default, Hooks
+from dibs.install.entries.pieces import Default, HookEntries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _EVENTS = (
 )
 
 
-def _copilot(choice: Choice) -> list[Wish]:
+def _copilot(choice: Choice) -> list[FileEdit]:
     groups = {}
     for event in (*_TOOL_EVENTS, *_EVENTS):
         command = choice.commands.hook("copilot", event, can_refuse=is_before(event))
@@ -33,15 +33,15 @@ def _copilot(choice: Choice) -> list[Wish]:
         groups[event] = ({"type": "command", "bash": command, "timeoutSec": patience},)
     path, local = ".github/hooks/dibs.json", not choice.shared
     return [
-        Wish(path, Default(("version",), 1), "hooks", local=local),
-        Wish(path, Hooks(groups), "hooks", local=local),
+        FileEdit(path, Default(("version",), 1), "hooks", local=local),
+        FileEdit(path, HookEntries(groups), "hooks", local=local),
         *server_file(choice),
         *instructions(choice, "AGENTS.md"),
         *skill(choice, ".github/skills"),
     ]
 
 
-COPILOT = Agent(
+COPILOT = AgentInstaller(
     "copilot",
     "Copilot CLI",
     ("copilot",),

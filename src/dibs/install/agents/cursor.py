@@ -5,13 +5,13 @@ from __future__ import annotations
 from dibs.install.agents.base import (
     PATIENCE,
     SHORT_PATIENCE,
-    Agent,
-    Wish,
+    AgentInstaller,
+    FileEdit,
     instructions,
     is_before,
     plain_server,
 )
-from dibs.install.entries.pieces import Default, Hooks, Server
+from dibs.install.entries.pieces import Default, HookEntries, McpEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _EVENTS = (
 )
 
 
-def _cursor(choice: Choice) -> list[Wish]:
+def _cursor(choice: Choice) -> list[FileEdit]:
     groups = {}
     for event in (*_TOOLS, *_EVENTS):
         refuses = is_before(event)
@@ -35,16 +35,16 @@ def _cursor(choice: Choice) -> list[Wish]:
         groups[event] = ({**handler, "failClosed": True} if refuses else handler,)
     path, local = ".cursor/hooks.json", not choice.shared
     wishes = [
-        Wish(path, Default(("version",), 1), "hooks", local=local),
-        Wish(path, Hooks(groups), "hooks", local=local),
+        FileEdit(path, Default(("version",), 1), "hooks", local=local),
+        FileEdit(path, HookEntries(groups), "hooks", local=local),
     ]
     if choice.servers:
-        server = Server(("mcpServers", "dibs"), plain_server(choice))
-        wishes.append(Wish(".cursor/mcp.json", server, "MCP server", local=local))
+        server = McpEntry(("mcpServers", "dibs"), plain_server(choice))
+        wishes.append(FileEdit(".cursor/mcp.json", server, "MCP server", local=local))
     return [*wishes, *instructions(choice, "AGENTS.md")]
 
 
-CURSOR = Agent(
+CURSOR = AgentInstaller(
     "cursor",
     "Cursor",
     ("cursor", "cursor-agent"),

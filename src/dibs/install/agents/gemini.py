@@ -5,15 +5,15 @@ from __future__ import annotations
 from dibs.install.agents.base import (
     PATIENCE,
     SHORT_PATIENCE,
-    Agent,
-    Wish,
+    AgentInstaller,
+    FileEdit,
     claude_groups,
     instructions,
     plain_server,
     skill,
 )
 from dibs.install.entries.json_scan import HOOK_STYLES
-from dibs.install.entries.pieces import Hooks, Server
+from dibs.install.entries.pieces import HookEntries, McpEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _READERS = "read_file|read_many_files|glob|search_file_content|list_directory"
 _STYLE = HOOK_STYLES["gemini"]
 
 
-def _gemini(choice: Choice) -> list[Wish]:
+def _gemini(choice: Choice) -> list[FileEdit]:
     tools = f"^({_WRITERS}|{_READERS})$" if choice.reads else f"^({_WRITERS})$"
     long = {"name": "dibs", "timeout": PATIENCE * 1000}
     short = {"name": "dibs", "timeout": SHORT_PATIENCE * 1000}
@@ -41,15 +41,15 @@ def _gemini(choice: Choice) -> list[Wish]:
         ),
     )
     local = not choice.shared
-    wishes = [Wish(".gemini/settings.json", Hooks(groups, _STYLE), "hooks", local=local)]
+    wishes = [FileEdit(".gemini/settings.json", HookEntries(groups, _STYLE), "hooks", local=local)]
     if choice.servers:
         entry = plain_server(choice, timeout=PATIENCE * 1000)
-        server = Server(("mcpServers", "dibs"), entry, _STYLE)
-        wishes.append(Wish(".gemini/settings.json", server, "MCP server", local=local))
+        server = McpEntry(("mcpServers", "dibs"), entry, _STYLE)
+        wishes.append(FileEdit(".gemini/settings.json", server, "MCP server", local=local))
     return [*wishes, *instructions(choice, "GEMINI.md"), *skill(choice, ".gemini/skills")]
 
 
-GEMINI = Agent(
+GEMINI = AgentInstaller(
     "gemini",
     "Gemini CLI",
     ("gemini",),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 
-from dibs.install.agents.base import Agent, Wish, instructions, skill
+from dibs.install.agents.base import AgentInstaller, FileEdit, instructions, skill
 from dibs.install.entries.json_scan import ANY
-from dibs.install.entries.pieces import Server, Whole
+from dibs.install.entries.pieces import McpEntry, WholeFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,19 +26,19 @@ def plugin(choice: Choice) -> str:
     return text.replace(_PLACE, json.dumps(words, ensure_ascii=False))
 
 
-def _opencode(choice: Choice) -> list[Wish]:
+def _opencode(choice: Choice) -> list[FileEdit]:
     local = not choice.shared
-    piece = Whole(plugin(choice), MARK)
-    wishes = [Wish(".opencode/plugin/dibs.js", piece, "plugin", local=local)]
+    piece = WholeFile(plugin(choice), MARK)
+    wishes = [FileEdit(".opencode/plugin/dibs.js", piece, "plugin", local=local)]
     if choice.servers:
         name = "opencode.jsonc" if choice.has("opencode.jsonc") else "opencode.json"
         entry = {"type": "local", "command": list(choice.commands.server), "enabled": True}
-        server = Server(("mcp", "dibs"), entry, ANY)
-        wishes.append(Wish(name, server, "MCP server", local=local))
+        server = McpEntry(("mcp", "dibs"), entry, ANY)
+        wishes.append(FileEdit(name, server, "MCP server", local=local))
     return [*wishes, *instructions(choice, "AGENTS.md"), *skill(choice, ".agents/skills")]
 
 
-OPENCODE = Agent(
+OPENCODE = AgentInstaller(
     "opencode",
     "opencode",
     ("opencode",),

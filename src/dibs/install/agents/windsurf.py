@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.install.agents.base import Agent, Wish, instructions
-from dibs.install.entries.pieces import Hooks
+from dibs.install.agents.base import AgentInstaller, FileEdit, instructions
+from dibs.install.entries.pieces import HookEntries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,16 +14,16 @@ _AFTER = ("post_write_code", "post_run_command", "post_mcp_tool_use")
 _OTHERS = ("post_cascade_response",)
 
 
-def _windsurf(choice: Choice) -> list[Wish]:
+def _windsurf(choice: Choice) -> list[FileEdit]:
     groups = {}
     for event in (*_BEFORE, *_AFTER, *_OTHERS):
         command = choice.commands.hook("windsurf", can_refuse=event in _BEFORE)
         groups[event] = ({"command": command, "show_output": event in _BEFORE},)
-    hooks = Wish(".windsurf/hooks.json", Hooks(groups), "hooks", local=not choice.shared)
+    hooks = FileEdit(".windsurf/hooks.json", HookEntries(groups), "hooks", local=not choice.shared)
     return [hooks, *instructions(choice, "AGENTS.md")]
 
 
-WINDSURF = Agent(
+WINDSURF = AgentInstaller(
     "windsurf",
     "Windsurf",
     ("windsurf",),

@@ -6,14 +6,14 @@ from dibs.errors import BadInput
 from dibs.startup.records import Record
 
 
-class Marks(Record):
+class BlockMarkers(Record):
     """The lines between which a block stands."""
 
     begin: str
     end: str
 
 
-def put(text: str, block: str, marks: Marks, name: str) -> str:
+def put(text: str, block: str, marks: BlockMarkers, name: str) -> str:
     """Return a text with the block in it: where one stands already in its place, else at the end."""
     newline = "\r\n" if "\r\n" in text else "\n"
     whole = newline.join([marks.begin, *block.strip("\n").split("\n"), marks.end]) + newline
@@ -26,7 +26,7 @@ def put(text: str, block: str, marks: Marks, name: str) -> str:
     return f"{text}{gap}{newline}{whole}"
 
 
-def take(text: str, marks: Marks, name: str) -> str:
+def take(text: str, marks: BlockMarkers, name: str) -> str:
     """Return a text without the block and the empty line that was put before it."""
     place = find(text, marks, name)
     if place is None:
@@ -39,7 +39,7 @@ def take(text: str, marks: Marks, name: str) -> str:
     return before + after
 
 
-def find(text: str, marks: Marks, name: str) -> tuple[int, int] | None:
+def find(text: str, marks: BlockMarkers, name: str) -> tuple[int, int] | None:
     """Return where the block stands, its marks and the end of its last line included."""
     found: list[tuple[int, int]] = []
     begun = at = -1

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.install.entries.json_scan import Child, Node
+    from dibs.install.entries.json_scan import JsonEntry, JsonValue
 
 
 class Document:
@@ -27,7 +27,7 @@ class Document:
         self.style = style or Style()
         self.root = self._scanned()
 
-    def _scanned(self) -> Node:
+    def _scanned(self) -> JsonValue:
         root = scan(self.text, self.name, self.style)
         if not isinstance(root.value, dict):
             raise _wrong(self, root.start, "its top is no object")
@@ -35,7 +35,7 @@ class Document:
 
     # -- asking
 
-    def node(self, path: Sequence[str]) -> Node | None:
+    def node(self, path: Sequence[str]) -> JsonValue | None:
         """Return what stands at a path of names; None if nothing does."""
         node = self.root
         for key in path:
@@ -76,7 +76,7 @@ class Document:
         else:
             raise _wrong(self, node.start, f"{'.'.join(path)} is no array")
 
-    def _insert(self, node: Node, key: str | None, value: Any) -> None:
+    def _insert(self, node: JsonValue, key: str | None, value: Any) -> None:
         text, newline = self.text, "\r\n" if "\r\n" in self.text else "\n"
         body = text[node.start + 1 : node.end - 1]
         inline = "\n" not in body and (
@@ -100,7 +100,7 @@ class Document:
             added += newline + closing
         self._replace(at, at, added)
 
-    def _behind(self, last: Child, added: str) -> None:
+    def _behind(self, last: JsonEntry, added: str) -> None:
         """Put text behind an entry and a comment that belongs to it, with a comma between.
 
         Where a comma stood behind the last entry, one does again.
@@ -123,14 +123,14 @@ class Document:
         found = self._child_indent(self.root)
         return found if found and not found.strip() else "  "
 
-    def _child_indent(self, node: Node) -> str:
+    def _child_indent(self, node: JsonValue) -> str:
         for child in node.children:
             begin = self.text.rfind("\n", 0, child.start) + 1
             if begin > node.start and not self.text[begin : child.start].strip(" \t"):
                 return self.text[begin : child.start]
         return ""
 
-    def _indent_of(self, node: Node) -> str:
+    def _indent_of(self, node: JsonValue) -> str:
         """Return the indentation of the line on which a container closes."""
         begin = self.text.rfind("\n", 0, node.end) + 1
         line = self.text[begin : node.end]
@@ -148,7 +148,7 @@ class Document:
             at = index
         self.cut(node, at)
 
-    def cut(self, node: Node, index: int) -> None:
+    def cut(self, node: JsonValue, index: int) -> None:
         """Take one entry out of an object or array, and the comma that goes with it."""
         text, child = self.text, node.children[index]
         before = node.children[index - 1].end if index else node.start + 1
@@ -169,7 +169,7 @@ class Document:
         self._replace(start, end, kept)
 
 
-def _last_comment(text: str, node: Node) -> int:
+def _last_comment(text: str, node: JsonValue) -> int:
     """Return where the last comment of an empty container ends, or where its inside begins."""
     last = at = node.start + 1
     while True:

@@ -49,25 +49,25 @@ ANY = Style(comments=True, trailing=True, mark=True)
 _BOM = "\ufeff"
 
 
-class Node(Record):
+class JsonValue(Record):
     """A value, from ``start`` up to ``end``, and the entries in it."""
 
     start: int
     end: int
     value: Any
-    children: tuple[Child, ...] = ()
+    children: tuple[JsonEntry, ...] = ()
 
-    def child(self, key: str) -> Child | None:
+    def child(self, key: str) -> JsonEntry | None:
         """Return the entry of this name; of two, the one that counts."""
         return next((child for child in reversed(self.children) if child.key == key), None)
 
 
-class Child(Record):
+class JsonEntry(Record):
     """An entry of an object, from its key on, or of an array, which has none."""
 
     key: str
     start: int
-    node: Node
+    node: JsonValue
 
     @property
     def end(self) -> int:
@@ -75,7 +75,7 @@ class Child(Record):
         return self.node.end
 
 
-def scan(text: str, name: str, style: Style) -> Node:
+def scan(text: str, name: str, style: Style) -> JsonValue:
     """Return the value of a whole file; ``name`` is what a message calls it."""
     reader = _Reader(text, name, style)
     if text.startswith(_BOM) and not style.mark:
@@ -130,7 +130,7 @@ class _Reader:
             self.fail(skip_blank(self.text, at), "its agent takes no comments in this file")
         return found
 
-    def value(self, at: int, depth: int) -> Node:
+    def value(self, at: int, depth: int) -> JsonValue:
         if depth > _DEPTH:
             self.fail(at, f"it is nested more than {_DEPTH} deep")
         mark = self.text[at : at + 1]
@@ -141,10 +141,10 @@ class _Reader:
         found = (_STRING if mark == '"' else _PLAIN).match(self.text, at)
         if found is None:
             self.fail(at, "a value is missing" if mark else "it ends too early")
-        return Node(at, found.end(), json.loads(found.group()))
+        return JsonValue(at, found.end(), json.loads(found.group()))
 
-    def _object(self, start: int, depth: int) -> Node:
-        children: list[Child] = []
+    def _object(self, start: int, depth: int) -> JsonValue:
+        children: list[JsonEntry] = []
         at = self.skip(start + 1)
         while self.text[at : at + 1] != "}":
             key = _STRING.match(self.text, at)
@@ -158,18 +158,18 @@ class _Reader:
             if self.text[colon : colon + 1] != ":":
                 self.fail(colon, "a colon is missing")
             node = self.value(self.skip(colon + 1), depth + 1)
-            children.append(Child(json.loads(key.group()), at, node))
+            children.append(JsonEntry(json.loads(key.group()), at, node))
             at = self._next(node.end, "}")
-        return Node(start, at + 1, {c.key: c.node.value for c in children}, tuple(children))
+        return JsonValue(start, at + 1, {c.key: c.node.value for c in children}, tuple(children))
 
-    def _array(self, start: int, depth: int) -> Node:
-        children: list[Child] = []
+    def _array(self, start: int, depth: int) -> JsonValue:
+        children: list[JsonEntry] = []
         at = self.skip(start + 1)
         while self.text[at : at + 1] != "]":
             node = self.value(at, depth + 1)
-            children.append(Child("", at, node))
+            children.append(JsonEntry("", at, node))
             at = self._next(node.end, "]")
-        return Node(start, at + 1, [child.node.value for child in children], tuple(children))
+        return JsonValue(start, at + 1, [child.node.value for child in children], tuple(children))
 
     def _next(self, at: int, closing: str) -> int:
         """Return where the next entry begins, or the closing mark."""

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 #: Around what stands in Markdown files.
-MARKS = blocks.Marks("<!-- dibs:begin -->", "<!-- dibs:end -->")
+MARKS = blocks.BlockMarkers("<!-- dibs:begin -->", "<!-- dibs:end -->")
 
 _BOM = "\ufeff"
 
 
-class Hooks(Record):
+class HookEntries(Record):
     """Handlers in a table of events, each in an array."""
 
     groups: Mapping[str, tuple[Any, ...]]
@@ -119,7 +119,7 @@ def _drop_empty(document: Document, path: tuple[str, ...], was: Document) -> Non
         document.remove(path)
 
 
-class Server(Record):
+class McpEntry(Record):
     """An entry for our MCP server; one that somebody else wrote under its name stays."""
 
     path: tuple[str, ...]
@@ -206,7 +206,7 @@ class Block(Record):
         return blocks.take(text, MARKS, name)
 
 
-class Whole(Record):
+class WholeFile(Record):
     """A file that is all ours; one of that name which is not ours is left alone."""
 
     text: str
@@ -229,7 +229,7 @@ class Whole(Record):
         return "" if text == self.text else text
 
 
-class Once(Record):
+class CreateOnce(Record):
     """A file that is made where there is none, and belongs to its reader from then on."""
 
     text: str
@@ -247,7 +247,7 @@ def put_all(pieces: tuple[Piece, ...], content: bytes, name: str) -> bytes:
     """Return the bytes of a file with all pieces in them."""
     bom, text = _decoded(content, name)
     for piece in pieces:
-        if bom and isinstance(piece, Hooks | Server | Default) and not piece.style.mark:
+        if bom and isinstance(piece, HookEntries | McpEntry | Default) and not piece.style.mark:
             scan(bom + text, name, piece.style)  # it says what is wrong
         text = piece.put(text, name)
     return (bom + text).encode()

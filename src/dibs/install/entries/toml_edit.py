@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-MARKS = blocks.Marks(
+MARKS = blocks.BlockMarkers(
     "# dibs:begin (by dibs init; dibs init --uninstall takes it out)", "# dibs:end"
 )
 

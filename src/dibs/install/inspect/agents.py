@@ -17,8 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dibs.install.inspect.hooks import Unreadable, Wired
-    from dibs.install.inspect.servers import Server
+    from dibs.install.inspect.hooks import UnreadableSettings, Wired
+    from dibs.install.inspect.servers import McpRegistration
 
 #: How long a program may take to tell its version, in seconds.
 _PATIENCE = 5.0
@@ -26,7 +26,7 @@ _PATIENCE = 5.0
 _ABOVE = 4
 
 
-class Seen(Record):
+class AgentSetup(Record):
     """One agent, as this repository and this machine show it."""
 
     name: str
@@ -34,8 +34,8 @@ class Seen(Record):
     program: str
     version: str
     hooks: tuple[Wired, ...]
-    unreadable: tuple[Unreadable, ...]
-    servers: tuple[Server, ...]
+    unreadable: tuple[UnreadableSettings, ...]
+    servers: tuple[McpRegistration, ...]
     consent: Consent
 
     @property
@@ -44,7 +44,7 @@ class Seen(Record):
         return any(hook.refuses for hook in self.hooks)
 
 
-def look(root: str, home: str, environ: Mapping[str, str]) -> list[Seen]:
+def look(root: str, home: str, environ: Mapping[str, str]) -> list[AgentSetup]:
     """Return every agent that is installed here or that the settings name."""
     found = []
     for name in AGENTS:
@@ -55,11 +55,13 @@ def look(root: str, home: str, environ: Mapping[str, str]) -> list[Seen]:
             continue
         word = consent(name, hooks, root, home, environ) if hooks else Consent(Trusted.UNKNOWN)
         version = version_of(program) if program else ""
-        found.append(Seen(name, program, version, tuple(hooks), tuple(bad), tuple(servers), word))
+        found.append(
+            AgentSetup(name, program, version, tuple(hooks), tuple(bad), tuple(servers), word)
+        )
     return found
 
 
-def findings(seen: Sequence[Seen], root: str) -> list[Finding]:
+def findings(seen: Sequence[AgentSetup], root: str) -> list[Finding]:
     """Return what follows from it: agents that nothing guards, and hooks that are passed over."""
     found = []
     for one in seen:
@@ -80,7 +82,7 @@ def findings(seen: Sequence[Seen], root: str) -> list[Finding]:
     return found
 
 
-def unreachable(seen: Sequence[Seen], environ: Mapping[str, str]) -> list[Finding]:
+def unreachable(seen: Sequence[AgentSetup], environ: Mapping[str, str]) -> list[Finding]:
     """Return a warning where agents cannot run the commands that a refusal names."""
     if not any(one.wired for one in seen) or shutil.which("dibs", path=environ.get("PATH", "")):
         return []

@@ -12,7 +12,7 @@ import os
 import re
 
 from dibs.install.inspect.hooks import files_of, read_settings
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _SWITCHES = {
 }
 
 
-class Trusted(metaclass=Words):
+class Trusted(metaclass=TextEnum):
     """What is known of the user's consent."""
 
     YES = "yes"

@@ -6,18 +6,18 @@ Who only tries the guards that are there does not miss the one that is gone.
 from __future__ import annotations
 
 from dibs.core.base.findings import Finding, Level
-from dibs.guard.git.install import Hooks
+from dibs.guard.git.install import GitHooks
 from dibs.install import manifest
 from dibs.install.inspect.consent import Trusted
 from dibs.install.prove.hooks import SHELL, WRITE, covers
-from dibs.install.prove.run import Outcome, Proof
+from dibs.install.prove.run import GuardProof, ProofOutcome
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dibs.install.inspect.agents import Seen
+    from dibs.install.inspect.agents import AgentSetup
     from dibs.local.repository import Repository
 
 #: An agent that has no hooks of its own, and those whose hooks it runs.
@@ -31,22 +31,22 @@ class Gap(Record):
     what: str
     text: str
 
-    def as_proof(self) -> Proof:
+    def as_proof(self) -> GuardProof:
         """Return it as a proof that failed: who writes here is not refused."""
-        return Proof(self.guard, self.what, Outcome.FAILED, self.text)
+        return GuardProof(self.guard, self.what, ProofOutcome.FAILED, self.text)
 
     def as_finding(self) -> Finding:
         """Return it as something to know."""
         return Finding(Level.WARN, self.guard, f"{self.what}: {self.text}")
 
 
-def gaps(repository: Repository, seen: Sequence[Seen]) -> list[Gap]:
+def gaps(repository: Repository, seen: Sequence[AgentSetup]) -> list[Gap]:
     """Return what is missing of that which ``dibs init`` put into this working tree."""
     known = manifest.load(repository)
     agents = {one.name: one for one in seen}
     found = [gap for name in known.agents for gap in _of_agent(name, agents)]
     if known.gates and repository.common:
-        there = Hooks(repository.common, repository.state).look()
+        there = GitHooks(repository.common, repository.state).look()
         found += [
             Gap(
                 "git", hook.name, "this gate is gone or cannot run: `dibs git install` puts it back"
@@ -57,19 +57,19 @@ def gaps(repository: Repository, seen: Sequence[Seen]) -> list[Gap]:
     return found
 
 
-def guarded_by(name: str, seen: Sequence[Seen]) -> str:
+def guarded_by(name: str, seen: Sequence[AgentSetup]) -> str:
     """Return whose hooks guard an agent: its own, or those of another that it runs; empty for nobody's."""
     wired = {one.name for one in seen if one.wired}
     return next((lender for lender in _BORROWS.get(name, (name,)) if lender in wired), "")
 
 
-def switched_off(seen: Sequence[Seen]) -> list[Gap]:
+def switched_off(seen: Sequence[AgentSetup]) -> list[Gap]:
     """Return the agents whose hooks are there, and are not run by a setting of the agent."""
     off = (one for one in seen if one.wired and one.consent.trusted == Trusted.OFF)
     return [Gap(one.name, "hooks", one.consent.text) for one in off]
 
 
-def _of_agent(name: str, agents: dict[str, Seen]) -> Iterator[Gap]:
+def _of_agent(name: str, agents: dict[str, AgentSetup]) -> Iterator[Gap]:
     lenders = _BORROWS.get(name, (name,))
     wired = [agents[lender] for lender in lenders if lender in agents and agents[lender].wired]
     if not wired:

@@ -23,7 +23,7 @@ _SECOND, _MILLISECOND = 1.0, 0.001
 _OURS = re.compile(r"guard[/\\]run\.py\b|\bdibs(?:\.exe)?['\"]? hook\b")
 
 
-class Agent(Record):
+class HookSettings(Record):
     """How one agent keeps its hooks."""
 
     name: str
@@ -69,47 +69,47 @@ class Wired(Record):
 AGENTS = {
     agent.name: agent
     for agent in (
-        Agent(
+        HookSettings(
             "claude", ("claude",),
             (".claude/settings.json", ".claude/settings.local.json"), (".claude/settings.json",),
             home_variable="CLAUDE_CONFIG_DIR", home_folder=".claude",
         ),
-        Agent(
+        HookSettings(
             "codex", ("codex",), (".codex/hooks.json", ".codex/config.toml"),
             (".codex/hooks.json", ".codex/config.toml"),
             home_variable="CODEX_HOME", home_folder=".codex",
         ),
-        Agent(
+        HookSettings(
             "gemini", ("gemini",), (".gemini/settings.json",), (".gemini/settings.json",),
             before=("BeforeTool",), time_unit=_MILLISECOND,
         ),
-        Agent(
+        HookSettings(
             "copilot", ("copilot",),
             (".github/hooks/*.json", ".github/copilot/settings*.json"),
             (".copilot/hooks/*.json", ".copilot/settings.json"),
             before=("preToolUse", "PreToolUse"), key="bash", time_key="timeoutSec",
             home_variable="COPILOT_HOME", home_folder=".copilot",
         ),
-        Agent(
+        HookSettings(
             "cursor", ("cursor-agent", "cursor"), (".cursor/hooks.json",), (".cursor/hooks.json",),
             before=("preToolUse", "beforeShellExecution"),
         ),
-        Agent(
+        HookSettings(
             "windsurf", ("windsurf",), (".windsurf/hooks.json",),
             (".codeium/windsurf/hooks.json",), before=("pre_write_code", "pre_run_command"),
         ),
-        Agent(
+        HookSettings(
             "opencode", ("opencode",), (".opencode/plugin/*.js", ".opencode/plugins/*.js"),
             (".config/opencode/plugin/*.js", ".config/opencode/plugins/*.js"),
             before=("tool.execute.before",),
         ),
         # It reads Claude Code's files and those of Copilot; whatever guards these guards it.
-        Agent("vscode", ("code",), (), ()),
+        HookSettings("vscode", ("code",), (), ()),
     )
 }  # fmt: skip
 
 
-class Unreadable(Record):
+class UnreadableSettings(Record):
     """A settings file that cannot be read as what it should be: its agent may ignore all of it."""
 
     agent: str
@@ -119,15 +119,15 @@ class Unreadable(Record):
 
 def hooks_of(
     name: str, root: str, home: str, environ: Mapping[str, str]
-) -> tuple[list[Wired], list[Unreadable]]:
+) -> tuple[list[Wired], list[UnreadableSettings]]:
     """Return every hook of Dibs in the files of one agent: the repository's, then its user's."""
     found: list[Wired] = []
-    bad: list[Unreadable] = []
+    bad: list[UnreadableSettings] = []
     for file in files_of(name, root, home, environ):
         try:
             found += _in_file(AGENTS[name], file)
         except (OSError, ValueError, RecursionError) as error:
-            bad.append(Unreadable(name, file, str(error)))
+            bad.append(UnreadableSettings(name, file, str(error)))
     return found, bad
 
 
@@ -164,7 +164,7 @@ def read_settings(path: str, style: Style = ANY) -> Any:
         raise ValueError(error.message) from None
 
 
-def _in_file(agent: Agent, file: str) -> Iterator[Wired]:
+def _in_file(agent: HookSettings, file: str) -> Iterator[Wired]:
     if file.endswith(".js"):
         with open(file, encoding="utf-8", errors="replace") as stream:
             text = stream.read(_LARGEST)
@@ -178,7 +178,7 @@ def _in_file(agent: Agent, file: str) -> Iterator[Wired]:
             yield from _in_group(agent, file, event, at, group)
 
 
-def _in_group(agent: Agent, file: str, event: str, at: int, group: Any) -> Iterator[Wired]:
+def _in_group(agent: HookSettings, file: str, event: str, at: int, group: Any) -> Iterator[Wired]:
     """Yield what is ours in an entry, which holds a command itself or a list of such that do."""
     if not isinstance(group, dict):
         return
@@ -196,7 +196,7 @@ def _in_group(agent: Agent, file: str, event: str, at: int, group: Any) -> Itera
         )  # fmt: skip
 
 
-def _command(agent: Agent, entry: Any) -> str:
+def _command(agent: HookSettings, entry: Any) -> str:
     if not isinstance(entry, dict):
         return ""
     for key in (agent.key, "command"):

@@ -30,7 +30,7 @@ _PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
 }
 
 
-class Server(Record):
+class McpRegistration(Record):
     """One registration of the server."""
 
     agent: str
@@ -41,7 +41,9 @@ class Server(Record):
     url: str = ""
 
 
-def servers_of(name: str, root: str, home: str, environ: Mapping[str, str]) -> list[Server]:
+def servers_of(
+    name: str, root: str, home: str, environ: Mapping[str, str]
+) -> list[McpRegistration]:
     """Return where one agent is told of the server; a file that cannot be read tells nothing."""
     own, users, key = _PLACES.get(name, ((), (), ""))
     agent = AGENTS[name]
@@ -63,14 +65,14 @@ def servers_of(name: str, root: str, home: str, environ: Mapping[str, str]) -> l
     return found
 
 
-def _server(name: str, file: str, entry: dict[str, Any]) -> Server:
+def _server(name: str, file: str, entry: dict[str, Any]) -> McpRegistration:
     command, more = entry.get("command"), entry.get("args")
     words = command if isinstance(command, list) else [command] if command else []
     words = [*words, *(more if isinstance(more, list) else [])]
     given = entry.get("env") or entry.get("environment")
     pairs = given.items() if isinstance(given, dict) else ()
     url = entry.get("url") or entry.get("httpUrl")
-    return Server(
+    return McpRegistration(
         name,
         file,
         tuple(map(str, words)),

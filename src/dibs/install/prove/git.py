@@ -14,10 +14,10 @@ import tempfile
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls
 from dibs.git.worktrees import entries, git_dir_of
-from dibs.guard.git.install import Hooks
-from dibs.install.prove.run import Outcome, Proof, run, surroundings
+from dibs.guard.git.install import GitHooks
+from dibs.install.prove.run import GuardProof, ProofOutcome, run, surroundings
 from dibs.project.project import open_project
-from dibs.services.guard.trial_claims import Scratch
+from dibs.services.guard.trial_claims import TrialClaim
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ _GATES = {
 }
 
 
-def prove_gates(repository: Repository) -> list[Proof]:
+def prove_gates(repository: Repository) -> list[GuardProof]:
     """Try each gate that is installed; none is there, none is tried."""
     if not repository.common:
         return []
     there = {
-        hook.name for hook in Hooks(repository.common, repository.state).look() if hook.installed
+        hook.name for hook in GitHooks(repository.common, repository.state).look() if hook.installed
     }
     if not there:
         return []
@@ -56,24 +56,28 @@ def prove_gates(repository: Repository) -> list[Proof]:
         with _working_tree(repository) as folder, _claimed(folder) as scratch:
             return [_prove(name, folder, scratch) for name in _GATES if name in there]
     except DibsError as error:
-        return [Proof("git", "gates", Outcome.FAILED, f"cannot be tried: {error.message}")]
+        return [
+            GuardProof("git", "gates", ProofOutcome.FAILED, f"cannot be tried: {error.message}")
+        ]
 
 
-def _prove(name: str, folder: str, scratch: Scratch) -> Proof:
+def _prove(name: str, folder: str, scratch: TrialClaim) -> GuardProof:
     what, begins = _GATES[name]
     ran = _TRIALS[name](folder, scratch)
     lines = [line.strip() for line in ran.err.splitlines()]
     if not ran.in_time:
-        return Proof("git", what, Outcome.FAILED, f"it took longer than {_PATIENCE:.0f} s", name)
+        return GuardProof(
+            "git", what, ProofOutcome.FAILED, f"it took longer than {_PATIENCE:.0f} s", name
+        )
     if ran.status == 0:
-        return Proof("git", what, Outcome.FAILED, "git let it pass", name)
+        return GuardProof("git", what, ProofOutcome.FAILED, "git let it pass", name)
     at = next((at for at, line in enumerate(lines) if line.startswith(begins)), None)
     named = [line for line in lines[at or 0 :] if scratch.holder in line]
     if at is None or not named:
         first = next(filter(None, lines), f"exit status {ran.status}")
         said = f"git refused, but not because of the claim: {first}"
-        return Proof("git", what, Outcome.FAILED, said, name)
-    return Proof("git", what, Outcome.PROVED, named[0], name)
+        return GuardProof("git", what, ProofOutcome.FAILED, said, name)
+    return GuardProof("git", what, ProofOutcome.PROVED, named[0], name)
 
 
 @contextlib.contextmanager
@@ -129,34 +133,34 @@ def _copy_settings(root: str, folder: str) -> None:
 
 
 @contextlib.contextmanager
-def _claimed(folder: str) -> Iterator[Scratch]:
+def _claimed(folder: str) -> Iterator[TrialClaim]:
     """Hold a scratch file as that working tree sees claims: it may have some of its own."""
     project = open_project(folder, {**os.environ, "GIT_DIR": ""})
     try:
-        with Scratch(project.desk, project.place.repository.state) as scratch:
+        with TrialClaim(project.store, project.place.repository.state) as scratch:
             yield scratch
     finally:
         project.close()
 
 
-def _staged(folder: str, scratch: Scratch) -> None:
+def _staged(folder: str, scratch: TrialClaim) -> None:
     """Stage the scratch file with a content of its own: a gate before may have let the last one pass."""
     with open(os.path.join(folder, scratch.path), "a", encoding="utf-8") as file:
         file.write("proof\n")
     GitCalls(folder).must("add", "--force", "--", scratch.path)
 
 
-def _commit(folder: str, scratch: Scratch) -> Ran:
+def _commit(folder: str, scratch: TrialClaim) -> Ran:
     _staged(folder, scratch)
     return _git(folder, scratch, "commit", "--quiet", "-m", "proof")
 
 
-def _commit_unverified(folder: str, scratch: Scratch) -> Ran:
+def _commit_unverified(folder: str, scratch: TrialClaim) -> Ran:
     _staged(folder, scratch)
     return _git(folder, scratch, "commit", "--quiet", "--no-verify", "-m", "proof")
 
 
-def _push(folder: str, scratch: Scratch) -> Ran:
+def _push(folder: str, scratch: TrialClaim) -> Ran:
     """Push a commit that was made past the gates, to a repository that was made for it."""
     git = GitCalls(folder, variables=_SOMEBODY)
     head = git.must("rev-parse", "HEAD").decode().strip()
@@ -176,7 +180,7 @@ def _push(folder: str, scratch: Scratch) -> Ran:
 _TRIALS = {"pre-commit": _commit, "reference-transaction": _commit_unverified, "pre-push": _push}
 
 
-def _git(folder: str, scratch: Scratch, *words: str) -> Ran:
+def _git(folder: str, scratch: TrialClaim, *words: str) -> Ran:
     """Run git as somebody types it, with all hooks, but nothing that asks at a terminal."""
     names = {"DIBS_AGENT": f"{scratch.holder}-git", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":"}
     environ = surroundings({**_SOMEBODY, **names})

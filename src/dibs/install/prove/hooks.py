@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 
-from dibs.install.prove.run import Outcome, Proof, first_line, run, surroundings
+from dibs.install.prove.run import GuardProof, ProofOutcome, first_line, run, surroundings
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.install.inspect.hooks import Wired
     from dibs.install.prove.run import Ran
-    from dibs.services.guard.trial_claims import Scratch
+    from dibs.services.guard.trial_claims import TrialClaim
 
 #: How long a hook gets where its settings do not say.
 _PATIENCE = 10.0
@@ -35,7 +35,7 @@ class Trial(Record):
     payload: dict[str, object]
 
 
-def prove_hooks(hooks: Sequence[Wired], root: str, scratch: Scratch) -> list[Proof]:
+def prove_hooks(hooks: Sequence[Wired], root: str, scratch: TrialClaim) -> list[GuardProof]:
     """Try each hook that can refuse a write; each command of a file and event is tried once."""
     seen = set()
     found = []
@@ -47,39 +47,39 @@ def prove_hooks(hooks: Sequence[Wired], root: str, scratch: Scratch) -> list[Pro
     return found
 
 
-def _prove(hook: Wired, root: str, scratch: Scratch) -> list[Proof]:
+def _prove(hook: Wired, root: str, scratch: TrialClaim) -> list[GuardProof]:
     file = os.path.relpath(hook.file, root) if hook.file.startswith(root + os.sep) else hook.file
     proofs = []
     for trial in trials(hook, os.path.join(root, scratch.path), scratch.session, root):
         if trial.tool and not matches(hook.matcher, trial.tool):
             continue
         outcome, said = _try(hook, trial, root, scratch)
-        proofs.append(Proof(hook.agent, f"{hook.event}, {trial.what}", outcome, said, file))
+        proofs.append(GuardProof(hook.agent, f"{hook.event}, {trial.what}", outcome, said, file))
     if not proofs:
         said = f"its matcher {hook.matcher!r} fits no tool that writes"
-        return [Proof(hook.agent, hook.event, Outcome.FAILED, said, file)]
-    if all(proof.outcome == Outcome.PROVED for proof in proofs):
+        return [GuardProof(hook.agent, hook.event, ProofOutcome.FAILED, said, file)]
+    if all(proof.outcome == ProofOutcome.PROVED for proof in proofs):
         outside = _lets_pass(hook, root, scratch)
         if outside:
-            return [Proof(hook.agent, hook.event, Outcome.FAILED, outside, file)]
+            return [GuardProof(hook.agent, hook.event, ProofOutcome.FAILED, outside, file)]
     return proofs
 
 
-def _try(hook: Wired, trial: Trial, root: str, scratch: Scratch) -> tuple[str, str]:
+def _try(hook: Wired, trial: Trial, root: str, scratch: TrialClaim) -> tuple[str, str]:
     ran = _run(hook, trial.payload, root)
     if not ran.in_time:
-        return Outcome.FAILED, "it did not answer in time; the agent would have written"
+        return ProofOutcome.FAILED, "it did not answer in time; the agent would have written"
     reason = refusal(hook.agent, ran)
     if reason is None:
         said = first_line(ran.err) or first_line(ran.out) or f"exit status {ran.status}"
-        return Outcome.FAILED, f"the write was let pass: {said}"
+        return ProofOutcome.FAILED, f"the write was let pass: {said}"
     line = named(reason, scratch.holder)
     if not line:
         return (
-            Outcome.FAILED,
+            ProofOutcome.FAILED,
             f"it refused, but not because of the claim: {first_line(reason)}",
         )
-    return Outcome.PROVED, line
+    return ProofOutcome.PROVED, line
 
 
 def named(reason: str, holder: str) -> str:
@@ -89,7 +89,7 @@ def named(reason: str, holder: str) -> str:
     return re.sub(r"</?data-[0-9a-f]+[^>]*>", '"', found)
 
 
-def _lets_pass(hook: Wired, root: str, scratch: Scratch) -> str:
+def _lets_pass(hook: Wired, root: str, scratch: TrialClaim) -> str:
     """Return what is wrong if a hook refuses what is nobody's business; empty if it does not."""
     place = os.path.join(os.path.dirname(root) or os.sep, scratch.path)
     ran = _run(hook, trials(hook, place, scratch.session, root)[0].payload, root)

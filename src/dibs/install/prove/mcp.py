@@ -11,16 +11,16 @@ import subprocess
 import tempfile
 import time
 
-from dibs.install.prove.run import Outcome, Proof, surroundings
+from dibs.install.prove.run import GuardProof, ProofOutcome, surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import IO, Any
 
-    from dibs.install.inspect.agents import Seen
-    from dibs.install.inspect.servers import Server
-    from dibs.services.guard.trial_claims import Scratch
+    from dibs.install.inspect.agents import AgentSetup
+    from dibs.install.inspect.servers import McpRegistration
+    from dibs.services.guard.trial_claims import TrialClaim
 
 #: How long the server may take to start and to answer, in seconds.
 _PATIENCE = 20.0
@@ -30,16 +30,16 @@ _MOST = 1 << 20
 _TOLD = 2000
 
 
-def prove_servers(seen: Sequence[Seen], root: str, scratch: Scratch) -> list[Proof]:
+def prove_servers(seen: Sequence[AgentSetup], root: str, scratch: TrialClaim) -> list[GuardProof]:
     """Try each way in which the server is started, once."""
     found = []
-    tried: dict[tuple[str, ...], Proof] = {}
+    tried: dict[tuple[str, ...], GuardProof] = {}
     for server in (server for one in seen for server in one.servers):
         file = server.file
         file = os.path.relpath(file, root) if file.startswith(root + os.sep) else file
         if not server.argv:
             said = f"it is reached at {server.url}, which is not asked"
-            found.append(Proof(server.agent, "mcp claim", Outcome.UNTRIED, said, file))
+            found.append(GuardProof(server.agent, "mcp claim", ProofOutcome.UNTRIED, said, file))
             continue
         if server.argv not in tried:
             tried[server.argv] = _prove(server, root, scratch)
@@ -47,7 +47,7 @@ def prove_servers(seen: Sequence[Seen], root: str, scratch: Scratch) -> list[Pro
     return found
 
 
-def _prove(server: Server, root: str, scratch: Scratch) -> Proof:
+def _prove(server: McpRegistration, root: str, scratch: TrialClaim) -> GuardProof:
     environ = surroundings({**dict(server.environ), "DIBS_AGENT": f"{scratch.holder}-mcp"})
     with tempfile.TemporaryFile() as errors:
         try:
@@ -62,13 +62,13 @@ def _prove(server: Server, root: str, scratch: Scratch) -> Proof:
             )
         except OSError as error:
             said = f"{server.argv[0]} cannot be started: {error.strerror}"
-            return Proof(server.agent, "mcp claim", Outcome.FAILED, said)
+            return GuardProof(server.agent, "mcp claim", ProofOutcome.FAILED, said)
         try:
             outcome, said = _converse(process, scratch)
         finally:
             _end(process)
-        why = _last_line(errors) if outcome == Outcome.FAILED else ""
-    return Proof(server.agent, "mcp claim", outcome, f"{said}: {why}" if why else said)
+        why = _last_line(errors) if outcome == ProofOutcome.FAILED else ""
+    return GuardProof(server.agent, "mcp claim", outcome, f"{said}: {why}" if why else said)
 
 
 def _last_line(errors: IO[bytes]) -> str:
@@ -78,7 +78,7 @@ def _last_line(errors: IO[bytes]) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
-def _converse(process: subprocess.Popen[bytes], scratch: Scratch) -> tuple[str, str]:
+def _converse(process: subprocess.Popen[bytes], scratch: TrialClaim) -> tuple[str, str]:
     until = time.monotonic() + _PATIENCE
     hello = {
         "protocolVersion": _PROTOCOL,
@@ -87,20 +87,23 @@ def _converse(process: subprocess.Popen[bytes], scratch: Scratch) -> tuple[str, 
     }
     _send(process, {"id": 1, "method": "initialize", "params": hello})
     if _receive(process, 1, until) is None:
-        return Outcome.FAILED, "the server does not answer"
+        return ProofOutcome.FAILED, "the server does not answer"
     _send(process, {"method": "notifications/initialized"})
     call = {"name": "claim", "arguments": {"paths": [scratch.path]}}
     _send(process, {"id": 2, "method": "tools/call", "params": call})
     answer = _receive(process, 2, until)
     if answer is None:
-        return Outcome.FAILED, "the server does not answer a claim"
+        return ProofOutcome.FAILED, "the server does not answer a claim"
     result = answer.get("result")
     told = result.get("structuredContent") if isinstance(result, dict) else None
     if not isinstance(told, dict):
-        return Outcome.FAILED, f"no answer to a claim: {json.dumps(answer.get('error') or result)}"
+        return (
+            ProofOutcome.FAILED,
+            f"no answer to a claim: {json.dumps(answer.get('error') or result)}",
+        )
     if told.get("granted") is not False or scratch.holder not in json.dumps(told):
-        return Outcome.FAILED, "the claim of another's file was not refused"
-    return Outcome.PROVED, f"granted: false; {scratch.holder} holds {scratch.path}"
+        return ProofOutcome.FAILED, "the claim of another's file was not refused"
+    return ProofOutcome.PROVED, f"granted: false; {scratch.holder} holds {scratch.path}"
 
 
 def _send(process: subprocess.Popen[bytes], message: dict[str, object]) -> None:

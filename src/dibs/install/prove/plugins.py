@@ -9,14 +9,14 @@ import shutil
 import tempfile
 
 from dibs.install.prove.hooks import SHELL, WRITE, named
-from dibs.install.prove.run import Outcome, Proof, first_line, run, surroundings
+from dibs.install.prove.run import GuardProof, ProofOutcome, first_line, run, surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.install.inspect.hooks import Wired
-    from dibs.services.guard.trial_claims import Scratch
+    from dibs.services.guard.trial_claims import TrialClaim
 
 _PATIENCE = 40.0
 #: Any of these runs the plug-in; opencode brings one of its own.
@@ -40,7 +40,7 @@ console.log(JSON.stringify(said))
 """
 
 
-def prove_plugins(hooks: Sequence[Wired], root: str, scratch: Scratch) -> list[Proof]:
+def prove_plugins(hooks: Sequence[Wired], root: str, scratch: TrialClaim) -> list[GuardProof]:
     """Try each plug-in that is installed."""
     return [
         proof
@@ -50,12 +50,12 @@ def prove_plugins(hooks: Sequence[Wired], root: str, scratch: Scratch) -> list[P
     ]
 
 
-def _prove(hook: Wired, root: str, scratch: Scratch) -> list[Proof]:
+def _prove(hook: Wired, root: str, scratch: TrialClaim) -> list[GuardProof]:
     file = os.path.relpath(hook.file, root) if hook.file.startswith(root + os.sep) else hook.file
     runtime = next(filter(None, map(shutil.which, _RUNTIMES)), "")
     if not runtime:
         said = f"needs {' or '.join(_RUNTIMES)} to be tried outside of opencode"
-        return [Proof(hook.agent, hook.event, Outcome.UNTRIED, said, file)]
+        return [GuardProof(hook.agent, hook.event, ProofOutcome.UNTRIED, said, file)]
     path = os.path.join(root, scratch.path)
     beside = os.path.join(os.path.dirname(root) or os.sep, scratch.path)
     calls = [
@@ -65,24 +65,24 @@ def _prove(hook: Wired, root: str, scratch: Scratch) -> list[Proof]:
     ]
     told, why = _call(runtime, hook.file, root, scratch.session, calls)
     if told is None:
-        return [Proof(hook.agent, hook.event, Outcome.FAILED, why, file)]
+        return [GuardProof(hook.agent, hook.event, ProofOutcome.FAILED, why, file)]
     *refused, control = told
     if control is not None:
         said = f"it refuses everything: {first_line(control)}"
-        return [Proof(hook.agent, hook.event, Outcome.FAILED, said, file)]
+        return [GuardProof(hook.agent, hook.event, ProofOutcome.FAILED, said, file)]
     return [
-        Proof(hook.agent, f"{hook.event}, {what}", *_judged(reason, scratch), file)
+        GuardProof(hook.agent, f"{hook.event}, {what}", *_judged(reason, scratch), file)
         for what, reason in zip((WRITE, SHELL), refused, strict=True)
     ]
 
 
-def _judged(reason: str | None, scratch: Scratch) -> tuple[str, str]:
+def _judged(reason: str | None, scratch: TrialClaim) -> tuple[str, str]:
     if reason is None:
-        return Outcome.FAILED, "the write was let pass"
+        return ProofOutcome.FAILED, "the write was let pass"
     line = named(reason, scratch.holder)
     if line:
-        return Outcome.PROVED, line
-    return Outcome.FAILED, f"it refused, but not because of the claim: {first_line(reason)}"
+        return ProofOutcome.PROVED, line
+    return ProofOutcome.FAILED, f"it refused, but not because of the claim: {first_line(reason)}"
 
 
 def _call(

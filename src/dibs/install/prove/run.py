@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _NAMING = ("DIBS_AGENT", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX", "CLAUDE", "COP
 _SKIPPING = frozenset({"DIBS_COMMITTING"})
 
 
-class Outcome(metaclass=Words):
+class ProofOutcome(metaclass=TextEnum):
     """What came of a proof."""
 
     PROVED = "proved"
@@ -32,7 +32,7 @@ class Outcome(metaclass=Words):
     UNTRIED = "untried"
 
 
-class Proof(Record):
+class GuardProof(Record):
     """One guard, and what it did when it was tried."""
 
     #: Whose guard it is: an agent's name, git, or mcp.

@@ -13,17 +13,17 @@ from _thread import RLock
 from dibs.core.text.names import quote
 from dibs.errors import DibsError, Unavailable
 from dibs.services.board.news import NOTHING, Known, is_lost, news_since
-from dibs.services.board.reconcile import Settling
+from dibs.services.board.reconcile import Reconcile
 from dibs.services.board.reconcile_values import Settled
 from dibs.services.tasks.rows import digest
 from dibs.workdir import index as indexes
 from dibs.workdir.disk import Disk, Folders
 from dibs.workdir.files import DECIDED, Files
 from dibs.workdir.folders import make
-from dibs.workdir.lock import Lock
+from dibs.workdir.lock import BoardLock
 from dibs.workdir.queue_inbox import take_over, waits
 from dibs.workdir.rejected import write_page
-from dibs.workdir.scan import UNFINISHED, Sight, scan, stem
+from dibs.workdir.scan import UNFINISHED, BoardScan, scan, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from dibs.core.base.findings import Finding
     from dibs.core.claims.agents import Caller
-    from dibs.services.board.commits import Commits
+    from dibs.services.board.commits import BoardCommits
     from dibs.services.board.news import News
     from dibs.services.board.reconcile_undo import Commit
-    from dibs.services.state.store import Desk
+    from dibs.services.state.store import Store
     from dibs.services.tasks.service import Tasks
 
 #: The branch on which nobody but the git engine writes.
@@ -51,7 +51,7 @@ class Board:
     def __init__(
         self,
         tasks: Tasks,
-        desk: Desk,
+        store: Store,
         base: str,
         state: str,
         *,
@@ -60,20 +60,20 @@ class Board:
     ) -> None:
         """Make the board of the folder that the settings name, beneath ``base``, a real path."""
         self.tasks = tasks
-        self._desk = desk
-        self.folders = Folders(base, desk.config.board_folder, disk or Disk())
-        config = desk.config
+        self._store = store
+        self.folders = Folders(base, store.config.board_folder, disk or Disk())
+        config = store.config
         #: On a branch that shell agents use, the queue folder is theirs: it shows rows of the engine.
         self._shares_queue = config.engine.startswith("git:") and config.git_branch != OWN_BRANCH
         self._index_path = os.path.join(state, _index_name(base, state))
         self._clock = clock
-        self.lock = Lock(os.path.join(state, LOCK))
+        self.lock = BoardLock(os.path.join(state, LOCK))
         self.threads = RLock()
         self._index: indexes.Index | None = None
         self._stamp: tuple[int, int] = (0, 0)
         self.inside: Settled | None = None
         #: What the last command committed, if that is wished.
-        self.commits: Commits | None = None
+        self.commits: BoardCommits | None = None
         #: Agents that have a folder on the board, as the last settling saw them.
         self.agents: tuple[str, ...] = ()
 
@@ -129,7 +129,7 @@ class Board:
         news = self._news(files.index, NOTHING if thorough else files.index.head)
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
         self.agents = tuple(sight.agents)
-        settling = Settling(self.tasks, files, caller, news, self._last_commit)
+        settling = Reconcile(self.tasks, files, caller, news, self._last_commit)
         if is_lost(news, files.index.life) or files.index.head > news.head:
             settling.adopt_archive()
         done = settling.run(sight)
@@ -145,15 +145,15 @@ class Board:
         news = self._news(index, index.head)
         self.commits = None
         if (news.head, news.life) != (index.head, index.life):
-            Settling(self.tasks, files, None, news).project()
+            Reconcile(self.tasks, files, None, news).project()
             index.head, index.life = news.head, news.life
         write_page(files)
         if index.differs:
             self._save(index)
-        if news.ids and (self._desk.config.board_logs or self._desk.config.board_commit):
+        if news.ids and (self._store.config.board_logs or self._store.config.board_commit):
             from dibs.services.board.trail import Trail
 
-            trail = Trail(self._desk, self.tasks, self.folders)
+            trail = Trail(self._store, self.tasks, self.folders)
             self.commits = trail.follow(caller, news.ids, news.rows)
 
     def forget(self) -> None:
@@ -175,9 +175,9 @@ class Board:
         def versions() -> dict[str, int]:
             return {stem(name): version for name, version in index.versions().items()}
 
-        return news_since(self._desk, Known(since, index.life, versions, tuple(index.behind)))
+        return news_since(self._store, Known(since, index.life, versions, tuple(index.behind)))
 
-    def _clean(self, files: Files, sight: Sight) -> None:
+    def _clean(self, files: Files, sight: BoardScan) -> None:
         """Remove what a killed command of ours left half written; the rows hold all of it."""
         for temp in sight.temps:
             if temp.ours and files.now - temp.mark.mtime / 1e9 > UNFINISHED:

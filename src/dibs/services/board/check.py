@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.services.board.board import Board
     from dibs.services.tasks.values import Stored
-    from dibs.workdir.scan import Sight
+    from dibs.workdir.scan import BoardScan
 
 _NEXT = "the next board command settles it"
 
@@ -66,7 +66,7 @@ def _asides(files: Files) -> list[Finding]:
     return found
 
 
-def _odd(sight: Sight, files: Files) -> list[Finding]:
+def _odd(sight: BoardScan, files: Files) -> list[Finding]:
     known = files.index.asides
     return [
         _bad(odd.code, f"{odd.place}/{odd.name}: {odd.message}")
@@ -75,7 +75,7 @@ def _odd(sight: Sight, files: Files) -> list[Finding]:
     ]
 
 
-def _temps(sight: Sight, now: float) -> list[Finding]:
+def _temps(sight: BoardScan, now: float) -> list[Finding]:
     old = [temp for temp in sight.temps if now - temp.mark.mtime / 1e9 > UNFINISHED]
     return [
         _bad("TASK_PARTIAL", f"{temp.place}/{temp.name} was begun and never finished", Level.WARN)
@@ -83,7 +83,7 @@ def _temps(sight: Sight, now: float) -> list[Finding]:
     ]
 
 
-def _compared(files: Files, sight: Sight, rows: dict[str, Stored]) -> list[Finding]:
+def _compared(files: Files, sight: BoardScan, rows: dict[str, Stored]) -> list[Finding]:
     """Return how files and rows differ: drift, files without a task, tasks without a file."""
     found, seen = [], set()
     for place, name in [(s.place, s.name) for s in sight.fresh]:
@@ -109,7 +109,7 @@ def _compared(files: Files, sight: Sight, rows: dict[str, Stored]) -> list[Findi
     return found
 
 
-def _twice(board: Board, sight: Sight) -> list[Finding]:
+def _twice(board: Board, sight: BoardScan) -> list[Finding]:
     """Return the tasks that lie in more than one folder, the archive included."""
     places: dict[str, list[str]] = {}
     for seen in sight.fresh:
@@ -139,7 +139,7 @@ def _names(board: Board, place: str) -> list[str]:
         return []
 
 
-def _links(board: Board, sight: Sight) -> list[Finding]:
+def _links(board: Board, sight: BoardScan) -> list[Finding]:
     """Return the board's own folders that are no folders: nothing is written there."""
     told = {odd.place for odd in sight.odd}
     found = []

@@ -13,11 +13,11 @@ import stat
 
 from dibs.core.text.names import printable
 from dibs.errors import NotAllowed, Unavailable
-from dibs.git.index import Busy, clear_up, index_locked
+from dibs.git.index import IndexBusy, clear_up, index_locked
 from dibs.git.refs import commit_of
 from dibs.git.state import refusal, under_way
 from dibs.git.untrusted import guarded_calls, refuse_filters
-from dibs.services.board.uncommitted import Change, changes, differing
+from dibs.services.board.uncommitted import BoardChange, changes, differing
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.git.calls import GitCalls
-    from dibs.git.untrusted import GuardedCalls
+    from dibs.git.untrusted import SafeGit
 
 #: How often a commit is tried when somebody else is faster, or has the index.
 TRIES = 5
@@ -34,7 +34,7 @@ TRIES = 5
 _SCRATCH = "refs/dibs/board"
 
 
-class Commits(Record):
+class BoardCommits(Record):
     """What was committed, a message each; and why the rest waits, empty if nothing does."""
 
     made: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Commits(Record):
 
 def commit(
     tree: str, folder: str, *, by: Callable[[str], str], ids: Sequence[str] | None = None
-) -> Commits:
+) -> BoardCommits:
     """Commit what changed on the board ``folder`` of the working tree ``tree``.
 
     ``by`` says who moved a task. ``ids`` narrows to some tasks; None means all, with the board's own pages.
@@ -54,32 +54,34 @@ def commit(
         try:
             return _commit(git, folder, by, ids)
         except NotAllowed as refusal:
-            return Commits(left=f"{refusal.message}: nothing is committed")
-        except Busy as busy:
+            return BoardCommits(left=f"{refusal.message}: nothing is committed")
+        except IndexBusy as busy:
             why = str(busy)
-    return Commits(left=f"{why}; the changes are committed next time")
+    return BoardCommits(left=f"{why}; the changes are committed next time")
 
 
 def _commit(
-    git: GuardedCalls, folder: str, by: Callable[[str], str], ids: Sequence[str] | None
-) -> Commits:
+    git: SafeGit, folder: str, by: Callable[[str], str], ids: Sequence[str] | None
+) -> BoardCommits:
     where = git.run("rev-parse", "--absolute-git-dir")
     if where.code:
-        return Commits(left=f"{refusal(where.err).message}: nothing is committed")
+        return BoardCommits(left=f"{refusal(where.err).message}: nothing is committed")
     place = os.fsdecode(where.out.rstrip(b"\n"))
     busy = under_way(place)
     if busy:
-        return Commits(left=f"{busy} is under way: the board is committed after it")
+        return BoardCommits(left=f"{busy} is under way: the board is committed after it")
     if os.environ.get("GIT_INDEX_FILE"):  # a hook: a commit of ours would make the user's own fail
-        return Commits(left="a git command is under way: the board is committed after it")
+        return BoardCommits(left="a git command is under way: the board is committed after it")
     if _is_apart(git.tree, folder):
-        return Commits(left=f"{folder} is a git repository of its own: the board is not committed")
+        return BoardCommits(
+            left=f"{folder} is a git repository of its own: the board is not committed"
+        )
     if clear_up(place):
         _realign(git, folder, place)
     head = commit_of(git, "HEAD")
     found = changes(git, folder, head, ids)
     if not found:
-        return Commits()
+        return BoardCommits()
     refuse_filters(git, [path for change in found for path, _ in change.entries])
     messages = [_message(change, by) for change in found]
     tip = _build(git, found, messages, head)  # without the lock: others shall not wait for it
@@ -88,9 +90,9 @@ def _commit(
         _update_entries(git, paths, new_index)
         moved = git.run("update-ref", "-m", f"dibs: {messages[-1]}", "HEAD", tip, head)
         if moved.code:
-            raise Busy("the branch moved meanwhile")
+            raise IndexBusy("the branch moved meanwhile")
     git.run("update-ref", "-d", _SCRATCH)
-    return Commits(tuple(messages))
+    return BoardCommits(tuple(messages))
 
 
 def _is_apart(tree: str, folder: str) -> bool:
@@ -101,7 +103,7 @@ def _is_apart(tree: str, folder: str) -> bool:
     return bool(place)
 
 
-def _message(change: Change, by: Callable[[str], str]) -> str:
+def _message(change: BoardChange, by: Callable[[str], str]) -> str:
     if not change.id:
         return "board: pages and logs"
     step = change.after or "gone"
@@ -113,7 +115,7 @@ def _message(change: Change, by: Callable[[str], str]) -> str:
     return printable(f"task: {change.id} {step}" + (f" by {who}" if who else ""))
 
 
-def _build(git: GitCalls, found: Sequence[Change], messages: Sequence[str], head: str) -> str:
+def _build(git: GitCalls, found: Sequence[BoardChange], messages: Sequence[str], head: str) -> str:
     """Write one commit for each change, each on the one before, and return the last."""
     who = _identity(git)
     lines: list[bytes] = []

@@ -6,7 +6,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.services.board.validate import Found
+    from dibs.services.board.validate import Finding
 
 
 class Cycle(Record):
@@ -22,7 +22,7 @@ class Cycle(Record):
     #: Tasks whose agents are gone.
     returned: tuple[str, ...] = ()
     #: Files that cannot be taken onto the board, each with the reason.
-    aside: tuple[Found, ...] = ()
+    aside: tuple[Finding, ...] = ()
     #: What a human must see to: a task and why.
     troubles: tuple[tuple[str, str], ...] = ()
     #: Files that people made or changed, and files that were brought back.

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from dibs.config.load import Config
     from dibs.core.claims.agents import Caller
-    from dibs.core.tasks.clashes import Clash
+    from dibs.core.tasks.clashes import TaskOverlap
     from dibs.core.tasks.rules import Task
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 _CLASH = "clash//"
 
@@ -43,47 +43,47 @@ class Due(Record):
     archive: bool
 
 
-def due_in(book: Book, config: Config, *, spread: bool) -> Due:
+def due_in(rows: Rows, config: Config, *, spread: bool) -> Due:
     """Look at the first row of each kind."""
-    since, over = _first(book, SINCE), _first(book, OVER)
+    since, over = _first(rows, SINCE), _first(rows, OVER)
     return Due(
-        sweep=bool(_first(book, BUSY) or _first(book, LENT)),
-        assign=bool(_first(book, FRESH) or (spread and _first(book, ready_of(ANYBODY)))),
-        hand_off=bool(_first(book, HANDOFF)),
-        stuck=bool(since) and moment_of(since) + config.board_timeout <= book.now,
-        archive=bool(over) and moment_of(over) + config.board_archive_after <= book.now,
+        sweep=bool(_first(rows, BUSY) or _first(rows, LENT)),
+        assign=bool(_first(rows, FRESH) or (spread and _first(rows, ready_of(ANYBODY)))),
+        hand_off=bool(_first(rows, HANDOFF)),
+        stuck=bool(since) and moment_of(since) + config.board_timeout <= rows.now,
+        archive=bool(over) and moment_of(over) + config.board_archive_after <= rows.now,
     )
 
 
-def _first(book: Book, prefix: str) -> str:
+def _first(rows: Rows, prefix: str) -> str:
     """Return the first key that begins so, empty if there is none."""
-    return next((key for key, _ in book.txn.scan(Range(prefix))), "")
+    return next((key for key, _ in rows.txn.scan(Range(prefix))), "")
 
 
-def warn_of_clashes(desk: Desk, caller: Caller, working: Sequence[Task]) -> list[Clash]:
+def warn_of_clashes(store: Store, caller: Caller, working: Sequence[Task]) -> list[TaskOverlap]:
     """Tell the ledger of each clash once, for as long as it lasts; return those that are new."""
-    found = clashes(working, fold_case=desk.fold_case)
+    found = clashes(working, fold_case=store.fold_case)
     keys = {f"{_CLASH}{clash.first}//{clash.second}".lower(): clash for clash in found}
-    if desk.look(_known) == keys.keys():
+    if store.look(_known) == keys.keys():
         return []
 
-    def step(book: Book) -> list[Clash]:
-        known = _known(book)
+    def step(rows: Rows) -> list[TaskOverlap]:
+        known = _known(rows)
         for key in known - keys.keys():
-            book.txn.delete(key)
+            rows.txn.delete(key)
         fresh = [key for key in keys if key not in known]
         for key in fresh:
             clash = keys[key]
-            book.txn.put(key, clash.witness)
-            book.emit(
-                caller.id, role_of(book, caller.id), Kind.TASK_CLASH,
+            rows.txn.put(key, clash.witness)
+            rows.emit(
+                caller.id, role_of(rows, caller.id), Kind.TASK_CLASH,
                 f"tasks {clash.first} and {clash.second} are both in progress on {clash.witness}",
                 task=clash.first, other=clash.second, path=clash.witness,
             )  # fmt: skip
         return [keys[key] for key in fresh]
 
-    return desk.apply(step)
+    return store.apply(step)
 
 
-def _known(book: Book) -> set[str]:
-    return {key for key, _ in book.txn.scan(Range(_CLASH))}
+def _known(rows: Rows) -> set[str]:
+    return {key for key, _ in rows.txn.scan(Range(_CLASH))}

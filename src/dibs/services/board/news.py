@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
     from dibs.services.tasks.values import Stored
 
 #: From how many ledger entries on the versions of all tasks are read instead.
@@ -46,17 +46,17 @@ class Known(Record):
     behind: Iterable[str] = ()
 
 
-def news_since(desk: Desk, known: Known) -> News:
+def news_since(store: Store, known: Known) -> News:
     """Return what changed since then."""
 
-    def step(book: Book) -> News:
-        head, life = standing(book)
-        ids = _changed(book, known, head, life)
-        found = {id_: load(book, id_) for id_ in (*ids, *known.behind)}
-        rows = {id_: row for id_, row in found.items() if row is not None}
-        return News(head, life, ids, rows)
+    def step(rows: Rows) -> News:
+        head, life = standing(rows)
+        ids = _changed(rows, known, head, life)
+        found = {id_: load(rows, id_) for id_ in (*ids, *known.behind)}
+        listed = {id_: row for id_, row in found.items() if row is not None}
+        return News(head, life, ids, listed)
 
-    return desk.look(step)
+    return store.look(step)
 
 
 def is_lost(news: News, life: str) -> bool:
@@ -67,25 +67,25 @@ def is_lost(news: News, life: str) -> bool:
     return not news.life or life != news.life
 
 
-def _changed(book: Book, known: Known, head: int, life: str) -> Collection[str]:
+def _changed(rows: Rows, known: Known, head: int, life: str) -> Collection[str]:
     """Return the tasks whose rows changed, or are not as this machine has them."""
     if known.life and life != known.life:
         # Numbers of another life say nothing about this one.
-        return {**known.versions(), **versions(book)}.keys()
+        return {**known.versions(), **versions(rows)}.keys()
     if head == known.head:
         return ()
     if 0 <= known.head < head:
-        told = _told_since(book, known.head, head)
+        told = _told_since(rows, known.head, head)
         if told is not None:
             return told
-    there, here = versions(book), known.versions()
+    there, here = versions(rows), known.versions()
     return [id_ for id_ in {**here, **there} if there.get(id_) != here.get(id_)]
 
 
-def _told_since(book: Book, after: int, head: int) -> set[str] | None:
+def _told_since(rows: Rows, after: int, head: int) -> set[str] | None:
     """Return the tasks that the ledger names since ``after``; None if it does not hold all of that."""
     ids, last = set(), after
-    for entry in book.txn.events(after):
+    for entry in rows.txn.events(after):
         if entry.seq != last + 1 or entry.seq > after + MANY_ENTRIES:
             return None
         if entry.kind == Kind.LEDGER_RESTARTED:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dibs.services.board.board import Board
     from dibs.services.board.reconcile_values import Settled
-    from dibs.services.state.store import Desk
+    from dibs.services.state.store import Store
     from dibs.services.tasks.service import Tasks
     from dibs.services.tasks.values import Stored
 
@@ -43,15 +43,15 @@ class Orchestrator:
     """Runs cycles over one board."""
 
     def __init__(
-        self, desk: Desk, tasks: Tasks, board: Board, state: str, *, spread: bool = True
+        self, store: Store, tasks: Tasks, board: Board, state: str, *, spread: bool = True
     ) -> None:
         """``state`` is the folder in which this machine keeps what it knows of the project."""
-        self._desk = desk
+        self._store = store
         self._tasks = tasks
         self._board = board
         self._spread = spread
-        self._ledger = Ledger(desk)
-        self._trail = Trail(desk, tasks, board.folders)
+        self._ledger = Ledger(store)
+        self._trail = Trail(store, tasks, board.folders)
         self._roster = Roster(tasks, os.path.join(state, ROSTER_STATE))
         self._pages = Pages(self._ledger, board.folders, os.path.join(state, PAGES_STATE))
 
@@ -61,14 +61,16 @@ class Orchestrator:
         Deadlines that passed are carried out, of decisions as of mail. Where no task was ever made there is
         nothing else to look after, and no board is left behind.
         """
-        settle(self._desk)
+        settle(self._store)
         if not self._board.begun():
             return Cycle()
         if caller.role == Caller(caller.id).role:
             # Whoever is first heard of by this hands out work: another orchestrator gives it none.
             caller = caller._replace(role=ROLE)
         with self._board.settled(caller, thorough=thorough) as settled:
-            due = self._desk.look(lambda book: due_in(book, self._desk.config, spread=self._spread))
+            due = self._store.look(
+                lambda rows: due_in(rows, self._store.config, spread=self._spread)
+            )
             found = self._care(caller, due, _of_files(settled, self._board.path))
             changed = self._roster.refresh()
             if changed:
@@ -107,12 +109,12 @@ class Orchestrator:
     def _clashes(self, caller: Caller) -> tuple[tuple[str, str, str], ...]:
         """Warn of tasks in progress that are about the same files."""
         rows = self._tasks.stored(self._roster.in_progress())
-        warned = warn_of_clashes(self._desk, caller, [row.task for row in rows.values()])
+        warned = warn_of_clashes(self._store, caller, [row.task for row in rows.values()])
         return tuple((clash.first, clash.second, clash.witness) for clash in warned)
 
     def _tell(self, caller: Caller, line: str) -> None:
-        self._desk.apply(
-            lambda book: book.emit(caller.id, role_of(book, caller.id), Kind.BOARD_CYCLE, line)
+        self._store.apply(
+            lambda rows: rows.emit(caller.id, role_of(rows, caller.id), Kind.BOARD_CYCLE, line)
         )
 
     def _write(self, *, changed: bool) -> None:
@@ -120,7 +122,7 @@ class Orchestrator:
         entries, whole = self._pages.news()
         if whole and not entries and not changed:
             return
-        if self._desk.config.board_logs:
+        if self._store.config.board_logs:
             self._trail.log(worklogs.ended_in(entries))
         self._pages.update(entries, self._roster.work(), anew=not whole)
         if changed:
@@ -128,7 +130,7 @@ class Orchestrator:
 
     def _commit(self, caller: Caller, found: Cycle) -> Cycle:
         """Commit what the cycle left, the pages included; what it moved is committed with its files."""
-        if not self._desk.config.board_commit:
+        if not self._store.config.board_commit:
             return found
         before = self._board.commits
         with self._board.lock:

@@ -16,7 +16,7 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.tasks import pages
 from dibs.startup.records import Record
 from dibs.workdir.cache_files import write_note
-from dibs.workdir.disk import Mark, mark_of, read, status_of
+from dibs.workdir.disk import FileStamp, mark_of, read, status_of
 from dibs.workdir.moves import Meanwhile, write
 
 TYPE_CHECKING = False
@@ -49,13 +49,13 @@ _MARKS = ("<<<<<<<", "=======", ">>>>>>>")
 LIMIT = 1 << 30
 
 
-class Memory(Record):
+class PageState(Record):
     """What this machine knows of its pages: up to which entry they go, and by what they are known."""
 
     seq: int = 0
     #: The moment of that entry.
     at: float = 0.0
-    marks: dict[str, Mark] = {}  # noqa: RUF012 - never changed, only replaced
+    marks: dict[str, FileStamp] = {}  # noqa: RUF012 - never changed, only replaced
     seen: dict[str, float] = {}  # noqa: RUF012
 
 
@@ -77,7 +77,7 @@ class Pages:
         self, entries: list[Entry], work: Iterable[tuple[str, str, str]], *, anew: bool
     ) -> None:
         """Bring the pages up to ``entries``, or make them anew; ``work`` is who has what."""
-        memory = Memory() if anew else recall(self._state)
+        memory = PageState() if anew else recall(self._state)
         if anew:
             entries = list(self._ledger.history())
         at = entries[-1].at if entries else memory.at
@@ -92,9 +92,9 @@ class Pages:
             STATUS: self._put(STATUS, pages.status_page(pages.loads(work), seen, at)),
         }
         seq = entries[-1].seq if entries else memory.seq
-        remember(self._state, Memory(seq, at, marks, seen))
+        remember(self._state, PageState(seq, at, marks, seen))
 
-    def _intact(self, memory: Memory) -> bool:
+    def _intact(self, memory: PageState) -> bool:
         """Tell whether every page is as it was left."""
         if not memory.marks:
             return False
@@ -104,7 +104,7 @@ class Pages:
         except (FileNotFoundError, NotADirectoryError):
             return False
 
-    def _grow(self, name: str, parts: list[str], memory: Memory) -> Mark:
+    def _grow(self, name: str, parts: list[str], memory: PageState) -> FileStamp:
         """Append to a page that is intact; make any other anew."""
         known = memory.marks.get(name)
         if known is None:
@@ -120,7 +120,7 @@ class Pages:
             finally:
                 os.close(file)
 
-    def _make(self, name: str, parts: list[str]) -> Mark:
+    def _make(self, name: str, parts: list[str]) -> FileStamp:
         """Write a growing page whole: what the ledger tells, and what another clone's ledger told."""
         head, form = _GROWING[name]
         old = self._content(name)
@@ -145,7 +145,7 @@ class Pages:
             if status_of(folder, copy) is None:
                 write(self._folders.disk, folder, copy, text, None)
 
-    def _put(self, name: str, text: str) -> Mark:
+    def _put(self, name: str, text: str) -> FileStamp:
         """Write a page, unless that is what it says already."""
         with self._folders.open(PLACE, make=True) as folder:
             mark = _mark(folder, name)
@@ -154,10 +154,10 @@ class Pages:
             try:
                 return write(self._folders.disk, folder, name, text, mark)
             except Meanwhile:  # an editor saved it just now; the next cycle makes it anew
-                return Mark(0, 0, 0, 0)
+                return FileStamp(0, 0, 0, 0)
 
 
-def _mark(folder: int, name: str) -> Mark | None:
+def _mark(folder: int, name: str) -> FileStamp | None:
     status = status_of(folder, name)
     return None if status is None else mark_of(status)
 
@@ -181,17 +181,17 @@ def _has_free_text(text: str, head: str, form: re.Pattern[str], parts: list[str]
     )
 
 
-def recall(path: str) -> Memory:
+def recall(path: str) -> PageState:
     """Return what is known of the pages; nothing if the file is gone or damaged."""
     try:
         with open(path, encoding="utf-8") as file:
             record: dict[str, Any] = json.load(file)
-        marks = {name: Mark(*mark) for name, mark in record["marks"].items()}
-        return Memory(int(record["seq"]), float(record["at"]), marks, dict(record["seen"]))
+        marks = {name: FileStamp(*mark) for name, mark in record["marks"].items()}
+        return PageState(int(record["seq"]), float(record["at"]), marks, dict(record["seen"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return Memory()
+        return PageState()
 
 
-def remember(path: str, memory: Memory) -> None:
+def remember(path: str, memory: PageState) -> None:
     """Write what is known of the pages."""
     write_note(path, json.dumps(memory._asdict()))

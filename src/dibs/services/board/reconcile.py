@@ -22,7 +22,7 @@ from dibs.services.board.reconcile_values import (
 )
 from dibs.services.tasks.rows import digest
 from dibs.startup.records import Record
-from dibs.workdir.files import Copy, Target
+from dibs.workdir.files import TaskFileCopy, TaskFileTarget
 from dibs.workdir.scan import UNFINISHED, stem
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dibs.services.tasks.service import Tasks
     from dibs.services.tasks.values import Past, Stored
     from dibs.workdir.files import Files
-    from dibs.workdir.scan import Sight
+    from dibs.workdir.scan import BoardScan
 
 #: From how many tasks on the whole index is decoded at once.
 MANY = 100
@@ -53,7 +53,7 @@ class _Happened(Record):
     row_changed: bool
 
 
-class Settling:
+class Reconcile:
     """One settling; the caller holds the board's lock."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Settling:
         #: Whether a task was held back for its file.
         self._held = False
 
-    def run(self, sight: Sight) -> Settled:
+    def run(self, sight: BoardScan) -> Settled:
         """Settle what a look found, and the tasks whose rows changed."""
         index = self._files.index
         moved = {id_.lower(): id_ for id_ in (*self._news.ids, *index.behind)}
@@ -102,7 +102,7 @@ class Settling:
             self._acts.flush()
             self._compare_again()
         for odd in sight.odd:
-            copy = Copy(odd.place, odd.name, odd.mark, "")
+            copy = TaskFileCopy(odd.place, odd.name, odd.mark, "")
             self._files.set_aside(copy, NOT_A_TASK, odd.code, odd.message)
         odd_ones = _by_id((odd.place, odd.name) for odd in sight.odd)
         if self._caller is not None and (odd_ones or (ids and (self._held or index.asides))):
@@ -223,7 +223,7 @@ class Settling:
         self._acts.flush()
         self._files.index.behind.update(hand.made.id for hand in self._acts.overtaken)
 
-    def _unfinished(self, copy: Copy, row: Stored | None) -> bool:
+    def _unfinished(self, copy: TaskFileCopy, row: Stored | None) -> bool:
         """Tell whether a file looks half written: without a line end it waits, then it stands aside."""
         if copy.content is None or copy.content.endswith(b"\n"):
             return False
@@ -239,7 +239,9 @@ class Settling:
 
     # -- judging
 
-    def _with_row(self, row: Stored, copies: list[Copy], was_at: str, *, told: bool) -> None:
+    def _with_row(
+        self, row: Stored, copies: list[TaskFileCopy], was_at: str, *, told: bool
+    ) -> None:
         target = target_of(row)
         had = {target.digest, *row.earlier}
         copy = self._only(row, copies, had, target.path)
@@ -258,7 +260,9 @@ class Settling:
         else:
             self._acts.bring(copy, target)
 
-    def _only(self, row: Stored, copies: list[Copy], had: set[str], right: str) -> Copy | None:
+    def _only(
+        self, row: Stored, copies: list[TaskFileCopy], had: set[str], right: str
+    ) -> TaskFileCopy | None:
         """Return the one file that counts of those with the task's name; the others go or stand aside."""
         home = next((c for c in copies if c.path == right), None)
         edited = [c for c in copies if c.digest not in had]
@@ -274,7 +278,7 @@ class Settling:
                 self._files.set_aside(copy, row.version, code=DUPLICATE, message=message)
         return home
 
-    def _is_older(self, row: Stored, copy: Copy) -> bool:
+    def _is_older(self, row: Stored, copy: TaskFileCopy) -> bool:
         """Tell whether a file is as the board wrote it, and the row knows of something newer.
 
         A file that shows more than the row comes from writes that the store has lost.
@@ -285,15 +289,15 @@ class Settling:
             return copy.base < row.version
         return self._files.index.life == row.survived and copy.base <= row.outlived
 
-    def _moved_by_hand(self, row: Stored, copy: Copy, was_at: str) -> bool:
+    def _moved_by_hand(self, row: Stored, copy: TaskFileCopy, was_at: str) -> bool:
         """Tell a move by hand from one of ours that was broken off: the file was where the row has it."""
         return was_at == row.place and self._shown(row, copy) and copy.digest == digest(row.text)
 
-    def _shown(self, row: Stored, copy: Copy) -> bool:
+    def _shown(self, row: Stored, copy: TaskFileCopy) -> bool:
         """Tell whether a file was last seen as it shows the row that there is."""
         return self._same_life and copy.base == row.version
 
-    def _taken_back(self, row: Stored, copy: Copy) -> bool:
+    def _taken_back(self, row: Stored, copy: TaskFileCopy) -> bool:
         """Tell whether a hand took an edit back, where the file had shown the row as it is."""
         if self._last_commit is None or copy.content is None:
             return False
@@ -306,12 +310,12 @@ class Settling:
             copy.path
         )
 
-    def _by_hand(self, row: Stored, copy: Copy) -> None:
+    def _by_hand(self, row: Stored, copy: TaskFileCopy) -> None:
         """Hand an edit in; one of an older text is joined with the row there, if it can be read at all."""
         unseen = "" if self._shown(row, copy) else row.text
         self._acts.hand_in(row.id, copy, copy.base or row.version, row.version, unseen)
 
-    def _without_row(self, id_: str, copies: list[Copy]) -> None:
+    def _without_row(self, id_: str, copies: list[TaskFileCopy]) -> None:
         past = self._pasts.get(id_)
         if past is not None:
             copies = [copy for copy in copies if not self._archived(past, copy)]
@@ -323,12 +327,12 @@ class Settling:
         for copy in copies[:1]:
             self._acts.hand_in(id_, copy, copy.base, 0)
 
-    def _fits(self, copy: Copy) -> bool:
+    def _fits(self, copy: TaskFileCopy) -> bool:
         """Tell whether a file can be read and lies where its status belongs."""
         task = self._acts.reading(copy).task
         return task is not None and folder_of(task.status, task.agent) == copy.place
 
-    def _archived(self, past: Past, copy: Copy) -> bool:
+    def _archived(self, past: Past, copy: TaskFileCopy) -> bool:
         """Bring the file of an archived task to its month; tell whether it was just that."""
         if copy.content is None:
             copy = self._files.read(copy.place, copy.name) or copy
@@ -343,7 +347,7 @@ class Settling:
         if there is None:
             # A file that does not say the end: this machine slept through it.
             text = text if known else ended_text(text, past, older=True)
-            target = Target(past.place, past.file, text, digest(text), past.version)
+            target = TaskFileTarget(past.place, past.file, text, digest(text), past.version)
             self._acts.bring(copy, target)
         elif there.digest in {past.digest, copy.digest}:
             self._acts.remove(copy)

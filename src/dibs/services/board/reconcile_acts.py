@@ -17,25 +17,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.services.tasks.service import Tasks
-    from dibs.taskfile.reading import Reading
-    from dibs.workdir.files import Copy, Files, Target
+    from dibs.taskfile.reading import TaskFileReading
+    from dibs.workdir.files import Files, TaskFileCopy, TaskFileTarget
 
 
 class Hand(Record):
     """A hand-made file that waits for its verdict, and what the row said."""
 
-    copy: Copy
+    copy: TaskFileCopy
     made: HandMade
     version: int
     #: The row's text, if the file may have been written without knowing it.
     unseen: str = ""
 
 
-class Wanted(Record):
+class FileUpdate(Record):
     """A file to be brought in line, and whether that is told as a loss made good."""
 
-    copy: Copy | None
-    target: Target
+    copy: TaskFileCopy | None
+    target: TaskFileTarget
     told: bool
 
 
@@ -50,12 +50,12 @@ class Acts:
         self._caller = caller
         self._same_life = same_life
         self._hands: list[Hand] = []
-        self._wanted: list[Wanted] = []
+        self._wanted: list[FileUpdate] = []
         #: Files whose rows others changed before the rows could decide.
         self.overtaken: list[Hand] = []
         self.done = Settled([], [], [], 0, [])
 
-    def reading(self, copy: Copy) -> Reading:
+    def reading(self, copy: TaskFileCopy) -> TaskFileReading:
         """Return what a file says."""
         from dibs.taskfile.reading import read
 
@@ -63,7 +63,9 @@ class Acts:
             copy = self._files.read(copy.place, copy.name) or copy
         return read(copy.content or b"", copy.name)
 
-    def hand_in(self, id_: str, copy: Copy, base: int, version: int, unseen: str = "") -> None:
+    def hand_in(
+        self, id_: str, copy: TaskFileCopy, base: int, version: int, unseen: str = ""
+    ) -> None:
         """Let a file wait for its verdict; nobody hands it in where a command only shows rows."""
         if self._caller is None:
             self._files.index.behind.add(id_)
@@ -101,16 +103,18 @@ class Acts:
             kept = self._files.keep_text(hand.made.file, hand.unseen, digest(hand.unseen))
             self.done.kept.append(kept)
 
-    def _accepted(self, hand: Hand, target: Target) -> None:
+    def _accepted(self, hand: Hand, target: TaskFileTarget) -> None:
         copy = hand.copy
         if (copy.path, copy.digest) == (target.path, target.digest):
             self._files.note(copy, target.version)
         else:
             self.bring(copy, target)
 
-    def bring(self, copy: Copy | None, target: Target, *, told: bool = False) -> None:
+    def bring(
+        self, copy: TaskFileCopy | None, target: TaskFileTarget, *, told: bool = False
+    ) -> None:
         """Let a file be brought in line, together with the others at the end."""
-        self._wanted.append(Wanted(copy, target, told))
+        self._wanted.append(FileUpdate(copy, target, told))
 
     def flush(self) -> None:
         """Bring the files in line; one that a hand was at is tried again by the next command."""
@@ -123,14 +127,14 @@ class Acts:
         self.done = self.done._replace(pulled=self.done.pulled + sum(worked))
         self._wanted.clear()
 
-    def remove(self, copy: Copy) -> None:
+    def remove(self, copy: TaskFileCopy) -> None:
         """Remove a second file; if a hand is at it, the next command looks again."""
         try:
             self._files.remove(copy)
         except moves.Meanwhile:
             self._files.index.behind.add(stem(copy.name))
 
-    def _make_way(self, id_: str, copy: Copy) -> None:
+    def _make_way(self, id_: str, copy: TaskFileCopy) -> None:
         """Keep a hand-made text that cannot be joined with what the row says now, and show the row."""
         row = self._tasks.stored([id_]).get(id_)
         if row is None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dibs.core.tasks.rules import Status
 from dibs.services.tasks.rows import digest
-from dibs.services.tasks.values import Verdict
+from dibs.services.tasks.values import HandEditVerdict
 from dibs.startup.records import Record
 from dibs.taskfile.writing import edit, stamp
-from dibs.workdir.files import Target
+from dibs.workdir.files import TaskFileTarget
 from dibs.workdir.scan import stem
 
 TYPE_CHECKING = False
@@ -42,9 +42,9 @@ _WRITTEN = frozenset(
 class Settled(Record):
     """What a settling did."""
 
-    accepted: list[Verdict]
+    accepted: list[HandEditVerdict]
     #: Every file that stands aside now, also from before.
-    aside: list[Verdict]
+    aside: list[HandEditVerdict]
     #: Files that were gone or spoiled, and were written back.
     restored: list[str]
     #: How many files were written or moved to show their rows.
@@ -53,9 +53,11 @@ class Settled(Record):
     kept: list[str]
 
 
-def target_of(stored: Stored) -> Target:
+def target_of(stored: Stored) -> TaskFileTarget:
     """Return how and where the file of a task shall be."""
-    return Target(stored.place, stored.file, stored.text, digest(stored.text), stored.version)
+    return TaskFileTarget(
+        stored.place, stored.file, stored.text, digest(stored.text), stored.version
+    )
 
 
 def ended_text(text: str, past: Past, *, older: bool) -> str:
@@ -70,10 +72,10 @@ def ended_text(text: str, past: Past, *, older: bool) -> str:
     return edit(text, changes)
 
 
-def asides_of(index: Index) -> list[Verdict]:
+def asides_of(index: Index) -> list[HandEditVerdict]:
     """Return every file that stands aside."""
     return [
-        Verdict(stem(path.rpartition("/")[2]), path.rpartition("/")[0], None, *aside[2:6])
+        HandEditVerdict(stem(path.rpartition("/")[2]), path.rpartition("/")[0], None, *aside[2:6])
         for path, aside in sorted(index.asides.items())
     ]
 

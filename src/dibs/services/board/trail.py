@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.ledger import Entry
-    from dibs.services.board.commits import Commits
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.board.commits import BoardCommits
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
     from dibs.services.tasks.service import Tasks
     from dibs.services.tasks.values import Stored
     from dibs.workdir.disk import Folders
@@ -36,15 +36,15 @@ _ENDED = frozenset({Status.DONE, Status.ERROR, Status.IN_REVIEW})
 class Trail(Record):
     """Where a board keeps what, and whether it is to be logged and committed."""
 
-    desk: Desk
+    store: Store
     tasks: Tasks
     folders: Folders
 
     def follow(
         self, caller: Caller, ids: Collection[str], rows: Mapping[str, Stored]
-    ) -> Commits | None:
+    ) -> BoardCommits | None:
         """Log the attempts that ended among these tasks, and commit their files; the board's lock is held."""
-        config = self.desk.config
+        config = self.store.config
         if config.board_logs:
             with suppress(OSError, DibsError):  # without its log, the task is done all the same
                 self._log(rows)
@@ -54,22 +54,22 @@ class Trail(Record):
         """Write a work log for each of these tasks whose attempt ended and has none."""
         self._log(self.tasks.stored(ids))
 
-    def _log(self, rows: Mapping[str, Stored]) -> None:
-        rows = {id_: row for id_, row in rows.items() if row.task.status in _ENDED}
-        if not rows:
+    def _log(self, listed: Mapping[str, Stored]) -> None:
+        listed = {id_: row for id_, row in listed.items() if row.task.status in _ENDED}
+        if not listed:
             return
         from dibs.services.board import worklogs
 
-        told, ended = self.desk.look(lambda book: _ended(book, rows))
-        for id_, row in rows.items():
+        told, ended = self.store.look(lambda rows: _ended(rows, listed))
+        for id_, row in listed.items():
             if id_ in ended:
                 worklogs.write_log(self.folders, self.folders.base, row, ended[id_], told[id_])
 
-    def commit(self, caller: Caller, ids: Collection[str] | None) -> Commits:
+    def commit(self, caller: Caller, ids: Collection[str] | None) -> BoardCommits:
         """Commit the files of these tasks, of all and the pages by None; say what waits and why."""
-        from dibs.services.board.commits import Commits, commit
+        from dibs.services.board.commits import BoardCommits, commit
 
-        told = self.desk.look(lambda book: _told(book, ids))
+        told = self.store.look(lambda rows: _told(rows, ids))
         movers = {id_: steps[-1].agent for id_, steps in told.items()}
         try:
             return commit(
@@ -82,12 +82,12 @@ class Trail(Record):
             why = error.message
         except OSError as error:  # the move is made, whatever becomes of its commit
             why = f"git's directory cannot be written: {error.strerror}"
-        return Commits(left=f"{why}; the changes are committed next time")
+        return BoardCommits(left=f"{why}; the changes are committed next time")
 
 
-def _told(book: Book, ids: Container[str] | None) -> dict[str, list[Entry]]:
+def _told(rows: Rows, ids: Container[str] | None) -> dict[str, list[Entry]]:
     """Return what the newest part of the ledger says of each task, the oldest first."""
-    newest = list(islice(book.txn.events(newest_first=True), LOOK_BACK))
+    newest = list(islice(rows.txn.events(newest_first=True), LOOK_BACK))
     found: dict[str, list[Entry]] = {}
     for entry in reversed(newest):
         id_ = entry.details.get("task")
@@ -96,18 +96,18 @@ def _told(book: Book, ids: Container[str] | None) -> dict[str, list[Entry]]:
     return found
 
 
-def _ended(book: Book, rows: Container[str]) -> tuple[dict[str, list[Entry]], dict[str, Entry]]:
+def _ended(rows: Rows, listed: Container[str]) -> tuple[dict[str, list[Entry]], dict[str, Entry]]:
     """Return the steps of tasks, and how those ended whose agent works on this machine.
 
     Those of others are logged there.
     """
     from dibs.services.board.worklogs import ended_in
 
-    told = _told(book, rows)
+    told = _told(rows, listed)
     ended = ended_in(entry for steps in told.values() for entry in steps)
-    return told, {id_: entry for id_, entry in ended.items() if _is_here(book, entry.agent)}
+    return told, {id_: entry for id_, entry in ended.items() if _is_here(rows, entry.agent)}
 
 
-def _is_here(book: Book, agent: str) -> bool:
-    known = book.agent(agent) if hasattr(os, "uname") else None
+def _is_here(rows: Rows, agent: str) -> bool:
+    known = rows.agent(agent) if hasattr(os, "uname") else None
     return known is None or known.host in {"", os.uname().nodename}

@@ -24,7 +24,7 @@ _ENDINGS = (".yaml", ".yml")
 _LOG_HEAD = 2048
 
 
-class Change(Record):
+class BoardChange(Record):
     """What one commit holds."""
 
     #: The task, empty for the board's own pages.
@@ -38,7 +38,7 @@ class Change(Record):
 
 def changes(
     git: GitCalls, folder: str, head: str, ids: Sequence[str] | None = None
-) -> list[Change]:
+) -> list[BoardChange]:
     """Return what is to be committed, the tasks in order of their ids, the pages last."""
     groups: dict[str, list[str]] = {}
     logs: list[str] = []
@@ -58,7 +58,7 @@ def changes(
 
 def _compared(
     git: GitCalls, head: str, groups: dict[str, list[str]], paths: list[str]
-) -> list[Change]:
+) -> list[BoardChange]:
     old = _committed(git, head, paths)
     new = _on_disk(git, paths)
     texts = _texts(git, {old[path].split()[1] for path in paths if path in old})
@@ -72,7 +72,7 @@ def _compared(
         before = [texts[old[path].split()[1]] for path, _ in told if path in old]
         after = [_content(os.path.join(git.tree, path)) for path, entry in told if entry]
         steps = (_status(before), _status(after)) if owner else ("", "")
-        found.append(Change(owner, *steps, tuple(entries)))
+        found.append(BoardChange(owner, *steps, tuple(entries)))
     return found
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.services.board.board import Board
     from dibs.services.tasks.service import Tasks
-    from dibs.services.tasks.values import Verdict
+    from dibs.services.tasks.values import HandEditVerdict
 
 ENDINGS = (".yaml", ".yml")
 #: How files end that are tasks, or that people and editors keep beside them.
@@ -31,7 +31,7 @@ MAX_FILE = 256 * 1024
 _WORD = re.compile(r"[\w.-]+")
 
 
-class Found(Record):
+class Finding(Record):
     """One thing to say about a file."""
 
     file: str
@@ -67,7 +67,7 @@ def board_files(folder: str) -> list[str]:
     return found
 
 
-def other_files(folder: str) -> Iterator[Found]:
+def other_files(folder: str) -> Iterator[Finding]:
     """Yield a note on each file that lies among the tasks and is none by its name.
 
     Pages for readers, hidden files and what editors leave are nobody's mistake.
@@ -79,30 +79,32 @@ def other_files(folder: str) -> Iterator[Found]:
                 if not name.lower().endswith(_OTHERS) and name[0] not in ".#":
                     path = os.path.relpath(os.path.join(place, name))
                     message = "is not looked at: the file of a task ends in .yaml"
-                    yield Found(path, 0, "", "TASK_NAME", message, fatal=False)
+                    yield Finding(path, 0, "", "TASK_NAME", message, fatal=False)
 
 
-def check_file(path: str, folder: str) -> Iterator[Found]:
+def check_file(path: str, folder: str) -> Iterator[Finding]:
     """Read one file and yield what there is to say; in the board's ``folder`` its place counts too."""
     from dibs.taskfile.reading import read
 
     try:
         content = _content(path)
     except BadInput as error:
-        yield Found(path, 0, error.field, error.code, error.message)
+        yield Finding(path, 0, error.field, error.code, error.message)
         return
     reading = read(content, os.path.basename(path))
     for remark in reading.remarks:
-        yield Found(path, remark.line, remark.field, remark.code, remark.message, remark.fatal)
+        yield Finding(path, remark.line, remark.field, remark.code, remark.message, remark.fatal)
     if reading.task is not None:
         if not content.endswith(b"\n"):
             line = content.count(b"\n") + 1
-            yield Found(path, line, "", "TASK_PARTIAL", HALF_WRITTEN)
+            yield Finding(path, line, "", "TASK_PARTIAL", HALF_WRITTEN)
         place = os.path.relpath(os.path.dirname(os.path.abspath(path)), folder)
         right = folder_of(reading.task.status, reading.task.agent)
         if place.split(os.sep)[0] in {INBOX, ASSIGNED, DONE} and place != right:
             message = f"{reading.task.status} belongs into {right}/, the file lies in {place}/"
-            yield Found(path, _line_of("status", reading.text), "status", "TASK_MISMATCH", message)
+            yield Finding(
+                path, _line_of("status", reading.text), "status", "TASK_MISMATCH", message
+            )
 
 
 def _line_of(key: str, text: str) -> int:
@@ -111,7 +113,7 @@ def _line_of(key: str, text: str) -> int:
     return next((at for at, row in enumerate(rows, 1) if row.startswith(f"{key}:")), 0)
 
 
-def check_board(board: Board, tasks: Tasks, caller: Caller) -> Iterator[Found]:
+def check_board(board: Board, tasks: Tasks, caller: Caller) -> Iterator[Finding]:
     """Yield all that is wrong with the board: files, moves that are not allowed, and dependencies."""
     found = [item for path in board_files(board.path) for item in check_file(path, board.path)]
     with board.settled(caller, writes=False, thorough=True) as settled:
@@ -123,18 +125,18 @@ def check_board(board: Board, tasks: Tasks, caller: Caller) -> Iterator[Found]:
     yield from _dependencies(board, tasks)
 
 
-def refused(verdicts: Iterable[Verdict], folder: str) -> list[Found]:
+def refused(verdicts: Iterable[HandEditVerdict], folder: str) -> list[Finding]:
     """Return what there is to say about files that are set aside."""
-    return [Found(_file_of(v, folder), v.line, v.field, v.code, v.message) for v in verdicts]
+    return [Finding(_file_of(v, folder), v.line, v.field, v.code, v.message) for v in verdicts]
 
 
-def _file_of(verdict: Verdict, folder: str) -> str:
+def _file_of(verdict: HandEditVerdict, folder: str) -> str:
     """Return the path of a file from here; a verdict names it without its ending."""
     base = os.path.join(os.path.relpath(os.path.join(folder, verdict.place)), verdict.id)
     return next((base + end for end in ENDINGS if os.path.lexists(base + end)), base)
 
 
-def _dependencies(board: Board, tasks: Tasks) -> Iterator[Found]:
+def _dependencies(board: Board, tasks: Tasks) -> Iterator[Finding]:
     """Yield each circle of tasks that wait for each other, and each dependency that is not known."""
     from dibs.core.tasks.graph import UNKNOWN, circle_text
 
@@ -152,7 +154,7 @@ def _dependencies(board: Board, tasks: Tasks) -> Iterator[Found]:
             row = rows[id_]
             path = os.path.relpath(os.path.join(board.path, row.place, row.file))
             line = _line_that_needs(needed, row.text)
-            yield Found(path, line, "dependencies", "TASK_DEPENDENCY", message)
+            yield Finding(path, line, "dependencies", "TASK_DEPENDENCY", message)
 
 
 def _line_that_needs(id_: str, text: str) -> int:
@@ -171,13 +173,13 @@ def _line_that_needs(id_: str, text: str) -> int:
 def format_file(path: str, *, write: bool) -> Formatted:
     """Bring a file into the one spelling; nothing is written where nothing is to be changed."""
     from dibs.taskfile.formatting import formatted
-    from dibs.workdir.disk import Disk, Opened, read
+    from dibs.workdir.disk import Disk, OpenFolder, read
     from dibs.workdir.moves import Meanwhile
     from dibs.workdir.moves import write as put
 
     _content(path)  # says what is no file of a task
     name = os.path.basename(path)
-    with Opened(os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)) as folder:
+    with OpenFolder(os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)) as folder:
         content, mark = read(folder, name, MAX_FILE)
         text, changes = formatted(content, path)
         if write and changes:

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from dibs.core.briefing.page import Rendered, Section
-    from dibs.core.briefing.snapshot import Sight
+    from dibs.core.briefing.snapshot import Snapshot
     from dibs.core.claims.agents import Caller
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: How long whoever took up a delivery is left alone with it, in seconds on the engine's clock.
 LEASE = 10.0
@@ -66,7 +66,7 @@ class Delivery(Record):
     #: Whether it was begun before, and nobody said that it arrived.
     again: bool = False
     #: The state that it tells of; for one that is told again, the state now.
-    sight: Sight | None = None
+    sight: Snapshot | None = None
     #: The whole state, for a reader that asked for it, where ``text`` is a change that was lost before.
     whole: str = ""
 
@@ -92,8 +92,8 @@ class _Plan(Record):
 class Briefings:
     """The use cases of whoever wants to know where the crew stands."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def prepare(
         self, caller: Caller, *, full: bool = False, budget: int = 0, alive: bool = True
@@ -103,22 +103,22 @@ class Briefings:
         ``full`` is for a reader that forgot what it was told. ``alive`` tells whether the agent itself calls:
         then it is a sign of life.
         """
-        settle(self._desk)
-        wish = _Wish(caller, budget or self._desk.config.brief_tokens, full)
+        settle(self._store)
+        wish = _Wish(caller, budget or self._store.config.brief_tokens, full)
         while True:
-            plan = self._desk.look(partial(_plan, wish=wish, alive=alive))
+            plan = self._store.look(partial(_plan, wish=wish, alive=alive))
             if plan.first:
-                self._desk.apply(partial(arrive, caller=caller))
+                self._store.apply(partial(arrive, caller=caller))
             elif plan.offer is None:
                 if plan.soon:
-                    self._desk.apply(partial(arrive, caller=caller))
+                    self._store.apply(partial(arrive, caller=caller))
                 return plan.delivery
-            elif self._desk.apply(partial(_begin, wish=wish, plan=plan, alive=alive)):
+            elif self._store.apply(partial(_begin, wish=wish, plan=plan, alive=alive)):
                 return plan.delivery
 
     def delivered(self, caller: Caller, number: int) -> bool:
         """Note that the delivery ``number`` was written out; tell whether that was not known yet."""
-        return number > 0 and self._desk.apply(partial(_end, caller=caller, number=number))
+        return number > 0 and self._store.apply(partial(_end, caller=caller, number=number))
 
     def peek(self, caller: Caller, *, budget: int = 0) -> Delivery:
         """Return the whole state as ``caller`` would be told it, with its mail; note nothing.
@@ -126,7 +126,7 @@ class Briefings:
         Without a ``budget`` nothing is left out: this is where a page that left something out points to.
         """
         wish = _Wish(caller, budget or UNBOUNDED, full=True)
-        return self._desk.look(lambda book: _page(book, wish, without=()))
+        return self._store.look(lambda rows: _page(rows, wish, without=()))
 
     def follow(
         self, caller: Caller, *, budget: int = 0, pause: Callable[[float], None] = time.sleep
@@ -135,7 +135,7 @@ class Briefings:
 
         Only the start is a sign of life: a follower may outlive the agent that it was started for.
         """
-        engine = self._desk.engine
+        engine = self._store.engine
         newest, shown, first = engine.wait(0, 0), "", True
         while True:
             delivery = self.prepare(caller, budget=budget, alive=first)
@@ -148,34 +148,34 @@ class Briefings:
                 pause(DEBOUNCE)
 
 
-def _plan(book: Book, wish: _Wish, *, alive: bool) -> _Plan:
+def _plan(rows: Rows, wish: _Wish, *, alive: bool) -> _Plan:
     """Look at what there is to tell, and word it."""
     caller = wish.caller
-    beat = book.beat(caller.id)
-    if alive and (beat.lapsed(book.now) if beat is not None else not caller.human):
+    beat = rows.beat(caller.id)
+    if alive and (beat.lapsed(rows.now) if beat is not None else not caller.human):
         return _Plan(first=True)
     reader = reader_of(caller)
-    offer, last = get_offer(book, reader), get_briefed(book, reader)
-    if offer is not None and book.now >= offer.until:
-        return _Plan(_again(book, wish, offer), offer)
+    offer, last = get_offer(rows, reader), get_briefed(rows, reader)
+    if offer is not None and rows.now >= offer.until:
+        return _Plan(_again(rows, wish, offer), offer)
     if offer is not None and (wish.full or caller.human):
-        return _Plan(_page(book, wish, without=offer.mail))
+        return _Plan(_page(rows, wish, without=offer.mail))
     if offer is None:
-        plan = _news(book, wish, last)
+        plan = _news(rows, wish, last)
         if plan is not None:
             return plan
-    soon = alive and beat is not None and book.now - beat.seen > STALE * beat.ttl
+    soon = alive and beat is not None and rows.now - beat.seen > STALE * beat.ttl
     return _Plan(soon=soon)
 
 
-def _news(book: Book, wish: _Wish, last: Briefed) -> _Plan | None:
+def _news(rows: Rows, wish: _Wish, last: Briefed) -> _Plan | None:
     """Return what a reader has not been told, if there is anything."""
     caller = wish.caller
-    waiting = unread(book, boxes_of(caller.id, human=caller.human))
+    waiting = unread(rows, boxes_of(caller.id, human=caller.human))
     if caller.human and not waiting.messages:
-        return _Plan(_page(book, wish, without=()))
-    seen = sight(book, caller.id, human=caller.human, mail=waiting.messages)
-    agent = book.agent(caller.id)
+        return _Plan(_page(rows, wish, without=()))
+    seen = sight(rows, caller.id, human=caller.human, mail=waiting.messages)
+    agent = rows.agent(caller.id)
     life = 0.0 if agent is None or caller.human else agent.started
     forgot = wish.full or caller.human or not last.number or last.life != life
     sections, digest = _sections(seen, 0 if forgot else last.seq)
@@ -185,13 +185,13 @@ def _news(book: Book, wish: _Wish, last: Briefed) -> _Plan | None:
     page = _render(sections, wish.budget, number, None if forgot else last.items)
     if not (forgot or page.mail) and digest == last.digest:
         return None
-    newest = next((entry.seq for entry in book.txn.events(newest_first=True)), 0)
+    newest = next((entry.seq for entry in rows.txn.events(newest_first=True)), 0)
     told = Briefed(number, 0.0, digest, page.told, newest, page.mode, life)
     offer = Offer(told, page.text, {id_: waiting.boxes[id_] for id_ in page.mail}, page.left)
     return _Plan(_delivery(page, number, digest, seen), offer)
 
 
-def _again(book: Book, wish: _Wish, offer: Offer) -> Delivery:
+def _again(rows: Rows, wish: _Wish, offer: Offer) -> Delivery:
     """Return a delivery that nobody confirmed, word for word.
 
     Who asked for the whole state and lost a change gets the state behind it, without mail: that has its turn.
@@ -199,7 +199,7 @@ def _again(book: Book, wish: _Wish, offer: Offer) -> Delivery:
     from dibs.core.briefing.page import FULL
 
     caller, told = wish.caller, offer.briefed
-    seen = sight(book, caller.id, human=caller.human)
+    seen = sight(rows, caller.id, human=caller.human)
     whole = ""
     if wish.full and told.mode != FULL:
         whole = _render(_sections(seen)[0], wish.budget, 0, None).text
@@ -209,16 +209,16 @@ def _again(book: Book, wish: _Wish, offer: Offer) -> Delivery:
     )  # fmt: skip
 
 
-def _page(book: Book, wish: _Wish, *, without: Iterable[str]) -> Delivery:
+def _page(rows: Rows, wish: _Wish, *, without: Iterable[str]) -> Delivery:
     """Return the whole state as a page that nobody counts; ``without`` is told by somebody else."""
     caller = wish.caller
-    waiting = unread(book, boxes_of(caller.id, human=caller.human), without)
-    seen = sight(book, caller.id, human=caller.human, mail=waiting.messages)
+    waiting = unread(rows, boxes_of(caller.id, human=caller.human), without)
+    seen = sight(rows, caller.id, human=caller.human, mail=waiting.messages)
     sections, digest = _sections(seen)
     return _delivery(_render(sections, wish.budget, 0, None), 0, digest, seen)
 
 
-def _sections(seen: Sight, told: int = 0) -> tuple[list[Section], str]:
+def _sections(seen: Snapshot, told: int = 0) -> tuple[list[Section], str]:
     """Return what there is to tell, and its digest; of the activity only what came after ``told``."""
     from dibs.core.briefing.crew import sections
     from dibs.core.briefing.page import digest
@@ -242,37 +242,37 @@ def _render(
     return render(sections, nonce=nonce, budget=budget, number=number, known=known)
 
 
-def _delivery(page: Rendered, number: int, digest: str, seen: Sight) -> Delivery:
+def _delivery(page: Rendered, number: int, digest: str, seen: Snapshot) -> Delivery:
     return Delivery(number, page.mode, digest, page.text, page.mail, page.left, sight=seen)
 
 
-def _begin(book: Book, wish: _Wish, plan: _Plan, *, alive: bool) -> bool:
+def _begin(rows: Rows, wish: _Wish, plan: _Plan, *, alive: bool) -> bool:
     """Write the offer of a plan; tell whether it is still the next delivery, and nobody else is at it."""
     assert plan.offer is not None
     assert plan.delivery is not None
-    reader, offer = reader_of(wish.caller), get_offer(book, reader_of(wish.caller))
+    reader, offer = reader_of(wish.caller), get_offer(rows, reader_of(wish.caller))
     number = plan.delivery.number
     if plan.delivery.again:
-        mine = offer is not None and offer.briefed.number == number and book.now >= offer.until
+        mine = offer is not None and offer.briefed.number == number and rows.now >= offer.until
     else:
-        mine = offer is None and get_briefed(book, reader).number == number - 1
+        mine = offer is None and get_briefed(rows, reader).number == number - 1
     if mine:
-        put_offer(book, reader, plan.offer._replace(until=book.now + LEASE))
-        if alive and book.beat(wish.caller.id) is not None:
-            arrive(book, wish.caller)
+        put_offer(rows, reader, plan.offer._replace(until=rows.now + LEASE))
+        if alive and rows.beat(wish.caller.id) is not None:
+            arrive(rows, wish.caller)
     return mine
 
 
-def _end(book: Book, caller: Caller, number: int) -> bool:
+def _end(rows: Rows, caller: Caller, number: int) -> bool:
     """Note that a delivery happened, if it is the one under way."""
     reader = reader_of(caller)
-    offer = get_offer(book, reader)
+    offer = get_offer(rows, reader)
     if offer is None or offer.briefed.number != number:
         return False
     for message, boxes in offer.mail.items():
         row = row_of(message)
         for box in boxes:
-            book.txn.delete(f"{UNREAD}{box}/{row}")
-            mark(book, box, row, briefed=number)
-    put_briefed(book, reader, offer.briefed._replace(at=book.now))
+            rows.txn.delete(f"{UNREAD}{box}/{row}")
+            mark(rows, box, row, briefed=number)
+    put_briefed(rows, reader, offer.briefed._replace(at=rows.now))
     return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.briefing.activity import is_told
-from dibs.core.briefing.snapshot import Sight, Tally
+from dibs.core.briefing.snapshot import Snapshot, Tally
 from dibs.core.patterns.filing import Range
 from dibs.core.tasks.rules import Status
 from dibs.services.claims.service import held_in, waiting_in
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.ledger import Entry
     from dibs.core.talk.mail import Message
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 #: How many of the newest entries are looked at, and how many of others' deeds are kept of them.
 LOOKED_AT, KEPT = 120, 20
@@ -35,50 +35,50 @@ class Unread(Record):
     boxes: dict[str, list[str]]
 
 
-def sight(book: Book, me: str, *, human: bool, mail: Iterable[Message] = ()) -> Sight:
+def sight(rows: Rows, me: str, *, human: bool, mail: Iterable[Message] = ()) -> Snapshot:
     """Return what there is to tell ``me``; how far the board is, only where a lead looks."""
     from dibs.core.briefing.crew import is_lead
 
-    seen = Sight(
-        book.now,
+    seen = Snapshot(
+        rows.now,
         me,
         human,
-        tuple(book.agents()),
-        tuple(held_in(book)),
-        tuple(waiting_in(book)),
+        tuple(rows.agents()),
+        tuple(held_in(rows)),
+        tuple(waiting_in(rows)),
         tuple(mail),
-        tuple(pending(book)),
-        activity=tuple(_activity(book, me)),
+        tuple(pending(rows)),
+        activity=tuple(_activity(rows, me)),
     )
     if not is_lead(seen):
         return seen
-    beats = {agent.id: book.beat(agent.id) for agent in seen.agents}
+    beats = {agent.id: rows.beat(agent.id) for agent in seen.agents}
     heard = {id_: beat.seen for id_, beat in beats.items() if beat is not None}
-    return seen._replace(tally=tally(book), seen=heard)
+    return seen._replace(tally=tally(rows), seen=heard)
 
 
-def unread(book: Book, boxes: tuple[str, ...], without: Iterable[str] = ()) -> Unread:
+def unread(rows: Rows, boxes: tuple[str, ...], without: Iterable[str] = ()) -> Unread:
     """Return what waits in ``boxes``, but for the messages ``without``."""
     left_out = set(without)
-    rows: dict[str, list[str]] = {}
+    listed: dict[str, list[str]] = {}
     for box in boxes:
         prefix = f"{UNREAD}{box}/"
-        for key, _ in book.txn.scan(Range(prefix)):
-            rows.setdefault(key[len(prefix) :], []).append(box)
+        for key, _ in rows.txn.scan(Range(prefix)):
+            listed.setdefault(key[len(prefix) :], []).append(box)
     messages, where = [], {}
-    for row in sorted(rows)[:MAX_MAIL]:
-        value = book.txn.get(f"{MAIL}{row}")
+    for row in sorted(listed)[:MAX_MAIL]:
+        value = rows.txn.get(f"{MAIL}{row}")
         message = None if value is None else message_of(value)
         if message is not None and message.id not in left_out:
             messages.append(message)
-            where[message.id] = rows[row]
+            where[message.id] = listed[row]
     return Unread(tuple(messages), where)
 
 
-def tally(book: Book) -> Tally:
+def tally(rows: Rows) -> Tally:
     """Count the tasks that are not archived by how they stand."""
     by_status: dict[str, list[str]] = {}
-    for id_, status in statuses(book):
+    for id_, status in statuses(rows):
         by_status.setdefault(status, []).append(id_)
     return Tally(
         sum(map(len, by_status.values())),
@@ -89,10 +89,10 @@ def tally(book: Book) -> Tally:
     )
 
 
-def _activity(book: Book, me: str) -> list[Entry]:
+def _activity(rows: Rows, me: str) -> list[Entry]:
     """Return what others did lately, oldest first; only the newest entries are looked at."""
     found: list[Entry] = []
-    for looked, entry in enumerate(book.txn.events(newest_first=True)):
+    for looked, entry in enumerate(rows.txn.events(newest_first=True)):
         if looked >= LOOKED_AT or len(found) >= KEPT:
             break
         if entry.agent != me and is_told(entry):

@@ -25,7 +25,7 @@ from dibs.core.claims.rules import (
 )
 from dibs.errors import BadInput
 from dibs.services.state.presence import expire, withdraw
-from dibs.services.state.rows import Found, claim_of
+from dibs.services.state.rows import FiledRow, claim_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dibs.core.patterns.pattern import Pattern
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 #: How many obstacles a refusal names.
 SHOWN = 20
@@ -43,7 +43,7 @@ NO_TICKET = -1
 COUNT_EVERY = 2048
 
 
-class Waiting(Record):
+class WaitOptions(Record):
     """How a request waits: until when, how long a sign of life of the waiter counts."""
 
     until: float
@@ -70,45 +70,45 @@ class Survey:
         return NO_TICKET if self.own_ticket is None else self.own_ticket.number
 
 
-def survey(book: Book, request: Request) -> Survey:
+def survey(rows: Rows, request: Request) -> Survey:
     """Look at everything that overlaps ``request``; change nothing."""
     result = Survey()
     waiting: list[tuple[Pattern, Pattern, int]] = []
     for asked in request.patterns:
-        for found in book.near(asked):
+        for found in rows.near(asked):
             if found.ticket:
-                entry = book.pattern(found.record["pattern"])
+                entry = rows.pattern(found.record["pattern"])
                 waiting.append((asked, entry, found.ticket))
             elif found.agent == request.agent:
-                _note_own(book, asked, found, result)
+                _note_own(rows, asked, found, result)
             else:
-                _weigh_claim(book, request, asked, found, result)
+                _weigh_claim(rows, request, asked, found, result)
     if waiting:
-        _weigh_tickets(book, request, waiting, result)
+        _weigh_tickets(rows, request, waiting, result)
     return result
 
 
-def _note_own(book: Book, asked: Pattern, found: Found, result: Survey) -> None:
+def _note_own(rows: Rows, asked: Pattern, found: FiledRow, result: Survey) -> None:
     """Note a claim of the requester on just what it asks for; one may have run out unnoticed."""
-    if book.pattern(found.record["pattern"]).key == asked.key:
+    if rows.pattern(found.record["pattern"]).key == asked.key:
         claim = claim_of(found)
-        if live(claim, book.seen(claim.agent), book.now):
+        if live(claim, rows.seen(claim.agent), rows.now):
             result.own[asked.key] = (found.key, claim)
         else:
             result.dead[found.key] = claim
 
 
 def _weigh_tickets(
-    book: Book, request: Request, waiting: list[tuple[Pattern, Pattern, int]], result: Survey
+    rows: Rows, request: Request, waiting: list[tuple[Pattern, Pattern, int]], result: Survey
 ) -> None:
     tickets: dict[int, Ticket] = {}
     for number in sorted({number for _, _, number in waiting}):
-        _sort_ticket(book, request, number, tickets, result)
+        _sort_ticket(rows, request, number, tickets, result)
     own = result.own_ticket.number if result.own_ticket is not None else 0
     for asked, entry, number in waiting:
         if number in tickets and not _holds(result, asked, request.mode):
             ticket = tickets[number]
-            left = ticket_deadline(ticket, book.seen(ticket.agent)) - book.now
+            left = ticket_deadline(ticket, rows.seen(ticket.agent)) - rows.now
             conflict = queued_before(request, asked, entry, ticket, own, left)
             if conflict is not None:
                 result.conflicts.append(conflict)
@@ -121,78 +121,78 @@ def _holds(result: Survey, asked: Pattern, mode: str) -> bool:
 
 
 def _weigh_claim(
-    book: Book, request: Request, asked: Pattern, found: Found, result: Survey
+    rows: Rows, request: Request, asked: Pattern, found: FiledRow, result: Survey
 ) -> None:
     claim = claim_of(found)
-    seen = book.seen(found.agent)
-    if not live(claim, seen, book.now):
+    seen = rows.seen(found.agent)
+    if not live(claim, seen, rows.now):
         result.dead[found.key] = claim
         return
-    held = book.pattern(claim.pattern)
-    conflict = obstacle(request, asked, held, claim, seen, book.now)
+    held = rows.pattern(claim.pattern)
+    conflict = obstacle(request, asked, held, claim, seen, rows.now)
     if conflict is not None:
         result.conflicts.append(conflict)
 
 
 def _sort_ticket(
-    book: Book, request: Request, number: int, tickets: dict[int, Ticket], result: Survey
+    rows: Rows, request: Request, number: int, tickets: dict[int, Ticket], result: Survey
 ) -> None:
     """Put a ticket where it belongs: the requester's own, a rival's, or one whose waiter is gone."""
-    ticket = book.ticket(number)
+    ticket = rows.ticket(number)
     if ticket is None:
         return
-    if ticket_deadline(ticket, book.seen(ticket.agent)) <= book.now:
+    if ticket_deadline(ticket, rows.seen(ticket.agent)) <= rows.now:
         result.dead_tickets.append(ticket)
     elif ticket.agent != request.agent:
         tickets[number] = ticket
-    elif result.own_ticket is None and _same_wish(book, request, ticket):
+    elif result.own_ticket is None and _same_wish(rows, request, ticket):
         result.own_ticket = ticket
 
 
-def _same_wish(book: Book, request: Request, ticket: Ticket) -> bool:
-    keys = {book.pattern(text).key for text in ticket.patterns}
+def _same_wish(rows: Rows, request: Request, ticket: Ticket) -> bool:
+    keys = {rows.pattern(text).key for text in ticket.patterns}
     return ticket.mode == request.mode and keys == {p.key for p in request.patterns}
 
 
 def attempt(
-    book: Book,
+    rows: Rows,
     request: Request,
     beat: Beat,
     *,
     max_hold: float,
-    waiting: Waiting | None,
+    waiting: WaitOptions | None,
     quiet: bool = False,
 ) -> Outcome:
     """Grant, queue or deny ``request``, and write what follows from it.
 
     The ledger is told of a denial, unless the caller has other ways to go and is ``quiet``.
     """
-    result = survey(book, request)
+    result = survey(rows, request)
     for key, claim in result.dead.items():
-        expire(book, key, claim)
-        beat = book.beat(request.agent) or beat
+        expire(rows, key, claim)
+        beat = rows.beat(request.agent) or beat
     for ticket in result.dead_tickets:
-        withdraw(book, ticket, "its waiter was not heard of")
+        withdraw(rows, ticket, "its waiter was not heard of")
     if not result.conflicts:
-        return _grant(book, request, beat, result, max_hold)
+        return _grant(rows, request, beat, result, max_hold)
     conflicts = tuple(result.conflicts[:SHOWN])
     if waiting is None:
         if not quiet:
-            _tell_denied(book, request, beat, conflicts[0])
+            _tell_denied(rows, request, beat, conflicts[0])
         return Denied(conflicts)
-    cycle = _closes_circle(book, request, result)
+    cycle = _closes_circle(rows, request, result)
     if cycle:
         if result.own_ticket is not None:
-            withdraw(book, result.own_ticket, "it would wait in a circle")
-        _tell_denied(book, request, beat, conflicts[0])
+            withdraw(rows, result.own_ticket, "it would wait in a circle")
+        _tell_denied(rows, request, beat, conflicts[0])
         return Denied(conflicts, "deadlock", cycle)
-    ticket = queue_up(book, request, beat, result.own_ticket, waiting)
+    ticket = queue_up(rows, request, beat, result.own_ticket, waiting)
     ahead = len({conflict.ticket for conflict in result.conflicts if conflict.ticket})
     return Queued(ticket, conflicts, ahead)
 
 
-def _tell_denied(book: Book, request: Request, beat: Beat, conflict: Conflict) -> None:
-    book.emit(
+def _tell_denied(rows: Rows, request: Request, beat: Beat, conflict: Conflict) -> None:
+    rows.emit(
         request.agent,
         beat.role,
         Kind.LOCK_DENIED,
@@ -204,57 +204,57 @@ def _tell_denied(book: Book, request: Request, beat: Beat, conflict: Conflict) -
     )
 
 
-def _closes_circle(book: Book, request: Request, around: Survey) -> tuple[Wait, ...]:
-    if not _entangled(book, request.agent, around.own_number):
+def _closes_circle(rows: Rows, request: Request, around: Survey) -> tuple[Wait, ...]:
+    if not _entangled(rows, request.agent, around.own_number):
         return ()
     waits = [Wait(request.agent, c.pattern, c.holder) for c in around.conflicts]
-    return find_cycle(request.agent, waits, lambda agent: _waits_of(book, agent))
+    return find_cycle(request.agent, waits, lambda agent: _waits_of(rows, agent))
 
 
-def circle_of(book: Book, agent: str, own: int = NO_TICKET) -> tuple[Wait, ...]:
+def circle_of(rows: Rows, agent: str, own: int = NO_TICKET) -> tuple[Wait, ...]:
     """Return a circle of waiters that ``agent`` is in, if there is one.
 
     With the number of its ticket in ``own``, the circle may be left to another agent to find.
     """
-    if not _entangled(book, agent, own):
+    if not _entangled(rows, agent, own):
         return ()
-    return find_cycle(agent, _waits_of(book, agent), lambda other: _waits_of(book, other))
+    return find_cycle(agent, _waits_of(rows, agent), lambda other: _waits_of(rows, other))
 
 
-def _entangled(book: Book, agent: str, own: int) -> bool:
+def _entangled(rows: Rows, agent: str, own: int) -> bool:
     """Tell whether ``agent`` has a claim, or a ticket beside ``own``.
 
     Who has neither only waits behind earlier tickets, and such waits alone lead to ever earlier ones:
     every circle has an agent in it that is entangled.
     """
-    return any(found.ticket != own for found in book.of_agent(agent))
+    return any(found.ticket != own for found in rows.of_agent(agent))
 
 
-def _waits_of(book: Book, agent: str) -> Iterator[Wait]:
+def _waits_of(rows: Rows, agent: str) -> Iterator[Wait]:
     """Yield what ``agent`` waits for: the obstacles of each of its live tickets."""
-    for ticket in book.tickets():
-        if ticket.agent == agent and ticket_deadline(ticket, book.seen(agent)) > book.now:
-            patterns = tuple(book.pattern(text) for text in ticket.patterns)
+    for ticket in rows.tickets():
+        if ticket.agent == agent and ticket_deadline(ticket, rows.seen(agent)) > rows.now:
+            patterns = tuple(rows.pattern(text) for text in ticket.patterns)
             request = Request(agent, patterns, ticket.mode, ticket.ttl)
-            for conflict in survey(book, request).conflicts:
+            for conflict in survey(rows, request).conflicts:
                 yield Wait(agent, conflict.pattern, conflict.holder)
 
 
 def queue_up(
-    book: Book, request: Request, beat: Beat, own: Ticket | None, waiting: Waiting
+    rows: Rows, request: Request, beat: Beat, own: Ticket | None, waiting: WaitOptions
 ) -> Ticket:
     if waiting.standing:
-        book.put_beat(request.agent, beat._replace(ttl=min(beat.ttl, waiting.lasts)))
+        rows.put_beat(request.agent, beat._replace(ttl=min(beat.ttl, waiting.lasts)))
     if own is not None:
-        ticket = own._replace(seen=book.now, lasts=waiting.lasts, standing=waiting.standing)
+        ticket = own._replace(seen=rows.now, lasts=waiting.lasts, standing=waiting.standing)
         if waiting.standing:
             ticket = ticket._replace(until=waiting.until)
-        book.put_ticket(ticket)
+        rows.put_ticket(ticket)
         return ticket
-    if sum(1 for _ in book.tickets()) >= MAX_WAITERS:
+    if sum(1 for _ in rows.tickets()) >= MAX_WAITERS:
         raise BadInput(f"{MAX_WAITERS} requests wait already", code="LIMIT")
     texts = tuple(pattern.text for pattern in request.patterns)
-    number = book.emit(
+    number = rows.emit(
         request.agent,
         beat.role,
         Kind.LOCK_QUEUED,
@@ -263,41 +263,41 @@ def queue_up(
         mode=request.mode,
     )
     ticket = Ticket(
-        number, request.agent, texts, request.mode, request.ttl, book.now, book.now,
+        number, request.agent, texts, request.mode, request.ttl, rows.now, rows.now,
         waiting.lasts, waiting.until, request.reason, request.task, waiting.standing,
     )  # fmt: skip
-    book.file_ticket(ticket)
+    rows.file_ticket(ticket)
     return ticket
 
 
-def _grant(book: Book, request: Request, beat: Beat, around: Survey, max_hold: float) -> Granted:
+def _grant(rows: Rows, request: Request, beat: Beat, around: Survey, max_hold: float) -> Granted:
     agent, patterns, _, ttl, _, _ = request
-    hard = book.now + max_hold
+    hard = rows.now + max_hold
     claims: dict[str, Claim] = {}
     fresh: Sequence[Pattern] = patterns
     token = 0
     if around.own:
-        token = _refresh(book, request, around, hard, claims)
+        token = _refresh(rows, request, around, hard, claims)
         fresh = [pattern for pattern in patterns if pattern.key not in claims]
     if fresh:
-        _check_room(book, beat, len(fresh))
-        token = _grant_fresh(book, request, beat.role, fresh, hard, claims)
+        _check_room(rows, beat, len(fresh))
+        token = _grant_fresh(rows, request, beat.role, fresh, hard, claims)
         if around.own or beat.lost:
-            beat = _replace_earlier(book, agent, beat, around, fresh)
+            beat = _replace_earlier(rows, agent, beat, around, fresh)
     if around.own_ticket is not None and fresh:
-        book.drop_ticket(around.own_ticket)  # the entry that grants says so
+        rows.drop_ticket(around.own_ticket)  # the entry that grants says so
     elif around.own_ticket is not None:
-        withdraw(book, around.own_ticket, "it holds it already")
+        withdraw(rows, around.own_ticket, "it holds it already")
     seen, shortest, earliest, count, lost, role = beat
     beat = Beat(seen, min(shortest, ttl), min(earliest, hard), count + len(fresh), lost, role)
-    book.put_beat(agent, beat)
+    rows.put_beat(agent, beat)
     granted = tuple([claims[pattern.key] for pattern in patterns])
     new = tuple([pattern.key not in around.own for pattern in patterns])
-    return Granted(granted, token, (min(book.now + ttl, hard),) * len(granted), new)
+    return Granted(granted, token, (min(rows.now + ttl, hard),) * len(granted), new)
 
 
 def _refresh(
-    book: Book, request: Request, around: Survey, hard: float, claims: dict[str, Claim]
+    rows: Rows, request: Request, around: Survey, hard: float, claims: dict[str, Claim]
 ) -> int:
     """Give what the requester holds already a new life; the tokens stay good. Return the newest."""
     for pattern in request.patterns:
@@ -309,12 +309,12 @@ def _refresh(
                 reason=request.reason or own.reason,
                 task=request.task or own.task,
             )
-            book.put_claim(claims[pattern.key], pattern)
+            rows.put_claim(claims[pattern.key], pattern)
     return max((claim.token for claim in claims.values()), default=0)
 
 
 def _grant_fresh(
-    book: Book,
+    rows: Rows,
     request: Request,
     role: str,
     fresh: Sequence[Pattern],
@@ -330,33 +330,33 @@ def _grant_fresh(
     if task:
         details["task"] = task
     summary = f"{agent} claimed {', '.join(texts[:5])}"
-    token = book.emit(agent, role, Kind.LOCK_ACQUIRED, summary, **details)
-    now = book.now
+    token = rows.emit(agent, role, Kind.LOCK_ACQUIRED, summary, **details)
+    now = rows.now
     for place, pattern in enumerate(fresh):
         name = f"c{token}.{place}" if place else f"c{token}"
         claim = Claim(name, pattern.text, mode, agent, token, ttl, now, hard, reason, task)
-        book.put_claim(claim, pattern)
+        rows.put_claim(claim, pattern)
         claims[pattern.key] = claim
     return token
 
 
 def _replace_earlier(
-    book: Book, agent: str, beat: Beat, around: Survey, fresh: Sequence[Pattern]
+    rows: Rows, agent: str, beat: Beat, around: Survey, fresh: Sequence[Pattern]
 ) -> Beat:
     """Take off what a new claim replaces: a weaker one on the same pattern, word of a lost one."""
     for pattern in fresh:
         if pattern.key in around.own:
             key, own = around.own[pattern.key]
-            book.txn.delete(key)
+            rows.txn.delete(key)
             beat = beat._replace(claims=beat.claims - (1 if own.token else 0))
-        if beat.lost and book.lost_at(agent, pattern) is not None:
-            book.drop_lost(agent, pattern)
+        if beat.lost and rows.lost_at(agent, pattern) is not None:
+            rows.drop_lost(agent, pattern)
             beat = beat._replace(lost=beat.lost - 1)
     return beat
 
 
-def _check_room(book: Book, beat: Beat, wanted: int) -> None:
+def _check_room(rows: Rows, beat: Beat, wanted: int) -> None:
     if beat.claims % COUNT_EVERY + wanted < COUNT_EVERY:
         return
-    if book.count_filed() + wanted > MAX_CLAIMS:
+    if rows.count_filed() + wanted > MAX_CLAIMS:
         raise BadInput(f"the project has {MAX_CLAIMS} claims already", code="LIMIT")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Beat, Caller
     from dibs.core.claims.rules import Ask
     from dibs.core.patterns.pattern import Pattern
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: A release request with the key of its row.
 Filed = tuple[str, "Ask"]
@@ -33,8 +33,8 @@ Filed = tuple[str, "Ask"]
 class Answers:
     """The holder's side of a release request."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def answer(
         self,
@@ -55,24 +55,24 @@ class Answers:
         span = check_reply(said, within)
         words = check_text(note, "note") if note else ""
 
-        def step(book: Book) -> list[Ask]:
-            beat = arrive(book, caller)
-            filed = _meant(book, caller.id, pattern, message, to)
-            promised = book.now + span if span is not None else 0.0
+        def step(rows: Rows) -> list[Ask]:
+            beat = arrive(rows, caller)
+            filed = _meant(rows, caller.id, pattern, message, to)
+            promised = rows.now + span if span is not None else 0.0
             answered = [
-                (key, ask._replace(answer=said, answered=book.now, promised=promised))
+                (key, ask._replace(answer=said, answered=rows.now, promised=promised))
                 for key, ask in filed
             ]
             if said == Reply.YES:
-                _give(book, caller.id, beat, answered)
+                _give(rows, caller.id, beat, answered)
             else:
                 for _, ask in answered:
-                    _keep(book, ask)
+                    _keep(rows, ask)
             asks = [ask for _, ask in answered]
-            _tell(book, caller.id, (book.beat(caller.id) or beat).role, asks, words, span)
+            _tell(rows, caller.id, (rows.beat(caller.id) or beat).role, asks, words, span)
             return asks
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
 
 def check_reply(said: str, within: object) -> float | None:
@@ -95,15 +95,15 @@ def check_reply(said: str, within: object) -> float | None:
     return check_span(within, PROMISE_MIN, PROMISE_MAX, field="in", code="WAIT_RANGE")
 
 
-def _meant(book: Book, holder: str, pattern: Pattern | None, message: str, to: str) -> list[Filed]:
+def _meant(rows: Rows, holder: str, pattern: Pattern | None, message: str, to: str) -> list[Filed]:
     """Return the requests that are answered; raise if nobody asked so."""
-    asks = list(book.asks(holder))
+    asks = list(rows.asks(holder))
     meant = [
         (key, ask)
         for key, ask in asks
         if (not to or ask.asker == to)
         and (not message or ask.id == message)
-        and (pattern is None or overlap(book.pattern(ask.pattern), pattern) is not None)
+        and (pattern is None or overlap(rows.pattern(ask.pattern), pattern) is not None)
     ]
     if not meant:
         what = message or (quote(pattern.text) if pattern is not None else "anything")
@@ -118,43 +118,43 @@ def _meant(book: Book, holder: str, pattern: Pattern | None, message: str, to: s
     return meant
 
 
-def _give(book: Book, holder: str, beat: Beat, answered: Sequence[Filed]) -> None:
+def _give(rows: Rows, holder: str, beat: Beat, answered: Sequence[Filed]) -> None:
     """Give back what was asked for; who is answered here need not be told of that as well."""
     for key, _ in answered:
-        book.txn.delete(key)
-    wanted = {book.pattern(ask.pattern).key for _, ask in answered}
+        rows.txn.delete(key)
+    wanted = {rows.pattern(ask.pattern).key for _, ask in answered}
     mine = [
         (key, claim)
-        for key, claim in claims_of(book, holder)
-        if book.pattern(claim.pattern).key in wanted and live(claim, book.now, book.now)
+        for key, claim in claims_of(rows, holder)
+        if rows.pattern(claim.pattern).key in wanted and live(claim, rows.now, rows.now)
     ]
-    give_back(book, holder, beat, mine)
+    give_back(rows, holder, beat, mine)
 
 
-def _keep(book: Book, ask: Ask) -> None:
+def _keep(rows: Rows, ask: Ask) -> None:
     """Keep a request with its answer, and see to it that a promise is not forgotten."""
-    book.put_ask(ask)
+    rows.put_ask(ask)
     if ask.promised:
         from dibs.services.claims.promises import expect
 
-        expect(book, ask)
+        expect(rows, ask)
 
 
 def _tell(
-    book: Book, holder: str, role: str, asks: Sequence[Ask], note: str, span: float | None
+    rows: Rows, holder: str, role: str, asks: Sequence[Ask], note: str, span: float | None
 ) -> None:
     """Tell each asker once, whatever it asked for, and the ledger."""
     said, promised = asks[0].answer, asks[0].promised
     when = "" if span is None else f" in {show_span(span)}"
     for asker in dict.fromkeys(ask.asker for ask in asks):
         patterns = tuple(ask.pattern for ask in asks if ask.asker == asker)
-        book.emit(
+        rows.emit(
             holder, role, Kind.RELEASE_ANSWERED,
             f"{holder} answers {asker} on {', '.join(patterns[:5])}: {said}{when}"
             + (f": {note}" if note else ""),
             asker=asker, patterns=patterns[:SHOWN], answer=said, promised=promised, note=note,
         )  # fmt: skip
         tell(
-            book, asker, MailKind.ANSWER, patterns, sender=holder,
+            rows, asker, MailKind.ANSWER, patterns, sender=holder,
             answer=said, promised=promised, span=when.strip(), reason=note,
         )  # fmt: skip

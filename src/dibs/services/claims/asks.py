@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.core.claims.rules import Ask
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 
-def put_asks(book: Book, role: str, asks: Sequence[Ask]) -> list[Ask]:
+def put_asks(rows: Rows, role: str, asks: Sequence[Ask]) -> list[Ask]:
     """File release requests of one asker; each holder gets one message for all that it is asked for."""
     by_holder: dict[str, list[Ask]] = {}
     for ask in asks:
@@ -22,44 +22,44 @@ def put_asks(book: Book, role: str, asks: Sequence[Ask]) -> list[Ask]:
     filed: list[Ask] = []
     for holder, group in by_holder.items():
         for ask in group:
-            _emit(book, role, ask)
-        number = _told(book, holder, group)
+            _emit(rows, role, ask)
+        number = _told(rows, holder, group)
         named = [ask._replace(id=number) for ask in group]
         for ask in named:
-            book.put_ask(ask)
+            rows.put_ask(ask)
         filed += named
     return filed
 
 
-def _told(book: Book, holder: str, asks: Sequence[Ask]) -> str:
+def _told(rows: Rows, holder: str, asks: Sequence[Ask]) -> str:
     """Tell the holder, and return by which message: its last one, while it has not been told of that."""
     first = asks[0]
     promised = {"promised": first.promised} if first.promised else {}
     message = mailbox.notice(
-        book, holder, MailKind.RELEASE_REQUEST, [ask.pattern for ask in asks],
+        rows, holder, MailKind.RELEASE_REQUEST, [ask.pattern for ask in asks],
         sender=first.asker, until=first.until, reason=first.note, **promised,
     )  # fmt: skip
-    earlier = _waiting(book, holder, asks)
+    earlier = _waiting(rows, holder, asks)
     if earlier:
-        mailbox.rewrite(book, message._replace(id=earlier, thread=earlier))
+        mailbox.rewrite(rows, message._replace(id=earlier, thread=earlier))
         return earlier
-    mailbox.put(book, message)
+    mailbox.put(rows, message)
     return message.id
 
 
-def _waiting(book: Book, holder: str, asks: Sequence[Ask]) -> str:
+def _waiting(rows: Rows, holder: str, asks: Sequence[Ask]) -> str:
     """Return the message that asked for the same before and still waits, an empty text if none does."""
     asker, wanted = asks[0].asker, {ask.pattern for ask in asks}
-    before = {a.pattern: a.id for _, a in book.asks(holder) if a.asker == asker and a.id}
+    before = {a.pattern: a.id for _, a in rows.asks(holder) if a.asker == asker and a.id}
     ids = {before.get(pattern, "") for pattern in wanted}
     number = ids.pop()
     same = not ids and number and {p for p, i in before.items() if i == number} == wanted
-    return number if same and mailbox.untold(book, holder, number) else ""
+    return number if same and mailbox.untold(rows, holder, number) else ""
 
 
-def _emit(book: Book, role: str, ask: Ask) -> None:
+def _emit(rows: Rows, role: str, ask: Ask) -> None:
     again = ", which it promised by now" if ask.promised else ""
-    book.emit(
+    rows.emit(
         ask.asker, role, Kind.RELEASE_REQUESTED,
         f"{ask.asker} asks {ask.holder} for {ask.pattern}{again}" + (f": {ask.note}" if ask.note else ""),
         pattern=ask.pattern, holder=ask.holder, until=ask.until, note=ask.note,

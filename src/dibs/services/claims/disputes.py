@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Agent
     from dibs.core.claims.rules import Held, Waiter
     from dibs.core.talk.decisions import Decision
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 
-class Side(Record):
+class DisputeSide(Record):
     """One of two agents that want the same."""
 
     id: str
@@ -36,50 +36,50 @@ class Sides(Record):
     now: float
     #: Whether the conflict is still there.
     open: bool
-    holder: Side
+    holder: DisputeSide
     #: The claims in question that are still held.
     held: tuple[Held, ...]
-    asker: Side
+    asker: DisputeSide
     #: What the asker asked the holder for, and what was answered.
     asks: tuple[Ask, ...]
     #: All who wait for some of it, the asker too if it does.
     queue: tuple[Waiter, ...]
 
 
-def both_sides(desk: Desk, decision: Decision) -> Sides:
+def both_sides(store: Store, decision: Decision) -> Sides:
     """Look at both sides of a conflict at one moment."""
-    return desk.look(lambda book: sides(book, decision))
+    return store.look(lambda rows: sides(rows, decision))
 
 
-def sides(book: Book, decision: Decision) -> Sides:
+def sides(rows: Rows, decision: Decision) -> Sides:
     """Return both sides of a conflict."""
     data = decision.data
-    wanted = [book.pattern(text) for text in data["wanted"]]
-    pending = still_open(book, decision)
+    wanted = [rows.pattern(text) for text in data["wanted"]]
+    pending = still_open(rows, decision)
     held = [
         h
-        for h in (held_in(book) if pending else ())
+        for h in (held_in(rows) if pending else ())
         if h.claim.agent == data["holder"] and h.claim.token in data["tokens"]
     ]
     queue = [
         waiter
-        for waiter in waiting_in(book)
+        for waiter in waiting_in(rows)
         if any(
-            overlap(book.pattern(t), p) is not None for t in waiter.ticket.patterns for p in wanted
+            overlap(rows.pattern(t), p) is not None for t in waiter.ticket.patterns for p in wanted
         )
     ]
     about = [h.claim.pattern for h in held]
-    asks = asks_between(book, data["holder"], decision.asker, about)
+    asks = asks_between(rows, data["holder"], decision.asker, about)
     if not pending:
         asks = [Ask(**record) for record in data["asks"]]
     return Sides(
-        book.now, pending, _side(book, data["holder"]), tuple(held),
-        _side(book, decision.asker), tuple(asks), tuple(queue),
+        rows.now, pending, _side(rows, data["holder"]), tuple(held),
+        _side(rows, decision.asker), tuple(asks), tuple(queue),
     )  # fmt: skip
 
 
-def _side(book: Book, agent: str) -> Side:
-    return Side(agent, book.agent(agent), book.seen(agent))
+def _side(rows: Rows, agent: str) -> DisputeSide:
+    return DisputeSide(agent, rows.agent(agent), rows.seen(agent))
 
 
 def shape(value: Sides) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def shape(value: Sides) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _side_shape(side: Side, now: float) -> dict[str, Any]:
+def _side_shape(side: DisputeSide, now: float) -> dict[str, Any]:
     agent = side.agent
     return {
         "agent": side.id,

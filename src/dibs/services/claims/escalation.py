@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Ask, Conflict, Ticket
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.own_claims import Filed
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 REFUSED = "refused/"
 #: How much of a pattern a title shows.
@@ -43,7 +43,7 @@ FORSAKEN = 24 * 3600.0
 REFUSAL_KEPT = 24 * 3600.0
 
 
-class Wish(Record):
+class Dispute(Record):
     """What somebody wants that others hold."""
 
     agent: str
@@ -60,8 +60,8 @@ class Wish(Record):
 class Escalations:
     """Putting a conflict before a human."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def escalate(
         self, caller: Caller, patterns: Sequence[Pattern], *, note: str = ""
@@ -72,89 +72,91 @@ class Escalations:
         """
         words = check_text(note, "note") if note else ""
 
-        def step(book: Book) -> list[Decision]:
-            arrive(book, caller)
-            ticket = _ticket_for(book, caller.id, patterns)
+        def step(rows: Rows) -> list[Decision]:
+            arrive(rows, caller)
+            ticket = _ticket_for(rows, caller.id, patterns)
             mode = EXCLUSIVE if ticket is None else ticket.mode
-            conflicts = survey(book, Request(caller.id, tuple(patterns), mode, 0.0)).conflicts
+            conflicts = survey(rows, Request(caller.id, tuple(patterns), mode, 0.0)).conflicts
             wanted = tuple(pattern.text for pattern in patterns)
             number = 0 if ticket is None else ticket.number
-            return put_before_human(book, Wish(caller.id, wanted, mode, number, words), conflicts)
+            return put_before_human(
+                rows, Dispute(caller.id, wanted, mode, number, words), conflicts
+            )
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
 
-def _ticket_for(book: Book, agent: str, patterns: Iterable[Pattern]) -> Ticket | None:
+def _ticket_for(rows: Rows, agent: str, patterns: Iterable[Pattern]) -> Ticket | None:
     """Return the live ticket by which ``agent`` waits for some of ``patterns``."""
-    return next(iter(_tickets_for(book, agent, patterns)), None)
+    return next(iter(_tickets_for(rows, agent, patterns)), None)
 
 
-def _tickets_for(book: Book, agent: str, patterns: Iterable[Pattern]) -> list[Ticket]:
+def _tickets_for(rows: Rows, agent: str, patterns: Iterable[Pattern]) -> list[Ticket]:
     """Return the live tickets, of one agent or of all, for some of ``patterns``, the earliest first."""
     wanted = list(patterns)
     return [
         ticket
-        for ticket in book.tickets()
+        for ticket in rows.tickets()
         if agent in {"", ticket.agent}
-        and _waits(book, ticket)
+        and _waits(rows, ticket)
         and any(
-            overlap(book.pattern(text), p) is not None for text in ticket.patterns for p in wanted
+            overlap(rows.pattern(text), p) is not None for text in ticket.patterns for p in wanted
         )
     ]
 
 
-def _waits(book: Book, ticket: Ticket | None) -> bool:
-    return ticket is not None and ticket_deadline(ticket, book.seen(ticket.agent)) > book.now
+def _waits(rows: Rows, ticket: Ticket | None) -> bool:
+    return ticket is not None and ticket_deadline(ticket, rows.seen(ticket.agent)) > rows.now
 
 
-def put_before_human(book: Book, wish: Wish, conflicts: Sequence[Conflict]) -> list[Decision]:
+def put_before_human(rows: Rows, wish: Dispute, conflicts: Sequence[Conflict]) -> list[Decision]:
     """Make one decision for each holder in the way of ``wish``, or find the one that waits."""
     in_the_way: dict[str, list[Conflict]] = {}
     for conflict in conflicts:
         if not conflict.ticket:
             in_the_way.setdefault(conflict.holder, []).append(conflict)
-    made = [d for holder, found in in_the_way.items() for d in _put(book, wish, holder, found)]
-    ticket = book.ticket(wish.ticket) if wish.ticket and made else None
+    made = [d for holder, found in in_the_way.items() for d in _put(rows, wish, holder, found)]
+    ticket = rows.ticket(wish.ticket) if wish.ticket and made else None
     if ticket is not None:
         tokens = {c.token for found in in_the_way.values() for c in found}
-        book.put_ticket(ticket._replace(escalated=tuple(sorted({*ticket.escalated, *tokens}))))
+        rows.put_ticket(ticket._replace(escalated=tuple(sorted({*ticket.escalated, *tokens}))))
     return made
 
 
-def _put(book: Book, wish: Wish, holder: str, conflicts: list[Conflict]) -> list[Decision]:
+def _put(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> list[Decision]:
     """Find the decisions that wait already between the same two, and make one for the rest.
 
     What a decision is about never grows: a human may have looked at it, and takes no more than it saw.
     """
     found: list[Decision] = []
     rest = conflicts
-    for decision in _between(book, wish.agent, holder):
-        keys = {book.pattern(text).key for text in decision.data["wanted"]}
-        same = [c for c in rest if book.pattern(c.pattern).key in keys]
+    for decision in _between(rows, wish.agent, holder):
+        keys = {rows.pattern(text).key for text in decision.data["wanted"]}
+        same = [c for c in rest if rows.pattern(c.pattern).key in keys]
         if same:
-            found.append(_repeat(book, wish, decision, same))
+            found.append(_repeat(rows, wish, decision, same))
             rest = [c for c in rest if c not in same]
     if not rest:
         return found
     if not wish.automatic:  # what time does is bounded by the tickets
         from dibs.services.talk.decisions import check_room
 
-        check_room(book, wish.agent)
-    return [*found, _make(book, wish, holder, rest)]
+        check_room(rows, wish.agent)
+    return [*found, _make(rows, wish, holder, rest)]
 
 
-def _between(book: Book, asker: str, holder: str) -> list[Decision]:
+def _between(rows: Rows, asker: str, holder: str) -> list[Decision]:
     """Return the conflicts of these two that wait for a human, and are not over."""
     return [
         decision
-        for decision in pending(book)
+        for decision in pending(rows)
         if (decision.category, decision.asker) == (CONFLICT, asker)
         and decision.data["holder"] == holder
-        and still_open(book, decision)
+        and still_open(rows, decision)
     ]
 
 
-def _repeat(book: Book, wish: Wish, decision: Decision, conflicts: list[Conflict]) -> Decision:
+def _repeat(rows: Rows, wish: Dispute, decision: Decision, conflicts: list[Conflict]) -> Decision:
     """Let a decision that waits name all claims that are in the way of what it is about."""
     before = decision.data
     held = list(dict.fromkeys((*before["patterns"], *_held(conflicts))))
@@ -165,10 +167,10 @@ def _repeat(book: Book, wish: Wish, decision: Decision, conflicts: list[Conflict
         "mode": wish.mode,
         "ticket": wish.ticket or before["ticket"],
         "automatic": before["automatic"] and wish.automatic,
-        "asks": _asks(book, before["holder"], wish.agent, held),
+        "asks": _asks(rows, before["holder"], wish.agent, held),
     }
     again = decision._replace(data=data, rationale=wish.note or decision.rationale)
-    put_decision(book, again)
+    put_decision(rows, again)
     return again
 
 
@@ -176,18 +178,18 @@ def _held(conflicts: Iterable[Conflict]) -> list[str]:
     return list(dict.fromkeys(c.held for c in conflicts))
 
 
-def asks_between(book: Book, holder: str, asker: str, held: Iterable[str]) -> list[Ask]:
+def asks_between(rows: Rows, holder: str, asker: str, held: Iterable[str]) -> list[Ask]:
     """Return what one asked the other for, and what was answered, as far as ``held`` is about it."""
     patterns = set(held)
-    return [a for _, a in book.asks(holder) if a.asker == asker and a.pattern in patterns]
+    return [a for _, a in rows.asks(holder) if a.asker == asker and a.pattern in patterns]
 
 
-def _asks(book: Book, holder: str, asker: str, held: Iterable[str]) -> list[dict[str, Any]]:
+def _asks(rows: Rows, holder: str, asker: str, held: Iterable[str]) -> list[dict[str, Any]]:
     """Return the same as it is kept with a decision."""
-    return [ask._asdict() for ask in asks_between(book, holder, asker, held)[:SHOWN]]
+    return [ask._asdict() for ask in asks_between(rows, holder, asker, held)[:SHOWN]]
 
 
-def _make(book: Book, wish: Wish, holder: str, conflicts: list[Conflict]) -> Decision:
+def _make(rows: Rows, wish: Dispute, holder: str, conflicts: list[Conflict]) -> Decision:
     wanted = list(dict.fromkeys(c.pattern for c in conflicts))
     data: dict[str, Any] = {
         "holder": holder,
@@ -197,45 +199,45 @@ def _make(book: Book, wish: Wish, holder: str, conflicts: list[Conflict]) -> Dec
         "mode": wish.mode,
         "ticket": wish.ticket,
         "automatic": wish.automatic,
-        "asks": _asks(book, holder, wish.agent, _held(conflicts)),
+        "asks": _asks(rows, holder, wish.agent, _held(conflicts)),
     }
     shown = few([cut(text, LONG) for text in wanted])
     title = f"{wish.agent} wants {shown}, which {holder} holds"
-    role = role_of(book, wish.agent)
-    number = book.emit(
+    role = role_of(rows, wish.agent)
+    number = rows.emit(
         wish.agent, role, Kind.CONFLICT_ESCALATED,
         f"{wish.agent} asks a human: {title}" + (f": {wish.note}" if wish.note else ""),
         holder=holder, patterns=data["patterns"], wanted=wanted[:SHOWN],
         automatic=wish.automatic,
     )  # fmt: skip
     decision = Decision(
-        f"d{number}", book.now, wish.agent, role, title, wish.note, CONFLICT, Outcome.PENDING,
+        f"d{number}", rows.now, wish.agent, role, title, wish.note, CONFLICT, Outcome.PENDING,
         data=data,
     )  # fmt: skip
-    decision = open_decision(book, decision)
-    tell(book, holder, decision, DISPUTED, wish.agent, wish.note)
+    decision = open_decision(rows, decision)
+    tell(rows, holder, decision, DISPUTED, wish.agent, wish.note)
     return decision
 
 
-def still_open(book: Book, decision: Decision) -> bool:
+def still_open(rows: Rows, decision: Decision) -> bool:
     """Tell whether the conflict that a human was asked about is still there.
 
     It is over when the holder has none of the claims any more, when the asker has ended or is silent
     for a day, or when its place in the queue is gone and it was that place that brought it here.
     """
-    if not _disputed(book, decision):
+    if not _disputed(rows, decision):
         return False
     ticket = decision.data["ticket"]
     if ticket and decision.data["automatic"]:
-        return _waits(book, book.ticket(ticket))
-    return book.seen(decision.asker) + FORSAKEN > book.now
+        return _waits(rows, rows.ticket(ticket))
+    return rows.seen(decision.asker) + FORSAKEN > rows.now
 
 
-def _disputed(book: Book, decision: Decision) -> list[Filed]:
+def _disputed(rows: Rows, decision: Decision) -> list[Filed]:
     """Return the claims that the decision is about, as far as they are still held."""
     holder = decision.data["holder"]
-    seen = book.seen(holder)
-    wanted = {(found := book.pattern(text)).key: found for text in decision.data["wanted"]}
+    seen = rows.seen(holder)
+    wanted = {(found := rows.pattern(text)).key: found for text in decision.data["wanted"]}
 
     def in_the_way(pattern: Pattern) -> bool:
         # Most are wanted just as they are held, and that is known without a look at each pair.
@@ -245,78 +247,78 @@ def _disputed(book: Book, decision: Decision) -> list[Filed]:
 
     return [
         (key, claim)
-        for key, claim in claims_of(book, holder)
+        for key, claim in claims_of(rows, holder)
         if claim.token in decision.data["tokens"]
-        and live(claim, seen, book.now)
-        and in_the_way(book.pattern(claim.pattern))
+        and live(claim, seen, rows.now)
+        and in_the_way(rows.pattern(claim.pattern))
     ]
 
 
 def carry_out(
-    book: Book, caller: Caller, decision: Decision, confirmed: bool, reason: str
+    rows: Rows, caller: Caller, decision: Decision, confirmed: bool, reason: str
 ) -> Decision:
     """Do what a human chose: take the claims from their holder, or send the asker away.
 
     ``decision`` is already marked as decided; it comes back as settled where the conflict is over.
     """
-    if not still_open(book, decision):
+    if not still_open(rows, decision):
         return decision._replace(outcome=Outcome.SETTLED)
     data = dict(decision.data)
     holder = data["holder"]
-    disputed = {claim.pattern for _, claim in _disputed(book, decision)}
-    data["asks"] = _asks(book, holder, decision.asker, disputed)
-    for key, ask in list(book.asks(holder)):
+    disputed = {claim.pattern for _, claim in _disputed(rows, decision)}
+    data["asks"] = _asks(rows, holder, decision.asker, disputed)
+    for key, ask in list(rows.asks(holder)):
         if ask.asker == decision.asker and ask.pattern in disputed:
-            book.txn.delete(key)  # the human has answered it, and the asker hears that
+            rows.txn.delete(key)  # the human has answered it, and the asker hears that
     if confirmed:
-        data["first"] = _first_in_line(book, data["wanted"])
-        _revoke(book, caller, decision, reason)
+        data["first"] = _first_in_line(rows, data["wanted"])
+        _revoke(rows, caller, decision, reason)
     else:
-        _refuse(book, caller, decision, reason)
+        _refuse(rows, caller, decision, reason)
     return decision._replace(data=data)
 
 
-def _first_in_line(book: Book, wanted: Sequence[str]) -> str:
+def _first_in_line(rows: Rows, wanted: Sequence[str]) -> str:
     """Return who gets it when it is free, which need not be whoever asked a human; nobody if none waits."""
-    waiting = _tickets_for(book, "", [book.pattern(text) for text in wanted])
+    waiting = _tickets_for(rows, "", [rows.pattern(text) for text in wanted])
     return waiting[0].agent if waiting else ""
 
 
-def _revoke(book: Book, caller: Caller, decision: Decision, reason: str) -> None:
+def _revoke(rows: Rows, caller: Caller, decision: Decision, reason: str) -> None:
     from dibs.services.claims.holdings import take_from_holders
 
     words = reason or f"{decision.asker} needs it; decided in {decision.id}"
-    take_from_holders(book, caller.id, role_of(book, caller.id), _disputed(book, decision), words)
+    take_from_holders(rows, caller.id, role_of(rows, caller.id), _disputed(rows, decision), words)
 
 
-def _refuse(book: Book, caller: Caller, decision: Decision, reason: str) -> None:
+def _refuse(rows: Rows, caller: Caller, decision: Decision, reason: str) -> None:
     """Take the asker out of the queue, its requests off, and leave word for a process that waits."""
-    patterns = [book.pattern(claim.pattern) for _, claim in _disputed(book, decision)]
-    tickets = {t.number: t for t in _tickets_for(book, decision.asker, patterns)}
-    _forget_refusals(book)
+    patterns = [rows.pattern(claim.pattern) for _, claim in _disputed(rows, decision)]
+    tickets = {t.number: t for t in _tickets_for(rows, decision.asker, patterns)}
+    _forget_refusals(rows)
     for number, ticket in tickets.items():
         refusal = {
-            "at": book.now, "by": caller.id, "reason": reason, "decision": decision.id,
+            "at": rows.now, "by": caller.id, "reason": reason, "decision": decision.id,
         }  # fmt: skip
-        book.txn.put(f"{REFUSED}{number:016d}", encode(refusal))
-        withdraw(book, ticket, f"{caller.id} refused it" + _because(reason))
-    tell(book, decision.data["holder"], decision, KEPT, caller.id, reason)
+        rows.txn.put(f"{REFUSED}{number:016d}", encode(refusal))
+        withdraw(rows, ticket, f"{caller.id} refused it" + _because(reason))
+    tell(rows, decision.data["holder"], decision, KEPT, caller.id, reason)
 
 
 def _because(reason: str) -> str:
     return f": {reason}" if reason else ""
 
 
-def _forget_refusals(book: Book) -> None:
+def _forget_refusals(rows: Rows) -> None:
     """Take off refusals that all waiters have read, or never will."""
-    for key, value in list(book.txn.scan(Range(REFUSED))):
-        if decode(value)["at"] + REFUSAL_KEPT <= book.now:
-            book.txn.delete(key)
+    for key, value in list(rows.txn.scan(Range(REFUSED))):
+        if decode(value)["at"] + REFUSAL_KEPT <= rows.now:
+            rows.txn.delete(key)
 
 
-def refusal(book: Book, ticket: int, conflicts: Sequence[Conflict]) -> Denied | None:
+def refusal(rows: Rows, ticket: int, conflicts: Sequence[Conflict]) -> Denied | None:
     """Return what a human said to all who waited with this ticket."""
-    value = book.txn.get(f"{REFUSED}{ticket:016d}")
+    value = rows.txn.get(f"{REFUSED}{ticket:016d}")
     if value is None:
         return None
     said = decode(value)

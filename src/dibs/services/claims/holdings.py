@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.own_claims import Filed
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: How long a holder is remembered to have lost a claim after it was told.
 FORGOTTEN_AFTER = 24 * 3600.0
@@ -45,8 +45,8 @@ class Renewed(Record):
 class Holdings:
     """The use cases of a holder, of those who wait for it, and of the human above both."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def renew(
         self,
@@ -60,25 +60,25 @@ class Holdings:
 
         Without patterns every claim of the caller is meant. A named claim that is lost fences the whole call.
         """
-        span = None if ttl is None else self._desk.ttl(ttl)
-        hold = self._desk.config.max_hold
+        span = None if ttl is None else self._store.ttl(ttl)
+        hold = self._store.config.max_hold
 
-        def step(book: Book) -> Renewed:
-            beat = arrive(book, caller)
-            filed = own(book, caller.id, patterns, token)
+        def step(rows: Rows) -> Renewed:
+            beat = arrive(rows, caller)
+            filed = own(rows, caller.id, patterns, token)
             if patterns or span is not None:
                 for _, claim in filed:
-                    renewed = claim._replace(ttl=span or claim.ttl, hard=book.now + hold)
-                    book.put_claim(renewed, book.pattern(claim.pattern))
+                    renewed = claim._replace(ttl=span or claim.ttl, hard=rows.now + hold)
+                    rows.put_claim(renewed, rows.pattern(claim.pattern))
                 if span is not None:
-                    book.put_beat(caller.id, beat._replace(ttl=min(beat.ttl, span)))
-                _tell_renewed(book, caller.id, beat, filed)
-            claims = tuple(claim for _, claim in own(book, caller.id, (), 0))
-            expires = tuple(deadline(claim, book.now) for claim in claims)
-            lost = tell_lost(book, caller.id) if beat.lost else ()
-            return Renewed(claims, expires, lost, tuple(a for _, a in book.asks(caller.id)))
+                    rows.put_beat(caller.id, beat._replace(ttl=min(beat.ttl, span)))
+                _tell_renewed(rows, caller.id, beat, filed)
+            claims = tuple(claim for _, claim in own(rows, caller.id, (), 0))
+            expires = tuple(deadline(claim, rows.now) for claim in claims)
+            lost = tell_lost(rows, caller.id) if beat.lost else ()
+            return Renewed(claims, expires, lost, tuple(a for _, a in rows.asks(caller.id)))
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
     def release(
         self,
@@ -90,17 +90,17 @@ class Holdings:
     ) -> list[Claim]:
         """Give back the claims on ``patterns``, or all; a glob also means the paths held inside it."""
 
-        def action(book: Book) -> list[Claim]:
-            beat = arrive(book, caller)
-            filed = own(book, caller.id, patterns, token)
-            give_back(book, caller.id, beat, filed)
+        def action(rows: Rows) -> list[Claim]:
+            beat = arrive(rows, caller)
+            filed = own(rows, caller.id, patterns, token)
+            give_back(rows, caller.id, beat, filed)
             return [claim for _, claim in filed]
 
         if not request_id:
-            return self._desk.apply(action)
+            return self._store.apply(action)
         fingerprint = "release\n" + "\n".join(sorted(p.key for p in patterns))
-        return self._desk.apply(
-            lambda book: once(book, caller.id, request_id, fingerprint, lambda: action(book))
+        return self._store.apply(
+            lambda rows: once(rows, caller.id, request_id, fingerprint, lambda: action(rows))
         )
 
     def transfer(
@@ -115,13 +115,13 @@ class Holdings:
         """Hand the caller's claims on ``patterns`` to another agent, under a new token."""
         fingerprint = f"transfer\n{to}\n" + "\n".join(sorted(p.key for p in patterns))
 
-        def action(book: Book) -> list[Claim]:
-            beat = arrive(book, caller)
-            filed = own(book, caller.id, patterns, token)
-            return hand_over(book, caller.id, beat.role, filed, to)
+        def action(rows: Rows) -> list[Claim]:
+            beat = arrive(rows, caller)
+            filed = own(rows, caller.id, patterns, token)
+            return hand_over(rows, caller.id, beat.role, filed, to)
 
-        return self._desk.apply(
-            lambda book: once(book, caller.id, request_id, fingerprint, lambda: action(book))
+        return self._store.apply(
+            lambda rows: once(rows, caller.id, request_id, fingerprint, lambda: action(rows))
         )
 
     def ask(
@@ -131,17 +131,17 @@ class Holdings:
         span = check_span(within, WAIT_MIN, WAIT_MAX, field="within", code="WAIT_RANGE")
         words = check_text(note, "note") if note else ""
 
-        def step(book: Book) -> list[Ask]:
+        def step(rows: Rows) -> list[Ask]:
             from dibs.services.claims.asks import put_asks
 
-            beat = arrive(book, caller)
+            beat = arrive(rows, caller)
             asks: dict[tuple[str, str], Ask] = {}
-            for _, claim in others(book, caller.id, patterns):
-                ask = Ask(claim.pattern, claim.agent, caller.id, words, book.now, book.now + span)
+            for _, claim in others(rows, caller.id, patterns):
+                ask = Ask(claim.pattern, claim.agent, caller.id, words, rows.now, rows.now + span)
                 asks[claim.agent, claim.pattern] = ask
-            return put_asks(book, beat.role, list(asks.values()))
+            return put_asks(rows, beat.role, list(asks.values()))
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
     def revoke(self, caller: Caller, pattern: Pattern, *, reason: str) -> list[Claim]:
         """Take from their holders all claims that overlap ``pattern``; for humans only."""
@@ -155,69 +155,69 @@ class Holdings:
             raise BadInput("say why: --reason is needed", code="REASON", field="reason")
         words = check_text(reason, "reason")
 
-        def step(book: Book) -> list[Claim]:
-            beat = arrive(book, caller)
-            filed = others(book, "", [pattern])
-            take_from_holders(book, caller.id, beat.role, filed, words)
+        def step(rows: Rows) -> list[Claim]:
+            beat = arrive(rows, caller)
+            filed = others(rows, "", [pattern])
+            take_from_holders(rows, caller.id, beat.role, filed, words)
             return [claim for _, claim in filed]
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
 
-def take_from_holders(book: Book, by: str, role: str, filed: Sequence[Filed], words: str) -> None:
+def take_from_holders(rows: Rows, by: str, role: str, filed: Sequence[Filed], words: str) -> None:
     """Revoke claims: each holder is told why, and its token is worth nothing from now on."""
     for key, claim in filed:
-        lost = Lost(claim.pattern, claim.token, "revoked", book.now, by, words)
-        lose(book, key, claim, lost)
-        book.emit(
+        lost = Lost(claim.pattern, claim.token, "revoked", rows.now, by, words)
+        lose(rows, key, claim, lost)
+        rows.emit(
             by, role, Kind.LOCK_REVOKED,
             f"{by} revoked the claim of {claim.agent} on {claim.pattern}: {words}",
             pattern=claim.pattern, holder=claim.agent, token=claim.token, reason=words,
         )  # fmt: skip
 
 
-def give_back(book: Book, agent: str, beat: Beat, filed: Sequence[Filed]) -> None:
+def give_back(rows: Rows, agent: str, beat: Beat, filed: Sequence[Filed]) -> None:
     """Take off claims by their holder's own will."""
     if not filed:
         return
     texts = [claim.pattern for _, claim in filed]
-    asks = drop_asks(book, agent, map(book.pattern, texts))
+    asks = drop_asks(rows, agent, map(rows.pattern, texts))
     for key, _ in filed:
-        book.txn.delete(key)
+        rows.txn.delete(key)
     counted = len([claim for _, claim in filed if claim.token])
     seen, ttl, hard, claims, lost, role = beat
-    book.put_beat(agent, Beat(seen, ttl, hard, max(0, claims - counted), lost, role))
+    rows.put_beat(agent, Beat(seen, ttl, hard, max(0, claims - counted), lost, role))
     details: dict[str, object] = {"patterns": texts[:SHOWN], "tokens": _tokens(filed)}
     if asks:
         from dibs.services.state.mailbox import tell_askers
 
         details["asked_by"] = sorted({ask.asker for ask in asks})
-        tell_askers(book, agent, asks)
+        tell_askers(rows, agent, asks)
     summary = f"{agent} released {', '.join(texts[:5])}"
-    book.emit(agent, beat.role, Kind.LOCK_RELEASED, summary, **details)
+    rows.emit(agent, beat.role, Kind.LOCK_RELEASED, summary, **details)
 
 
 def _tokens(filed: Sequence[Filed]) -> list[int]:
     return sorted({claim.token for _, claim in filed})[:SHOWN]
 
 
-def _tell_renewed(book: Book, agent: str, beat: Beat, filed: Sequence[Filed]) -> None:
+def _tell_renewed(rows: Rows, agent: str, beat: Beat, filed: Sequence[Filed]) -> None:
     texts = [claim.pattern for _, claim in filed]
     if texts:
         summary = f"{agent} renewed {', '.join(texts[:5])}"
-        book.emit(agent, beat.role, Kind.LOCK_RENEWED, summary, patterns=texts[:SHOWN])
+        rows.emit(agent, beat.role, Kind.LOCK_RENEWED, summary, patterns=texts[:SHOWN])
 
 
-def tell_lost(book: Book, agent: str) -> tuple[Lost, ...]:
+def tell_lost(rows: Rows, agent: str) -> tuple[Lost, ...]:
     """Return the losses that ``agent`` has not heard of, and note that it has now."""
     news = []
-    for _, lost in list(book.lost(agent)):
-        pattern = book.pattern(lost.pattern)
+    for _, lost in list(rows.lost(agent)):
+        pattern = rows.pattern(lost.pattern)
         if not lost.told:
             news.append(lost)
-            book.put_lost(agent, pattern, lost._replace(told=True))
-        elif lost.at + FORGOTTEN_AFTER <= book.now:
-            book.drop_lost(agent, pattern)
-            beat = book.beat(agent) or Beat(book.now)
-            book.put_beat(agent, beat._replace(lost=max(0, beat.lost - 1)))
+            rows.put_lost(agent, pattern, lost._replace(told=True))
+        elif lost.at + FORGOTTEN_AFTER <= rows.now:
+            rows.drop_lost(agent, pattern)
+            beat = rows.beat(agent) or Beat(rows.now)
+            rows.put_beat(agent, beat._replace(lost=max(0, beat.lost - 1)))
     return tuple(news)

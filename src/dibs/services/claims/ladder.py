@@ -8,7 +8,7 @@ a token in the ticket), so each step is taken once for each claim in the way, wh
 from __future__ import annotations
 
 from dibs.core.claims.agents import NEVER
-from dibs.core.claims.ladder import TURNS, Policy, Rung, due, moments, next_moment
+from dibs.core.claims.ladder import TURNS, EscalationTimes, Rung, due, moments, next_moment
 from dibs.core.claims.rules import Ask, Request, ticket_deadline
 from dibs.services.claims.acquire import survey
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from dibs.config.load import Config
     from dibs.core.claims.rules import Conflict, Ticket
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: The kind of deadline of a standing ticket.
 LADDER = "ladder"
@@ -27,114 +27,118 @@ LADDER = "ladder"
 SHORTEST_REST = 1.0
 
 
-def policy_of(config: Config) -> Policy:
+def policy_of(config: Config) -> EscalationTimes:
     """Return the settings of the ladder."""
-    return Policy(config.ladder_ask, config.ladder_escalate)
+    return EscalationTimes(config.ladder_ask, config.ladder_escalate)
 
 
-def next_step(book: Book, ticket: Ticket, conflicts: Sequence[Conflict], policy: Policy) -> float:
+def next_step(
+    rows: Rows, ticket: Ticket, conflicts: Sequence[Conflict], policy: EscalationTimes
+) -> float:
     """Return the moment at which the next step of a waiter is due, ``NEVER`` if none is to come."""
-    steps = _steps(book, ticket, conflicts, policy)
+    steps = _steps(rows, ticket, conflicts, policy)
     return min((next_moment(at, taken) for _, at, taken in steps), default=NEVER)
 
 
-def climb(book: Book, request: Request, policy: Policy) -> None:
+def climb(rows: Rows, request: Request, policy: EscalationTimes) -> None:
     """Take the steps that are due for whoever waits for ``request``; nothing if it waits no more."""
-    around = survey(book, request)
+    around = survey(rows, request)
     if around.own_ticket is not None:
-        _climb(book, around.own_ticket, around.conflicts, policy)
+        _climb(rows, around.own_ticket, around.conflicts, policy)
 
 
-def _climb(book: Book, ticket: Ticket, conflicts: Sequence[Conflict], policy: Policy) -> None:
+def _climb(
+    rows: Rows, ticket: Ticket, conflicts: Sequence[Conflict], policy: EscalationTimes
+) -> None:
     asked: dict[tuple[str, str], Conflict] = {}
     escalated: list[Conflict] = []
-    for conflict, at, taken in list(_steps(book, ticket, conflicts, policy)):
-        steps = due(at, taken, book.now)
+    for conflict, at, taken in list(_steps(rows, ticket, conflicts, policy)):
+        steps = due(at, taken, rows.now)
         if Rung.ASK in steps:
             asked[conflict.holder, conflict.held] = conflict
         if Rung.ESCALATE in steps:
             escalated.append(conflict)
     if asked:
-        _ask(book, ticket, list(asked.values()))
+        _ask(rows, ticket, list(asked.values()))
     if escalated:
-        _escalate(book, ticket, escalated)
+        _escalate(rows, ticket, escalated)
 
 
 def _steps(
-    book: Book, ticket: Ticket, conflicts: Sequence[Conflict], policy: Policy
+    rows: Rows, ticket: Ticket, conflicts: Sequence[Conflict], policy: EscalationTimes
 ) -> Iterator[tuple[Conflict, dict[str, float], set[str]]]:
     """Yield each holder in the way, with the moments of the steps, and which were taken."""
     for conflict in conflicts:
         if conflict.ticket or conflict.held.startswith(TURNS):
             continue  # who waits, too, has nothing to give back
         taken = set()
-        if book.is_asked(conflict.holder, conflict.held, ticket.agent):
+        if rows.is_asked(conflict.holder, conflict.held, ticket.agent):
             taken.add(Rung.ASK)
         if conflict.token in ticket.escalated:
             taken.add(Rung.ESCALATE)
         yield conflict, moments(policy, ticket.since, conflict.since), taken
 
 
-def _ask(book: Book, ticket: Ticket, conflicts: Sequence[Conflict]) -> None:
+def _ask(rows: Rows, ticket: Ticket, conflicts: Sequence[Conflict]) -> None:
     from dibs.services.claims.asks import put_asks
     from dibs.services.state.presence import role_of
 
     asks = [
-        Ask(c.held, c.holder, ticket.agent, ticket.reason, book.now, ticket.until)
+        Ask(c.held, c.holder, ticket.agent, ticket.reason, rows.now, ticket.until)
         for c in conflicts
     ]
-    put_asks(book, role_of(book, ticket.agent), asks)
+    put_asks(rows, role_of(rows, ticket.agent), asks)
 
 
-def _escalate(book: Book, ticket: Ticket, conflicts: Sequence[Conflict]) -> None:
-    from dibs.services.claims.escalation import Wish, put_before_human
+def _escalate(rows: Rows, ticket: Ticket, conflicts: Sequence[Conflict]) -> None:
+    from dibs.services.claims.escalation import Dispute, put_before_human
 
-    wish = Wish(
+    wish = Dispute(
         ticket.agent, ticket.patterns, ticket.mode, ticket.number, ticket.reason, automatic=True
     )
-    put_before_human(book, wish, conflicts)
+    put_before_human(rows, wish, conflicts)
 
 
 # -- tickets at which no process waits
 
 
-def expect(book: Book, config: Config, ticket: Ticket) -> None:
+def expect(rows: Rows, config: Config, ticket: Ticket) -> None:
     """Let the ladder of a standing ticket begin, by the settings of whoever waits.
 
     A repeat changes nothing. What a process that was killed has waited already counts.
     """
     policy = policy_of(config)
     if ticket.ladder[:2] != tuple(policy):
-        _look_again(book, ticket, policy, max(ticket.since + policy.soonest, book.now))
+        _look_again(rows, ticket, policy, max(ticket.since + policy.soonest, rows.now))
 
 
-def settle(_: Desk, book: Book, number: str) -> None:
+def settle(_: Store, rows: Rows, number: str) -> None:
     """Take the steps of a standing ticket that are due, and set the next deadline while it waits."""
-    ticket = book.ticket(int(number))
+    ticket = rows.ticket(int(number))
     if ticket is None or not ticket.ladder:
         return
-    if ticket_deadline(ticket, book.seen(ticket.agent)) <= book.now:
+    if ticket_deadline(ticket, rows.seen(ticket.agent)) <= rows.now:
         return
-    policy = Policy(*ticket.ladder[:2])
-    wish = tuple(book.pattern(text) for text in ticket.patterns)
+    policy = EscalationTimes(*ticket.ladder[:2])
+    wish = tuple(rows.pattern(text) for text in ticket.patterns)
     request = Request(ticket.agent, wish, ticket.mode, ticket.ttl)
-    climb(book, request, policy)
-    around = survey(book, request)
+    climb(rows, request, policy)
+    around = survey(rows, request)
     ticket = around.own_ticket or ticket
     # A claim may yet come into the way, so somebody looks again even if no step is to come now.
-    after = min(book.now + policy.soonest, next_step(book, ticket, around.conflicts, policy))
-    _look_again(book, ticket, policy, max(after, book.now + SHORTEST_REST))
+    after = min(rows.now + policy.soonest, next_step(rows, ticket, around.conflicts, policy))
+    _look_again(rows, ticket, policy, max(after, rows.now + SHORTEST_REST))
 
 
-def _look_again(book: Book, ticket: Ticket, policy: Policy, moment: float) -> None:
+def _look_again(rows: Rows, ticket: Ticket, policy: EscalationTimes, moment: float) -> None:
     """Set the deadline of a standing ticket in place of the one that it has; none if no step is taken."""
     from dibs.services.state import deadlines
 
     number = str(ticket.number)
     if ticket.ladder:
-        deadlines.drop(book, ticket.ladder[2], LADDER, number)
+        deadlines.drop(rows, ticket.ladder[2], LADDER, number)
     if policy.soonest:
-        deadlines.put(book, moment, LADDER, number)
+        deadlines.put(rows, moment, LADDER, number)
     ladder = (*policy, moment) if policy.soonest else ()
     if ladder != ticket.ladder:
-        book.put_ticket(ticket._replace(ladder=ladder))
+        rows.put_ticket(ticket._replace(ladder=ladder))

@@ -18,37 +18,37 @@ from dibs.services.state.presence import role_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.claims.rules import Ask
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: How promises are filed as deadlines.
 PROMISE = "promise"
 
 
-def expect(book: Book, ask: Ask) -> None:
+def expect(rows: Rows, ask: Ask) -> None:
     """Let somebody look, at the moment that was promised to an asker, whether the promise was kept."""
     moment = deadlines.mark(ask.promised)
-    deadlines.put(book, ask.promised, PROMISE, f"{moment}/{ask.holder}/{ask.asker}")
+    deadlines.put(rows, ask.promised, PROMISE, f"{moment}/{ask.holder}/{ask.asker}")
 
 
-def remind(_: Desk, book: Book, id_: str) -> None:
+def remind(_: Store, rows: Rows, id_: str) -> None:
     """Ask the holder again for what it promised and still has, and tell the asker that it has it."""
     moment, holder, asker = id_.split("/")
     asks = [
         ask
-        for _, ask in book.asks(holder)
+        for _, ask in rows.asks(holder)
         if (ask.asker, ask.answer, deadlines.mark(ask.promised)) == (asker, Reply.LATER, moment)
     ]
-    if not asks or book.beat(asker) is None:
+    if not asks or rows.beat(asker) is None:
         return
-    seen = book.seen(holder)
+    seen = rows.seen(holder)
     held = {
-        book.pattern(claim.pattern).key
-        for _, claim in claims_of(book, holder)
-        if live(claim, seen, book.now)
+        rows.pattern(claim.pattern).key
+        for _, claim in claims_of(rows, holder)
+        if live(claim, seen, rows.now)
     }
-    late = [ask for ask in asks if book.pattern(ask.pattern).key in held]
+    late = [ask for ask in asks if rows.pattern(ask.pattern).key in held]
     if late:
-        put_asks(book, role_of(book, asker), late)
+        put_asks(rows, role_of(rows, asker), late)
         patterns = tuple(ask.pattern for ask in late)
-        tell(book, asker, MailKind.ANSWER, patterns, sender=holder, answer=BROKEN)
+        tell(rows, asker, MailKind.ANSWER, patterns, sender=holder, answer=BROKEN)

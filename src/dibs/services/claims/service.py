@@ -25,7 +25,7 @@ from dibs.core.claims.rules import (
     ticket_deadline,
 )
 from dibs.core.text.durations import check_wait
-from dibs.services.claims.acquire import SHOWN, Waiting, attempt, circle_of, survey
+from dibs.services.claims.acquire import SHOWN, WaitOptions, attempt, circle_of, survey
 from dibs.services.state.presence import arrive, withdraw
 from dibs.startup.records import Record
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dibs.core.claims.agents import Caller
-    from dibs.core.claims.ladder import Policy
+    from dibs.core.claims.ladder import EscalationTimes
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.guard.unfinished import Row
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
-    Step = Callable[[Book], Outcome]
+    Step = Callable[[Rows], Outcome]
 
 #: Rows of files that were left half-done; see services/guard/unfinished.py.
 LEFT = "left/"
@@ -59,11 +59,11 @@ class Claims:
 
     def __init__(
         self,
-        desk: Desk,
+        store: Store,
         end_gone: Callable[[set[str]], bool] | None = None,
         tell_left: Callable[[str, list[Row]], object] | None = None,
     ) -> None:
-        self._desk = desk
+        self._store = store
         self._end_gone = end_gone
         self._tell_left = tell_left
 
@@ -90,17 +90,17 @@ class Claims:
 
         left: list[Row] = []
 
-        def step(book: Book) -> Outcome:
+        def step(rows: Rows) -> Outcome:
             def act() -> Outcome:
-                return self._attempt(book, caller, request, patience, queue)
+                return self._attempt(rows, caller, request, patience, queue)
 
             if not request_id:
                 outcome = act()
             else:
                 from dibs.services.state.idempotency import once
 
-                outcome = once(book, caller.id, request_id, _fingerprint(request), act)
-            left[:] = _left_behind(book, request, outcome)
+                outcome = once(rows, caller.id, request_id, _fingerprint(request), act)
+            left[:] = _left_behind(rows, request, outcome)
             return outcome
 
         self._look_after_silent(request)
@@ -125,22 +125,22 @@ class Claims:
             caller.id,
             fold_duplicates(patterns),
             mode,
-            self._desk.ttl(ttl),
+            self._store.ttl(ttl),
             check_text(reason, "reason") if reason else "",
             check_text(task, "task") if task else "",
         )
 
     def _ask(self, step: Step) -> Outcome:
         """Ask; whoever stands in the way and is gone is ended, and then it is asked again."""
-        outcome = self._desk.apply(step)
+        outcome = self._store.apply(step)
         if not isinstance(outcome, Granted) and self._freed(outcome.conflicts):
-            outcome = self._desk.apply(step)
+            outcome = self._store.apply(step)
         return outcome
 
     def _look_after_silent(self, request: Request) -> None:
         """End those whose claims ran out because they are gone, so that it is known what they left."""
         if self._end_gone is not None:
-            dead = self._desk.look(lambda book: survey(book, request).dead)
+            dead = self._store.look(lambda rows: survey(rows, request).dead)
             if silent := {claim.agent for claim in dead.values()} - {request.agent}:
                 self._end_gone(silent)
 
@@ -165,22 +165,22 @@ class Claims:
         return outcome
 
     def _attempt(
-        self, book: Book, caller: Caller, request: Request, patience: float, queue: bool
+        self, rows: Rows, caller: Caller, request: Request, patience: float, queue: bool
     ) -> Outcome:
-        config = self._desk.config
-        beat = arrive(book, caller)
+        config = self._store.config
+        beat = arrive(rows, caller)
         allow_broad = config.broad == "allow"
         check_request(request, held=beat.claims, human=caller.human, allow_broad=allow_broad)
         waiting = None
         if queue:
-            waiting = Waiting(book.now + config.max_hold, self._desk.ttl(), standing=True)
+            waiting = WaitOptions(rows.now + config.max_hold, self._store.ttl(), standing=True)
         elif patience:
-            waiting = Waiting(book.now + patience, self._desk.waiter_ttl, standing=False)
-        outcome = attempt(book, request, beat, max_hold=config.max_hold, waiting=waiting)
+            waiting = WaitOptions(rows.now + patience, self._store.waiter_ttl, standing=False)
+        outcome = attempt(rows, request, beat, max_hold=config.max_hold, waiting=waiting)
         if queue and isinstance(outcome, Queued):
             from dibs.services.claims.ladder import expect
 
-            expect(book, config, outcome.ticket)
+            expect(rows, config, outcome.ticket)
         return outcome
 
     def _wait(self, request: Request, queued: Queued, patience: float, step: Step) -> Outcome:
@@ -191,13 +191,13 @@ class Claims:
         from dibs.services.claims.ladder import climb, policy_of
 
         outcome: Outcome = queued
-        policy = policy_of(self._desk.config)
+        policy = policy_of(self._store.config)
         give_up = time.monotonic() + patience
-        beat_every = self._desk.look(lambda book: self._beat_every(book, request.agent))
+        beat_every = self._store.look(lambda rows: self._beat_every(rows, request.agent))
         next_beat = time.monotonic() + beat_every
         next_look = NEVER if self._end_gone is None else time.monotonic() + GONE_EVERY
         look = partial(look_around, request=request, policy=policy)
-        around = self._desk.look(look)
+        around = self._store.look(look)
         newest = 0
         while isinstance(outcome, Queued):
             now = time.monotonic()
@@ -205,17 +205,17 @@ class Claims:
                 return Denied(tuple(around.conflicts[:SHOWN]), "timeout")
             soonest = now + min((c.expires_in for c in around.conflicts), default=0.0)
             act_at = min(give_up, next_beat, soonest, now + around.step_in, next_look)
-            newest = self._desk.engine.wait(newest, max(SHORTEST_PAUSE, act_at - now))
+            newest = self._store.engine.wait(newest, max(SHORTEST_PAUSE, act_at - now))
             if time.monotonic() >= next_look:
                 self._freed(around.conflicts)
                 next_look = time.monotonic() + GONE_EVERY
-            around = self._desk.look(look)
+            around = self._store.look(look)
             if around.step_in <= 0:
-                self._desk.apply(partial(climb, request=request, policy=policy))
+                self._store.apply(partial(climb, request=request, policy=policy))
             now = time.monotonic()
             # Whoever has waited long enough takes what is free, and draws no other ticket.
             if not around.conflicts or (now < give_up and (around.must_act or now >= next_beat)):
-                outcome = self._desk.apply(partial(_turn, queued=outcome, step=step))
+                outcome = self._store.apply(partial(_turn, queued=outcome, step=step))
                 next_beat = now + beat_every
                 if isinstance(outcome, Queued):  # somebody came between the look and the act
                     around = around._replace(conflicts=outcome.conflicts)
@@ -224,70 +224,70 @@ class Claims:
     def _give_up(self, request: Request, *, keep: bool) -> None:
         """Take the waiter's ticket out of the queue, even one that has just run out."""
         if not keep:
-            self._desk.apply(partial(_leave_queue, request=request))
+            self._store.apply(partial(_leave_queue, request=request))
 
-    def _beat_every(self, book: Book, agent: str) -> float:
+    def _beat_every(self, rows: Rows, agent: str) -> float:
         """Return how often a waiter shows up: its ticket and its claims must outlast the pause."""
-        beat = book.beat(agent)
-        shortest = beat.ttl if beat is not None else self._desk.config.ttl
-        return min(self._desk.waiter_ttl, shortest) / 3
+        beat = rows.beat(agent)
+        shortest = beat.ttl if beat is not None else self._store.config.ttl
+        return min(self._store.waiter_ttl, shortest) / 3
 
     def check(
         self, caller: Caller, patterns: Sequence[Pattern], mode: str = EXCLUSIVE
     ) -> tuple[Conflict, ...]:
         """Return what stands between ``caller`` and ``patterns`` now; change nothing."""
-        request = Request(caller.id, fold_duplicates(patterns), mode, self._desk.config.ttl)
+        request = Request(caller.id, fold_duplicates(patterns), mode, self._store.config.ttl)
         check_request(request, held=0, human=True, allow_broad=True)
-        return self._desk.look(lambda book: tuple(survey(book, request).conflicts))
+        return self._store.look(lambda rows: tuple(survey(rows, request).conflicts))
 
     def overlapping(self, pattern: Pattern) -> tuple[list[Held], list[Waiter]]:
         """Return who holds and who waits for anything that overlaps ``pattern``."""
         from dibs.core.patterns.pattern import overlap
 
-        def step(book: Book) -> tuple[list[Held], list[Waiter]]:
+        def step(rows: Rows) -> tuple[list[Held], list[Waiter]]:
             held = [
                 h
-                for h in held_in(book)
-                if overlap(book.pattern(h.claim.pattern), pattern) is not None
+                for h in held_in(rows)
+                if overlap(rows.pattern(h.claim.pattern), pattern) is not None
             ]
             waiting = [
                 w
-                for w in waiting_in(book)
-                if any(overlap(book.pattern(t), pattern) is not None for t in w.ticket.patterns)
+                for w in waiting_in(rows)
+                if any(overlap(rows.pattern(t), pattern) is not None for t in w.ticket.patterns)
             ]
             return held, waiting
 
-        return self._desk.look(step)
+        return self._store.look(step)
 
     def all(self, agent: str = "") -> tuple[list[Held], list[Waiter]]:
         """Return all live claims and tickets, of one agent or of everybody."""
 
-        def step(book: Book) -> tuple[list[Held], list[Waiter]]:
-            held = [h for h in held_in(book) if not agent or h.claim.agent == agent]
-            waiting = [w for w in waiting_in(book) if not agent or w.ticket.agent == agent]
+        def step(rows: Rows) -> tuple[list[Held], list[Waiter]]:
+            held = [h for h in held_in(rows) if not agent or h.claim.agent == agent]
+            waiting = [w for w in waiting_in(rows) if not agent or w.ticket.agent == agent]
             return held, waiting
 
-        return self._desk.look(step)
+        return self._store.look(step)
 
 
-def held_in(book: Book) -> Iterable[Held]:
+def held_in(rows: Rows) -> Iterable[Held]:
     """Yield every live claim, with those who ask for it."""
     asks: dict[tuple[str, str], list[Ask]] = {}
-    for _, ask in book.asks():
-        asks.setdefault((ask.holder, book.pattern(ask.pattern).key), []).append(ask)
-    for _, claim in book.claims():
-        seen = book.seen(claim.agent)
-        if live(claim, seen, book.now):
+    for _, ask in rows.asks():
+        asks.setdefault((ask.holder, rows.pattern(ask.pattern).key), []).append(ask)
+    for _, claim in rows.claims():
+        seen = rows.seen(claim.agent)
+        if live(claim, seen, rows.now):
             ends = deadline(claim, seen)
-            asked = asks and asks.get((claim.agent, book.pattern(claim.pattern).key))
-            yield Held(claim, ends, ends - book.now, tuple(asked or ()))
+            asked = asks and asks.get((claim.agent, rows.pattern(claim.pattern).key))
+            yield Held(claim, ends, ends - rows.now, tuple(asked or ()))
 
 
-def waiting_in(book: Book) -> Iterable[Waiter]:
+def waiting_in(rows: Rows) -> Iterable[Waiter]:
     """Yield every live ticket, in the order in which they were drawn."""
     place = 0
-    for ticket in book.tickets():
-        left = ticket_deadline(ticket, book.seen(ticket.agent)) - book.now
+    for ticket in rows.tickets():
+        left = ticket_deadline(ticket, rows.seen(ticket.agent)) - rows.now
         if left > 0:
             place += 1
             yield Waiter(ticket, place, left)
@@ -303,7 +303,7 @@ class Around(Record):
     step_in: float
 
 
-def look_around(book: Book, request: Request, policy: Policy) -> Around:
+def look_around(rows: Rows, request: Request, policy: EscalationTimes) -> Around:
     """Return what stands before a waiter, and whether it must act on that.
 
     No request closes a circle, but a loss can: who loses or gives up what it also waits for, stands
@@ -311,43 +311,43 @@ def look_around(book: Book, request: Request, policy: Policy) -> Around:
     """
     from dibs.services.claims.ladder import next_step
 
-    around = survey(book, request)
+    around = survey(rows, request)
     ticket, conflicts = around.own_ticket, around.conflicts
     if not conflicts or ticket is None:
         return Around(conflicts, must_act=True, step_in=NEVER)
-    circle = bool(circle_of(book, request.agent, around.own_number))
-    return Around(conflicts, circle, next_step(book, ticket, conflicts, policy) - book.now)
+    circle = bool(circle_of(rows, request.agent, around.own_number))
+    return Around(conflicts, circle, next_step(rows, ticket, conflicts, policy) - rows.now)
 
 
-def _turn(book: Book, queued: Queued, step: Step) -> Outcome:
+def _turn(rows: Rows, queued: Queued, step: Step) -> Outcome:
     """Try again, unless a human refused what this ticket waited for."""
     number = queued.ticket.number
-    if book.ticket(number) is None:
+    if rows.ticket(number) is None:
         from dibs.services.claims.escalation import refusal
 
-        refused = refusal(book, number, queued.conflicts)
+        refused = refusal(rows, number, queued.conflicts)
         if refused is not None:
             return refused
-    return step(book)
+    return step(rows)
 
 
-def _leave_queue(book: Book, request: Request) -> None:
-    around = survey(book, request)
+def _leave_queue(rows: Rows, request: Request) -> None:
+    around = survey(rows, request)
     tickets = [ticket for ticket in around.dead_tickets if ticket.agent == request.agent]
     if around.own_ticket is not None:
         tickets.append(around.own_ticket)
     for ticket in tickets:
-        withdraw(book, ticket, "it gave up")
+        withdraw(rows, ticket, "it gave up")
 
 
-def _left_behind(book: Book, request: Request, outcome: Outcome) -> list[Row]:
+def _left_behind(rows: Rows, request: Request, outcome: Outcome) -> list[Row]:
     """Return what of new claims their last holder left half-done; hardly ever is there anything."""
     if not isinstance(outcome, Granted) or not any(outcome.fresh):
         return []
-    for _ in book.txn.scan((LEFT, "")):
+    for _ in rows.txn.scan((LEFT, "")):
         from dibs.services.guard.unfinished import left_at
 
-        return left_at(book, request.patterns)
+        return left_at(rows, request.patterns)
     return []
 
 

@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.own_claims import Filed
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 
-def hand_over(book: Book, giver: str, role: str, filed: Sequence[Filed], to: str) -> list[Claim]:
+def hand_over(rows: Rows, giver: str, role: str, filed: Sequence[Filed], to: str) -> list[Claim]:
     """Give the giver's claims to the agent ``to``, under one new token; refuse what would do harm."""
-    heir = _heir(book, giver, to)
-    _check_whole(book, giver, filed)
-    handed = _move(book, giver, role, filed, heir)
+    heir = _heir(rows, giver, to)
+    _check_whole(rows, giver, filed)
+    handed = _move(rows, giver, role, filed, heir)
     for agent in (heir.id, giver):
-        _check_circle(book, agent)
+        _check_circle(rows, agent)
     return handed
 
 
-def _heir(book: Book, giver: str, to: str) -> Agent:
-    heir = book.agent(to)
+def _heir(rows: Rows, giver: str, to: str) -> Agent:
+    heir = rows.agent(to)
     if heir is None or is_terminal(heir.status):
         message = f"no agent {to} works here"
         hint = f"let it join first: `dibs agent join --agent {to}`"
@@ -41,14 +41,14 @@ def _heir(book: Book, giver: str, to: str) -> Agent:
     return heir
 
 
-def _check_whole(book: Book, giver: str, filed: Sequence[Filed]) -> None:
+def _check_whole(rows: Rows, giver: str, filed: Sequence[Filed]) -> None:
     """Refuse to hand over a part of what the giver keeps: both would hold it."""
     if not filed:
         raise NotFound(f"you ({giver}) hold nothing to hand over", code="NOT_HELD")
     moved = dict(filed)
-    for key, kept in claims_of(book, giver):
+    for key, kept in claims_of(rows, giver):
         for claim in [] if key in moved else moved.values():
-            apart = overlap(book.pattern(kept.pattern), book.pattern(claim.pattern)) is None
+            apart = overlap(rows.pattern(kept.pattern), rows.pattern(claim.pattern)) is None
             if not apart and not compatible(kept.mode, claim.mode):
                 raise BadInput(
                     f"you also hold {kept.pattern}, which overlaps {claim.pattern}",
@@ -57,54 +57,54 @@ def _check_whole(book: Book, giver: str, filed: Sequence[Filed]) -> None:
                 )
 
 
-def _check_circle(book: Book, agent: str) -> None:
+def _check_circle(rows: Rows, agent: str) -> None:
     """Refuse a handover that would make ``agent`` and others wait for each other.
 
     The giver may be in one, too: what it waits for may hold what it gives away.
     """
-    cycle = circle_of(book, agent)
+    cycle = circle_of(rows, agent)
     if cycle:
         circle = ", ".join(f"{w.agent} waits for {w.pattern} of {w.holder}" for w in cycle)
         raise NotAllowed(f"this would close a circle of waiters: {circle}", code="DEADLOCK")
 
 
-def _move(book: Book, giver: str, role: str, filed: Sequence[Filed], heir: Agent) -> list[Claim]:
-    token = book.emit(
+def _move(rows: Rows, giver: str, role: str, filed: Sequence[Filed], heir: Agent) -> list[Claim]:
+    token = rows.emit(
         giver, role, Kind.LOCK_TRANSFERRED,
         f"{giver} handed {', '.join(c.pattern for _, c in filed[:5])} to {heir.id}",
         patterns=[claim.pattern for _, claim in filed[:SHOWN]], to=heir.id,
     )  # fmt: skip
-    theirs = book.beat(heir.id) or Beat(book.now, role=heir.role)
+    theirs = rows.beat(heir.id) or Beat(rows.now, role=heir.role)
     handed = []
     for place, (key, claim) in enumerate(filed):
-        lost = Lost(claim.pattern, claim.token, "transferred", book.now, heir.id, told=True)
-        lose(book, key, claim, lost)
-        merged = _drop_same(book, heir.id, book.pattern(claim.pattern))
-        if book.lost_at(heir.id, book.pattern(claim.pattern)) is not None:
-            book.drop_lost(heir.id, book.pattern(claim.pattern))
+        lost = Lost(claim.pattern, claim.token, "transferred", rows.now, heir.id, told=True)
+        lose(rows, key, claim, lost)
+        merged = _drop_same(rows, heir.id, rows.pattern(claim.pattern))
+        if rows.lost_at(heir.id, rows.pattern(claim.pattern)) is not None:
+            rows.drop_lost(heir.id, rows.pattern(claim.pattern))
             theirs = theirs._replace(lost=max(0, theirs.lost - 1))
-        moved = claim._replace(id=f"c{token}.{place}", agent=heir.id, token=token, since=book.now)
-        book.put_claim(moved, book.pattern(claim.pattern))
+        moved = claim._replace(id=f"c{token}.{place}", agent=heir.id, token=token, since=rows.now)
+        rows.put_claim(moved, rows.pattern(claim.pattern))
         theirs = theirs._replace(
             ttl=min(theirs.ttl, moved.ttl),
             hard=min(theirs.hard, moved.hard),
             claims=theirs.claims + 1 - merged,
         )
         handed.append(moved)
-    book.put_beat(heir.id, theirs)
+    rows.put_beat(heir.id, theirs)
     from dibs.services.state.mailbox import tell_heir
 
-    tell_heir(book, giver, handed)
+    tell_heir(rows, giver, handed)
     return handed
 
 
-def _drop_same(book: Book, agent: str, pattern: Pattern) -> int:
+def _drop_same(rows: Rows, agent: str, pattern: Pattern) -> int:
     """Take off an agent's own shared claim that the one handed over replaces."""
     same = [
         key
-        for key, claim in own_at(book, agent, pattern)
-        if book.pattern(claim.pattern).key == pattern.key
+        for key, claim in own_at(rows, agent, pattern)
+        if rows.pattern(claim.pattern).key == pattern.key
     ]
     for key in same:
-        book.txn.delete(key)
+        rows.txn.delete(key)
     return len(same)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.git.state import TreeState
     from dibs.services.commits.build import Stat
-    from dibs.services.commits.values import Plan
+    from dibs.services.commits.values import CommitPlan
 
 #: What of a working tree's own git directory decides how its files are read.
 _OWN = ("config.worktree", "info/sparse-checkout")
@@ -50,7 +50,7 @@ def private_directory(index: str) -> Iterator[str]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def can_do(tree: str, plan: Plan) -> bool:
+def can_do(tree: str, plan: CommitPlan) -> bool:
     """Tell whether the short way fits: plain files, that git commits as they are on disk."""
     if plan.state.unborn or any(change.unmerged for change in plan.changes):
         return False
@@ -63,7 +63,7 @@ def can_do(tree: str, plan: Plan) -> bool:
     return True
 
 
-def quick(git: GitCalls, plan: Plan, message: str, place: str) -> Quick | None:
+def quick(git: GitCalls, plan: CommitPlan, message: str, place: str) -> Quick | None:
     """Commit beside the branch; return nothing where git does not manage, and nothing has happened."""
     check_identity(os.environ.items())
     state = plan.state

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.core.changes.ownership import Dirty, Part, What, shares
-from dibs.core.claims.coverage import Cover, Held
+from dibs.core.changes.ownership import Dirty, OwnedChanges, What, shares
+from dibs.core.claims.coverage import Cover, OwnedPattern
 from dibs.core.patterns.pattern import matches
 from dibs.errors import Unavailable
 from dibs.git.patch import patch
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.git.status import FileChange
     from dibs.local.repository import Repository
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 
 class Idle(Record):
@@ -38,7 +38,7 @@ class TreeChanges(Record):
 
     root: str
     branch: str = ""
-    agents: tuple[Part, ...] = ()
+    agents: tuple[OwnedChanges, ...] = ()
     nobody: tuple[Dirty, ...] = ()
     idle: tuple[Idle, ...] = ()
     wrong: str = ""
@@ -55,8 +55,8 @@ class Difference(Record):
 class Changes:
     """Looking at uncommitted work; nothing is changed by it, not even an index."""
 
-    def __init__(self, desk: Desk, repository: Repository) -> None:
-        self._desk = desk
+    def __init__(self, store: Store, repository: Repository) -> None:
+        self._store = store
         self._repository = repository
 
     def here(self) -> TreeChanges:
@@ -100,19 +100,19 @@ class Changes:
 
     def knows(self, agent: str) -> bool:
         """Tell whether an agent of this name ever joined."""
-        return self._desk.look(lambda book: book.agent(agent) is not None)
+        return self._store.look(lambda rows: rows.agent(agent) is not None)
 
     def _git(self, root: str) -> GitCalls:
         return guarded_calls(root, self._repository)
 
-    def _claims(self) -> list[Held]:
-        def step(book: Book) -> list[Held]:
-            found = ((h.claim, book.pattern(h.claim.pattern), h.expires_in) for h in held_in(book))
-            return [Held(*about) for about in found if not about[1].scheme]
+    def _claims(self) -> list[OwnedPattern]:
+        def step(rows: Rows) -> list[OwnedPattern]:
+            found = ((h.claim, rows.pattern(h.claim.pattern), h.expires_in) for h in held_in(rows))
+            return [OwnedPattern(*about) for about in found if not about[1].scheme]
 
-        return self._desk.look(step)
+        return self._store.look(step)
 
-    def _of(self, root: str, claims: Sequence[Held]) -> TreeChanges:
+    def _of(self, root: str, claims: Sequence[OwnedPattern]) -> TreeChanges:
         git = self._git(root)
         state = read_state(git)
         found = shares(map(_dirty, changed(git)), Cover(claims))

@@ -21,7 +21,7 @@ from dibs.workdir.cache_files import write_note
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.local.repository import Repository
-    from dibs.services.state.store import Desk
+    from dibs.services.state.store import Store
 
 _NOTE = "hooks-seen.json"
 _SAMPLE = ".sample"
@@ -31,11 +31,11 @@ class GitCare:
     """Looks after the git directory of one repository; hooks that are ``ours`` to the letter are no news."""
 
     def __init__(
-        self, repository: Repository, desk: Desk, ours: frozenset[str] = frozenset()
+        self, repository: Repository, store: Store, ours: frozenset[str] = frozenset()
     ) -> None:
         self._repository = repository
         self._ours = ours
-        self._gate = Gate(desk, repository)
+        self._gate = Gate(store, repository)
         self._note = os.path.join(repository.state, _NOTE)
 
     def inspect(self) -> list[Finding]:

@@ -18,7 +18,7 @@ import time
 
 from dibs.errors import DibsError, Fenced, Unavailable, Unknown
 from dibs.git.refs import value_of
-from dibs.git.untrusted import Guard
+from dibs.git.untrusted import SafeGitPool
 from dibs.local.clone import clone_id
 from dibs.services.commits import intents
 from dibs.services.commits.gate_lock import holds, refused, turn_taken
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Claim
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: How long a process waits for its turn before it goes on without.
 TURN = 5.0
@@ -73,7 +73,7 @@ class Landed(Record):
     late: bool = False
 
 
-class Moved(Exception):
+class RefMoved(Exception):
     """Somebody else moved the ref meanwhile; nothing of the passage has happened."""
 
 
@@ -102,11 +102,11 @@ def nothing(*_: object) -> None:
 class Gate:
     """Lets refs of one clone move, one after the other."""
 
-    def __init__(self, desk: Desk, repository: Repository) -> None:
-        self._desk = desk
+    def __init__(self, store: Store, repository: Repository) -> None:
+        self._store = store
         self._repository = repository
         #: How all calls of a passage start git.
-        self.guard = Guard(repository)
+        self.guard = SafeGitPool(repository)
         self._turns = 0
         self._clone = ""
 
@@ -138,10 +138,10 @@ class Gate:
         self,
         caller: Caller,
         passage: Passage,
-        check: Callable[[Book], Sequence[Claim]],
+        check: Callable[[Rows], Sequence[Claim]],
         *,
         follow: Callable[[], None] = nothing,
-        record: Callable[[Book], None] = nothing,
+        record: Callable[[Rows], None] = nothing,
     ) -> Landed:
         """Move the ref, if ``check`` agrees in the transaction that writes the intent.
 
@@ -160,8 +160,8 @@ class Gate:
                 reach("intent")
                 try:
                     moved = self._move(begun)
-                except Moved:
-                    self._desk.look(check)  # who has lost its claims hears that first
+                except RefMoved:
+                    self._store.look(check)  # who has lost its claims hears that first
                     raise
                 if moved:
                     reach("moved")
@@ -176,20 +176,20 @@ class Gate:
     # -- before the ref
 
     def _begin(
-        self, caller: Caller, passage: Passage, check: Callable[[Book], Sequence[Claim]]
+        self, caller: Caller, passage: Passage, check: Callable[[Rows], Sequence[Claim]]
     ) -> _Begun:
         """Write the intent, once nothing that others left is in the way."""
         name, clone = os.urandom(8).hex(), self.clone
 
-        def step(book: Book) -> _Begun | list[Intent]:
+        def step(rows: Rows) -> _Begun | list[Intent]:
             left = [
-                i for i in intents.intents(book, clone) if not i.landed or i.tree == passage.tree
+                i for i in intents.intents(rows, clone) if not i.landed or i.tree == passage.tree
             ]
             if left:
                 return left
-            beat, fence = arrive(book, caller), intents.fence_row(book, clone)
+            beat, fence = arrive(rows, caller), intents.fence_row(rows, clone)
             claims = tuple(
-                check(book)
+                check(rows)
             )  # behind the fence: what `check` sees gone was gone before it
             intent = Intent(
                 name, passage.kind, caller.id, beat.role, passage.ref, passage.old, passage.new,
@@ -197,17 +197,17 @@ class Gate:
                 claims=tuple(claim.id for claim in claims),
                 tokens=tuple(sorted({claim.token for claim in claims})),
                 patterns=tuple(claim.pattern for claim in claims),
-                details=passage.details, at=book.now,
+                details=passage.details, at=rows.now,
             )  # fmt: skip
-            intents.put_intent(book, clone, intent)
+            intents.put_intent(rows, clone, intent)
             lasts = min(
-                (min(c.ttl, c.hard - book.now) for c in claims), default=self._desk.config.ttl
+                (min(c.ttl, c.hard - rows.now) for c in claims), default=self._store.config.ttl
             )
             return _Begun(intent, fence, claims, started + lasts / 2)
 
         for _ in range(TRIES):
             started = machine_clock()
-            answer = self._desk.apply(step)
+            answer = self._store.apply(step)
             if isinstance(answer, _Begun):
                 return answer
             self._settle(answer)
@@ -249,35 +249,35 @@ class Gate:
             return True
         self._drop(intent)
         if value_of(git, intent.ref) != intent.old:
-            raise Moved(intent.ref)
+            raise RefMoved(intent.ref)
         fence = value_of(git, FENCE)
         if fence != begun.fence:
-            self._desk.apply(lambda book: intents.put_fence_row(book, self.clone, fence))
+            self._store.apply(lambda rows: intents.put_fence_row(rows, self.clone, fence))
             return False
         raise refused(why)
 
     def _drop(self, intent: Intent) -> None:
-        self._desk.apply(lambda book: book.txn.delete(intents.key_of(self.clone, intent.id)))
+        self._store.apply(lambda rows: rows.txn.delete(intents.key_of(self.clone, intent.id)))
 
     # -- after the ref
 
     def _finish(
         self,
         begun: _Begun,
-        check: Callable[[Book], Sequence[Claim]],
-        record: Callable[[Book], None],
+        check: Callable[[Rows], Sequence[Claim]],
+        record: Callable[[Rows], None],
     ) -> Landed:
         intent, claims = begun.intent, begun.claims
 
-        def step(book: Book) -> Landed:
-            seq, late = 0, _is_late(book, check)
-            if not intents.is_told(book, intent):  # else somebody took us for dead, and has told it
-                seq = intents.finish(book, self.clone, intent, late=late)
-            record(book)
-            return Landed(seq or book.newest, claims, late)
+        def step(rows: Rows) -> Landed:
+            seq, late = 0, _is_late(rows, check)
+            if not intents.is_told(rows, intent):  # else somebody took us for dead, and has told it
+                seq = intents.finish(rows, self.clone, intent, late=late)
+            record(rows)
+            return Landed(seq or rows.newest, claims, late)
 
         try:
-            return self._desk.apply(step)
+            return self._store.apply(step)
         except (Unavailable, Unknown):
             return Landed(0, claims)  # the intent stands; the next one at the gate tells the ledger
 
@@ -286,15 +286,15 @@ class Gate:
     def begun(self) -> list[tuple[Intent, float]]:
         """Return what has been begun at this gate and is not settled, and for how many seconds."""
 
-        def step(book: Book) -> list[tuple[Intent, float]]:
-            return [(intent, book.now - intent.at) for intent in intents.intents(book, self.clone)]
+        def step(rows: Rows) -> list[tuple[Intent, float]]:
+            return [(intent, rows.now - intent.at) for intent in intents.intents(rows, self.clone)]
 
-        return self._desk.look(step)
+        return self._store.look(step)
 
     def recover(self) -> list[str]:
         """Settle what processes that died have left at the gate; say what was done, a line each."""
         with self.turn():
-            left = self._desk.look(lambda book: intents.intents(book, self.clone))
+            left = self._store.look(lambda rows: intents.intents(rows, self.clone))
             return self._settle(left) if left else []
 
     def _settle(self, left: Sequence[Intent]) -> list[str]:
@@ -309,20 +309,20 @@ class Gate:
         followed = _follow_again(git, intent) if moved else ""
         reach("settling")
 
-        def step(book: Book) -> str:
-            intents.put_fence_row(book, self.clone, fence)
-            if intents.get_intent(book, self.clone, intent.id) is None:
+        def step(rows: Rows) -> str:
+            intents.put_fence_row(rows, self.clone, fence)
+            if intents.get_intent(rows, self.clone, intent.id) is None:
                 return ""
             if followed:
-                intents.put_intent(book, self.clone, intent._replace(landed=True))
+                intents.put_intent(rows, self.clone, intent._replace(landed=True))
                 return f"{intent.kind} {intent.new[:10]} of {intent.agent} waits: {followed}"
             if moved:
-                intents.finish(book, self.clone, intent)
+                intents.finish(rows, self.clone, intent)
                 return f"{intent.kind} {intent.new[:10]} of {intent.agent} had landed: finished"
-            book.txn.delete(intents.key_of(self.clone, intent.id))
+            rows.txn.delete(intents.key_of(self.clone, intent.id))
             return f"{intent.kind} {intent.new[:10]} of {intent.agent} had not landed: dropped"
 
-        line = self._desk.apply(step)
+        line = self._store.apply(step)
         if followed and intent.tree == self._repository.root:
             raise Unavailable(
                 followed,
@@ -334,7 +334,7 @@ class Gate:
     def bar(self) -> None:
         """Let nobody land who has begun before now."""
         fence = self._raise_fence()
-        self._desk.apply(lambda book: intents.put_fence_row(book, self.clone, fence))
+        self._store.apply(lambda rows: intents.put_fence_row(rows, self.clone, fence))
 
     def _raise_fence(self) -> str:
         """Give ``refs/dibs/gate`` a value that it never had; return it."""
@@ -376,9 +376,9 @@ def _follow_again(git: GitCalls, intent: Intent) -> str:
     return str(module.again(git, intent))
 
 
-def _is_late(book: Book, check: Callable[[Book], Sequence[Claim]]) -> bool:
+def _is_late(rows: Rows, check: Callable[[Rows], Sequence[Claim]]) -> bool:
     try:
-        check(book)
+        check(rows)
     except DibsError:
         return True
     return False

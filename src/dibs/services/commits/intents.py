@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 #: Where it lies by whose claims a commit was made.
 COMMIT = "commit/"
@@ -62,20 +62,20 @@ def key_of(clone: str, name: str) -> str:
     return f"intent/{clone}/{name}"
 
 
-def put_intent(book: Book, clone: str, intent: Intent) -> None:
+def put_intent(rows: Rows, clone: str, intent: Intent) -> None:
     """Write ``intent``; paths of any bytes are escaped."""
-    book.txn.put(key_of(clone, intent.id), json.dumps(intent._asdict(), separators=(",", ":")))
+    rows.txn.put(key_of(clone, intent.id), json.dumps(intent._asdict(), separators=(",", ":")))
 
 
-def get_intent(book: Book, clone: str, name: str) -> Intent | None:
+def get_intent(rows: Rows, clone: str, name: str) -> Intent | None:
     """Return an intent, nothing if somebody has finished or dropped it."""
-    value = book.txn.get(key_of(clone, name))
+    value = rows.txn.get(key_of(clone, name))
     return None if value is None else _intent(value)
 
 
-def intents(book: Book, clone: str) -> list[Intent]:
+def intents(rows: Rows, clone: str) -> list[Intent]:
     """Return all intents of a clone."""
-    return [_intent(value) for _, value in book.txn.scan(Range(f"intent/{clone}/"))]
+    return [_intent(value) for _, value in rows.txn.scan(Range(f"intent/{clone}/"))]
 
 
 def _intent(value: str) -> Intent:
@@ -85,45 +85,45 @@ def _intent(value: str) -> Intent:
     return Intent(**record)
 
 
-def fence_row(book: Book, clone: str) -> str:
+def fence_row(rows: Rows, clone: str) -> str:
     """Return what ``refs/dibs/gate`` holds, as far as the store knows; empty for no such ref."""
-    value = book.txn.get(f"gate/{clone}")
+    value = rows.txn.get(f"gate/{clone}")
     return "" if value is None else str(decode(value))
 
 
-def put_fence_row(book: Book, clone: str, oid: str) -> None:
+def put_fence_row(rows: Rows, clone: str, oid: str) -> None:
     """Note what ``refs/dibs/gate`` holds."""
     if oid:
-        book.txn.put(f"gate/{clone}", encode(oid))
+        rows.txn.put(f"gate/{clone}", encode(oid))
     else:
-        book.txn.delete(f"gate/{clone}")
+        rows.txn.delete(f"gate/{clone}")
 
 
-def is_told(book: Book, intent: Intent) -> bool:
+def is_told(rows: Rows, intent: Intent) -> bool:
     """Tell whether the store has noted already that what was intended has happened."""
-    return book.txn.get(f"{COMMIT}{intent.new}") is not None
+    return rows.txn.get(f"{COMMIT}{intent.new}") is not None
 
 
 _KINDS = {"commit": Kind.COMMITTED, "merge": Kind.MERGED}
 
 
-def finish(book: Book, clone: str, intent: Intent, *, late: bool = False) -> int:
+def finish(rows: Rows, clone: str, intent: Intent, *, late: bool = False) -> int:
     """Note that what was intended has happened; return the entry's number in the ledger."""
-    book.txn.delete(key_of(clone, intent.id))
+    rows.txn.delete(key_of(clone, intent.id))
     record = {
-        "agent": intent.agent, "kind": intent.kind, "at": book.now, "ref": intent.ref, "clone": clone,
+        "agent": intent.agent, "kind": intent.kind, "at": rows.now, "ref": intent.ref, "clone": clone,
         "claims": intent.claims, "tokens": intent.tokens, "patterns": intent.patterns,
     }  # fmt: skip
-    book.txn.put(f"{COMMIT}{intent.new}", encode(record))
+    rows.txn.put(f"{COMMIT}{intent.new}", encode(record))
     request, fingerprint = intent.details.get("request", ("", ""))
     if request:
         answer = [intent.new, intent.ref, *map(shown, intent.paths)]
-        remember(book, intent.agent, request, fingerprint, answer)
+        remember(rows, intent.agent, request, fingerprint, answer)
     told = {name: value for name, value in intent.details.items() if name != "request"}
     if late:
         told["late"] = True
-    return book.emit(
-        intent.agent, intent.role or role_of(book, intent.agent), _KINDS[intent.kind], intent.summary,
+    return rows.emit(
+        intent.agent, intent.role or role_of(rows, intent.agent), _KINDS[intent.kind], intent.summary,
         commit=intent.new, parent=intent.old, ref=intent.ref, paths=[*map(shown, intent.paths[:SHOWN])],
         files=len(intent.paths), patterns=intent.patterns[:SHOWN], tokens=intent.tokens[:SHOWN], **told,
     )  # fmt: skip

@@ -12,7 +12,7 @@ import os
 from dibs.core.text.names import printable
 from dibs.errors import NotFound, Unavailable
 from dibs.git.index import (
-    Busy,
+    IndexBusy,
     TakenOver,
     clear_up,
     freeze,
@@ -26,7 +26,7 @@ from dibs.git.trees import differences
 from dibs.services.claims.holdings import give_back
 from dibs.services.commits import build, gate
 from dibs.services.commits.build_fast import index_stat
-from dibs.services.commits.gate import Moved, Passage
+from dibs.services.commits.gate import Passage, RefMoved
 from dibs.services.commits.intents import shown
 from dibs.services.commits.report import about, files_of, releasable
 from dibs.services.commits.scope import still_covered
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.core.claims.agents import Caller
-    from dibs.core.claims.coverage import Blocked, Held
+    from dibs.core.claims.coverage import Blocked, OwnedPattern
     from dibs.core.claims.rules import Claim
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
     from dibs.services.commits.build import Built, Stat
     from dibs.services.commits.gate import Gate
-    from dibs.services.commits.values import Committed, Plan, Wish
-    from dibs.services.state.rows import Book
+    from dibs.services.commits.values import CommitPlan, CommitRequest, Committed
+    from dibs.services.state.rows import Rows
 
 #: How often a commit is built anew when plain git moves the branch under it.
 TRIES = 10
@@ -78,10 +78,10 @@ class Landing:
         passing: Gate,
         git: GitCalls,
         caller: Caller,
-        wish: Wish,
-        plan: Plan,
+        wish: CommitRequest,
+        plan: CommitPlan,
         index: str,
-        verify: Callable[[Caller, Plan, Sequence[TreeChange]], list[Blocked]],
+        verify: Callable[[Caller, CommitPlan, Sequence[TreeChange]], list[Blocked]],
     ) -> None:
         self._gate = passing
         self._git = git
@@ -99,7 +99,7 @@ class Landing:
                     return self._with_index(ready)
                 except TakenOver:
                     continue  # we were stopped, and others went on: all is to be checked again
-                except Busy as busy:
+                except IndexBusy as busy:
                     raise Unavailable(
                         f"{busy}: nothing was committed",
                         code="GIT_LOCKED",
@@ -137,7 +137,7 @@ class Landing:
         for _ in range(TRIES):
             try:
                 return self._try(ready, own)
-            except Moved:
+            except RefMoved:
                 ready = self._again(ready)
         raise self._too_often()
 
@@ -154,21 +154,21 @@ class Landing:
         given: list[Claim] = []
         moved = False
 
-        def check(book: Book) -> list[Claim]:
+        def check(rows: Rows) -> list[Claim]:
             if not moved and not still_has(own):
                 raise TakenOver
-            return still_covered(book, self._caller.id, self._plan.standing.own, paths)
+            return still_covered(rows, self._caller.id, self._plan.standing.own, paths)
 
         def follow() -> None:
             nonlocal moved
             moved = True
             self._let_index_follow(ready, own)
 
-        def record(book: Book) -> None:
+        def record(rows: Rows) -> None:
             given.clear()
             if back:
-                filed = [(h.key, h.claim) for h in back if book.txn.get(h.key) is not None]
-                give_back(book, self._caller.id, arrive(book, self._caller), filed)
+                filed = [(h.key, h.claim) for h in back if rows.txn.get(h.key) is not None]
+                give_back(rows, self._caller.id, arrive(rows, self._caller), filed)
                 given.extend(claim for _, claim in filed)
 
         landed = self._gate.land(
@@ -201,7 +201,7 @@ class Landing:
             {"request": (wish.request_id, wish.fingerprint)} if wish.request_id else {},
         )  # fmt: skip
 
-    def _releasable(self, ready: Ready) -> list[Held]:
+    def _releasable(self, ready: Ready) -> list[OwnedPattern]:
         if not self._wish.release:
             return []
         paths = [change.path for change in ready.built.changes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.claims.coverage import Blocked, Why, unclaimed
+from dibs.core.claims.coverage import Blocked, BlockReason, unclaimed
 from dibs.core.patterns.pattern import matches
 from dibs.core.text.names import quote
 from dibs.errors import BadInput, DibsError, NotFound
@@ -18,13 +18,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from dibs.core.claims.coverage import Held, Sorted
+    from dibs.core.claims.coverage import OwnedPattern, Sorted
     from dibs.core.patterns.pattern import Pattern
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
     from dibs.local.repository import Repository
     from dibs.services.commits.build import Stat
-    from dibs.services.commits.values import Plan, Wish
+    from dibs.services.commits.values import CommitPlan, CommitRequest
 
 #: How many files of nobody an answer names.
 NEARBY = 20
@@ -75,7 +75,7 @@ def _is_file(path: str) -> bool:
 
 
 def chosen_from(
-    git: GitCalls, wish: Wish, changes: Sequence[FileChange], found: Sorted
+    git: GitCalls, wish: CommitRequest, changes: Sequence[FileChange], found: Sorted
 ) -> tuple[list[FileChange], list[Blocked]]:
     """Return the files to commit, and what stands in the way of files that were named."""
     mine = [change for change in changes if change.path in found.mine]
@@ -107,7 +107,9 @@ def _fits_any(patterns: Iterable[Pattern], path: str) -> bool:
 
 
 def _nested(path: str) -> Blocked:
-    return Blocked(path, Why.NESTED, hint="it is a repository of its own: commit inside of it")
+    return Blocked(
+        path, BlockReason.NESTED, hint="it is a repository of its own: commit inside of it"
+    )
 
 
 def _unchanged(git: GitCalls, path: str) -> str:
@@ -144,7 +146,7 @@ def files_of(changes: Iterable[FileChange | TreeChange]) -> Iterator[File]:
         yield File(change.path, what)
 
 
-def about(plan: Plan, files: tuple[File, ...]) -> Committed:
+def about(plan: CommitPlan, files: tuple[File, ...]) -> Committed:
     """Return an answer with what it says about files that are not in the commit."""
     found = plan.sorted
     by_path = {change.path: change for change in plan.changes}
@@ -163,8 +165,8 @@ def about(plan: Plan, files: tuple[File, ...]) -> Committed:
 
 
 def releasable(
-    plan: Plan, committed: Sequence[str], tree: str, before: Mapping[str, Stat | None]
-) -> list[Held]:
+    plan: CommitPlan, committed: Sequence[str], tree: str, before: Mapping[str, Stat | None]
+) -> list[OwnedPattern]:
     """Return the claims under which nothing is dirty any more once this is committed."""
     again = {path for path, now in stats(tree, committed).items() if now != before.get(path)}
     dirty = {change.path for change in plan.changes}.difference(committed) | again

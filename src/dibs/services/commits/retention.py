@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dibs.git.calls import GitCalls
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 _DAY = 24 * 3600.0
 #: For how long a commit is remembered that is not on its way to anywhere.
@@ -30,33 +30,33 @@ MOST, EVERY = 500, 64
 _MAIN = "main-worktree/HEAD"
 
 
-def forget_old(desk: Desk, git: GitCalls, clone: str) -> int:
+def forget_old(store: Store, git: GitCalls, clone: str) -> int:
     """Forget old commits that are not on an unmerged branch; return how many. It may be done again later."""
     try:
-        old = desk.look(lambda book: _old(book, clone))
+        old = store.look(lambda rows: _old(rows, clone))
         if not old:
             return 0
-        under_way = _unmerged(git, desk.config.merge_into)
+        under_way = _unmerged(git, store.config.merge_into)
         gone = [oid for oid in old if oid not in under_way][:MOST]
-        desk.apply(lambda book: _forget(book, gone))
+        store.apply(lambda rows: _forget(rows, gone))
     except (Unavailable, Unknown):
         return 0
     return len(gone)
 
 
-def _old(book: Book, clone: str) -> list[str]:
+def _old(rows: Rows, clone: str) -> list[str]:
     found = []
-    for key, value in book.txn.scan(Range(COMMIT)):
+    for key, value in rows.txn.scan(Range(COMMIT)):
         row = decode(value)
         kept = KEPT if row.get("clone") == clone else KEPT_ELSEWHERE
-        if row.get("at", 0.0) + kept < book.now:
+        if row.get("at", 0.0) + kept < rows.now:
             found.append(key.removeprefix(COMMIT))
     return found
 
 
-def _forget(book: Book, commits: Iterable[str]) -> None:
+def _forget(rows: Rows, commits: Iterable[str]) -> None:
     for oid in commits:
-        book.txn.delete(f"{COMMIT}{oid}")
+        rows.txn.delete(f"{COMMIT}{oid}")
 
 
 def _unmerged(git: GitCalls, into: str) -> set[str]:

@@ -23,8 +23,8 @@ from dibs.services.commits.land import Landing, Ready
 from dibs.services.commits.report import about, chosen_from, files_of
 from dibs.services.commits.retention import EVERY, forget_old
 from dibs.services.commits.scope import fenced, lost_for, standing
-from dibs.services.commits.user_hooks import HOOKS, HookRefused, Hooks, setup_of
-from dibs.services.commits.values import Committed, File, Plan, Refused
+from dibs.services.commits.user_hooks import HOOKS, HookRefused, UserHooks, setup_of
+from dibs.services.commits.values import CommitDenied, CommitPlan, Committed, File
 from dibs.services.state.idempotency import answered
 from dibs.services.state.presence import arrive
 
@@ -39,27 +39,29 @@ if TYPE_CHECKING:
     from dibs.git.state import TreeState
     from dibs.git.status import FileChange
     from dibs.git.trees import TreeChange
-    from dibs.git.untrusted import GuardedCalls
+    from dibs.git.untrusted import SafeGit
     from dibs.local.repository import Repository
-    from dibs.services.commits.scope import Standing
+    from dibs.services.commits.scope import ClaimsNow
     from dibs.services.commits.user_hooks import Setup
-    from dibs.services.commits.values import Wish
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.commits.values import CommitRequest
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 
 class Commits:
     """The scoped commits of one working tree."""
 
-    def __init__(self, desk: Desk, repository: Repository) -> None:
-        self._desk = desk
+    def __init__(self, store: Store, repository: Repository) -> None:
+        self._store = store
         self._repository = repository
-        self._gate = Gate(desk, repository)
+        self._gate = Gate(store, repository)
 
-    def _git(self) -> GuardedCalls:
+    def _git(self) -> SafeGit:
         return self._gate.guard.calls(self._repository.root)
 
-    def commit(self, caller: Caller, wish: Wish, *, trial: bool = False) -> Committed | Refused:
+    def commit(
+        self, caller: Caller, wish: CommitRequest, *, trial: bool = False
+    ) -> Committed | CommitDenied:
         """Commit what ``caller`` holds and has changed; a ``trial`` only tells what would be.
 
         Raises:
@@ -73,7 +75,7 @@ class Commits:
         if trial:
             state, changes, _ = _looked(git, self._repository.common)
             plan = self._plan(git, caller, wish, state, changes)
-            return plan if isinstance(plan, Refused) else _would(plan)
+            return plan if isinstance(plan, CommitDenied) else _would(plan)
         task = check_text(wish.task, "task")
         wish = wish._replace(message=check_message(wish.message), task=task)
         earlier = self._earlier(caller.id, wish) if wish.request_id else None
@@ -81,14 +83,14 @@ class Commits:
             return earlier
         state, changes, setup = _looked(git, self._repository.common)
         plan = self._plan(git, caller, wish, state, changes)
-        if isinstance(plan, Refused):
+        if isinstance(plan, CommitDenied):
             return plan
         _refuse_programs(git, wish, plan, signs=bool(setup.sign))
         with (
             build.private_index(state.git_dir) as index,
             private_directory(index) as place,
         ):
-            hooks = Hooks(git.users(), setup.hooks, index, caller)
+            hooks = UserHooks(git.users(), setup.hooks, index, caller)
             try:
                 ready = self._quick(git, caller, wish, plan, place, hooks, setup)
                 ready = ready or self._build(git, caller, wish, plan, index, hooks, setup)
@@ -99,7 +101,7 @@ class Commits:
             landing = Landing(self._gate, git, caller, wish, plan, index, self._verify)
             answer = landing.land(ready)
         if answer.seq and not answer.seq % EVERY:
-            forget_old(self._desk, git, self._gate.clone)
+            forget_old(self._store, git, self._gate.clone)
         hooks.after()
         return answer
 
@@ -107,14 +109,14 @@ class Commits:
 
     def _quick(
         self,
-        git: GuardedCalls,
+        git: SafeGit,
         caller: Caller,
-        wish: Wish,
-        plan: Plan,
+        wish: CommitRequest,
+        plan: CommitPlan,
         place: str,
-        hooks: Hooks,
+        hooks: UserHooks,
         setup: Setup,
-    ) -> Ready | Refused | None:
+    ) -> Ready | CommitDenied | None:
         """Build it in one go, where no hook has a say; return nothing where that does not fit."""
         if hooks.have_a_say(verify=wish.verify) or not can_do(git.tree, plan):
             return None
@@ -140,12 +142,12 @@ class Commits:
         self,
         git: GitCalls,
         caller: Caller,
-        wish: Wish,
-        plan: Plan,
+        wish: CommitRequest,
+        plan: CommitPlan,
         index: str,
-        hooks: Hooks,
+        hooks: UserHooks,
         setup: Setup,
-    ) -> Ready | Refused:
+    ) -> Ready | CommitDenied:
         """Build it step by step, with the user's hooks in between."""
         build.fill(git, index, plan.state.head)
         seen = build.stats(git.tree, (change.path for change in plan.chosen))
@@ -166,12 +168,12 @@ class Commits:
 
     # -- what is to be committed
 
-    def _earlier(self, agent: str, wish: Wish) -> Committed | None:
+    def _earlier(self, agent: str, wish: CommitRequest) -> Committed | None:
         """Return the answer that this request had before, also from a process that died on the way."""
-        if self._desk.look(lambda book: bool(intents(book, self._gate.clone))):
+        if self._store.look(lambda rows: bool(intents(rows, self._gate.clone))):
             self._gate.recover()
-        names = self._desk.look(
-            lambda book: answered(book, agent, wish.request_id, wish.fingerprint)
+        names = self._store.look(
+            lambda rows: answered(rows, agent, wish.request_id, wish.fingerprint)
         )
         if names is None:
             return None
@@ -182,20 +184,20 @@ class Commits:
         self,
         git: GitCalls,
         caller: Caller,
-        wish: Wish,
+        wish: CommitRequest,
         state: TreeState,
         changes: Sequence[FileChange],
-    ) -> Plan | Refused:
+    ) -> CommitPlan | CommitDenied:
         plain = [change for change in changes if not change.nested]
-        guards = self._desk.config.commit_guarded == "human" and not caller.human
+        guards = self._store.config.commit_guarded == "human" and not caller.human
 
-        def look(book: Book) -> tuple[Standing, Sorted, list[tuple[str, Lost]]]:
-            now = standing(book, caller.id)
+        def look(rows: Rows) -> tuple[ClaimsNow, Sorted, list[tuple[str, Lost]]]:
+            now = standing(rows, caller.id)
             found = sort(caller.id, (change.path for change in plain), now.cover, guards=guards)
             foreign = [*(item.path for item in found.others), *found.nobody]
-            return now, found, lost_for(book, now.lost, foreign)
+            return now, found, lost_for(rows, now.lost, foreign)
 
-        now, found, lost = self._desk.look(look)
+        now, found, lost = self._store.look(look)
         chosen, blocked = chosen_from(git, wish, changes, found)
         self._refuse_lost(caller, wish, found, lost, {item.path for item in blocked})
         if blocked:
@@ -209,12 +211,12 @@ class Commits:
             )
         if not chosen:
             raise self._nothing(caller, wish, found, now)
-        return Plan(state, tuple(changes), found, now, tuple(chosen))
+        return CommitPlan(state, tuple(changes), found, now, tuple(chosen))
 
     def _refuse_lost(
         self,
         caller: Caller,
-        wish: Wish,
+        wish: CommitRequest,
         found: Sorted,
         lost: Sequence[tuple[str, Lost]],
         named: set[str],
@@ -222,21 +224,25 @@ class Commits:
         """Stop once for a changed file whose claim is gone; a caller that knows may commit the rest."""
         for path, item in lost:
             if path in named or (not wish.narrowed and (not item.told or not found.mine)):
-                self._desk.apply(lambda book: (arrive(book, caller), tell_lost(book, caller.id)))
+                self._store.apply(lambda rows: (arrive(rows, caller), tell_lost(rows, caller.id)))
                 raise fenced(path, item)
 
-    def _refused(self, caller: Caller, blocked: Sequence[Blocked] = (), hook: str = "") -> Refused:
-        answer = Refused(tuple(blocked), hook)
+    def _refused(
+        self, caller: Caller, blocked: Sequence[Blocked] = (), hook: str = ""
+    ) -> CommitDenied:
+        answer = CommitDenied(tuple(blocked), hook)
         details = {"paths": [shown(item.path) for item in blocked[:20]], "hook": hook}
 
-        def tell(book: Book) -> None:
+        def tell(rows: Rows) -> None:
             summary = f"a commit of {caller.id} was refused: {answer.reason}"
-            book.emit(caller.id, arrive(book, caller).role, Kind.COMMIT_REFUSED, summary, **details)
+            rows.emit(caller.id, arrive(rows, caller).role, Kind.COMMIT_REFUSED, summary, **details)
 
-        self._desk.apply(tell)
+        self._store.apply(tell)
         return answer
 
-    def _nothing(self, caller: Caller, wish: Wish, found: Sorted, now: Standing) -> NotFound:
+    def _nothing(
+        self, caller: Caller, wish: CommitRequest, found: Sorted, now: ClaimsNow
+    ) -> NotFound:
         left = len(found.others) + len(found.nobody)
         if not now.own:
             what = f"you ({caller.id}) hold no file: nothing is committed"
@@ -253,14 +259,16 @@ class Commits:
             hint = f"{files} not yours; `dibs changes` shows whose" if left else ""
         return NotFound(what, code="NOTHING_CHANGED", hint=hint)
 
-    def _verify(self, caller: Caller, plan: Plan, changes: Sequence[TreeChange]) -> list[Blocked]:
+    def _verify(
+        self, caller: Caller, plan: CommitPlan, changes: Sequence[TreeChange]
+    ) -> list[Blocked]:
         """Return which paths of the finished tree no claim of the caller covers."""
-        guards = self._desk.config.commit_guarded == "human" and not caller.human
+        guards = self._store.config.commit_guarded == "human" and not caller.human
         paths = [change.path for change in changes]
         return uncovered(caller.id, paths, plan.standing.cover, guards=guards)
 
 
-def _refuse_programs(git: GuardedCalls, wish: Wish, plan: Plan, *, signs: bool) -> None:
+def _refuse_programs(git: SafeGit, wish: CommitRequest, plan: CommitPlan, *, signs: bool) -> None:
     """Refuse what only the repository itself names, and what would be part of the commit."""
     refuse_filters(git, (change.path for change in plan.chosen))
     refuse_signing(git, wanted=signs)
@@ -268,7 +276,7 @@ def _refuse_programs(git: GuardedCalls, wish: Wish, plan: Plan, *, signs: bool) 
         refuse_hooks(git, HOOKS)
 
 
-def _looked(git: GuardedCalls, common: str) -> tuple[TreeState, list[FileChange], Setup]:
+def _looked(git: SafeGit, common: str) -> tuple[TreeState, list[FileChange], Setup]:
     """Look at the tree, and at the settings as they were read."""
     said = begin_changed(git).end()
     if said.code:
@@ -277,13 +285,15 @@ def _looked(git: GuardedCalls, common: str) -> tuple[TreeState, list[FileChange]
     return state, parsed(said.out), setup_of(git.reading, state.common, git.tree)
 
 
-def _signed(plan: Plan, caller: Caller, wish: Wish, message: str, paths: Sequence[str]) -> str:
+def _signed(
+    plan: CommitPlan, caller: Caller, wish: CommitRequest, message: str, paths: Sequence[str]
+) -> str:
     found = (plan.standing.cover.exclusive(caller.id, path) for path in sorted(paths))
     covering = {held.claim.id: held.claim for held in found if held is not None}
     return signed(message, caller.id, covering.values(), wish.task)
 
 
-def _would(plan: Plan) -> Committed:
+def _would(plan: CommitPlan) -> Committed:
     files = tuple(files_of(plan.chosen))
     return about(plan, files)._replace(ref=plan.ref)
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 
 from dibs.errors import Unavailable
-from dibs.git.index import Busy, clear_up, index_locked, settle
+from dibs.git.index import IndexBusy, clear_up, index_locked, settle
 from dibs.git.state import read_state
 from dibs.git.trees import differences, index_info, parsed
 from dibs.services.commits.build import rows_of, stats
@@ -64,7 +64,7 @@ def catch_up(git: GitCalls, ref: str, old: str, new: str) -> str:
             ]
             write_entries(git, own, stale)
             done = settle(state.git_dir, own)
-    except Busy as busy:
+    except IndexBusy as busy:
         return str(busy)
     return "" if done else "another process has taken over git's index"
 

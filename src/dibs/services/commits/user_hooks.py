@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.git.calls import UserCalls
-    from dibs.git.config import Reading
+    from dibs.git.config import ConfigReading
 
 #: The hooks of a commit, in their order.
 HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
@@ -34,7 +34,7 @@ class Setup(Record):
     sign: tuple[str, ...] = ()
 
 
-def setup_of(reading: Reading, common: str, tree: str) -> Setup:
+def setup_of(reading: ConfigReading, common: str, tree: str) -> Setup:
     """Return what the configuration says, as it was read."""
     hooks = os.path.join(common, "hooks")
     if reading.hooks_path:
@@ -42,7 +42,7 @@ def setup_of(reading: Reading, common: str, tree: str) -> Setup:
     return Setup(hooks, () if reading.signs.lower() in _FALSE else ("-S",))
 
 
-class Hooks:
+class UserHooks:
     """The hooks of one commit: each is run with the private index, its words shown on standard error."""
 
     __slots__ = ("_agent", "_calls", "_folder", "_index")

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.git.state import TreeState
     from dibs.git.status import FileChange
-    from dibs.services.commits.scope import Standing
+    from dibs.services.commits.scope import ClaimsNow
 
 
-class Wish(Record):
+class CommitRequest(Record):
     """What an agent wants to commit."""
 
     #: The message, not yet checked.
@@ -41,13 +41,13 @@ class Wish(Record):
         return bool(self.patterns or self.names)
 
 
-class Plan(Record):
+class CommitPlan(Record):
     """What is to be committed, and what else was seen."""
 
     state: TreeState
     changes: tuple[FileChange, ...]
     sorted: Sorted
-    standing: Standing
+    standing: ClaimsNow
     chosen: tuple[FileChange, ...]
 
     @property
@@ -93,7 +93,7 @@ class Committed(Record):
         return self.ref.removeprefix("refs/heads/")
 
 
-class Refused(Record):
+class CommitDenied(Record):
     """The answer to a commit that may not be: why, path by path, or which hook said no."""
 
     blocked: tuple[Blocked, ...] = ()

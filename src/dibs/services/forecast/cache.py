@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 
-from dibs.core.changes.forecasts import Clash
+from dibs.core.changes.forecasts import ForecastConflict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ class Outcomes:
         self._path = path
         self._salt = salt
         self._changed = False
-        self._known: dict[str, tuple[Clash, ...]] = _read(path, salt)
+        self._known: dict[str, tuple[ForecastConflict, ...]] = _read(path, salt)
 
-    def get(self, one: str, other: str) -> tuple[Clash, ...] | None:
+    def get(self, one: str, other: str) -> tuple[ForecastConflict, ...] | None:
         """Return what a merge of two commits gave, if that is known."""
         key = f"{one} {other}"
         found = self._known.pop(key, None)
@@ -35,7 +35,7 @@ class Outcomes:
             self._known[key] = found  # what is used stays
         return found
 
-    def put(self, one: str, other: str, clashes: tuple[Clash, ...]) -> None:
+    def put(self, one: str, other: str, clashes: tuple[ForecastConflict, ...]) -> None:
         """Note what a merge of two commits gave."""
         self._known[f"{one} {other}"] = clashes
         self._changed = True
@@ -61,7 +61,7 @@ class Outcomes:
             os.replace(new, self._path)
 
 
-def _read(path: str, salt: str) -> dict[str, tuple[Clash, ...]]:
+def _read(path: str, salt: str) -> dict[str, tuple[ForecastConflict, ...]]:
     """Return what a file holds; nothing if it is of another form, damaged, or not there."""
     try:
         with open(path, encoding="ascii") as file:
@@ -73,10 +73,10 @@ def _read(path: str, salt: str) -> dict[str, tuple[Clash, ...]]:
         return {}
 
 
-def _clash(row: Any) -> Clash:
+def _clash(row: Any) -> ForecastConflict:
     path, kind, note, hunks = row
     lines = tuple((int(a), int(b), int(c), int(d)) for a, b, c, d in hunks)
-    return Clash(str(path), str(kind), str(note), lines)
+    return ForecastConflict(str(path), str(kind), str(note), lines)
 
 
 def salt_of(*paths: str) -> str:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.changes.forecasts import Forecast, Left, Pair, Party, can_meet, joined
+from dibs.core.changes.forecasts import Forecast, NotCovered, Pair, Party, can_meet, joined
 from dibs.core.text.names import quote
 from dibs.errors import NotFound, Unavailable
 from dibs.git.attributes import attribute_files
 from dibs.git.branches import ancestry, branches, changes
 from dibs.git.conversions import ATTRIBUTES, Conversions
 from dibs.git.merge_pairs import Merger
-from dibs.git.temp_objects import Scratch
+from dibs.git.temp_objects import TempObjects
 from dibs.services.forecast.cache import Outcomes, salt_of
-from dibs.services.forecast.trees import Trees, left_of
+from dibs.services.forecast.trees import CloneTrees, left_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from dibs.core.changes.forecasts import Ancestry, Touched
+    from dibs.core.changes.forecasts import Ancestry, ChangedPaths
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
-    from dibs.services.worktrees.context import Tree
+    from dibs.services.worktrees.context import CloneTree
 
 #: Where the branches of agents are.
 AGENTS = "agent/"
@@ -44,29 +44,29 @@ class Outlook:
         into: str,
         *,
         git_of: Callable[[str], GitCalls],
-        trees_of: Callable[[], list[Tree]],
+        trees_of: Callable[[], list[CloneTree]],
     ) -> None:
         self._git = git_of(repository.root)
         self._into = into
         self._folder = folder
-        self._scratch = Scratch(self._git, repository.common, folder)
+        self._scratch = TempObjects(self._git, repository.common, folder)
         self._merger = Merger(self._git, self._scratch)
         self._common = repository.common
         conversions = Conversions(self._git, self._common)
-        self._trees = Trees(self._scratch, git_of, conversions)
+        self._trees = CloneTrees(self._scratch, git_of, conversions)
         self._salt = self._new_salt()
         self._outcomes = Outcomes(os.path.join(repository.state, "forecast.json"), self._salt)
         self._base = into
         self._trees_of = trees_of
-        self._places: list[Tree] = []
+        self._places: list[CloneTree] = []
         self._tips: dict[str, str] = {}
         self._heads: tuple[str, ...] = ()
         self._ancestry: Ancestry | None = None
         self._bases: dict[tuple[str, str], list[str]] = {}
         #: What changed from one commit to another.
-        self._touched: dict[tuple[str, str], Touched] = {}
+        self._touched: dict[tuple[str, str], ChangedPaths] = {}
         #: The same with what is not committed yet.
-        self._dirty: dict[tuple[str, str], Touched] = {}
+        self._dirty: dict[tuple[str, str], ChangedPaths] = {}
         #: Whether two commits can meet, by them and their common ancestor.
         self._meets: dict[tuple[str, str, str], bool] = {}
 
@@ -175,7 +175,7 @@ class Outlook:
             self._base, tuple(parties), tuple(found), tuple(left), compared, met, merged
         )
 
-    def _parties(self) -> tuple[list[Party], list[Left]]:
+    def _parties(self) -> tuple[list[Party], list[NotCovered]]:
         """Return all who take part, the integration branch first, and what is left out."""
         tip = self._tips[self._base]
         parties, left = [Party(self._base, "", self._base, tip, tip, base=True)], []
@@ -269,7 +269,7 @@ class Outlook:
             self._meets[key] = known
         return known
 
-    def _changed(self, base: str, party: Party) -> Touched:
+    def _changed(self, base: str, party: Party) -> ChangedPaths:
         committed = self._touched[base, party.head]
         if not party.dirty:
             return committed

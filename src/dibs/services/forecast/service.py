@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from dibs.errors import NotFound
-from dibs.git.untrusted import Guard
+from dibs.git.untrusted import SafeGitPool
 from dibs.local.repository import shared_state
 from dibs.services.forecast.outlook import Outlook
 from dibs.services.worktrees.service import Worktrees
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
-    from dibs.services.state.store import Desk
+    from dibs.services.state.store import Store
 
 _FOLDER = "forecast-objects-"
 #: After so many seconds without a change, a folder of objects is of a process that was killed.
@@ -32,10 +32,10 @@ _ABANDONED = 86_400.0
 class Forecasts:
     """Forecasts for one clone."""
 
-    def __init__(self, desk: Desk, repository: Repository) -> None:
-        self._desk = desk
+    def __init__(self, store: Store, repository: Repository) -> None:
+        self._store = store
         self._repository = repository
-        self._guard = Guard(repository)
+        self._guard = SafeGitPool(repository)
 
     @contextlib.contextmanager
     def outlook(self, base: str = "") -> Iterator[Outlook]:
@@ -50,8 +50,8 @@ class Forecasts:
         os.makedirs(repository.state, exist_ok=True)
         _clear_abandoned(repository.state)
         folder = tempfile.mkdtemp(prefix=_FOLDER, dir=repository.state)
-        into = base or self._desk.config.merge_into
-        trees = Worktrees(self._desk, repository).all
+        into = base or self._store.config.merge_into
+        trees = Worktrees(self._store, repository).all
         try:
             outlook = Outlook(repository, folder, into, git_of=self._git, trees_of=trees)
             with contextlib.closing(outlook):
@@ -72,7 +72,7 @@ class Forecasts:
         from dibs.local.clone import clone_id
         from dibs.services.forecast.warnings import warn
 
-        return warn(self._desk, caller, forecast, clone_id(shared_state(self._repository)))
+        return warn(self._store, caller, forecast, clone_id(shared_state(self._repository)))
 
 
 def _clear_abandoned(state: str) -> None:

@@ -6,9 +6,9 @@ import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 
-from dibs.core.changes.forecasts import Left, above, touched
+from dibs.core.changes.forecasts import NotCovered, above, touched
 from dibs.errors import DibsError
-from dibs.git.status_all import GONE, LINK, SUBMODULE, Entry, Look, look
+from dibs.git.status_all import GONE, LINK, SUBMODULE, Look, TreePath, look
 from dibs.git.temp_objects import TREE, Filler
 from dibs.startup.records import Record
 
@@ -16,10 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from dibs.core.changes.forecasts import Touched
+    from dibs.core.changes.forecasts import ChangedPaths
     from dibs.git.calls import GitCalls
     from dibs.git.conversions import Conversions
-    from dibs.git.temp_objects import Scratch
+    from dibs.git.temp_objects import TempObjects
 
 #: How many working trees are read at once.
 HANDS = 4
@@ -33,12 +33,12 @@ _NO_INDEX = (0, 0, 0)
 _STEERING = (".gitignore", ".gitattributes", ".gitmodules")
 
 
-class Standing(Record):
+class TreeSeen(Record):
     """A working tree as it was seen last."""
 
     head: str
     branch: str
-    entries: dict[str, Entry]
+    entries: dict[str, TreePath]
     left: tuple[tuple[str, str], ...]
     #: The index at that moment: git's knowledge of what is tracked.
     mark: tuple[int, int, int]
@@ -46,20 +46,20 @@ class Standing(Record):
     failed: str = ""
 
 
-class Trees:
+class CloneTrees:
     """The working trees of a clone."""
 
     def __init__(
-        self, scratch: Scratch, git_of: Callable[[str], GitCalls], conversions: Conversions
+        self, scratch: TempObjects, git_of: Callable[[str], GitCalls], conversions: Conversions
     ) -> None:
         self._scratch = scratch
         #: How files are read; to be set anew when settings have changed.
         self.conversions = conversions
         self._git_of = git_of
         self._fillers: dict[str, Filler] = {}
-        self._commits: dict[str, tuple[Standing, str]] = {}
+        self._commits: dict[str, tuple[TreeSeen, str]] = {}
         #: What each was like, by its path.
-        self.seen: dict[str, Standing] = {}
+        self.seen: dict[str, TreeSeen] = {}
 
     def close(self) -> None:
         """End all processes."""
@@ -78,7 +78,7 @@ class Trees:
             for path, now in read.items()
         }
 
-    def _differing(self, head: str, entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    def _differing(self, head: str, entries: Mapping[str, TreePath]) -> dict[str, TreePath]:
         """Return those entries that are not as a commit has them."""
         return {p: entry for p, entry in entries.items() if entry != self._scratch.at(head, p)}
 
@@ -130,12 +130,12 @@ class Trees:
         return filler
 
     def _glance(
-        self, path: str, before: Standing, names: Collection[str]
-    ) -> dict[str, Entry] | None:
+        self, path: str, before: TreeSeen, names: Collection[str]
+    ) -> dict[str, TreePath] | None:
         """Look at files that git is known to count in, without asking it; None if one may be new to it."""
         if before.mark != _index(path):
             return None
-        found: dict[str, Entry] = {}
+        found: dict[str, TreePath] = {}
         for name in names:
             tracked = self._scratch.at(before.head, name)
             known = before.entries.get(name, tracked)
@@ -148,24 +148,24 @@ class Trees:
                 return None
         return found
 
-    def _read(self, path: str) -> Standing:
+    def _read(self, path: str) -> TreeSeen:
         if not os.path.isdir(path):
-            return Standing("", "", {}, (), _NO_INDEX, "its folder is gone")
+            return TreeSeen("", "", {}, (), _NO_INDEX, "its folder is gone")
         git = self._git_of(path)
         index = _index(path)
         filler = Filler(git, self._scratch, self.conversions)
         try:
             now: Look = look(git)
             if not now.head:
-                return Standing("", now.branch, {}, (), _NO_INDEX, "it has no commit yet")
+                return TreeSeen("", now.branch, {}, (), _NO_INDEX, "it has no commit yet")
             left = filler.fill(now.entries, now.head)
         except (DibsError, OSError) as error:
             said = error.message if isinstance(error, DibsError) else str(error.strerror)
-            return Standing("", "", {}, (), _NO_INDEX, said)
+            return TreeSeen("", "", {}, (), _NO_INDEX, said)
         finally:
             filler.close()
         nested = [(name, "is a repository of its own") for name in now.nested]
-        return Standing(now.head, now.branch, now.entries, tuple(left + nested), index)
+        return TreeSeen(now.head, now.branch, now.entries, tuple(left + nested), index)
 
     def commit(self, path: str) -> str:
         """Return the commit that stands for a working tree: its own, if nothing differs from that."""
@@ -177,7 +177,7 @@ class Trees:
             known = self._commits[path] = (seen, self._scratch.commit(seen.head, seen.entries))
         return known[1]
 
-    def touched(self, path: str, commit: str) -> Touched:
+    def touched(self, path: str, commit: str) -> ChangedPaths:
         """Return how a working tree, for which ``commit`` stands, differs from its own commit."""
         seen = self.seen[path]
         changes = [
@@ -187,17 +187,17 @@ class Trees:
         at = self._scratch.at
         return touched(changes, [folder for folder in emptied if at(commit, folder).mode != TREE])
 
-    def _how(self, head: str, path: str, entry: Entry) -> str:
+    def _how(self, head: str, path: str, entry: TreePath) -> str:
         if not entry.mode:
             return "D"
         return "M" if self._scratch.at(head, path).mode in {*_FILES, LINK, SUBMODULE} else "A"
 
 
-def left_of(party: str, standing: Standing) -> list[Left]:
+def left_of(party: str, standing: TreeSeen) -> list[NotCovered]:
     """Return what of a working tree is not covered."""
     if standing.failed:
-        return [Left(party, "", standing.failed)]
-    return [Left(party, path, why) for path, why in standing.left]
+        return [NotCovered(party, "", standing.failed)]
+    return [NotCovered(party, path, why) for path, why in standing.left]
 
 
 def _index(path: str) -> tuple[int, int, int]:
@@ -214,7 +214,7 @@ def _index(path: str) -> tuple[int, int, int]:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _on_disk(path: str) -> Entry | None:
+def _on_disk(path: str) -> TreePath | None:
     """Return what stands at a path as far as that is seen from outside; None for no plain file."""
     try:
         status = os.lstat(path)
@@ -222,7 +222,7 @@ def _on_disk(path: str) -> Entry | None:
         return GONE
     if not stat.S_ISREG(status.st_mode):
         return None
-    return Entry(_FILES[1] if status.st_mode & 0o100 else _FILES[0])
+    return TreePath(_FILES[1] if status.st_mode & 0o100 else _FILES[0])
 
 
 def _are_few(names: Collection[str]) -> bool:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from dibs.core.changes.forecasts import Forecast, Pair
     from dibs.core.claims.agents import Caller
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: Where it is noted which files a pair was warned of.
 WARNED = "warned/"
@@ -29,24 +29,24 @@ NAMED = 50
 _SHOWN = 3
 
 
-def warn(desk: Desk, caller: Caller, forecast: Forecast, clone: str) -> list[Pair]:
+def warn(store: Store, caller: Caller, forecast: Forecast, clone: str) -> list[Pair]:
     """Write what is new into the ledger; forget conflicts that are gone, so that new ones are told again.
 
     On a common store each ``clone`` has working trees and branches of its own, so it minds its own rows.
     """
-    if not desk.look(lambda book: any(_plan(book, forecast, clone))):
+    if not store.look(lambda rows: any(_plan(rows, forecast, clone))):
         return []
 
-    def step(book: Book) -> list[Pair]:
-        fresh, gone = _plan(book, forecast, clone)
-        role = arrive(book, caller).role if fresh else ""
+    def step(rows: Rows) -> list[Pair]:
+        fresh, gone = _plan(rows, forecast, clone)
+        role = arrive(rows, caller).role if fresh else ""
         for key in gone:
-            book.txn.delete(key)
+            rows.txn.delete(key)
         for pair in fresh:
             files = [printable(clash.path) for clash in pair.clashes]
-            row = {"files": pair.digest, "base": forecast.base, "at": book.now}
-            book.txn.put(_key(clone, *pair.names), encode(row))
-            book.emit(
+            row = {"files": pair.digest, "base": forecast.base, "at": rows.now}
+            rows.txn.put(_key(clone, *pair.names), encode(row))
+            rows.emit(
                 caller.id,
                 role,
                 Kind.CONFLICT_FORECAST,
@@ -57,24 +57,24 @@ def warn(desk: Desk, caller: Caller, forecast: Forecast, clone: str) -> list[Pai
                 base=forecast.base,
             )
             for name, other in (pair.names, pair.names[::-1]):
-                tell(book, name, MailKind.FORECAST, tuple(files), sender="", other=printable(other))
+                tell(rows, name, MailKind.FORECAST, tuple(files), sender="", other=printable(other))
         return fresh
 
-    return desk.apply(step)
+    return store.apply(step)
 
 
-def _plan(book: Book, forecast: Forecast, clone: str) -> tuple[list[Pair], list[str]]:
+def _plan(rows: Rows, forecast: Forecast, clone: str) -> tuple[list[Pair], list[str]]:
     """Return the pairs to warn of, and the keys of warnings that hold no more."""
-    found = book.txn.scan(Range(f"{WARNED}{clone}/"))
-    rows = {key: decode(row) for key, row in found}
+    found = rows.txn.scan(Range(f"{WARNED}{clone}/"))
+    listed = {key: decode(row) for key, row in found}
     now = {_key(clone, *pair.names): pair for pair in forecast.pairs if pair.clashes}
-    fresh = [p for key, p in now.items() if rows.get(key, {}).get("files") != p.digest]
-    if not rows:
+    fresh = [p for key, p in now.items() if listed.get(key, {}).get("files") != p.digest]
+    if not listed:
         return fresh, []
     unsaid = {_key(clone, *names) for names in _unsaid(forecast)}
     gone = [
         key
-        for key, row in rows.items()
+        for key, row in listed.items()
         if key not in now and key not in unsaid and row.get("base") == forecast.base
     ]
     return fresh, gone

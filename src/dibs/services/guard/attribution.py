@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 
-from dibs.core.claims.coverage import Cover, Held
+from dibs.core.claims.coverage import Cover, OwnedPattern
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.plain_commits import pattern_of
 from dibs.core.claims.rules import EXCLUSIVE, Request
@@ -22,7 +22,7 @@ from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
 from dibs.services.claims.service import held_in
 from dibs.services.guard.backups import copies, keep_old, same_content
-from dibs.services.guard.before_call import Mark, Marks, stat_of
+from dibs.services.guard.before_call import TreeSnapshot, TreeSnapshots, stat_of
 from dibs.services.guard.sessions import seat_of
 from dibs.startup.records import Record
 
@@ -30,11 +30,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.core.toolcalls.policy import Policy
+    from dibs.core.toolcalls.policy import GuardPolicy
     from dibs.local.repository import Repository
     from dibs.services.guard.before_call import Stat
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: Git gets so many seconds to say what has changed; without it only files that others hold are looked at.
 _PATIENCE = 1.0
@@ -42,7 +42,7 @@ _PATIENCE = 1.0
 MOST_CLAIMED = 50
 
 
-class Foreign(Record):
+class ForeignChange(Record):
     """A file of another agent that changed during a call."""
 
     path: str
@@ -58,11 +58,13 @@ class Foreign(Record):
 class Attribution:
     """Finds out what shell commands changed, in one working tree."""
 
-    def __init__(self, desk: Desk, repository: Repository, policy: Policy | None = None) -> None:
-        self._desk = desk
+    def __init__(
+        self, store: Store, repository: Repository, policy: GuardPolicy | None = None
+    ) -> None:
+        self._store = store
         self._repository = repository
         self._policy = policy
-        self._marks = Marks(repository)
+        self._marks = TreeSnapshots(repository)
 
     def mark(self, agent: str, call: str = "") -> None:
         """Note how the tree lies, before a command of an agent runs."""
@@ -81,26 +83,26 @@ class Attribution:
         at_stake = {path: about for path, about in stats.items() if about and any(cover.of(path))}
         blobs = copies(self._repository, self._marks, at_stake)
         with contextlib.suppress(OSError):  # a disk that is full stops no command
-            self._marks.put(Mark(agent, call, now, stats, blobs, known))
+            self._marks.put(TreeSnapshot(agent, call, now, stats, blobs, known))
 
-    def found(self, agent: str, call: str = "") -> list[Foreign]:
+    def found(self, agent: str, call: str = "") -> list[ForeignChange]:
         """Return what of others changed since the mark, after both were told; take what nobody had."""
         mark = self._marks.take(agent, call)
         return [] if mark is None else self._since(mark)
 
-    def unheard(self, agent: str, *, ended: bool) -> list[Foreign]:
+    def unheard(self, agent: str, *, ended: bool) -> list[ForeignChange]:
         """Do so for calls whose end was not heard, as of a command that its user broke off.
 
         Unless the agent has ``ended`` its turn, one of them may still run: it is looked at again.
         """
-        found: list[Foreign] = []
+        found: list[ForeignChange] = []
         for mark in self._marks.take_all(agent):
             found += self._since(mark)
             if not ended:
                 self.mark(agent, mark.call)
         return found
 
-    def _since(self, mark: Mark) -> list[Foreign]:
+    def _since(self, mark: TreeSnapshot) -> list[ForeignChange]:
         """Find out, tell and take what changed since a mark."""
         agent, dirty = mark.agent, self._dirty()
         changes = self._changes(mark, dirty)
@@ -114,7 +116,7 @@ class Attribution:
         self._marks.note_own(agent, own, now)
         theirs = self._marks.owned_by_others(agent, changes)
         foreign = [
-            Foreign(path, holder, sure=not self._may_have(holder, mark, now))
+            ForeignChange(path, holder, sure=not self._may_have(holder, mark, now))
             for path, holder in owners.items()
             if holder not in {agent, "", self._parent(agent)} and path not in theirs
         ]
@@ -126,7 +128,7 @@ class Attribution:
 
     def _parent(self, agent: str) -> str:
         """Return whose claims an agent may write under: those of the session that it is a subagent of."""
-        known = self._desk.look(lambda book: book.agent(agent))
+        known = self._store.look(lambda rows: rows.agent(agent))
         return "" if known is None else known.parent
 
     # -- what changed
@@ -145,10 +147,10 @@ class Attribution:
         if dirty is None or path in dirty:
             return False
         root = self._repository.root
-        found = self._desk.look(lambda book: seat_of(book, holder))
+        found = self._store.look(lambda rows: seat_of(rows, holder))
         return found is not None and found[1].root not in {"", root} and root not in found[1].also
 
-    def _changes(self, mark: Mark, dirty: list[str] | None) -> list[str]:
+    def _changes(self, mark: TreeSnapshot, dirty: list[str] | None) -> list[str]:
         """Return the files whose content is other than at the mark."""
         root = self._repository.root
         found = [path for path, before in mark.stats.items() if stat_of(root, path) != before]
@@ -159,29 +161,32 @@ class Attribution:
         same = same_content(self._repository, touched, mark.blobs)
         return [path for path in found if path not in same]
 
-    def _claims(self) -> tuple[float, list[Held]]:
-        def step(book: Book) -> tuple[float, list[Held]]:
+    def _claims(self) -> tuple[float, list[OwnedPattern]]:
+        def step(rows: Rows) -> tuple[float, list[OwnedPattern]]:
             held = [
-                Held(h.claim, book.pattern(h.claim.pattern), h.expires_in) for h in held_in(book)
+                OwnedPattern(h.claim, rows.pattern(h.claim.pattern), h.expires_in)
+                for h in held_in(rows)
             ]
-            return book.now, [h for h in held if not h.pattern.scheme and h.claim.mode == EXCLUSIVE]
+            return rows.now, [h for h in held if not h.pattern.scheme and h.claim.mode == EXCLUSIVE]
 
-        return self._desk.look(step)
+        return self._store.look(step)
 
-    def _may_have(self, holder: str, mark: Mark, now: float) -> bool:
+    def _may_have(self, holder: str, mark: TreeSnapshot, now: float) -> bool:
         """Tell whether a holder may have changed its file itself during a call."""
         if self._marks.is_open(holder):
             return True
         noted = self._marks.last_noted(holder)
-        seen = self._desk.look(lambda book: book.seen(holder))
+        seen = self._store.look(lambda rows: rows.seen(holder))
         # A sign of life during the call, of something other than what is noted already.
         return mark.at <= seen <= now and seen > noted
 
     # -- who is told
 
-    def _told(self, agent: str, mark: Mark, foreign: Sequence[Foreign]) -> list[Foreign]:
+    def _told(
+        self, agent: str, mark: TreeSnapshot, foreign: Sequence[ForeignChange]
+    ) -> list[ForeignChange]:
         """Keep what was there before, and tell the ledger and both agents."""
-        found: list[Foreign] = []
+        found: list[ForeignChange] = []
         for holder in dict.fromkeys(one.holder for one in foreign):
             theirs = [one for one in foreign if one.holder == holder]
             paths = [one.path for one in theirs]
@@ -204,42 +209,42 @@ class Attribution:
                 )
                 for one in theirs
             ]
-            self._desk.apply(lambda book, kept=kept, ref=ref: _tell(book, agent, kept, ref))  # type: ignore[misc]
+            self._store.apply(lambda rows, kept=kept, ref=ref: _tell(rows, agent, kept, ref))  # type: ignore[misc]
             found += kept
         return found
 
     def _take(self, agent: str, paths: Sequence[str]) -> None:
         """Claim files that nobody held for the agent whose command wrote them."""
-        config = self._desk.config
+        config = self._store.config
         if config.guard_auto_claim == "off" or not paths or len(paths) > MOST_CLAIMED:
             return
         policy = self._policy
         wanted = [path for path in paths if policy is None or policy.fate(path) == "claim"]
 
-        def step(book: Book) -> None:
-            taken = [path for path in wanted if _claim(book, self._desk, agent, path)]
+        def step(rows: Rows) -> None:
+            taken = [path for path in wanted if _claim(rows, self._store, agent, path)]
             if taken:
                 shown = printable(few(taken))
-                book.emit(
+                rows.emit(
                     agent, "agent", Kind.FILE_EDIT, f"{agent} wrote {shown} by a command",
                     paths=taken[:20], count=len(taken),
                 )  # fmt: skip
 
         if wanted:
-            self._desk.apply(step)
+            self._store.apply(step)
 
 
-def _claim(book: Book, desk: Desk, agent: str, path: str) -> bool:
+def _claim(rows: Rows, store: Store, agent: str, path: str) -> bool:
     from dibs.core.claims.rules import Denied, Queued
     from dibs.services.claims.acquire import attempt
 
-    beat = book.beat(agent)
+    beat = rows.beat(agent)
     if beat is None:
         return False
-    pattern = pattern_of(path, fold_case=desk.fold_case)
-    ttl = max(desk.config.ttl, desk.engine.shortest_ttl)
+    pattern = pattern_of(path, fold_case=store.fold_case)
+    ttl = max(store.config.ttl, store.engine.shortest_ttl)
     request = Request(agent, (pattern,), EXCLUSIVE, ttl)
-    outcome = attempt(book, request, beat, max_hold=desk.config.max_hold, waiting=None)
+    outcome = attempt(rows, request, beat, max_hold=store.config.max_hold, waiting=None)
     return not isinstance(outcome, Denied | Queued)
 
 
@@ -247,7 +252,7 @@ def _holder(cover: Cover, path: str) -> str:
     return next((held.claim.agent for held in cover.of(path)), "")
 
 
-def _tell(book: Book, agent: str, foreign: Sequence[Foreign], ref: str) -> None:
+def _tell(rows: Rows, agent: str, foreign: Sequence[ForeignChange], ref: str) -> None:
     """Write one entry, and tell holder and writer by mail."""
     from dibs.services.state.mailbox import tell
 
@@ -256,14 +261,14 @@ def _tell(book: Book, agent: str, foreign: Sequence[Foreign], ref: str) -> None:
     sure = all(one.sure for one in foreign)
     how = "changed" if sure else "changed, or its holder did meanwhile,"
     shown = printable(few(list(paths)))
-    book.emit(
+    rows.emit(
         agent, "agent", Kind.FOREIGN_WRITE, f"a command of {agent} {how} {shown}, held by {holder}",
         paths=list(paths[:20]), count=len(paths), holder=holder, salvage=ref, sure=sure,
         lost=[one.path for one in foreign if one.lost][:20],
     )  # fmt: skip
     for box, sender, told in ((holder, agent, "holder"), (agent, holder, "writer")):
         tell(
-            book, box, MailKind.FOREIGN_WRITE, paths, sender=sender, told=told, sure=sure,
+            rows, box, MailKind.FOREIGN_WRITE, paths, sender=sender, told=told, sure=sure,
             salvage=ref, reason=_where(foreign, ref),
         )  # fmt: skip
 
@@ -272,7 +277,7 @@ def _mode(about: Stat) -> int | None:
     return about[3] if about else None
 
 
-def _where(foreign: Sequence[Foreign], ref: str) -> str:
+def _where(foreign: Sequence[ForeignChange], ref: str) -> str:
     """Say where that lies which was there before."""
     lost = [one.path for one in foreign if one.lost]
     found = f"what was there before lies in {ref}" if ref else "the last commit has what was there"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
-    from dibs.services.guard.before_call import Marks, Stat
+    from dibs.services.guard.before_call import Stat, TreeSnapshots
 
 #: Git gets so many seconds for copies of small files, and as many for those of large ones: a command waits.
 _PATIENCE = 0.6
@@ -30,7 +30,9 @@ _LARGEST, _MOST, _MOST_BYTES = 32 * 1024 * 1024, 500, 64 * 1024 * 1024
 _QUICKLY = ("-c", "core.compression=1")
 
 
-def copies(repository: Repository, marks: Marks, stats: Mapping[str, Stat]) -> dict[str, str]:
+def copies(
+    repository: Repository, marks: TreeSnapshots, stats: Mapping[str, Stat]
+) -> dict[str, str]:
     """Copy files into git's objects, unless they lie as they did last time; return the objects' names."""
     known = marks.cached()
     found = {

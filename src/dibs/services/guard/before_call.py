@@ -34,7 +34,7 @@ _MOST_OWN = 1000
 _FOLDER = "marks"
 
 
-class Mark(Record):
+class TreeSnapshot(Record):
     """How files lay when a call of an agent began."""
 
     agent: str
@@ -56,7 +56,7 @@ def stat_of(root: str, path: str) -> Stat:
     return [found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode, found.st_ctime_ns]
 
 
-class Marks:
+class TreeSnapshots:
     """The marks of one working tree."""
 
     def __init__(self, repository: Repository) -> None:
@@ -64,15 +64,15 @@ class Marks:
         tree = f"{crc32(os.fsencode(repository.root)):08x}"
         self._folder = os.path.join(repository.state, _FOLDER, tree)
 
-    def put(self, mark: Mark) -> None:
+    def put(self, mark: TreeSnapshot) -> None:
         """Write a mark; one of the same call is written over."""
         self._write(_name(mark.agent, mark.call), encode(list(mark)))
 
-    def take(self, agent: str, call: str) -> Mark | None:
+    def take(self, agent: str, call: str) -> TreeSnapshot | None:
         """Return the mark of a call and take it away, None where there is none."""
         return self._taken(_name(agent, call))
 
-    def take_all(self, agent: str) -> list[Mark]:
+    def take_all(self, agent: str) -> list[TreeSnapshot]:
         """Return the marks of all calls of an agent whose end was not heard, and take them away."""
         with contextlib.suppress(OSError):
             names = [name for name in os.listdir(self._folder) if name.rpartition("~")[0] == agent]
@@ -80,13 +80,13 @@ class Marks:
             return [mark for mark in marks if mark is not None]
         return []
 
-    def _taken(self, name: str) -> Mark | None:
+    def _taken(self, name: str) -> TreeSnapshot | None:
         found = self._read(name)
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self._folder, name))
-        if not isinstance(found, list) or len(found) != len(Mark._fields):
+        if not isinstance(found, list) or len(found) != len(TreeSnapshot._fields):
             return None
-        return Mark(*found)
+        return TreeSnapshot(*found)
 
     def is_open(self, agent: str) -> bool:
         """Tell whether a call of an agent runs that made a mark."""

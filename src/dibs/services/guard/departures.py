@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from dibs.core.claims.agents import Caller, Status
+from dibs.core.claims.agents import AgentStatus, Caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.plain_commits import pattern_of
 from dibs.core.claims.rules import EXCLUSIVE
@@ -30,7 +30,7 @@ from dibs.services.guard.sessions import (
     seat_of,
     seats,
 )
-from dibs.services.guard.unfinished import Left, dirty_in, keep, put_left
+from dibs.services.guard.unfinished import UnfinishedFile, dirty_in, keep, put_left
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import arrive
 from dibs.startup.records import Record
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
     from dibs.core.patterns.pattern import Pattern
     from dibs.local.repository import Repository
-    from dibs.services.guard.sessions import Seat
+    from dibs.services.guard.sessions import SessionRow
     from dibs.services.state.own_claims import Filed
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 
 class Dirt(Record):
@@ -64,30 +64,30 @@ class Dirt(Record):
 class Departures:
     """Ends turns and sessions of agents."""
 
-    def __init__(self, desk: Desk, repository: Repository) -> None:
-        self._desk = desk
+    def __init__(self, store: Store, repository: Repository) -> None:
+        self._store = store
         self._repository = repository
 
-    def rest(self, key: str) -> tuple[Seat, list[str]] | None:
+    def rest(self, key: str) -> tuple[SessionRow, list[str]] | None:
         """End a turn: give back what is not changed; return what is still held and not committed."""
-        seat = self._desk.look(lambda book: get_seat(book, key))
+        seat = self._store.look(lambda rows: get_seat(rows, key))
         if seat is None:
             return None
         dirt = self._dirt(seat)
-        self._desk.apply(lambda book: _give_back_clean(book, seat, dirt))
+        self._store.apply(lambda rows: _give_back_clean(rows, seat, dirt))
         return seat, dirt.paths
 
     def told(self, key: str, what: str) -> bool:
         """Note what an agent was told at the end of a turn; tell whether that is new to it."""
 
-        def step(book: Book) -> bool:
-            seat = get_seat(book, key)
+        def step(rows: Rows) -> bool:
+            seat = get_seat(rows, key)
             if seat is None or seat.told == what:
                 return False
-            put_seat(book, key, seat._replace(told=what))
+            put_seat(rows, key, seat._replace(told=what))
             return True
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
     def end(self, key: str) -> list[str]:
         """End the session in a row, with all subagents in it, or one subagent; return who left.
@@ -95,13 +95,13 @@ class Departures:
         What is not committed stays with its agent until its ttl is over or its process is gone.
         """
 
-        def look(book: Book) -> list[tuple[str, Seat]]:
+        def look(rows: Rows) -> list[tuple[str, SessionRow]]:
             return [
-                (row, seat) for row, seat in seats(book, key) if f"{row}/".startswith(f"{key}/")
+                (row, seat) for row, seat in seats(rows, key) if f"{row}/".startswith(f"{key}/")
             ]
 
         left = []
-        for row, seat in reversed(self._desk.look(look)):
+        for row, seat in reversed(self._store.look(look)):
             left.append(self._end_one(row, seat, "its session ended", gone=False))
         return [agent for agent in left if agent]
 
@@ -113,104 +113,104 @@ class Departures:
         until = time.monotonic() + within
         here, wanted = realm(), None if names is None else set(names)
 
-        def look(book: Book) -> list[tuple[str, Seat]]:
+        def look(rows: Rows) -> list[tuple[str, SessionRow]]:
             if wanted is None:
-                every = list(seats(book))
+                every = list(seats(rows))
             else:
                 every = [
-                    found for name in sorted(wanted) if (found := seat_of(book, name)) is not None
+                    found for name in sorted(wanted) if (found := seat_of(rows, name)) is not None
                 ]
             return [(row, seat) for row, seat in every if is_gone(seat, here)]
 
         left = []
-        for row, seat in reversed(self._desk.look(look)):
+        for row, seat in reversed(self._store.look(look)):
             left.append(self._end_one(row, seat, "its process is gone", gone=True))
             if time.monotonic() >= until:
                 break
         return [agent for agent in left if agent]
 
-    def inherit(self, key: str, heir: Seat) -> None:
+    def inherit(self, key: str, heir: SessionRow) -> None:
         """Let a session have what an earlier one of the same process left: its context was only cleared."""
 
-        def step(book: Book) -> None:
-            for row, seat in seats(book):
+        def step(rows: Rows) -> None:
+            for row, seat in seats(rows):
                 if row == key or not is_heir(heir, seat):
                     continue
                 if seat.id == heir.id:
-                    book.txn.delete(row)
+                    rows.txn.delete(row)
                     continue
-                if book.beat(seat.id) is not None:
-                    arrive(book, Caller(seat.id, "agent"))  # what ran out is not handed on
-                filed = claims_of(book, seat.id)
+                if rows.beat(seat.id) is not None:
+                    arrive(rows, Caller(seat.id, "agent"))  # what ran out is not handed on
+                filed = claims_of(rows, seat.id)
                 try:
                     if filed:
-                        hand_over(book, seat.id, "agent", filed, heir.id)
+                        hand_over(rows, seat.id, "agent", filed, heir.id)
                 except DibsError:
                     continue  # it stays protected until its ttl is over
-                _leave(book, row, seat, f"{heir.id} goes on in its place")
+                _leave(rows, row, seat, f"{heir.id} goes on in its place")
 
-        if self._desk.look(lambda book: any(is_heir(heir, seat) for _, seat in seats(book))):
-            self._desk.apply(step)
+        if self._store.look(lambda rows: any(is_heir(heir, seat) for _, seat in seats(rows))):
+            self._store.apply(step)
 
-    def _end_one(self, row: str, seat: Seat, why: str, *, gone: bool) -> str:
+    def _end_one(self, row: str, seat: SessionRow, why: str, *, gone: bool) -> str:
         """End one agent. The copy is made first: whoever dies after that leaves one copy too many."""
         dirt = self._dirt(seat)
         half_done = [] if seat.parent and not gone else self._kept(seat, dirt)
 
-        def step(book: Book) -> bool:
-            now = get_seat(book, row)
+        def step(rows: Rows) -> bool:
+            now = get_seat(rows, row)
             if now is None or (now.pid, now.born, now.id) != (seat.pid, seat.born, seat.id):
                 return False  # it came back meanwhile, or somebody else was faster
             for left in half_done:
-                put_left(book, pattern_of(left.path, fold_case=self._desk.fold_case), left)
-            if (dirt.files or dirt.unknown) and not gone and self._stays(book, row, now, dirt):
+                put_left(rows, pattern_of(left.path, fold_case=self._store.fold_case), left)
+            if (dirt.files or dirt.unknown) and not gone and self._stays(rows, row, now, dirt):
                 return False
-            _leave(book, row, now, why)
+            _leave(rows, row, now, why)
             return True
 
-        if not self._desk.apply(step):
+        if not self._store.apply(step):
             return ""
         forget_process(self._repository.state, seat)
         return seat.id
 
-    def _stays(self, book: Book, row: str, seat: Seat, dirt: Dirt) -> bool:
+    def _stays(self, rows: Rows, row: str, seat: SessionRow, dirt: Dirt) -> bool:
         """Keep what is not committed with its agent, or a subagent's with its parent; tell which."""
-        _give_back_clean(book, seat, dirt)
+        _give_back_clean(rows, seat, dirt)
         if not seat.parent:
-            put_seat(book, row, seat._replace(over=True))
+            put_seat(rows, row, seat._replace(over=True))
             return True
-        filed = claims_of(book, seat.id)
-        lent = [f for f in filed if book.pattern(f[1].pattern).scheme == UNDER]
-        give_back(book, seat.id, arrive(book, Caller(seat.id, "agent")), lent)
+        filed = claims_of(rows, seat.id)
+        lent = [f for f in filed if rows.pattern(f[1].pattern).scheme == UNDER]
+        give_back(rows, seat.id, arrive(rows, Caller(seat.id, "agent")), lent)
         filed = [f for f in filed if f not in lent]
         try:
             if filed:
-                hand_over(book, seat.id, "agent", filed, seat.parent)
+                hand_over(rows, seat.id, "agent", filed, seat.parent)
         except DibsError:
-            put_seat(book, row, seat._replace(over=True))
+            put_seat(rows, row, seat._replace(over=True))
             return True
         return False
 
-    def _kept(self, seat: Seat, dirt: Dirt) -> list[Left]:
+    def _kept(self, seat: SessionRow, dirt: Dirt) -> list[UnfinishedFile]:
         """Keep copies of what an agent leaves behind, one for each working tree."""
         if seat.over or not dirt.files:
             return []
-        at = self._desk.look(lambda book: book.now)
+        at = self._store.look(lambda rows: rows.now)
         found = []
         for root in dict.fromkeys(root for _, root in dirt.files):
             paths = [path for path, where in dirt.files if where == root]
             about = f"left half-done by {seat.id}"
             ref = keep(root, self._repository, seat.id, paths, at=at, about=about)
-            found += [Left(path, seat.id, at, ref, root) for path in paths]
+            found += [UnfinishedFile(path, seat.id, at, ref, root) for path in paths]
         return found
 
-    def _dirt(self, seat: Seat) -> Dirt:
+    def _dirt(self, seat: SessionRow) -> Dirt:
         """Look at what an agent holds and has not committed, in each working tree that it wrote in."""
 
-        def held(book: Book) -> list[str]:
-            return [c.pattern for _, c in claims_of(book, seat.id) if c.mode == EXCLUSIVE]
+        def held(rows: Rows) -> list[str]:
+            return [c.pattern for _, c in claims_of(rows, seat.id) if c.mode == EXCLUSIVE]
 
-        texts = self._desk.look(held)
+        texts = self._store.look(held)
         patterns = [p for text in texts if not (p := self._pattern(text)).scheme]
         if not patterns:
             return Dirt()
@@ -225,21 +225,21 @@ class Departures:
     def _pattern(self, text: str) -> Pattern:
         from dibs.core.patterns.pattern import parse
 
-        return parse(text, fold_case=self._desk.fold_case)
+        return parse(text, fold_case=self._store.fold_case)
 
 
-def _give_back_clean(book: Book, seat: Seat, dirt: Dirt) -> None:
+def _give_back_clean(rows: Rows, seat: SessionRow, dirt: Dirt) -> None:
     """Give back the claims on files that are as the last commit has them; named resources stay."""
-    if dirt.unknown or book.beat(seat.id) is None:
+    if dirt.unknown or rows.beat(seat.id) is None:
         return
-    beat = arrive(book, Caller(seat.id, "agent"))
-    give_back(book, seat.id, beat, _clean(book, claims_of(book, seat.id), dirt))
+    beat = arrive(rows, Caller(seat.id, "agent"))
+    give_back(rows, seat.id, beat, _clean(rows, claims_of(rows, seat.id), dirt))
 
 
-def _clean(book: Book, filed: Sequence[Filed], dirt: Dirt) -> list[Filed]:
+def _clean(rows: Rows, filed: Sequence[Filed], dirt: Dirt) -> list[Filed]:
     found = []
     for key, claim in filed:
-        pattern = book.pattern(claim.pattern)
+        pattern = rows.pattern(claim.pattern)
         if claim.task or pattern.scheme not in {"", UNDER}:
             continue
         dirty = any(matches(pattern, f"./{path}") for path in dirt.paths)
@@ -248,15 +248,19 @@ def _clean(book: Book, filed: Sequence[Filed], dirt: Dirt) -> list[Filed]:
     return found
 
 
-def _leave(book: Book, row: str, seat: Seat, why: str) -> None:
+def _leave(rows: Rows, row: str, seat: SessionRow, why: str) -> None:
     """End an agent: all that it holds is given back."""
-    drop_seat(book, row, seat)
-    agent = book.agent(seat.id)
-    if agent is None or book.beat(seat.id) is None:
+    drop_seat(rows, row, seat)
+    agent = rows.agent(seat.id)
+    if agent is None or rows.beat(seat.id) is None:
         return
-    beat = arrive(book, Caller(seat.id, agent.role))
-    give_back(book, seat.id, beat, claims_of(book, seat.id))
-    end_agent(book, agent, Status.EXITED, why)
-    book.emit(
-        seat.id, agent.role, Kind.AGENT_EXITED, f"{seat.id} exited: {why}", status=Status.EXITED
+    beat = arrive(rows, Caller(seat.id, agent.role))
+    give_back(rows, seat.id, beat, claims_of(rows, seat.id))
+    end_agent(rows, agent, AgentStatus.EXITED, why)
+    rows.emit(
+        seat.id,
+        agent.role,
+        Kind.AGENT_EXITED,
+        f"{seat.id} exited: {why}",
+        status=AgentStatus.EXITED,
     )

@@ -22,10 +22,10 @@ from dibs.services.worktrees.service import Removed, Worktrees
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
-    from dibs.core.toolcalls.coverage import Standing
+    from dibs.core.toolcalls.coverage import GuardStatus
     from dibs.local.repository import Repository
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: How far the store's clock and this machine's may be apart before times on the screen mislead.
 _APART = 60.0
@@ -36,8 +36,10 @@ _NAMED = 5
 class Doctoring:
     """Looks after the crew of one project; ``trees`` are those of the whole clone."""
 
-    def __init__(self, desk: Desk, repository: Repository, trees: Worktrees | None = None) -> None:
-        self._desk = desk
+    def __init__(
+        self, store: Store, repository: Repository, trees: Worktrees | None = None
+    ) -> None:
+        self._store = store
         self._repository = repository
         self._trees = trees
 
@@ -46,9 +48,9 @@ class Doctoring:
         found = self._trees.all() if self._trees is not None else []
         return [tree.path for tree in found if not (tree.main or tree.missing or tree.wrong)]
 
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[GuardStatus]:
         """Return who was seen guarded, and who wrote without, as far as the ledger goes back."""
-        return self._desk.engine.view(lambda txn: standings(txn.events()))
+        return self._store.engine.view(lambda txn: standings(txn.events()))
 
     def inspect(self, version: str, *, wired: bool = False) -> list[Finding]:
         """Return what is to know; nothing is changed. ``wired`` tells that agents are meant to be guarded."""
@@ -63,11 +65,11 @@ class Doctoring:
 
     def repair(self, caller: Caller) -> list[str]:
         """Take off claims that nobody holds any more, and worktrees without work whose agents are gone."""
-        left = Departures(self._desk, self._repository).gone()
+        left = Departures(self._store, self._repository).gone()
         done = [f"{agent} is ended: its process is gone" for agent in left]
-        scratch = forget(self._desk, self._repository.state, left_behind(self._desk))
+        scratch = forget(self._store, self._repository.state, left_behind(self._store))
         done += [f"{agent} is forgotten: it was made for a proof" for agent in scratch]
-        count = Agents(self._desk).sweep()
+        count = Agents(self._store).sweep()
         if count:
             done.append(f"{count} of the claims had run out and are taken off")
         if self._trees is None or not self._has_orphans():
@@ -94,7 +96,7 @@ class Doctoring:
 
     def _clock(self) -> list[Finding]:
         before = time.time()
-        now = self._desk.engine.view(lambda txn: txn.now)
+        now = self._store.engine.view(lambda txn: txn.now)
         off = now - (before + time.time()) / 2
         if abs(off) < _APART:
             return []
@@ -109,9 +111,9 @@ class Doctoring:
         """Tell of agents of this machine whose process has ended without a word."""
         here = realm()
 
-        def step(book: Book) -> list[tuple[str, int, int]]:
-            found = [seat for _, seat in seats(book) if is_gone(seat, here)]
-            return [(seat.id, seat.pid, len(claims_of(book, seat.id))) for seat in found]
+        def step(rows: Rows) -> list[tuple[str, int, int]]:
+            found = [seat for _, seat in seats(rows) if is_gone(seat, here)]
+            return [(seat.id, seat.pid, len(claims_of(rows, seat.id))) for seat in found]
 
         return [
             Finding(
@@ -120,17 +122,17 @@ class Doctoring:
                 f"{agent} (process {pid}) is gone, and {claims} of its claims are left;"
                 " they stop nobody, and --fix takes them off",
             )
-            for agent, pid, claims in self._desk.look(step)
+            for agent, pid, claims in self._store.look(step)
         ]
 
     def _stale(self) -> list[Finding]:
         """Tell of claims that ran out and that nobody has stumbled over yet."""
 
-        def step(book: Book) -> list[tuple[str, str, float]]:
+        def step(rows: Rows) -> list[tuple[str, str, float]]:
             return [
-                (claim.agent, claim.pattern, book.now - deadline(claim, book.seen(claim.agent)))
-                for _, claim in book.claims()
-                if not live(claim, book.seen(claim.agent), book.now)
+                (claim.agent, claim.pattern, rows.now - deadline(claim, rows.seen(claim.agent)))
+                for _, claim in rows.claims()
+                if not live(claim, rows.seen(claim.agent), rows.now)
             ]
 
         return [
@@ -140,7 +142,7 @@ class Doctoring:
                 f"the claim of {agent} on {pattern} ran out {show_span(max(0.0, ago))} ago;"
                 " it stops nobody, and --fix takes it off",
             )
-            for agent, pattern, ago in self._desk.look(step)
+            for agent, pattern, ago in self._store.look(step)
         ]
 
     def _orphans(self) -> list[tuple[str, str, str]]:
@@ -154,7 +156,7 @@ class Doctoring:
                 continue
             if tree.missing:
                 found.append((tree.agent, tree.path, "its folder is gone"))
-            elif row is not None and self._desk.look(lambda book: left_alone(book, row)):  # noqa: B023
+            elif row is not None and self._store.look(lambda rows: left_alone(rows, row)):  # noqa: B023
                 found.append((tree.agent, tree.path, "its agent is gone"))
         return found
 
@@ -174,7 +176,7 @@ class Doctoring:
         ]
 
 
-def _guard_findings(found: list[Standing], *, wired: bool) -> list[Finding]:
+def _guard_findings(found: list[GuardStatus], *, wired: bool) -> list[Finding]:
     """Tell who works behind a hook; who wrote without one is a warning where hooks are in use."""
     guarded = [one.agent for one in found if one.guarded]
     writers = [one for one in found if one.unguarded_writes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.core.claims.coverage import guarded_path, held_path, unclaimed
 from dibs.core.claims.ledger import Kind
-from dibs.core.claims.plain_commits import Made, pattern_of, stands_against
+from dibs.core.claims.plain_commits import PlainCommit, pattern_of, stands_against
 from dibs.core.claims.protected import guarded
 from dibs.core.claims.rules import EXCLUSIVE, deadline
 from dibs.core.patterns.overlap import overlap
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.coverage import Blocked
     from dibs.core.claims.rules import Claim
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: Up to so many paths are looked up one by one; for more, all claims are read once.
 _FEW = 24
@@ -33,12 +33,12 @@ class Gating:
     ``end_gone`` ends those of the agents it is given whose processes are gone, and tells whether it did.
     """
 
-    def __init__(self, desk: Desk, end_gone: Callable[[set[str]], bool] | None = None) -> None:
-        self._desk = desk
+    def __init__(self, store: Store, end_gone: Callable[[set[str]], bool] | None = None) -> None:
+        self._store = store
         self._end_gone = end_gone
 
     def judge(
-        self, committer: Caller | None, made: Sequence[Made], *, making: bool = True
+        self, committer: Caller | None, made: Sequence[PlainCommit], *, making: bool = True
     ) -> list[Blocked]:
         """Return what stops these commits; nothing is changed, but that holders who are gone are ended.
 
@@ -47,27 +47,27 @@ class Gating:
         pushes them later need not be whoever made them, and may have given the claims back.
         """
         asked = making and committer is not None and not committer.human
-        deny = asked and self._desk.config.gate_unclaimed == "deny"
-        guards = asked and self._desk.config.commit_guarded == "human"
+        deny = asked and self._store.config.gate_unclaimed == "deny"
+        guards = asked and self._store.config.commit_guarded == "human"
 
-        def step(book: Book) -> list[Blocked]:
+        def step(rows: Rows) -> list[Blocked]:
             found: dict[str, Blocked] = {}
-            makers = _makers(book, [one.commit for one in made if one.commit])
+            makers = _makers(rows, [one.commit for one in made if one.commit])
             for one in made:
                 maker = makers.get(one.commit, one.maker)
                 agents = {maker} if maker else set[str]()
                 if committer is not None:
                     agents.add(committer.id)
-                around = _around(book, one.paths, fold_case=self._desk.fold_case)
+                around = _around(rows, one.paths, fold_case=self._store.fold_case)
                 own, kept = deny and not maker, guards and not maker
-                for stop in _stops(book, around, agents, own=own, guards=kept):
+                for stop in _stops(rows, around, agents, own=own, guards=kept):
                     found.setdefault(stop.path, stop)
             return list(found.values())
 
-        stopped = self._desk.look(step)
+        stopped = self._store.look(step)
         holders = {stop.holder for stop in stopped if stop.holder}
         if holders and self._end_gone is not None and self._end_gone(holders):
-            stopped = self._desk.look(step)
+            stopped = self._store.look(step)
         return stopped
 
     def tell(self, caller: Caller, stopped: Sequence[Blocked]) -> None:
@@ -77,24 +77,24 @@ class Gating:
         more = f" and {len(stopped) - 1} more" if len(stopped) > 1 else ""
         held = f", held by {', '.join(holders)}" if holders else ""
         summary = f"git refused a commit of {paths[0]}{more}{held}"
-        self._desk.apply(
-            lambda book: book.emit(
+        self._store.apply(
+            lambda rows: rows.emit(
                 caller.id, caller.role, Kind.COMMIT_REFUSED, summary,
                 paths=paths, files=len(stopped), holders=holders,
             )
         )  # fmt: skip
 
 
-def _makers(book: Book, commits: Sequence[str]) -> dict[str, str]:
+def _makers(rows: Rows, commits: Sequence[str]) -> dict[str, str]:
     """Return who made the commits that ``dibs commit`` made, or is about to put onto a branch."""
     makers: dict[str, str] = {}
     for oid in commits:
-        row = book.txn.get(f"commit/{oid}")
+        row = rows.txn.get(f"commit/{oid}")
         if row is not None:
             makers[oid] = decode(row)["agent"]
     if len(makers) < len(commits):
         wanted = set(commits)
-        for _, row in book.txn.scan(("intent/", "")):
+        for _, row in rows.txn.scan(("intent/", "")):
             record = decode(row)
             if record.get("new") in wanted:
                 makers.setdefault(record["new"], record["agent"])
@@ -102,7 +102,7 @@ def _makers(book: Book, commits: Sequence[str]) -> dict[str, str]:
 
 
 def _stops(
-    book: Book,
+    rows: Rows,
     around: Iterable[tuple[str, list[Claim]]],
     agents: set[str],
     *,
@@ -117,7 +117,7 @@ def _stops(
         against = [claim for claim in claims if stands_against(claim, agents)]
         if against:
             claim = against[0]
-            left = deadline(claim, book.seen(claim.agent)) - book.now
+            left = deadline(claim, rows.seen(claim.agent)) - rows.now
             yield held_path(path, claim, left)
         elif guards and guarded(path):
             yield guarded_path(path)
@@ -126,31 +126,31 @@ def _stops(
 
 
 def _around(
-    book: Book, paths: Sequence[str], *, fold_case: bool
+    rows: Rows, paths: Sequence[str], *, fold_case: bool
 ) -> Iterator[tuple[str, list[Claim]]]:
     """Yield each path with the live claims on it."""
     if len(paths) <= _FEW:
         for path in paths:
             pattern = pattern_of(path, fold_case=fold_case)
-            near = [claim_of(found) for found in book.near(pattern) if not found.ticket]
-            live = _live(book, near)
-            yield path, [c for c in live if overlap(pattern, book.pattern(c.pattern)) is not None]
+            near = [claim_of(found) for found in rows.near(pattern) if not found.ticket]
+            live = _live(rows, near)
+            yield path, [c for c in live if overlap(pattern, rows.pattern(c.pattern)) is not None]
     else:
-        yield from _around_many(book, paths, fold_case=fold_case)
+        yield from _around_many(rows, paths, fold_case=fold_case)
 
 
 def _around_many(
-    book: Book, paths: Sequence[str], *, fold_case: bool
+    rows: Rows, paths: Sequence[str], *, fold_case: bool
 ) -> Iterator[tuple[str, list[Claim]]]:
     from dibs.core.patterns.lookup import PatternIndex
 
-    index, held = PatternIndex(), list(_live(book, (claim for _, claim in book.claims())))
+    index, held = PatternIndex(), list(_live(rows, (claim for _, claim in rows.claims())))
     for place, claim in enumerate(held):
-        index.add(str(place), book.pattern(claim.pattern))
+        index.add(str(place), rows.pattern(claim.pattern))
     for path in paths:
         pattern = pattern_of(path, fold_case=fold_case)
         yield path, [held[int(place)] for place, _, _ in index.overlapping(pattern)]
 
 
-def _live(book: Book, claims: Iterable[Claim]) -> Iterator[Claim]:
-    return (claim for claim in claims if book.now < deadline(claim, book.seen(claim.agent)))
+def _live(rows: Rows, claims: Iterable[Claim]) -> Iterator[Claim]:
+    return (claim for claim in claims if rows.now < deadline(claim, rows.seen(claim.agent)))

@@ -9,8 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.claims.rules import Conflict
     from dibs.core.patterns.pattern import Pattern
-    from dibs.services.guard.sessions import Seat
-    from dibs.services.state.rows import Book
+    from dibs.services.guard.sessions import SessionRow
+    from dibs.services.state.rows import Rows
 
 #: The scheme of what a subagent holds inside of a larger claim of its parent.
 UNDER = "under"
@@ -21,16 +21,16 @@ def under_parent(path: str, *, fold_case: bool) -> Pattern:
     return parse(f"{UNDER}:{path}", literal=True, fold_case=fold_case)
 
 
-def hand_down(book: Book, seat: Seat, conflict: Conflict) -> None:
+def hand_down(rows: Rows, seat: SessionRow, conflict: Conflict) -> None:
     """Give a subagent the claim of its parent on just this path: the parent sent it there."""
     from dibs.errors import DibsError
     from dibs.services.claims.transfer import hand_over
     from dibs.services.state.own_claims import own_at
 
-    pattern = book.pattern(conflict.pattern)
-    filed = [f for f in own_at(book, seat.parent, pattern) if f[1].pattern == conflict.held]
+    pattern = rows.pattern(conflict.pattern)
+    filed = [f for f in own_at(rows, seat.parent, pattern) if f[1].pattern == conflict.held]
     if pattern.literal and filed and filed[0][1].mode == EXCLUSIVE:
         try:
-            hand_over(book, seat.parent, "agent", filed, seat.id)
+            hand_over(rows, seat.parent, "agent", filed, seat.id)
         except DibsError:
             return  # the parent keeps a larger claim around it, under which the subagent writes

@@ -14,8 +14,8 @@ import time
 
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.protected import guarded
-from dibs.core.toolcalls.policy import Policy, Refused
-from dibs.core.toolcalls.values import PASSED, Moment, Touch, Verdict, Word
+from dibs.core.toolcalls.policy import DeniedPath, GuardPolicy
+from dibs.core.toolcalls.values import PASSED, EventKind, Touch, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.guard.admission import Admission
 from dibs.services.guard.sessions import note_process, put_seat, row_of, seated, speaker
@@ -25,51 +25,51 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from dibs.core.toolcalls.values import Heard
-    from dibs.local.processes import Running
+    from dibs.core.toolcalls.values import HookEvent
+    from dibs.local.processes import RunningProcess
     from dibs.local.repository import Repository
     from dibs.services.guard.admission import Decided
     from dibs.services.guard.attribution import Attribution
     from dibs.services.guard.departures import Departures
-    from dibs.services.guard.sessions import Seat, Speaker
-    from dibs.services.guard.touched import Touched
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.guard.sessions import SessionRow, Speaker
+    from dibs.services.guard.touched import TouchedPath
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: Whoever waits for a hot file looks again after so long, in seconds, at the soonest.
 SHORTEST_PAUSE = 0.02
 #: So long a start looks after agents that are gone, in seconds.
 ROOM_AT_START = 0.5
-_STARTS = frozenset({Moment.STARTED, Moment.COMPACTED, Moment.SUBAGENT_STARTED})
-_ENDS = frozenset({Moment.ENDED, Moment.SUBAGENT_STOPPED})
+_STARTS = frozenset({EventKind.STARTED, EventKind.COMPACTED, EventKind.SUBAGENT_STARTED})
+_ENDS = frozenset({EventKind.ENDED, EventKind.SUBAGENT_STOPPED})
 
 
 class Guarding:
     """Answers the hooks of coding agents in one project."""
 
-    def __init__(self, desk: Desk, repository: Repository) -> None:
-        self._desk = desk
+    def __init__(self, store: Store, repository: Repository) -> None:
+        self._store = store
         self._repository = repository
-        config = desk.config
-        self._policy = Policy(
+        config = store.config
+        self._policy = GuardPolicy(
             auto_claim=config.guard_auto_claim,
             free=config.guard_free,
             human=config.guard_human,
             hot=config.guard_hot,
             reads=config.guard_reads,
             steering=guarded if config.commit_guarded == "human" else None,
-            fold_case=desk.fold_case,
+            fold_case=store.fold_case,
         )
-        self._admission = Admission(desk, self._policy)
+        self._admission = Admission(store, self._policy)
         #: Called with the seconds that a call is about to wait, so that no deadline takes it for stuck.
         self.waits: Callable[[float], object] = lambda _: None
         #: Asks the guard of another working tree about a call, where each tree has claims of its own.
-        self.elsewhere: Callable[[str, Heard, Speaker], Verdict] | None = None
+        self.elsewhere: Callable[[str, HookEvent, Speaker], Verdict] | None = None
 
     def hear(
         self,
-        heard: Heard,
-        process: int | Running = 0,
+        heard: HookEvent,
+        process: int | RunningProcess = 0,
         environ: Mapping[str, str] | None = None,
         *,
         tells: bool = True,
@@ -90,47 +90,47 @@ class Guarding:
                 raise
             return _stopped(heard, stopped)
 
-    def _answer(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
+    def _answer(self, heard: HookEvent, who: Speaker, *, tells: bool) -> Verdict:
         moment = heard.moment
-        if moment == Moment.BEFORE:
+        if moment == EventKind.BEFORE:
             return self._before(heard, who, tells=tells)
         if moment in _STARTS:
             return self._started(heard, who, tells=tells)
         if moment in _ENDS:
-            if moment == Moment.ENDED or heard.subagent:
+            if moment == EventKind.ENDED or heard.subagent:
                 self._departures.end(self._row(heard, who))
             return PASSED
-        if moment == Moment.STOPPED:
+        if moment == EventKind.STOPPED:
             return self._turn_ended(heard, who, tells=tells)
         return self._news(heard, who, tells=tells)
 
     # -- what each moment does
 
-    def _started(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
+    def _started(self, heard: HookEvent, who: Speaker, *, tells: bool) -> Verdict:
         """Join, and tell all; who cannot be told now is told when it next listens."""
-        if heard.moment == Moment.STARTED:
+        if heard.moment == EventKind.STARTED:
             self._departures.gone(within=ROOM_AT_START)
         seat, _ = self._arrive(heard, who, forgot=not tells)
-        if heard.moment == Moment.STARTED:
+        if heard.moment == EventKind.STARTED:
             self._departures.inherit(self._row(heard, who), seat)
         note_process(self._repository.state, seat)
         return self._brief(seat, full=True) if tells else PASSED
 
-    def _news(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
+    def _news(self, heard: HookEvent, who: Speaker, *, tells: bool) -> Verdict:
         """Tell what is new: at a prompt all that changed, between tools only what somebody has to say."""
         seat, mail = self._arrive(heard, who)
-        if heard.moment == Moment.AFTER:
+        if heard.moment == EventKind.AFTER:
             mail = self._looked(heard, seat) or mail
-        elif heard.moment == Moment.PROMPTED:
+        elif heard.moment == EventKind.PROMPTED:
             mail = bool(self._attribution.unheard(seat.id, ended=False)) or mail
-        if not tells or heard.moment == Moment.OTHER:
+        if not tells or heard.moment == EventKind.OTHER:
             return PASSED
         if seat.forgot:
             self._arrive(heard, who, forgot=False)
             return self._brief(seat, full=True)
-        return self._brief(seat) if mail or heard.moment == Moment.PROMPTED else PASSED
+        return self._brief(seat) if mail or heard.moment == EventKind.PROMPTED else PASSED
 
-    def _turn_ended(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
+    def _turn_ended(self, heard: HookEvent, who: Speaker, *, tells: bool) -> Verdict:
         """Give back what is not changed; tell once what is still held."""
         seat, _ = self._arrive(heard, who)
         self._attribution.unheard(seat.id, ended=True)
@@ -145,7 +145,7 @@ class Guarding:
 
         return Verdict(Word.TELL, kept(sorted(paths), _draw), reader=seat.id)
 
-    def _before(self, heard: Heard, who: Speaker, *, tells: bool) -> Verdict:
+    def _before(self, heard: HookEvent, who: Speaker, *, tells: bool) -> Verdict:
         """Judge what a tool is about to touch, and claim it."""
         paths = self._paths(heard)
         if self.elsewhere is not None and (other := _by_tree(paths)):
@@ -169,13 +169,13 @@ class Guarding:
 
     # -- steps of these
 
-    def _paths(self, heard: Heard) -> list[Touched]:
+    def _paths(self, heard: HookEvent) -> list[TouchedPath]:
         """Return what a call touches in the repository: what its tool names, and what a shell would write."""
         if not heard.touches and not heard.command:
             return []
         from dibs.services.guard.touched import touched
 
-        fold = self._desk.fold_case
+        fold = self._store.fold_case
         paths = touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
         if heard.command:
             from dibs.services.guard.shell_targets import aimed
@@ -183,17 +183,17 @@ class Guarding:
             shell = heard.tool.casefold()
             paths += aimed(
                 self._repository, heard.command, heard.cwd, fold_case=fold,
-                powershell=shell in {"powershell", "pwsh"}, reads=self._desk.config.guard_reads,
+                powershell=shell in {"powershell", "pwsh"}, reads=self._store.config.guard_reads,
             ).paths  # fmt: skip
         return paths
 
-    def _decide(self, heard: Heard, who: Speaker, paths: Sequence[Touched]) -> Decided:
+    def _decide(self, heard: HookEvent, who: Speaker, paths: Sequence[TouchedPath]) -> Decided:
         """Decide. Who is in the way is looked at first; for a file that all need, wait a moment."""
 
         def run(*, looked: bool = True, last: bool = False) -> Decided:
-            return self._desk.apply(
-                lambda book: self._admission.decide(
-                    book, heard, who, paths, looked=looked, last=last
+            return self._store.apply(
+                lambda rows: self._admission.decide(
+                    rows, heard, who, paths, looked=looked, last=last
                 )
             )
 
@@ -210,13 +210,13 @@ class Guarding:
 
     def _wait(self, run: Callable[[], Decided], decided: Decided) -> Decided:
         """Wait in line for a file that all need."""
-        patience = self._desk.config.guard_hot_wait
+        patience = self._store.config.guard_hot_wait
         self.waits(patience)
         give_up = time.monotonic() + patience
-        newest = self._desk.engine.wait(0, 0)
+        newest = self._store.engine.wait(0, 0)
         while decided.may_wait and (left := give_up - time.monotonic()) > 0:
             soonest = min((c.expires_in for c in decided.conflicts), default=0.0)
-            newest = self._desk.engine.wait(newest, max(SHORTEST_PAUSE, min(left, soonest)))
+            newest = self._store.engine.wait(newest, max(SHORTEST_PAUSE, min(left, soonest)))
             decided = run()
         return decided
 
@@ -225,7 +225,7 @@ class Guarding:
         from dibs.services.guard.unfinished import settle
 
         agent = decided.seat.id
-        left = settle(self._desk, self._repository, agent, decided.left, by_mail=not tells)
+        left = settle(self._store, self._repository, agent, decided.left, by_mail=not tells)
         if not left or not tells:
             return PASSED
         from dibs.core.toolcalls.messages import half_done
@@ -240,24 +240,24 @@ class Guarding:
         )
         return Verdict(Word.TELL, text, reader=agent)
 
-    def _looked(self, heard: Heard, seat: Seat) -> bool:
+    def _looked(self, heard: HookEvent, seat: SessionRow) -> bool:
         """Find out what a call has written; tell whether that was another's."""
         if self._is_watched(heard):
             return bool(self._attribution.found(seat.id, heard.call))
         if heard.touches:
-            from dibs.services.guard.before_call import Marks
+            from dibs.services.guard.before_call import TreeSnapshots
 
-            marks = Marks(self._repository)
+            marks = TreeSnapshots(self._repository)
             if marks.any_open(seat.id):
                 from dibs.services.guard.touched import touched
 
-                fold = self._desk.fold_case
+                fold = self._store.fold_case
                 paths = touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
-                now = self._desk.look(lambda book: book.now)
+                now = self._store.look(lambda rows: rows.now)
                 marks.note_own(seat.id, [one.path for one in paths], now)
         return False
 
-    def _is_watched(self, heard: Heard) -> bool:
+    def _is_watched(self, heard: HookEvent) -> bool:
         """Tell whether what a call does is looked for after it.
 
         That is what a shell runs, unless it only looks, and the edit of a file that has a second name.
@@ -279,40 +279,40 @@ class Guarding:
     def _attribution(self) -> Attribution:
         from dibs.services.guard.attribution import Attribution
 
-        return Attribution(self._desk, self._repository, self._policy)
+        return Attribution(self._store, self._repository, self._policy)
 
     @property
     def _departures(self) -> Departures:
         from dibs.services.guard.departures import Departures
 
-        return Departures(self._desk, self._repository)
+        return Departures(self._store, self._repository)
 
-    def _row(self, heard: Heard, who: Speaker) -> str:
-        return self._desk.look(lambda book: row_of(book, heard, who))
+    def _row(self, heard: HookEvent, who: Speaker) -> str:
+        return self._store.look(lambda rows: row_of(rows, heard, who))
 
     def _arrive(
-        self, heard: Heard, who: Speaker, *, forgot: bool | None = None
-    ) -> tuple[Seat, bool]:
+        self, heard: HookEvent, who: Speaker, *, forgot: bool | None = None
+    ) -> tuple[SessionRow, bool]:
         """Take a call as a sign of life; whoever is new joins by it. Tell whether mail waits for it."""
 
-        def step(book: Book) -> tuple[Seat, bool, bool]:
-            key, seat, new = seated(book, heard, who)
-            arrive(book, Caller(seat.id, "agent"))
+        def step(rows: Rows) -> tuple[SessionRow, bool, bool]:
+            key, seat, new = seated(rows, heard, who)
+            arrive(rows, Caller(seat.id, "agent"))
             if forgot is not None and seat.forgot != forgot:
                 seat = seat._replace(forgot=forgot)
-                put_seat(book, key, seat)
-            mail = next(iter(book.txn.scan((f"unread/{seat.id}/", ""))), None)
+                put_seat(rows, key, seat)
+            mail = next(iter(rows.txn.scan((f"unread/{seat.id}/", ""))), None)
             return seat, new, mail is not None
 
-        seat, new, mail = self._desk.apply(step)
+        seat, new, mail = self._store.apply(step)
         if new:
             note_process(self._repository.state, seat)
         return seat, mail
 
-    def _brief(self, seat: Seat, *, full: bool = False) -> Verdict:
+    def _brief(self, seat: SessionRow, *, full: bool = False) -> Verdict:
         from dibs.services.briefing.service import Briefings
 
-        delivery = Briefings(self._desk).prepare(Caller(seat.id, "agent"), full=full)
+        delivery = Briefings(self._store).prepare(Caller(seat.id, "agent"), full=full)
         if delivery is None:
             return PASSED
         text = delivery.text + delivery.whole
@@ -330,7 +330,7 @@ class Guarding:
         return Verdict(Word.DENY, text, note(seat, decided.refused), reader=seat)
 
 
-def _by_tree(paths: Sequence[Touched]) -> dict[str, list[Touch]]:
+def _by_tree(paths: Sequence[TouchedPath]) -> dict[str, list[Touch]]:
     """Return what a call touches in other working trees, by their roots."""
     found: dict[str, list[Touch]] = {}
     for one in paths:
@@ -344,12 +344,12 @@ def _draw() -> str:
     return os.urandom(4).hex()
 
 
-def _stopped(heard: Heard, stopped: NotAllowed) -> Verdict:
+def _stopped(heard: HookEvent, stopped: NotAllowed) -> Verdict:
     """Answer an agent that somebody stopped: no tool of it runs, and nothing else is said."""
-    if heard.moment != Moment.BEFORE:
+    if heard.moment != EventKind.BEFORE:
         return PASSED
     from dibs.core.toolcalls.messages import refusal
 
     reason = stopped.message.partition(": ")[2]
-    text = refusal([Refused(".", "stopped", reason=reason)], _draw)
+    text = refusal([DeniedPath(".", "stopped", reason=reason)], _draw)
     return Verdict(Word.DENY, text, f"dibs: {stopped.message}")

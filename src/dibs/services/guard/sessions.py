@@ -8,11 +8,11 @@
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import HUMAN, Agent, Status
+from dibs.core.claims.agents import HUMAN, Agent, AgentStatus
 from dibs.core.text.names import AGENT_ID_CHARACTERS, distinct
 from dibs.core.toolcalls.policy import role_of, session_name, subagent_name
 from dibs.errors import NotAllowed
-from dibs.local.processes import Running, agent_above, forget, is_there, note, realm
+from dibs.local.processes import RunningProcess, agent_above, forget, is_there, note, realm
 from dibs.services.state.guarded_agents import tell_guarded
 from dibs.services.state.presence import admit
 from dibs.services.state.rows import decode, encode
@@ -22,8 +22,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dibs.core.toolcalls.values import Heard
-    from dibs.services.state.rows import Book
+    from dibs.core.toolcalls.values import HookEvent
+    from dibs.services.state.rows import Rows
 
 SESSION, SEAT = "session/", "seat/"
 #: What the human named an agent, and the number that Claude Code gives its own process.
@@ -33,7 +33,7 @@ EDITORS = frozenset({"cursor", "windsurf", "vscode"})
 _PART_MAX = 64
 
 
-class Seat(Record):
+class SessionRow(Record):
     """A session, or a subagent in one, as the store knows it."""
 
     #: The agent's id.
@@ -62,23 +62,25 @@ class Speaker(Record):
     """What is known of whoever runs a hook, beside what it says."""
 
     #: The agent's own process; None where it is not known.
-    agent: Running | None = None
+    agent: RunningProcess | None = None
     named: str = ""
     root: str = ""
     realm: str = ""
 
 
-def speaker(process: int | Running, environ: Mapping[str, str], dialect: str, root: str) -> Speaker:
+def speaker(
+    process: int | RunningProcess, environ: Mapping[str, str], dialect: str, root: str
+) -> Speaker:
     """Return who speaks: ``process`` is the agent's own, or the number of its hook's."""
-    if isinstance(process, Running):
-        agent: Running | None = process
+    if isinstance(process, RunningProcess):
+        agent: RunningProcess | None = process
     else:
         told = environ.get(CLAUDE_PID, "") if dialect == "claude" else ""
         agent = agent_above(process, told) if process else None
     return Speaker(agent, environ.get(NAME, ""), root, realm())
 
 
-def row_of(book: Book, heard: Heard, who: Speaker) -> str:
+def row_of(rows: Rows, heard: HookEvent, who: Speaker) -> str:
     """Return the row of whoever speaks. A session that two processes have at once is two agents.
 
     That happens where a session is resumed while it still runs. Of an editor each window has a process of its
@@ -88,15 +90,15 @@ def row_of(book: Book, heard: Heard, who: Speaker) -> str:
     if who.agent is None or heard.agent in EDITORS:
         return key
     main = key_of(heard._replace(subagent=""))
-    seat = get_seat(book, main)
+    seat = get_seat(rows, main)
     if seat is not None and (seat.pid, seat.born) == (who.agent.pid, who.agent.born):
         return key
     apart = f"{main}@{who.agent.pid}-{who.agent.born}"
     taken = seat is not None and seat.pid and _sits(seat, who)
-    return apart + key[len(main) :] if taken or book.txn.get(apart) is not None else key
+    return apart + key[len(main) :] if taken or rows.txn.get(apart) is not None else key
 
 
-def key_of(heard: Heard) -> str:
+def key_of(heard: HookEvent) -> str:
     """Return the row of a session, or of a subagent in it."""
     key = f"{SESSION}{_part(heard.agent)}/{_part(heard.session)}"
     return f"{key}/{_part(heard.subagent)}" if heard.subagent else key
@@ -111,89 +113,89 @@ def _part(text: str) -> str:
     return "~" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
 
-def get_seat(book: Book, key: str) -> Seat | None:
+def get_seat(rows: Rows, key: str) -> SessionRow | None:
     """Return the seat in a row."""
-    value = book.txn.get(key)
+    value = rows.txn.get(key)
     return None if value is None else _seat(value)
 
 
-def _seat(value: str) -> Seat:
-    seat = Seat(*decode(value))
+def _seat(value: str) -> SessionRow:
+    seat = SessionRow(*decode(value))
     return seat._replace(also=tuple(seat.also))
 
 
-def put_seat(book: Book, key: str, seat: Seat) -> None:
+def put_seat(rows: Rows, key: str, seat: SessionRow) -> None:
     """Write a seat."""
-    book.txn.put(key, encode(list(seat)))
-    book.txn.put(f"{SEAT}{seat.id}", encode(key))
+    rows.txn.put(key, encode(list(seat)))
+    rows.txn.put(f"{SEAT}{seat.id}", encode(key))
 
 
-def drop_seat(book: Book, key: str, seat: Seat) -> None:
+def drop_seat(rows: Rows, key: str, seat: SessionRow) -> None:
     """Forget a seat: its session is over."""
-    book.txn.delete(key)
-    row = book.txn.get(f"{SEAT}{seat.id}")
+    rows.txn.delete(key)
+    row = rows.txn.get(f"{SEAT}{seat.id}")
     if row is not None and decode(row) == key:
-        book.txn.delete(f"{SEAT}{seat.id}")
+        rows.txn.delete(f"{SEAT}{seat.id}")
 
 
-def seats(book: Book, under: str = SESSION) -> Iterator[tuple[str, Seat]]:
+def seats(rows: Rows, under: str = SESSION) -> Iterator[tuple[str, SessionRow]]:
     """Yield each seat with its row."""
-    for key, value in list(book.txn.scan((under, ""))):
+    for key, value in list(rows.txn.scan((under, ""))):
         yield key, _seat(value)
 
 
-def seat_of(book: Book, agent: str) -> tuple[str, Seat] | None:
+def seat_of(rows: Rows, agent: str) -> tuple[str, SessionRow] | None:
     """Return the seat of an agent, with its row."""
-    row = book.txn.get(f"{SEAT}{agent}")
+    row = rows.txn.get(f"{SEAT}{agent}")
     if row is None:
         return None
     key = decode(row)
-    seat = get_seat(book, key)
+    seat = get_seat(rows, key)
     return None if seat is None or seat.id != agent else (key, seat)
 
 
-def is_gone(seat: Seat, here: str) -> bool:
+def is_gone(seat: SessionRow, here: str) -> bool:
     """Tell whether the process of a seat has ended; of other machines that cannot be told."""
     return bool(seat.pid) and seat.realm == here and not is_there(seat.pid, seat.born)
 
 
-def seated(book: Book, heard: Heard, who: Speaker) -> tuple[str, Seat, bool]:
+def seated(rows: Rows, heard: HookEvent, who: Speaker) -> tuple[str, SessionRow, bool]:
     """Return the row and seat of whoever speaks, and whether it sits down only now.
 
     A session that goes on in another process keeps its id.
     """
-    key = row_of(book, heard, who)
-    seat = get_seat(book, key)
+    key = row_of(rows, heard, who)
+    seat = get_seat(rows, key)
     if seat is not None and _sits(seat, who):
         if seat.over or (who.root and seat.root != who.root):
             seat = seat._replace(over=False, root=who.root or seat.root)
-            put_seat(book, key, seat)
-        if book.beat(seat.id) is None:  # it had ended, and comes back
-            _join(book, seat, heard)
+            put_seat(rows, key, seat)
+        if rows.beat(seat.id) is None:  # it had ended, and comes back
+            _join(rows, seat, heard)
         return key, seat, False
     pid, born = (who.agent.pid, who.agent.born) if who.agent is not None else (0, 0)
     if seat is not None and seat.pid and who.agent is None:
         return key, seat, False  # a hook that outlives its agent must not bring the agent back
     if seat is not None:
         seat = seat._replace(pid=pid, born=born, realm=who.realm, root=who.root, over=False)
-        put_seat(book, key, seat)
-        _join(book, seat, heard)
+        put_seat(rows, key, seat)
+        _join(rows, seat, heard)
         return key, seat, False
     parent = ""
     if heard.subagent:
-        parent = seated(book, heard._replace(subagent="", subagent_type=""), who)[1].id
+        parent = seated(rows, heard._replace(subagent="", subagent_type=""), who)[1].id
         wished = subagent_name(heard.agent, parent, heard.subagent)
     else:
         wished = session_name(heard.agent, heard.session, who.named, pid)
-    seat = Seat("", heard.agent, pid, born, who.realm, who.root, parent)
-    seat = seat._replace(id=distinct(wished, _Taken(book, key, seat)))
-    put_seat(book, key, seat)
-    _join(book, seat, heard)
-    tell_guarded(book, seat.id, seat.dialect)
+    seat = SessionRow("", heard.agent, pid, born, who.realm, who.root, parent)
+    seat = seat._replace(id=distinct(wished, _Taken(rows, key, seat)))
+    put_seat(rows, key, seat)
+    _join(rows, seat, heard)
+    tell_guarded(rows, seat.id, seat.dialect)
     return key, seat, True
 
 
-def _sits(seat: Seat, who: Speaker) -> bool:
+def _sits(seat: SessionRow, who: Speaker) -> bool:
     """Tell whether a seat needs no other process: the one that it has still runs."""
     return seat.realm == who.realm and (not seat.pid or is_there(seat.pid, seat.born))
 
@@ -201,29 +203,29 @@ def _sits(seat: Seat, who: Speaker) -> bool:
 class _Taken:
     """The names that are another's: of a session that goes on, or of a human."""
 
-    def __init__(self, book: Book, key: str, own: Seat) -> None:
-        self._book, self._key, self._own = book, key, own
+    def __init__(self, rows: Rows, key: str, own: SessionRow) -> None:
+        self._rows, self._key, self._own = rows, key, own
 
     def __contains__(self, name: object) -> bool:
-        beat = self._book.beat(str(name))
+        beat = self._rows.beat(str(name))
         if beat is not None and beat.role == HUMAN:
             return True
-        found = seat_of(self._book, str(name))
+        found = seat_of(self._rows, str(name))
         if found is None or found[0] == self._key:
             return False
         return not is_gone(found[1], self._own.realm) and not is_heir(self._own, found[1])
 
 
-def is_heir(seat: Seat, before: Seat) -> bool:
+def is_heir(seat: SessionRow, before: SessionRow) -> bool:
     """Tell whether a session follows on one that is over, in the same process: its context was cleared."""
     same = (before.pid, before.born, before.realm) == (seat.pid, seat.born, seat.realm)
     return bool(seat.pid) and same and before.over and not (seat.parent or before.parent)
 
 
-def _join(book: Book, seat: Seat, heard: Heard) -> None:
+def _join(rows: Rows, seat: SessionRow, heard: HookEvent) -> None:
     """Write the agent of a seat as one that works, unless somebody stopped it."""
-    known = book.agent(seat.id)
-    if known is not None and known.status == Status.TERMINATED and book.beat(seat.id) is None:
+    known = rows.agent(seat.id)
+    if known is not None and known.status == AgentStatus.TERMINATED and rows.beat(seat.id) is None:
         raise NotAllowed(
             f"{seat.id} was stopped: {known.ended or 'no reason given'}",
             code="AGENT_STOPPED",
@@ -235,21 +237,21 @@ def _join(book: Book, seat: Seat, heard: Heard) -> None:
     )
     agent = base._replace(
         parent=seat.parent or base.parent, host=host, pid=seat.pid,
-        model=heard.model[:_PART_MAX] or base.model, status=Status.RUNNING, ended="",
+        model=heard.model[:_PART_MAX] or base.model, status=AgentStatus.RUNNING, ended="",
     )  # fmt: skip
-    if book.beat(seat.id) is None:
-        admit(book, agent._replace(started=book.now))
+    if rows.beat(seat.id) is None:
+        admit(rows, agent._replace(started=rows.now))
     elif agent != known:
-        book.put_agent(agent)
+        rows.put_agent(agent)
 
 
-def note_process(state: str, seat: Seat) -> None:
+def note_process(state: str, seat: SessionRow) -> None:
     """Leave word of an agent's process, so that commands that it runs itself are taken for its own."""
     if seat.pid and seat.dialect not in EDITORS:
         note(state, seat.pid, seat.born, seat.parent or seat.id)
 
 
-def forget_process(state: str, seat: Seat) -> None:
+def forget_process(state: str, seat: SessionRow) -> None:
     """Take that word away."""
     if seat.pid and not seat.parent:
         forget(state, seat.pid, seat.id)

@@ -14,14 +14,14 @@ from dibs.core.shell.words import TOP
 from dibs.core.shell.writes import writes
 from dibs.core.toolcalls.values import How, Touch
 from dibs.errors import DibsError
-from dibs.services.guard.touched import Touched, touched
+from dibs.services.guard.touched import TouchedPath, touched
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dibs.core.shell.writes import Target, Whole
+    from dibs.core.shell.writes import TreeCommand, WriteTarget
     from dibs.git.status import FileChange
     from dibs.local.repository import Repository
 
@@ -34,7 +34,7 @@ _PATIENCE = 1.0
 class Aimed(Record):
     """What a command would write."""
 
-    paths: list[Touched]
+    paths: list[TouchedPath]
     unsure: tuple[str, ...] = ()
 
 
@@ -74,7 +74,7 @@ def _from_top(path: str, root: str) -> str:
 
 
 def _place(
-    target: Target, cwd: str, root: str, literal: list[Touch], patterns: list[Touch]
+    target: WriteTarget, cwd: str, root: str, literal: list[Touch], patterns: list[Touch]
 ) -> None:
     """Put a target among the paths, or among the patterns that are judged as such."""
     path = os.path.join(cwd, _from_top(target.path, root))
@@ -98,8 +98,8 @@ def _place(
 
 
 def _by_git(
-    repository: Repository, whole: Whole, folder: str, cwd: str, *, fold_case: bool
-) -> Iterator[Touched]:
+    repository: Repository, whole: TreeCommand, folder: str, cwd: str, *, fold_case: bool
+) -> Iterator[TouchedPath]:
     """Yield the files that a git command would change; they are judged, not claimed."""
     from dibs.local.repository import find
 
@@ -110,10 +110,10 @@ def _by_git(
     for path in _changed_by(there, whole, folder, cwd):
         pattern = pattern_of(path, fold_case=fold_case)
         local = whole.verb != "commit"
-        yield Touched(path, pattern, How.WRITE, deep=True, elsewhere=elsewhere, local=local)
+        yield TouchedPath(path, pattern, How.WRITE, deep=True, elsewhere=elsewhere, local=local)
 
 
-def _changed_by(there: Repository, whole: Whole, folder: str, cwd: str) -> Iterable[str]:
+def _changed_by(there: Repository, whole: TreeCommand, folder: str, cwd: str) -> Iterable[str]:
     from dibs.git.refs import commit_of
     from dibs.git.status import changed
     from dibs.git.untrusted import guarded_calls
@@ -135,7 +135,9 @@ def _changed_by(there: Repository, whole: Whole, folder: str, cwd: str) -> Itera
     return dict.fromkeys(found)
 
 
-def _committed(changes: Iterable[FileChange], whole: Whole, root: str, cwd: str) -> Iterator[str]:
+def _committed(
+    changes: Iterable[FileChange], whole: TreeCommand, root: str, cwd: str
+) -> Iterator[str]:
     """Yield what a commit would hold: what is staged or added before it, or only what it names."""
     from fnmatch import fnmatchcase
 
@@ -169,8 +171,8 @@ def _differing(there: Repository, verb: str, revision: str) -> list[str]:
     return [change.path for change in differences(git, old, new)]
 
 
-def _once(paths: Iterable[Touched]) -> list[Touched]:
-    found: dict[tuple[str, str], Touched] = {}
+def _once(paths: Iterable[TouchedPath]) -> list[TouchedPath]:
+    found: dict[tuple[str, str], TouchedPath] = {}
     for one in paths:
         key = ("read" if one.how == How.READ else "write", one.pattern.key)
         found.setdefault(key, one)

@@ -9,7 +9,7 @@ from dibs.core.patterns.pattern import parse
 from dibs.core.toolcalls.policy import steers_git
 from dibs.core.toolcalls.values import How
 from dibs.errors import BadInput
-from dibs.local.paths import Tree
+from dibs.local.paths import PathResolver
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ELSEWHERE = frozenset({"PATH_SUBMODULE", "PATH_KIND"})
 
 
-class Touched(Record):
+class TouchedPath(Record):
     """A path of the repository that a call touches."""
 
     #: From the root, as the file system has it; empty for the root itself.
@@ -47,13 +47,13 @@ def touched(
     *,
     fold_case: bool,
     literal: bool = True,
-) -> list[Touched]:
+) -> list[TouchedPath]:
     """Return what of ``touches`` lies in the repository, each once; the rest is nobody's here.
 
     A tool names one file, so every character of it is ``literal``; a shell also knows globs.
     """
-    tree = Tree(repository, fold_case=fold_case)
-    found: dict[tuple[str, str], Touched] = {}
+    tree = PathResolver(repository, fold_case=fold_case)
+    found: dict[tuple[str, str], TouchedPath] = {}
     for touch in touches:
         if not touch.path or "\0" in touch.path:
             continue
@@ -69,7 +69,7 @@ def touched(
     return list(found.values())
 
 
-def _resolved(tree: Tree, touch: Touch, path: str, *, literal: bool) -> Touched | None:
+def _resolved(tree: PathResolver, touch: Touch, path: str, *, literal: bool) -> TouchedPath | None:
     """Return a touch by the pattern of its path, None where it is not in the repository."""
     try:
         pattern = tree.resolve(path, literal=literal)
@@ -77,11 +77,11 @@ def _resolved(tree: Tree, touch: Touch, path: str, *, literal: bool) -> Touched 
         return None if error.code in _ELSEWHERE else _odd(tree, touch, path)
     if not pattern.literal:  # a folder stands for all in it, a glob for what it matches
         relative = pattern.text.removeprefix("./").rstrip("/")
-        return Touched(relative, pattern, touch.how, deep=True)
+        return TouchedPath(relative, pattern, touch.how, deep=True)
     relative = pattern.path.removeprefix("./")
     if touch.deep and not os.path.isfile(path):
         pattern = pattern_of(f"{relative}/", fold_case=tree.fold_case)
-    return Touched(relative, pattern, touch.how, touch.deep)
+    return TouchedPath(relative, pattern, touch.how, touch.deep)
 
 
 def _root_of(path: str, repository: Repository) -> str:
@@ -95,7 +95,7 @@ def _root_of(path: str, repository: Repository) -> str:
     return "" if root == repository.root else root
 
 
-def _odd(tree: Tree, touch: Touch, path: str) -> Touched | None:
+def _odd(tree: PathResolver, touch: Touch, path: str) -> TouchedPath | None:
     """Return a path that nobody could claim as it stands: of the git directory, or with an odd name."""
     repository = tree.repository
     try:
@@ -109,19 +109,19 @@ def _odd(tree: Tree, touch: Touch, path: str) -> Touched | None:
             return None
         shown = f".git/{inside}".rstrip("/")
         pattern = pattern_of("dibs.toml", fold_case=tree.fold_case)
-        return Touched(shown, pattern, touch.how, touch.deep, steering=True)
+        return TouchedPath(shown, pattern, touch.how, touch.deep, steering=True)
     root = repository.root.rstrip("/")
     if real != root and not real.startswith(f"{root}/"):
         return _around(tree, touch, real)
     inside = real[len(root) + 1 :]
     deep = touch.deep or not inside
     if not inside:
-        return Touched("", parse("**", fold_case=tree.fold_case), touch.how, deep=True)
+        return TouchedPath("", parse("**", fold_case=tree.fold_case), touch.how, deep=True)
     name = f"{inside}/" if deep else inside
-    return Touched(inside, pattern_of(name, fold_case=tree.fold_case), touch.how, deep)
+    return TouchedPath(inside, pattern_of(name, fold_case=tree.fold_case), touch.how, deep)
 
 
-def _around(tree: Tree, touch: Touch, real: str) -> Touched | None:
+def _around(tree: PathResolver, touch: Touch, real: str) -> TouchedPath | None:
     """Return all of a working tree that a folder is, or that goes with the folder around it."""
     if touch.how == How.READ or not touch.deep:
         return None
@@ -137,4 +137,4 @@ def _around(tree: Tree, touch: Touch, real: str) -> Touched | None:
         return None
     elsewhere = "" if gone[0] == own else gone[0]
     everything = parse("**", fold_case=tree.fold_case)
-    return Touched("", everything, touch.how, deep=True, elsewhere=elsewhere, local=True)
+    return TouchedPath("", everything, touch.how, deep=True, elsewhere=elsewhere, local=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from secrets import token_hex
 
-from dibs.core.claims.agents import Agent, Caller, Status, is_terminal
+from dibs.core.claims.agents import Agent, AgentStatus, Caller, is_terminal
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
 from dibs.core.toolcalls.coverage import SCRATCH_AGENT, SCRATCH_SESSION, is_scratch
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
-    from dibs.services.guard.sessions import Seat
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.guard.sessions import SessionRow
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: What every scratch file begins with.
 PREFIX = ".dibs-prove-"
@@ -31,11 +31,11 @@ _TTL = 120.0
 REASON = "dibs doctor tries its guards"
 
 
-class Scratch:
+class TrialClaim:
     """A file that does not exist, held by an agent that does not work; as a block, nothing of it stays."""
 
-    def __init__(self, desk: Desk, state: str) -> None:
-        self._desk = desk
+    def __init__(self, store: Store, state: str) -> None:
+        self._store = store
         self._state = state
         mark = token_hex(4)
         self.path = f"{PREFIX}{mark}"
@@ -43,12 +43,12 @@ class Scratch:
         #: What agents that are tried here are called: all are forgotten with it.
         self.session = f"{SCRATCH_SESSION}{mark[:3]}"  # whole in the name of its agent
 
-    def __enter__(self) -> Scratch:
+    def __enter__(self) -> TrialClaim:
         host = os.uname().nodename if hasattr(os, "uname") else ""
         caller = Caller(self.holder, host=host)
-        pattern = parse(self.path, fold_case=self._desk.fold_case)
-        ttl = max(_TTL, self._desk.engine.shortest_ttl)
-        answer = Claims(self._desk).claim(caller, [pattern], ttl=ttl, reason=REASON)
+        pattern = parse(self.path, fold_case=self._store.fold_case)
+        ttl = max(_TTL, self._store.engine.shortest_ttl)
+        answer = Claims(self._store).claim(caller, [pattern], ttl=ttl, reason=REASON)
         if not isinstance(answer, Granted):
             raise Unavailable(f"nothing can be proved: even {self.path} cannot be claimed")
         return self
@@ -59,40 +59,40 @@ class Scratch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        sat = self._desk.look(
-            lambda book: [seat.id for key, seat in seats(book) if self.session in key]
+        sat = self._store.look(
+            lambda rows: [seat.id for key, seat in seats(rows) if self.session in key]
         )
-        agents = [seen.agent for seen in Agents(self._desk).all()]
+        agents = [seen.agent for seen in Agents(self._store).all()]
         mine = [a for a in agents if a.id in sat or a.id.startswith(self.holder)]
-        forget(self._desk, self._state, mine)
+        forget(self._store, self._state, mine)
 
 
-def forget(desk: Desk, state: str, agents: Iterable[Agent]) -> list[str]:
+def forget(store: Store, state: str, agents: Iterable[Agent]) -> list[str]:
     """End scratch agents and take them off the roster; the ledger keeps what they did."""
     names = []
     for agent in agents:
         names.append(agent.id)
         if not is_terminal(agent.status):
-            Agents(desk).leave(Caller(agent.id, agent.role), status=Status.COMPLETED)
+            Agents(store).leave(Caller(agent.id, agent.role), status=AgentStatus.COMPLETED)
 
-    def step(book: Book) -> list[Seat]:
+    def step(rows: Rows) -> list[SessionRow]:
         left = []
         for name in names:
-            book.txn.delete(f"agent/{name}")
-            book.txn.delete(f"{GUARDED}{name}")
-            found = seat_of(book, name)
+            rows.txn.delete(f"agent/{name}")
+            rows.txn.delete(f"{GUARDED}{name}")
+            found = seat_of(rows, name)
             if found is not None:
-                drop_seat(book, *found)
+                drop_seat(rows, *found)
                 left.append(found[1])
         return left
 
-    for seat in desk.apply(step) if names else ():
+    for seat in store.apply(step) if names else ():
         forget_process(state, seat)
     return names
 
 
-def left_behind(desk: Desk) -> list[Agent]:
+def left_behind(store: Store) -> list[Agent]:
     """Return scratch agents that a killed proof has left on the roster, and whose claims have run out."""
     return [
-        seen.agent for seen in Agents(desk).all() if is_scratch(seen.agent.id) and not seen.claims
+        seen.agent for seen in Agents(store).all() if is_scratch(seen.agent.id) and not seen.claims
     ]

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
     #: Where it stands in the store that a file was left behind.
-    Row = tuple[str, "Left"]
+    Row = tuple[str, "UnfinishedFile"]
 
 LEFT = "left/"
 _LINK, _FILE, _PROGRAM, _NOTHING = "120000", "100644", "100755", "0"
 
 
-class Left(Record):
+class UnfinishedFile(Record):
     """A file that an agent left behind with changes that are not committed."""
 
     path: str
@@ -110,30 +110,30 @@ def _rows(git: GitCalls, root: str, paths: Sequence[str]) -> Iterator[bytes]:
         yield kind.encode() + b" " + name + b"\t" + os.fsencode(path) + b"\0"
 
 
-def put_left(book: Book, pattern: Pattern, left: Left) -> None:
+def put_left(rows: Rows, pattern: Pattern, left: UnfinishedFile) -> None:
     """Note that a file was left behind."""
-    book.txn.put(f"{LEFT}{pattern.key}", encode(list(left)))
+    rows.txn.put(f"{LEFT}{pattern.key}", encode(list(left)))
 
 
-def left_at(book: Book, patterns: Iterable[Pattern]) -> list[tuple[str, Left]]:
+def left_at(rows: Rows, patterns: Iterable[Pattern]) -> list[tuple[str, UnfinishedFile]]:
     """Return what of the files that patterns match was left behind, with its row."""
-    found: dict[str, Left] = {}
+    found: dict[str, UnfinishedFile] = {}
     for pattern in patterns:
         if pattern.literal:
-            value = book.txn.get(f"{LEFT}{pattern.key}")
+            value = rows.txn.get(f"{LEFT}{pattern.key}")
             if value is not None:
-                found[f"{LEFT}{pattern.key}"] = Left(*decode(value))
+                found[f"{LEFT}{pattern.key}"] = UnfinishedFile(*decode(value))
             continue
-        for key, value in book.txn.scan((LEFT, "")):
-            left = Left(*decode(value))
+        for key, value in rows.txn.scan((LEFT, "")):
+            left = UnfinishedFile(*decode(value))
             if matches(pattern, f"./{left.path}"):
                 found[key] = left
     return list(found.items())
 
 
-def still_dirty(repository: Repository, left: Sequence[Left]) -> list[Left]:
+def still_dirty(repository: Repository, left: Sequence[UnfinishedFile]) -> list[UnfinishedFile]:
     """Return those files that are not committed to this day; where git cannot tell, all."""
-    found: list[Left] = []
+    found: list[UnfinishedFile] = []
     for root in dict.fromkeys(one.root for one in left):
         here = [one for one in left if one.root == root]
         try:
@@ -146,23 +146,23 @@ def still_dirty(repository: Repository, left: Sequence[Left]) -> list[Left]:
 
 
 def settle(
-    desk: Desk, repository: Repository, agent: str, found: Iterable[Row], *, by_mail: bool = True
-) -> list[Left]:
+    store: Store, repository: Repository, agent: str, found: Iterable[Row], *, by_mail: bool = True
+) -> list[UnfinishedFile]:
     """Forget that files were left behind: an agent has them. Return what it has to know; or mail it too."""
-    rows = dict(found)
-    left = still_dirty(repository, [one for one in rows.values() if one.agent != agent])
+    listed = dict(found)
+    left = still_dirty(repository, [one for one in listed.values() if one.agent != agent])
 
-    def step(book: Book) -> None:
-        for row in rows:
-            book.txn.delete(row)
+    def step(rows: Rows) -> None:
+        for row in listed:
+            rows.txn.delete(row)
         if by_mail:
-            mail_left(book, agent, left)
+            mail_left(rows, agent, left)
 
-    desk.apply(step)
+    store.apply(step)
     return left
 
 
-def mail_left(book: Book, agent: str, left: Sequence[Left]) -> None:
+def mail_left(rows: Rows, agent: str, left: Sequence[UnfinishedFile]) -> None:
     """Tell an agent by mail what it has of others' half-done work."""
     if not left:
         return
@@ -170,8 +170,8 @@ def mail_left(book: Book, agent: str, left: Sequence[Left]) -> None:
     from dibs.core.talk.mail import MailKind
     from dibs.services.state.mailbox import tell
 
-    book.emit(agent, "agent", Kind.PROGRESS_UPDATE, f"{agent} has files that were left half-done")
+    rows.emit(agent, "agent", Kind.PROGRESS_UPDATE, f"{agent} has files that were left half-done")
     for one in left:
         copy = f"; a copy lies in {one.salvage}" if one.salvage else ""
         reason = f"it was left half-done, not committed{copy}"
-        tell(book, agent, MailKind.HANDED_OVER, (one.path,), sender=one.agent, reason=reason)
+        tell(rows, agent, MailKind.HANDED_OVER, (one.path,), sender=one.agent, reason=reason)

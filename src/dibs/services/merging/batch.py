@@ -19,7 +19,7 @@ from dibs.git.trees import differences
 from dibs.git.untrusted import refuse_drivers, refuse_filters, refuse_signing
 from dibs.git.worktrees import present
 from dibs.services.commits.build import write
-from dibs.services.commits.gate import Moved, Passage
+from dibs.services.commits.gate import Passage, RefMoved
 from dibs.services.commits.user_hooks import setup_of
 from dibs.services.merging.checkout import (
     both_changed,
@@ -30,7 +30,7 @@ from dibs.services.merging.checkout import (
 )
 from dibs.services.merging.conflicts import concerned
 from dibs.services.merging.scope import Scope, guarded_in, held_by_others
-from dibs.services.merging.values import Candidate, End, Report, Verdict
+from dibs.services.merging.values import Candidate, End, MergeReport, MergeVerdict
 from dibs.services.state.own_claims import own
 
 TYPE_CHECKING = False
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Claim
     from dibs.git.trees import TreeChange
-    from dibs.git.worktrees import Entry
+    from dibs.git.worktrees import WorktreeEntry
     from dibs.local.repository import Repository
     from dibs.services.commits.gate import Gate
-    from dibs.services.merging.checkout import Ground
+    from dibs.services.merging.checkout import MergeTarget
     from dibs.services.merging.queue import Lease
     from dibs.services.merging.tests import Trials
-    from dibs.services.merging.values import Branch, Rules, Run, Wish
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.merging.values import Branch, MergeRequest, Rules, Run
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: How often a merge is begun anew when somebody else moves the branch.
 TRIES = 5
@@ -70,16 +70,16 @@ class _Held(Exception):
         self.outside = tuple(outside)
 
 
-class Batch:
+class MergeBatch:
     """One call's branches on their way into the integration branch."""
 
     def __init__(
         self,
-        desk: Desk,
+        store: Store,
         repository: Repository,
         gate: Gate,
         caller: Caller,
-        wish: Wish,
+        wish: MergeRequest,
         rules: Rules,
         *,
         lease: Lease | None,
@@ -87,7 +87,7 @@ class Batch:
         told: Callable[[str], None],
     ) -> None:
         """Without a ``lease`` nothing is moved: it is only said what would be."""
-        self._desk = desk
+        self._store = store
         self._repository = repository
         self._caller = caller
         self._wish = wish
@@ -100,13 +100,13 @@ class Batch:
         setup = setup_of(self._git.reading, repository.common, repository.root)
         self._sign = setup.sign if lease is not None else ()
         refuse_signing(self._git, wanted=bool(self._sign))
-        self._ends: dict[str, Verdict] = {}
-        self._trees: list[Entry] = []
+        self._ends: dict[str, MergeVerdict] = {}
+        self._trees: list[WorktreeEntry] = []
         self._differing: dict[tuple[str, str], list[TreeChange]] = {}
         self._tree = ""
         self._notes: list[str] = []
 
-    def run(self, branches: Sequence[Branch], into: str) -> Report:
+    def run(self, branches: Sequence[Branch], into: str) -> MergeReport:
         """Merge what can be merged, and say what became of each branch."""
         left = list(branches)
         first = new = ""
@@ -121,7 +121,7 @@ class Batch:
             reach("chained")
             try:
                 new = self._settle(ground, chain) or new
-            except Moved:
+            except RefMoved:
                 moved += 1
                 self._told(f"{into} moved meanwhile: once more")
                 if moved >= TRIES:
@@ -129,7 +129,7 @@ class Batch:
             left = [branch for branch in left if branch.name not in self._ends]
         new = new or tip_of(self._git, into)
         verdicts = tuple(self._ends[branch.name] for branch in branches)
-        return Report(into, first or new, new, verdicts, self._tree, tuple(self._notes))
+        return MergeReport(into, first or new, new, verdicts, self._tree, tuple(self._notes))
 
     def _end(
         self,
@@ -143,45 +143,45 @@ class Batch:
         for candidate in chain:
             name, agent = candidate.branch
             commit = candidate.commit if end == End.MERGED else ""
-            self._ends[name] = Verdict(
+            self._ends[name] = MergeVerdict(
                 name, end, agent, commit, candidate.paths, outside, run=run,
                 notes=(*candidate.notes, *notes),
             )  # fmt: skip
 
     # -- building
 
-    def _chain(self, ground: Ground, branches: Sequence[Branch]) -> list[Candidate]:
+    def _chain(self, ground: MergeTarget, branches: Sequence[Branch]) -> list[Candidate]:
         """Merge each branch into the one before; what cannot be merged is left out, with its reason."""
         chain: list[Candidate] = []
         tip = ground.tip
         for branch in branches:
             found = self._join(ground, tip, branch)
-            if isinstance(found, Verdict):
+            if isinstance(found, MergeVerdict):
                 self._ends[branch.name] = found
             else:
                 chain.append(found)
                 tip = found.commit
         return chain
 
-    def _join(self, ground: Ground, onto: str, branch: Branch) -> Candidate | Verdict:
+    def _join(self, ground: MergeTarget, onto: str, branch: Branch) -> Candidate | MergeVerdict:
         name, agent = branch
         tip = tip_of(self._git, name)
         notes = tuple(self._uncommitted(name))
         base = self._base(onto, tip) if tip else ""
         if not base or base == tip:
             return _unmerged(branch, tip, base, notes)
-        scope = Scope(self._desk, self._git, agent, commits(self._git, ground.tip, tip))
+        scope = Scope(self._store, self._git, agent, commits(self._git, ground.tip, tip))
         outside = [] if self._wish.allow_unclaimed else scope.outside()
         if outside and not self._rules.lenient:
             notes += tuple(self._elsewhere(outside, ground.branch))
-            return Verdict(name, End.SCOPE, agent, outside=tuple(outside), notes=notes)
+            return MergeVerdict(name, End.SCOPE, agent, outside=tuple(outside), notes=notes)
         if onto != ground.tip:
             base = self._base(ground.tip, tip)
         refuse_drivers(self._git, both_changed(self._git, base, onto, tip))
         result = merged(self._git, onto, tip)
         if result.clashes:
             others = concerned(self._git, base, onto, result.clashes, agent)
-            return Verdict(
+            return MergeVerdict(
                 name, End.CONFLICT, agent, clashes=result.clashes, others=others, notes=notes,
                 theirs=True,
             )  # fmt: skip
@@ -191,12 +191,12 @@ class Batch:
             outside += scope.beyond(base, onto, paths)
         guards = guarded_in(agent, paths) if self._rules.guards else []
         if guards or (outside and not self._rules.lenient):
-            return Verdict(name, End.SCOPE, agent, outside=(*outside, *guards), notes=notes)
+            return MergeVerdict(name, End.SCOPE, agent, outside=(*outside, *guards), notes=notes)
         notes += tuple(f"{o.path} was changed without a claim ({o.why})" for o in outside)
         allowed = {p: {agent, self._caller.id, *scope.agents.get(p, ())} for p in paths}
-        held = self._desk.look(lambda book: held_by_others(book, paths, allowed))
+        held = self._store.look(lambda rows: held_by_others(rows, paths, allowed))
         if held:
-            return Verdict(name, End.HELD, agent, outside=tuple(held), notes=notes)
+            return MergeVerdict(name, End.HELD, agent, outside=tuple(held), notes=notes)
         commit = self._commit(result.tree, (onto, tip), name, ground.branch)
         self._differing[onto, commit] = changes
         return Candidate(branch, tip, commit, paths, allowed, notes)
@@ -233,7 +233,7 @@ class Batch:
 
     # -- trying and landing
 
-    def _settle(self, ground: Ground, chain: Sequence[Candidate]) -> str:
+    def _settle(self, ground: MergeTarget, chain: Sequence[Candidate]) -> str:
         """Decide the chain, or a part of it: what is whole lands, what breaks it is set aside.
 
         Return the branch's new commit, empty where it did not move.
@@ -268,14 +268,14 @@ class Batch:
             self._end(chain, End.TESTS, run=run, notes=(note,))
         return whole[-1].commit if whole else ""
 
-    def _changes(self, ground: Ground, chain: Sequence[Candidate]) -> list[TreeChange]:
+    def _changes(self, ground: MergeTarget, chain: Sequence[Candidate]) -> list[TreeChange]:
         """Return what a chain changes."""
         ends = (ground.tip, chain[-1].commit)
         if ends not in self._differing:
             self._differing[ends] = differences(self._git, *ends)
         return self._differing[ends]
 
-    def _in_the_way(self, ground: Ground, chain: Sequence[Candidate]) -> bool:
+    def _in_the_way(self, ground: MergeTarget, chain: Sequence[Candidate]) -> bool:
         """Refuse a chain that the working tree cannot follow; tell whether it was refused."""
         changes = self._changes(ground, chain)
         if ground.tree:
@@ -287,7 +287,7 @@ class Batch:
         return bool(dirt)
 
     def _tried(
-        self, ground: Ground, chain: Sequence[Candidate]
+        self, ground: MergeTarget, chain: Sequence[Candidate]
     ) -> tuple[Sequence[Candidate], Candidate | None, Run | None]:
         """Return what of the chain is whole, who breaks the rest, and the run that showed it."""
         trials = self._trials
@@ -312,7 +312,7 @@ class Batch:
                 return (), None, alone
         return chain[: culprit - 1], chain[culprit - 1], whole(culprit)
 
-    def _land(self, ground: Ground, chain: Sequence[Candidate], lease: Lease) -> bool:
+    def _land(self, ground: MergeTarget, chain: Sequence[Candidate], lease: Lease) -> bool:
         """Move the branch, while the queue is ours and nobody else has claimed what changes.
 
         Tell whether the working tree let it; if not, it was said why.
@@ -341,7 +341,7 @@ class Batch:
                     self._notes.append(f"{error.message}; the next merge or commit here catches up")
         return True
 
-    def _passage(self, ground: Ground, chain: Sequence[Candidate]) -> Passage:
+    def _passage(self, ground: MergeTarget, chain: Sequence[Candidate]) -> Passage:
         new = chain[-1].commit
         names = [candidate.branch.name for candidate in chain]
         paths = tuple(change.path for change in self._changes(ground, chain))
@@ -352,12 +352,12 @@ class Batch:
              "agents": sorted({c.branch.agent for c in chain}), "tested": self._trials is not None},
         )  # fmt: skip
 
-    def _check(self, chain: Sequence[Candidate], lease: Lease) -> Callable[[Book], Sequence[Claim]]:
-        def check(book: Book) -> list[Claim]:
-            pattern = book.pattern(lease.claim.pattern)
-            filed = own(book, self._caller.id, [pattern], lease.claim.token)
+    def _check(self, chain: Sequence[Candidate], lease: Lease) -> Callable[[Rows], Sequence[Claim]]:
+        def check(rows: Rows) -> list[Claim]:
+            pattern = rows.pattern(lease.claim.pattern)
+            filed = own(rows, self._caller.id, [pattern], lease.claim.token)
             for candidate in chain:
-                held = held_by_others(book, candidate.paths, candidate.allowed)
+                held = held_by_others(rows, candidate.paths, candidate.allowed)
                 if held:
                     raise _Held(candidate, held)
             return [claim for _, claim in filed]
@@ -365,12 +365,12 @@ class Batch:
         return check
 
 
-def _unmerged(branch: Branch, tip: str, base: str, notes: tuple[str, ...]) -> Verdict:
+def _unmerged(branch: Branch, tip: str, base: str, notes: tuple[str, ...]) -> MergeVerdict:
     """Return what there is to say of a branch that is gone, alien, or has nothing to merge."""
     name, agent = branch
     if not tip:
-        return Verdict(name, End.MOVED, agent, notes=("the branch is gone",))
+        return MergeVerdict(name, End.MOVED, agent, notes=("the branch is gone",))
     if base:
-        return Verdict(name, End.CONTAINED, agent, notes=notes)
+        return MergeVerdict(name, End.CONTAINED, agent, notes=notes)
     alien = f"{name} has no commit in common with the integration branch"
-    return Verdict(name, End.CONFLICT, agent, notes=(*notes, alien))
+    return MergeVerdict(name, End.CONFLICT, agent, notes=(*notes, alien))

@@ -6,7 +6,7 @@ import contextlib
 
 from dibs.core.text.names import quote
 from dibs.errors import NotFound, Unavailable
-from dibs.git.index import Busy, clear_up, index_locked
+from dibs.git.index import IndexBusy, clear_up, index_locked
 from dibs.git.refs import HEADS, tip_of
 from dibs.git.state import branch_of, read_state, rebased_in, state_of
 from dibs.git.status import GITLINK, changed
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from dibs.git.state import TreeState
     from dibs.git.status import FileChange
     from dibs.git.trees import TreeChange
-    from dibs.git.untrusted import Guard
-    from dibs.git.worktrees import Entry
+    from dibs.git.untrusted import SafeGitPool
+    from dibs.git.worktrees import WorktreeEntry
     from dibs.services.commits.intents import Intent
 
 
-class Ground(Record):
+class MergeTarget(Record):
     """Where merges land: a branch, its tip, and the working tree that has it checked out."""
 
     branch: str
@@ -43,7 +43,7 @@ class Ground(Record):
         return HEADS + self.branch
 
 
-def survey(git: GitCalls, common: str, branch: str, trees: Sequence[Entry]) -> Ground:
+def survey(git: GitCalls, common: str, branch: str, trees: Sequence[WorktreeEntry]) -> MergeTarget:
     """Look at the integration branch; refuse one that is not there, or that git is at work on.
 
     ``trees`` are the working trees as git has just listed them.
@@ -70,10 +70,10 @@ def survey(git: GitCalls, common: str, branch: str, trees: Sequence[Entry]) -> G
         raise Unavailable(
             f"{branch} {why}", code="REPO_STATE", hint="end that first; then merge again"
         )
-    return Ground(branch, tip, common, found[0].path if found else "")
+    return MergeTarget(branch, tip, common, found[0].path if found else "")
 
 
-def _state(git: GitCalls, ground: Ground) -> TreeState:
+def _state(git: GitCalls, ground: MergeTarget) -> TreeState:
     return state_of(git, ground.common, ground.tip) or read_state(git)
 
 
@@ -83,7 +83,7 @@ def both_changed(git: GitCalls, base: str, one: str, other: str) -> Iterator[str
     yield from (c.path for c in differences(git, base, other) if c.path in first)
 
 
-def obstacles(guard: Guard, ground: Ground, changes: Sequence[TreeChange]) -> list[str]:
+def obstacles(guard: SafeGitPool, ground: MergeTarget, changes: Sequence[TreeChange]) -> list[str]:
     """Return why the working tree cannot follow: what is under way, changed, or in the way there.
 
     Nothing is touched by looking, not even the index's moment.
@@ -110,7 +110,7 @@ def _is_work(change: FileChange) -> bool:
     return not change.untracked and not lags
 
 
-def unlock(guard: Guard, ground: Ground) -> None:
+def unlock(guard: SafeGitPool, ground: MergeTarget) -> None:
     """Take away the lock on the index that a killed merge left, before anything else is in the way."""
     if ground.tree:
         clear_up(_state(guard.calls(ground.tree), ground).git_dir)
@@ -118,7 +118,7 @@ def unlock(guard: Guard, ground: Ground) -> None:
 
 @contextlib.contextmanager
 def held_still(
-    guard: Guard, ground: Ground
+    guard: SafeGitPool, ground: MergeTarget
 ) -> Iterator[Callable[[str, Sequence[TreeChange]], list[str]]]:
     """Keep git in the working tree from committing; give out what brings the tree to a new commit.
 
@@ -133,7 +133,7 @@ def held_still(
     try:
         with index_locked(git_dir, PATIENCE) as index:
             yield lambda new, changes: move_forward(git, git_dir, (ground.tip, new), changes, index)
-    except Busy as busy:
+    except IndexBusy as busy:
         raise Unavailable(
             f"{busy}: nothing was merged",
             code="GIT_LOCKED",

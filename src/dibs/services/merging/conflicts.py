@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
-    from dibs.git.merging import Clash
-    from dibs.services.merging.values import Verdict
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.git.merging import MergeConflict
+    from dibs.services.merging.values import MergeVerdict
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
     from dibs.services.tasks.service import Tasks
 
 #: How many files a task, an entry or a search goes through.
@@ -40,7 +40,7 @@ _WAITING = frozenset({Status.NEW, Status.ASSIGNED, Status.BLOCKED, Status.ERROR}
 
 
 def concerned(
-    git: GitCalls, base: str, tip: str, clashes: Sequence[Clash], owner: str
+    git: GitCalls, base: str, tip: str, clashes: Sequence[MergeConflict], owner: str
 ) -> tuple[str, ...]:
     """Return who last changed on the integration side what clashes: an agent, else an author."""
     names: dict[str, None] = {}
@@ -52,23 +52,25 @@ def concerned(
     return tuple(printable(name) for name in names if name != owner)
 
 
-def report(desk: Desk, caller: Caller, verdict: Verdict, into: str, tips: tuple[str, str]) -> None:
+def report(
+    store: Store, caller: Caller, verdict: MergeVerdict, into: str, tips: tuple[str, str]
+) -> None:
     """Tell the ledger that a branch was refused, and who is concerned by it."""
     summary = f"{verdict.branch} was not merged into {into}: {said_of(verdict)}"
 
-    def step(book: Book) -> None:
-        beat = arrive(book, caller)
-        book.emit(
+    def step(rows: Rows) -> None:
+        beat = arrive(rows, caller)
+        rows.emit(
             caller.id, beat.role, Kind.MERGE_REFUSED, printable(summary),
             branch=verdict.branch, into=into, why=verdict.end, owner=verdict.agent,
             others=list(verdict.others), task=verdict.task, old=tips[0], new=tips[1],
             paths=[printable(path) for path in paths_of(verdict)[:FILES]],
         )  # fmt: skip
 
-    desk.apply(step)
+    store.apply(step)
 
 
-def said_of(verdict: Verdict) -> str:
+def said_of(verdict: MergeVerdict) -> str:
     """Return in a few words why a branch was refused."""
     count = len(paths_of(verdict))
     files = f"{count} file{'s' if count != 1 else ''}"
@@ -86,13 +88,13 @@ def said_of(verdict: Verdict) -> str:
     return words.get(verdict.end, verdict.end)
 
 
-def paths_of(verdict: Verdict) -> list[str]:
+def paths_of(verdict: MergeVerdict) -> list[str]:
     """Return what a refusal is about."""
     found = [*(o.path for o in verdict.outside), *(c.path for c in verdict.clashes)]
     return list(dict.fromkeys(found)) or list(verdict.paths)
 
 
-def make_task(tasks: Tasks, caller: Caller, verdict: Verdict, into: str, tip: str) -> str:
+def make_task(tasks: Tasks, caller: Caller, verdict: MergeVerdict, into: str, tip: str) -> str:
     """Make the task of a branch that clashes or breaks the tests; return its id, old or new."""
     what = "conflict" if verdict.end == End.CONFLICT else "tests"
     paths = sorted(paths_of(verdict))
@@ -107,11 +109,11 @@ def make_task(tasks: Tasks, caller: Caller, verdict: Verdict, into: str, tip: st
     return id_
 
 
-def settled_tasks(book: Book, branches: Iterable[str], into: str) -> list[str]:
+def settled_tasks(rows: Rows, branches: Iterable[str], into: str) -> list[str]:
     """Return the tasks of these branches that nobody works on, and nobody has to: the branches are merged."""
     titles = {title(branch, into) for branch in branches for title in _TITLES.values()}
     return [
-        task.id for task in unfinished(book) if task.title in titles and task.status in _WAITING
+        task.id for task in unfinished(rows) if task.title in titles and task.status in _WAITING
     ]
 
 
@@ -126,7 +128,7 @@ def _tests_title(branch: str, into: str) -> str:
 _TITLES = {"conflict": _conflict_title, "tests": _tests_title}
 
 
-def _fields(verdict: Verdict, into: str, what: str, paths: Sequence[str]) -> dict[str, Any]:
+def _fields(verdict: MergeVerdict, into: str, what: str, paths: Sequence[str]) -> dict[str, Any]:
     branch = verdict.branch
     if what == "conflict":
         with_whom = ", ".join(verdict.others) or "somebody unknown"
@@ -149,5 +151,5 @@ def _fields(verdict: Verdict, into: str, what: str, paths: Sequence[str]) -> dic
     return {**fields, "context": {"notes": notes}}
 
 
-def _hunks(clash: Clash) -> str:
+def _hunks(clash: MergeConflict) -> str:
     return f", {clash.hunks} place{'s' if clash.hunks != 1 else ''}" if clash.hunks else ""

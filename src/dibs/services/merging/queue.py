@@ -16,7 +16,7 @@ from dibs.core.claims.rules import EXCLUSIVE, Granted, live
 from dibs.core.patterns.pattern import parse
 from dibs.core.text.durations import TTL_MIN, check_wait
 from dibs.errors import DibsError, Fenced, NotFound, Unavailable
-from dibs.local.heartbeat import Keeper
+from dibs.local.heartbeat import Heartbeat
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state.own_claims import own, own_at
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Claim, Denied, Queued
     from dibs.core.patterns.pattern import Pattern
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: How long the queue stays taken after the last sign of life of the process that merges, in seconds.
 LASTS = 60.0
@@ -42,31 +42,33 @@ _POLL = 0.1
 class Lease:
     """The place at the head of the queue."""
 
-    def __init__(self, desk: Desk, caller: Caller, claim: Claim, *, by_hand: bool = False) -> None:
+    def __init__(
+        self, store: Store, caller: Caller, claim: Claim, *, by_hand: bool = False
+    ) -> None:
         """``by_hand`` says that the caller claimed it before, and keeps it afterwards."""
-        self._desk = desk
+        self._store = store
         self._caller = caller
         self._by_hand = by_hand
         self.claim = claim
         #: For how long after a sign of life it is surely ours.
-        self.lasts = max(LASTS, desk.engine.shortest_ttl)
+        self.lasts = max(LASTS, store.engine.shortest_ttl)
         #: Why it was lost, empty as long as it is held.
         self.lost = ""
 
     def renew(self) -> None:
         """Put the hard end off; ``Fenced`` if the claim is gone."""
-        pattern = parse(self.claim.pattern, fold_case=self._desk.fold_case)
+        pattern = parse(self.claim.pattern, fold_case=self._store.fold_case)
 
-        def step(book: Book) -> None:
-            beat = arrive(book, self._caller)
-            mine = own(book, self._caller.id, [pattern], self.claim.token)
+        def step(rows: Rows) -> None:
+            beat = arrive(rows, self._caller)
+            mine = own(rows, self._caller.id, [pattern], self.claim.token)
             for _, claim in () if self._by_hand else mine:
-                hard = book.now + self.lasts
-                book.put_claim(claim._replace(hard=hard), pattern)
-                book.put_beat(self._caller.id, beat._replace(hard=min(beat.hard, hard)))
+                hard = rows.now + self.lasts
+                rows.put_claim(claim._replace(hard=hard), pattern)
+                rows.put_beat(self._caller.id, beat._replace(hard=min(beat.hard, hard)))
 
         try:
-            self._desk.apply(step)
+            self._store.apply(step)
         except (Fenced, NotFound) as error:
             self.lost = error.message
             raise Fenced(error.message, hint="another merge may have begun: merge again") from None
@@ -75,12 +77,12 @@ class Lease:
         """Free the queue; if that fails, the ttl does it."""
         if self._by_hand:
             return
-        pattern = parse(self.claim.pattern, fold_case=self._desk.fold_case)
+        pattern = parse(self.claim.pattern, fold_case=self._store.fold_case)
         with contextlib.suppress(DibsError):
-            Holdings(self._desk).release(self._caller, [pattern], token=self.claim.token)
+            Holdings(self._store).release(self._caller, [pattern], token=self.claim.token)
 
 
-class Taken(Exception):
+class QueueTimeout(Exception):
     """The queue was not free in time."""
 
     def __init__(self, answer: Denied | Queued) -> None:
@@ -90,7 +92,7 @@ class Taken(Exception):
 
 @contextlib.contextmanager
 def at_head(
-    desk: Desk,
+    store: Store,
     caller: Caller,
     branch: str,
     *,
@@ -100,8 +102,8 @@ def at_head(
 ) -> Iterator[Lease]:
     """Wait for the head of the queue of ``branch``, and keep it while the block runs."""
     with _alone(state, caller.id, branch, wait, told):
-        lease = _lease(desk, caller, branch, wait, told)
-        keeper = Keeper(lease.renew, lease.lasts / 3)
+        lease = _lease(store, caller, branch, wait, told)
+        keeper = Heartbeat(lease.renew, lease.lasts / 3)
         try:
             lease.renew()
             keeper.start()
@@ -112,27 +114,27 @@ def at_head(
 
 
 def _lease(
-    desk: Desk, caller: Caller, branch: str, wait: object, told: Callable[[str], None]
+    store: Store, caller: Caller, branch: str, wait: object, told: Callable[[str], None]
 ) -> Lease:
-    pattern = parse(f"@merge/{branch}", literal=True, fold_case=desk.fold_case)
-    held = desk.look(lambda book: _by_hand(book, caller.id, pattern))
+    pattern = parse(f"@merge/{branch}", literal=True, fold_case=store.fold_case)
+    held = store.look(lambda rows: _by_hand(rows, caller.id, pattern))
     if held is not None:
-        return Lease(desk, caller, held, by_hand=True)
-    ttl = max(LASTS, TTL_MIN, desk.engine.shortest_ttl)
-    claims = Claims(desk)
+        return Lease(store, caller, held, by_hand=True)
+    ttl = max(LASTS, TTL_MIN, store.engine.shortest_ttl)
+    claims = Claims(store)
     ahead = claims.check(caller, [pattern])
     if ahead and wait:
         told(f"waiting behind {ahead[0].holder} for the merge queue of {branch}")
     answer = claims.claim(caller, [pattern], ttl=ttl, wait=wait, reason=f"{_REASON} {branch}")
     if not isinstance(answer, Granted):
-        raise Taken(answer)
-    return Lease(desk, caller, answer.claims[0])
+        raise QueueTimeout(answer)
+    return Lease(store, caller, answer.claims[0])
 
 
-def _by_hand(book: Book, agent: str, pattern: Pattern) -> Claim | None:
+def _by_hand(rows: Rows, agent: str, pattern: Pattern) -> Claim | None:
     """Return the claim by which the caller keeps others from merging, if it has taken one itself."""
-    for _, claim in own_at(book, agent, pattern):
-        alive = live(claim, book.seen(agent), book.now)
+    for _, claim in own_at(rows, agent, pattern):
+        alive = live(claim, rows.seen(agent), rows.now)
         if alive and claim.mode == EXCLUSIVE and not claim.reason.startswith(_REASON):
             return claim
     return None

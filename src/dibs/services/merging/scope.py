@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dibs.core.changes.merges import (
-    Change,
-    Grant,
+    ClaimHistory,
+    MergeCommit,
+    MergeRefusal,
     Outside,
-    Proof,
-    Why,
+    PastClaim,
     guarded,
     judge,
     maker_of,
@@ -26,7 +26,7 @@ from dibs.services.commits.intents import COMMIT
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.rows import decode
-from dibs.services.worktrees.rows import rows as worktree_rows
+from dibs.services.worktrees.rows import all_rows as worktree_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.git.calls import GitCalls
     from dibs.git.log import Logged
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 
 class Scope:
     """Judges one branch: its commits one by one, then what its merge would change."""
 
-    def __init__(self, desk: Desk, git: GitCalls, owner: str, logged: Sequence[Logged]) -> None:
-        self._desk = desk
+    def __init__(self, store: Store, git: GitCalls, owner: str, logged: Sequence[Logged]) -> None:
+        self._store = store
         self._git = git
         self._owner = owner
         self._changes = [_change(commit) for commit in logged]
-        self._proof: Proof | None = None
+        self._proof: ClaimHistory | None = None
 
     @property
     def agents(self) -> dict[str, set[str]]:
@@ -79,9 +79,9 @@ class Scope:
         lost = [path for path in extra if not any(span.covers(path) for span in now)]
         return [undone(path, self._owner) for path in lost]
 
-    def _known(self) -> Proof:
+    def _known(self) -> ClaimHistory:
         if self._proof is None:
-            self._proof = _proof(self._desk, self._git, self._owner, self._changes)
+            self._proof = _proof(self._store, self._git, self._owner, self._changes)
         return self._proof
 
 
@@ -90,14 +90,14 @@ def guarded_in(owner: str, paths: Iterable[str]) -> list[Outside]:
     return [guarded(path, owner) for path in paths if guarded_file(path)]
 
 
-def held_by_others(book: Book, paths: Iterable[str], allowed: dict[str, set[str]]) -> list[Outside]:
+def held_by_others(rows: Rows, paths: Iterable[str], allowed: dict[str, set[str]]) -> list[Outside]:
     """Return which of ``paths`` somebody holds who did not change it: the merge would change it for them.
 
     Whoever has a worktree of its own sees nothing of it before it merges itself, and is not in the way.
     """
     found = []
-    apart = {row.agent for row in worktree_rows(book)}
-    held = [(h, book.pattern(h.claim.pattern)) for h in held_in(book) if h.claim.agent not in apart]
+    apart = {row.agent for row in worktree_rows(rows)}
+    held = [(h, rows.pattern(h.claim.pattern)) for h in held_in(rows) if h.claim.agent not in apart]
     on_paths = [(h, pattern) for h, pattern in held if not pattern.scheme]
     for path in paths if on_paths else ():
         for h, pattern in on_paths:
@@ -105,67 +105,78 @@ def held_by_others(book: Book, paths: Iterable[str], allowed: dict[str, set[str]
             if claim.agent not in allowed.get(path, ()) and matches(pattern, f"./{path}"):
                 hint = f"ask {claim.agent} for it (`dibs ask`), or merge again when it is free"
                 found.append(
-                    Outside(path, Why.HELD, "", "", claim.agent, claim.pattern, h.expires_in, hint)
+                    Outside(
+                        path,
+                        MergeRefusal.HELD,
+                        "",
+                        "",
+                        claim.agent,
+                        claim.pattern,
+                        h.expires_in,
+                        hint,
+                    )
                 )
                 break
     return found
 
 
-def _change(commit: Logged) -> Change:
+def _change(commit: Logged) -> MergeCommit:
     subject = commit.message.partition("\n")[0]
     signed = read_signed(commit.message)
     agent, tokens = ("", ()) if signed is None else (signed.agent, signed.tokens)
-    return Change(commit.oid, subject, float(commit.at), commit.paths, agent, tokens)
+    return MergeCommit(commit.oid, subject, float(commit.at), commit.paths, agent, tokens)
 
 
-def _proof(desk: Desk, git: GitCalls, owner: str, changes: Sequence[Change]) -> Proof:
+def _proof(store: Store, git: GitCalls, owner: str, changes: Sequence[MergeCommit]) -> ClaimHistory:
     """Look up what the judgement needs, and no more: most branches are known commit by commit."""
-    recorded = desk.look(lambda book: _recorded(desk, book, changes))
-    proof = Proof(recorded, {}, desk.look(lambda book: _held_now(desk, book, owner)))
+    recorded = store.look(lambda rows: _recorded(store, rows, changes))
+    proof = ClaimHistory(recorded, {}, store.look(lambda rows: _held_now(store, rows, owner)))
     doubtful = [change for change in changes if judge(change, proof, owner)]
     if doubtful:
-        proof = proof._replace(repeated=_repeated(desk, git, doubtful))
+        proof = proof._replace(repeated=_repeated(store, git, doubtful))
         doubtful = [change for change in doubtful if judge(change, proof, owner)]
     if doubtful:
-        held = spans(Ledger(desk).history(), {owner}, _reader(desk))
+        held = spans(Ledger(store).history(), {owner}, _reader(store))
         proof = proof._replace(spans=[*proof.spans, *held])
     return proof
 
 
-def _reader(desk: Desk) -> Any:
+def _reader(store: Store) -> Any:
     def read(text: str) -> Pattern:
-        return parse(text, fold_case=desk.fold_case)
+        return parse(text, fold_case=store.fold_case)
 
     return read
 
 
-def _grant_of(desk: Desk, row: dict[str, Any]) -> Grant:
-    return Grant(str(row.get("agent", "")), _patterns(desk, row.get("patterns", ())))
+def _grant_of(store: Store, row: dict[str, Any]) -> PastClaim:
+    return PastClaim(str(row.get("agent", "")), _patterns(store, row.get("patterns", ())))
 
 
-def _patterns(desk: Desk, texts: Iterable[object]) -> tuple[Pattern, ...]:
+def _patterns(store: Store, texts: Iterable[object]) -> tuple[Pattern, ...]:
     found = []
     for text in texts:
         try:
-            found.append(parse(str(text), fold_case=desk.fold_case))
+            found.append(parse(str(text), fold_case=store.fold_case))
         except BadInput:
             continue  # somebody wrote it without Dibs: it proves nothing
     return tuple(found)
 
 
-def _recorded(desk: Desk, book: Book, changes: Sequence[Change]) -> dict[str, Grant]:
+def _recorded(store: Store, rows: Rows, changes: Sequence[MergeCommit]) -> dict[str, PastClaim]:
     found = {}
     for change in changes:
-        value = book.txn.get(f"{COMMIT}{change.oid}")
+        value = rows.txn.get(f"{COMMIT}{change.oid}")
         if value is not None:
-            found[change.oid] = _grant_of(desk, decode(value))
+            found[change.oid] = _grant_of(store, decode(value))
     return found
 
 
-def _repeated(desk: Desk, git: GitCalls, changes: Sequence[Change]) -> dict[str, frozenset[str]]:
+def _repeated(
+    store: Store, git: GitCalls, changes: Sequence[MergeCommit]
+) -> dict[str, frozenset[str]]:
     """Return at which paths commits repeat a change that the gate let in for the agent they name."""
     signed = [change for change in changes if change.agent and change.tokens]
-    originals = desk.look(lambda book: _originals(desk, book, signed))
+    originals = store.look(lambda rows: _originals(store, rows, signed))
     oids = {oid for some in originals.values() for oid in some}
     made = changes_of(git, [*originals, *oids]) if originals else {}
     found = {}
@@ -179,22 +190,24 @@ def _repeated(desk: Desk, git: GitCalls, changes: Sequence[Change]) -> dict[str,
     return found
 
 
-def _originals(desk: Desk, book: Book, changes: Sequence[Change]) -> dict[str, dict[str, Grant]]:
+def _originals(
+    store: Store, rows: Rows, changes: Sequence[MergeCommit]
+) -> dict[str, dict[str, PastClaim]]:
     """Return by commit which others the gate recorded for the same agent and one of the same tokens."""
-    found: dict[str, dict[str, Grant]] = {}
-    for key, value in book.txn.scan(Range(COMMIT)) if changes else ():
+    found: dict[str, dict[str, PastClaim]] = {}
+    for key, value in rows.txn.scan(Range(COMMIT)) if changes else ():
         row = decode(value)
         for change in changes:
             if row.get("agent") == change.agent and set(change.tokens) & set(row.get("tokens", ())):
                 oid = key.removeprefix(COMMIT)
-                found.setdefault(change.oid, {})[oid] = _grant_of(desk, row)
+                found.setdefault(change.oid, {})[oid] = _grant_of(store, row)
     return found
 
 
-def _held_now(desk: Desk, book: Book, owner: str) -> list[Grant]:
+def _held_now(store: Store, rows: Rows, owner: str) -> list[PastClaim]:
     """Return what the branch's agent holds: that counts for whatever it did before."""
     return [
-        Grant(owner, _patterns(desk, [claim.pattern]))
-        for _, claim in claims_of(book, owner)
-        if live(claim, book.seen(owner), book.now) and claim.mode == "exclusive"
+        PastClaim(owner, _patterns(store, [claim.pattern]))
+        for _, claim in claims_of(rows, owner)
+        if live(claim, rows.seen(owner), rows.now) and claim.mode == "exclusive"
     ]

@@ -12,7 +12,7 @@ from dibs.git.state import read_state
 from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import present
 from dibs.services.commits.gate import Gate, nothing
-from dibs.services.merging.batch import Batch
+from dibs.services.merging.batch import MergeBatch
 from dibs.services.merging.checkout import survey
 from dibs.services.merging.conflicts import make_task, report, settled_tasks
 from dibs.services.merging.queue import at_head
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from dibs.config.load import Config
     from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
-    from dibs.git.untrusted import GuardedCalls
-    from dibs.git.worktrees import Entry
+    from dibs.git.untrusted import SafeGit
+    from dibs.git.worktrees import WorktreeEntry
     from dibs.local.repository import Repository
     from dibs.services.board.board import Board
     from dibs.services.merging.queue import Lease
-    from dibs.services.merging.values import Report, Wish
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.merging.values import MergeReport, MergeRequest
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 _AGENTS = "agent/"
 
@@ -44,16 +44,18 @@ class Merges:
     """The use cases of the merge queue."""
 
     def __init__(
-        self, desk: Desk, repository: Repository, board: Board, *, config: Config, main: str
+        self, store: Store, repository: Repository, board: Board, *, config: Config, main: str
     ) -> None:
         """``config`` holds the settings of the main working tree ``main``: an agent's own do not count."""
-        self._desk = desk
+        self._store = store
         self._repository = repository
         self._board = board
         self._config = config
         self._main = main
 
-    def merge(self, caller: Caller, wish: Wish, told: Callable[[str], None] = nothing) -> Report:
+    def merge(
+        self, caller: Caller, wish: MergeRequest, told: Callable[[str], None] = nothing
+    ) -> MergeReport:
         """Merge branches into the integration branch; refusals are in the report, branch by branch.
 
         Raises:
@@ -63,7 +65,7 @@ class Merges:
         self._check_rights(caller, wish)
         if wish.message:
             check_message(wish.message)
-        gate = Gate(self._desk, self._repository)
+        gate = Gate(self._store, self._repository)
         git = gate.guard.calls(self._repository.root)
         trees = present(git)
         into = self._into(git, wish, trees)
@@ -73,27 +75,27 @@ class Merges:
             self._config.merge_scope == "warn",
             not caller.human and self._config.commit_guarded != "anyone",
         )
-        desk, repository = self._desk, self._repository
+        store, repository = self._store, self._repository
         if wish.dry_run:
-            batch = Batch(
-                desk, repository, gate, caller, wish, rules, lease=None, trials=None, told=told
+            batch = MergeBatch(
+                store, repository, gate, caller, wish, rules, lease=None, trials=None, told=told
             )
             return batch.run(branches, into)
         command = command_of(self._config.merge_test if wish.test is None else wish.test)
         state = repository.state
-        with at_head(desk, caller, into, state=state, wait=wish.wait, told=told) as lease:
+        with at_head(store, caller, into, state=state, wait=wish.wait, told=told) as lease:
             clear_up(git, state)
             recovered = gate.recover()
             trials = self._trials(git, command, lease, told)
-            batch = Batch(
-                desk, repository, gate, caller, wish, rules, lease=lease, trials=trials, told=told
+            batch = MergeBatch(
+                store, repository, gate, caller, wish, rules, lease=lease, trials=trials, told=told
             )
             done = batch.run(branches, into)
         done = done._replace(notes=(*recovered, *done.notes))
         return self._with_tasks(git, caller, done)
 
     def _trials(
-        self, git: GuardedCalls, command: list[str], lease: Lease, told: Callable[[str], None]
+        self, git: SafeGit, command: list[str], lease: Lease, told: Callable[[str], None]
     ) -> Trials | None:
         """Return what runs the tests; nothing where there are none."""
         if not command:
@@ -103,7 +105,7 @@ class Merges:
             told=told, supply=self._supply,
         )  # fmt: skip
 
-    def _check_rights(self, caller: Caller, wish: Wish) -> None:
+    def _check_rights(self, caller: Caller, wish: MergeRequest) -> None:
         """Keep agents from passing what the project set up against them."""
         if caller.human:
             return
@@ -126,7 +128,7 @@ class Merges:
         supply.link(self._config.worktree_link)
         return supply.notes
 
-    def _into(self, git: GitCalls, wish: Wish, trees: Sequence[Entry]) -> str:
+    def _into(self, git: GitCalls, wish: MergeRequest, trees: Sequence[WorktreeEntry]) -> str:
         named = wish.into or self._config.merge_into
         if named:
             return _checked(git, named)
@@ -144,8 +146,10 @@ class Merges:
             )
         return branch
 
-    def _branches(self, git: GitCalls, caller: Caller, wish: Wish, into: str) -> list[Branch]:
-        owners = self._desk.look(_owners)
+    def _branches(
+        self, git: GitCalls, caller: Caller, wish: MergeRequest, into: str
+    ) -> list[Branch]:
+        owners = self._store.look(_owners)
         if wish.all:
             names = _all_of_agents(git, into)
         else:
@@ -179,7 +183,7 @@ class Merges:
             )
         return here.branch
 
-    def _with_tasks(self, git: GitCalls, caller: Caller, done: Report) -> Report:
+    def _with_tasks(self, git: GitCalls, caller: Caller, done: MergeReport) -> MergeReport:
         """Tell of each refusal; make a task of each that its agent must work on. The queue is free by now."""
         verdicts = list(done.verdicts)
         for place, verdict in enumerate(verdicts):
@@ -190,14 +194,14 @@ class Merges:
                 with self._board.settled(caller):
                     id_ = make_task(self._board.tasks, caller, verdict, done.into, tip)
                 verdicts[place] = verdict._replace(task=id_)
-            report(self._desk, caller, verdicts[place], done.into, (done.new, tip))
+            report(self._store, caller, verdicts[place], done.into, (done.new, tip))
         self._close_tasks(caller, done)
         return done._replace(verdicts=tuple(verdicts))
 
-    def _close_tasks(self, caller: Caller, done: Report) -> None:
+    def _close_tasks(self, caller: Caller, done: MergeReport) -> None:
         """Take the tasks of earlier refusals off the board once their branch is merged."""
         names = [verdict.branch for verdict in done.verdicts if verdict.end in FINE]
-        left = self._desk.look(lambda book: settled_tasks(book, names, done.into)) if names else []
+        left = self._store.look(lambda rows: settled_tasks(rows, names, done.into)) if names else []
         if left:
             with self._board.settled(caller):
                 for id_ in left:
@@ -234,12 +238,12 @@ def _is_branch(name: str) -> bool:
     return True
 
 
-def _owners(book: Book) -> dict[str, str]:
+def _owners(rows: Rows) -> dict[str, str]:
     """Return whose each branch is, as the rows of worktrees tell."""
     from dibs.core.patterns.filing import Range
 
     found = {}
-    for _, value in book.txn.scan(Range("tree/")):
+    for _, value in rows.txn.scan(Range("tree/")):
         row = decode(value)
         found[str(row.get("branch", ""))] = str(row.get("agent", ""))
     return found

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dibs.git.calls import GitCalls
-    from dibs.git.untrusted import GuardedCalls
+    from dibs.git.untrusted import SafeGit
     from dibs.services.merging.queue import Lease
 
 #: How many lines of a failed run an answer shows, and how many logs are kept.
@@ -51,7 +51,7 @@ class Trials:
 
     def __init__(
         self,
-        git: GuardedCalls,
+        git: SafeGit,
         state: str,
         command: list[str],
         *,
@@ -127,7 +127,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _tree(git: GuardedCalls, state: str, commit: str) -> Iterator[tuple[str, int]]:
+def _tree(git: SafeGit, state: str, commit: str) -> Iterator[tuple[str, int]]:
     """Make a working tree of ``commit`` for one run, with a lock on it, and take it away."""
     above = os.path.join(state, _TREES)
     os.makedirs(above, mode=0o700, exist_ok=True)

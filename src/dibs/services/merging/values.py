@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.changes.merges import Outside
-    from dibs.git.merging import Clash
+    from dibs.git.merging import MergeConflict
 
 
-class End(metaclass=Words):
+class End(metaclass=TextEnum):
     """What became of a branch."""
 
     MERGED = "merged"
@@ -28,7 +28,7 @@ class End(metaclass=Words):
 FINE = frozenset({End.MERGED, End.WOULD_MERGE, End.CONTAINED})
 
 
-class Wish(Record):
+class MergeRequest(Record):
     """How branches are to be merged."""
 
     branches: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class Run(Record):
     tail: tuple[str, ...] = ()
 
 
-class Verdict(Record):
+class MergeVerdict(Record):
     """What became of one branch."""
 
     branch: str
@@ -93,7 +93,7 @@ class Verdict(Record):
     commit: str = ""
     paths: tuple[str, ...] = ()
     outside: tuple[Outside, ...] = ()
-    clashes: tuple[Clash, ...] = ()
+    clashes: tuple[MergeConflict, ...] = ()
     #: Who changed on the other side what clashes.
     others: tuple[str, ...] = ()
     #: The task that was made of it.
@@ -105,13 +105,13 @@ class Verdict(Record):
     theirs: bool = False
 
 
-class Report(Record):
+class MergeReport(Record):
     """The answer of a merge."""
 
     into: str
     old: str
     new: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[MergeVerdict, ...]
     #: The working tree that was brought forward.
     tree: str = ""
     notes: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from dibs.services.state import deadlines
 from dibs.services.state.decisions import DECISION, OPEN
 from dibs.services.state.deliveries import OFFER
 from dibs.services.state.mailbox import MAIL
-from dibs.services.state.rows import FILED, Book, Found, claim_of, decode, encode
+from dibs.services.state.rows import FILED, FiledRow, Rows, claim_of, decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,15 +45,15 @@ _MOMENTS: tuple[tuple[tuple[str, ...], tuple[str | int, ...]], ...] = (
 
 def refuse_while_at_work(txn: Txn, *, fold_case: bool) -> None:
     """Refuse to move a state under the hands of those who hold or wait for something."""
-    book = Book(txn, fold_case=fold_case)
+    rows = Rows(txn, fold_case=fold_case)
     holding: dict[str, int] = {}
-    for held in held_in(book):
+    for held in held_in(rows):
         holding[held.claim.agent] = holding.get(held.claim.agent, 0) + 1
-    waiting = {waiter.ticket.agent for waiter in waiting_in(book)}
+    waiting = {waiter.ticket.agent for waiter in waiting_in(rows)}
     agents = sorted({*holding, *waiting})
     if not agents:
         return
-    told = [_at_work(book, agent, holding.get(agent, 0)) for agent in agents[:NAMED]]
+    told = [_at_work(rows, agent, holding.get(agent, 0)) for agent in agents[:NAMED]]
     more = f" and {len(agents) - NAMED} more" if len(agents) > NAMED else ""
     raise NotAllowed(
         f"agents are at work here: {', '.join(told)}{more}",
@@ -62,10 +62,10 @@ def refuse_while_at_work(txn: Txn, *, fold_case: bool) -> None:
     )
 
 
-def _at_work(book: Book, agent: str, claims: int) -> str:
+def _at_work(rows: Rows, agent: str, claims: int) -> str:
     does = f"holds {claims}" if claims else "waits"
-    seen = book.seen(agent)
-    ago = f", seen {show_span(round(max(0.0, book.now - seen)))} ago" if seen else ""
+    seen = rows.seen(agent)
+    ago = f", seen {show_span(round(max(0.0, rows.now - seen)))} ago" if seen else ""
     return f"{agent} ({does}{ago})"
 
 
@@ -76,7 +76,7 @@ def live_claims(rows: Iterable[Row], at: float) -> dict[str, Claim]:
     for key, value in found.items():
         record = decode(value) if key.startswith(FILED) else {}
         if "token" in record:
-            claim = claim_of(Found(key, record["agent"], record))
+            claim = claim_of(FiledRow(key, record["agent"], record))
             beat = found.get(f"beat/{claim.agent}")
             if live(claim, decode(beat)[0] if beat is not None else 0.0, at):
                 held[key] = claim

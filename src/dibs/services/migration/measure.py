@@ -9,7 +9,7 @@ from dibs.core.base.findings import Finding, Level
 from dibs.core.patterns.filing import Range
 from dibs.errors import Unavailable
 from dibs.services.migration.service import PROBE
-from dibs.services.state.closed import Why, closure
+from dibs.services.state.closed import ClosedReason, closure
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -38,10 +38,10 @@ def is_open(engine: Engine) -> list[Finding]:
         raise Unavailable("the remote cannot be reached", hint="try again when it is back")
     if found is None:
         return []
-    if found.why == Why.MOVED:
+    if found.why == ClosedReason.MOVED:
         text = f"the state has moved to {found.other}; nobody can work here"
         return [Finding(Level.BAD, "moved", text)]
-    way = "to" if found.why == Why.MOVING else "here from"
+    way = "to" if found.why == ClosedReason.MOVING else "here from"
     text = f"the state is being moved {way} {found.other}; nobody can work here until that is done"
     return [Finding(Level.BAD, "moved", text)]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Lost
 from dibs.services.state.presence import take_off
-from dibs.services.state.rows import Book
+from dibs.services.state.rows import Rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,17 +23,17 @@ STORE = "dibs"
 
 def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
     """Void every claim of the earlier life, and say so; runs in the transaction that begins the new one."""
-    book = Book(txn, fold_case=fold_case)
-    claims = [(key, claim) for key, claim in book.claims() if claim.token]
-    asks = list(book.asks())
+    rows = Rows(txn, fold_case=fold_case)
+    claims = [(key, claim) for key, claim in rows.claims() if claim.token]
+    asks = list(rows.asks())
     void: set[tuple[str, str]] = set()
     for key, claim in claims:
-        take_off(book, key, claim, Lost(claim.pattern, claim.token, "void", book.now, "", why))
-        void.add((claim.agent, book.pattern(claim.pattern).key))
+        take_off(rows, key, claim, Lost(claim.pattern, claim.token, "void", rows.now, "", why))
+        void.add((claim.agent, rows.pattern(claim.pattern).key))
     for key, ask in asks:
-        if (ask.holder, book.pattern(ask.pattern).key) in void:
+        if (ask.holder, rows.pattern(ask.pattern).key) in void:
             txn.delete(key)
-    book.emit(
+    rows.emit(
         STORE,
         "store",
         Kind.LEDGER_RESTARTED,
@@ -41,4 +41,4 @@ def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
         why=why,
         claims=len(claims),
     )
-    book.flush()
+    rows.flush()

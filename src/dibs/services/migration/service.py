@@ -24,7 +24,7 @@ from dibs.core.patterns.filing import Range
 from dibs.errors import BadInput, NotAllowed, Unavailable
 from dibs.services.migration.carry import carried, digest, live_claims, refuse_while_at_work
 from dibs.services.migration.new_life import STORE
-from dibs.services.state.closed import ORIGIN, Closure, Why, close, closure, moves, refusal
+from dibs.services.state.closed import ORIGIN, ClosedReason, Closure, close, closure, moves, refusal
 from dibs.services.state.deadlines import DUE
 from dibs.services.state.rows import encode
 from dibs.services.state.store import CLOSED
@@ -47,14 +47,14 @@ BATCH = 1000
 PROBE = "probe/"
 
 
-class Side(Record):
+class StoreSide(Record):
     """One of the two stores, and what to call it."""
 
     engine: Engine
     name: str
 
 
-class Standing(Record):
+class StoreContents(Record):
     """What is in a store."""
 
     closure: Closure | None
@@ -68,7 +68,7 @@ class Standing(Record):
         return not self.rows and not self.newest
 
 
-class Moved(Record):
+class MoveReport(Record):
     """What a move came to."""
 
     id: str
@@ -82,14 +82,14 @@ class Moved(Record):
     digest: str
 
 
-def cancel(source: Side) -> bool:
+def cancel(source: StoreSide) -> bool:
     """Open a store again whose move was not finished; tell whether there was one."""
 
     def step(txn: Txn) -> bool:
         found = closure(txn)
         if found is None:
             return False
-        if found.why != Why.MOVING:
+        if found.why != ClosedReason.MOVING:
             raise refusal(encode(found._asdict()))
         txn.delete(CLOSED)
         _tell(txn, f"the state stays here: the move to {found.other} was cancelled", found)
@@ -103,8 +103,8 @@ class Migration:
 
     def __init__(
         self,
-        source: Side,
-        target: Side,
+        source: StoreSide,
+        target: StoreSide,
         *,
         force: bool = False,
         fold_case: bool = True,
@@ -117,11 +117,11 @@ class Migration:
         self._progress = tell
         self._run = os.urandom(8).hex()
 
-    def run(self) -> Moved:
+    def run(self) -> MoveReport:
         """Move everything, or go on with a move that was broken off."""
         there = _fresh(self._target, standing)
         here = _fresh(self._source, standing)
-        if here.closure is not None and here.closure.why == Why.MOVED:
+        if here.closure is not None and here.closure.why == ClosedReason.MOVED:
             return self._end_again(here.closure, here.moves, there)
         self._check(here, there)
         out = self._depart(here)
@@ -137,7 +137,7 @@ class Migration:
 
     # -- may it begin?
 
-    def _check(self, here: Standing, there: Standing) -> None:
+    def _check(self, here: StoreContents, there: StoreContents) -> None:
         """Refuse what cannot be moved, or not there; nothing was changed yet."""
         out = here.closure
         if out is None and here.empty:
@@ -148,22 +148,22 @@ class Migration:
             )
         if out is not None:
             elsewhere = out.other != self._target.name and not _arrives(there, out)
-            if out.why != Why.MOVING or elsewhere:
+            if out.why != ClosedReason.MOVING or elsewhere:
                 raise refusal(encode(out._asdict()))
         if not self._admits(there, out.id if out is not None else "", here.moves):
             raise self._occupied(there)
 
-    def _admits(self, there: Standing, move: str, past: list[str]) -> bool:
+    def _admits(self, there: StoreContents, move: str, past: list[str]) -> bool:
         """Tell whether the target is empty, or holds nothing but this move or its own past."""
         within = there.closure
         if within is None:
             return there.empty
-        if within.why == Why.ARRIVING:
+        if within.why == ClosedReason.ARRIVING:
             return within.id == move or self._force
-        return within.why == Why.MOVED and within.id in past
+        return within.why == ClosedReason.MOVED and within.id in past
 
-    def _occupied(self, there: Standing) -> NotAllowed:
-        if there.closure is not None and there.closure.why == Why.ARRIVING:
+    def _occupied(self, there: StoreContents) -> NotAllowed:
+        if there.closure is not None and there.closure.why == ClosedReason.ARRIVING:
             return NotAllowed(
                 f"{self._target.name} holds an unfinished copy of {there.closure.other}",
                 code="STORE_NOT_EMPTY",
@@ -177,7 +177,7 @@ class Migration:
 
     # -- the steps of a move
 
-    def _depart(self, here: Standing) -> Closure:
+    def _depart(self, here: StoreContents) -> Closure:
         """Close the source, unless it is closed for this move already."""
         if here.closure is not None:
             return here.closure
@@ -188,7 +188,7 @@ class Migration:
                 raise refusal(encode(found._asdict()))
             if not self._force:
                 refuse_while_at_work(txn, fold_case=self._fold)
-            out = Closure(Why.MOVING, self._run, self._target.name, txn.now)
+            out = Closure(ClosedReason.MOVING, self._run, self._target.name, txn.now)
             close(txn, out)
             _tell(txn, f"the state moves to {out.other}", out)
             return out
@@ -202,7 +202,9 @@ class Migration:
             there = standing(txn)
             if not self._admits(there, out.id, past):
                 raise self._occupied(there)
-            close(txn, Closure(Why.ARRIVING, out.id, self._source.name, txn.now, self._run))
+            close(
+                txn, Closure(ClosedReason.ARRIVING, out.id, self._source.name, txn.now, self._run)
+            )
 
         self._target.engine.transact(step)
 
@@ -229,7 +231,7 @@ class Migration:
             self._write(some, lambda txn, row: txn.put(*row))
             self._progress(f"copied {done + len(some)} of {len(rows)} rows")
 
-    def _compare(self, out: Closure) -> Moved:
+    def _compare(self, out: Closure) -> MoveReport:
         """Compare the two stores, byte by byte."""
         rows, entries = _fresh(self._source, _everything)
         low, high = entries[0].seq, entries[-1].seq
@@ -245,7 +247,7 @@ class Migration:
             )
         self._progress(f"compared {len(rows)} rows and {len(entries)} entries: they are the same")
         claims = live_claims(rows, out.at)
-        return Moved(out.id, len(rows), len(entries), len(claims), high, found)
+        return MoveReport(out.id, len(rows), len(entries), len(claims), high, found)
 
     def _set_moments(self, out: Closure) -> None:
         """Let the target's clock go on from the moment at which the source was closed."""
@@ -263,7 +265,7 @@ class Migration:
             found = closure(txn)
             if found is None or found.id != out.id:
                 raise _interfered(self._source)
-            close(txn, found._replace(why=Why.MOVED))
+            close(txn, found._replace(why=ClosedReason.MOVED))
 
         self._source.engine.transact(step)
 
@@ -276,7 +278,7 @@ class Migration:
 
         self._target.engine.transact(step)
 
-    def _end_again(self, out: Closure, past: list[str], there: Standing) -> Moved:
+    def _end_again(self, out: Closure, past: list[str], there: StoreContents) -> MoveReport:
         """Finish a move whose last step is missing; say what it came to if none is."""
         if _arrives(there, out):
             self._arrive(out, past)
@@ -286,7 +288,7 @@ class Migration:
             raise refusal(encode(out._asdict()))
         rows, entries = _fresh(self._source, _everything)
         claims = len(live_claims(rows, out.at))
-        return Moved(
+        return MoveReport(
             out.id, len(rows), len(entries), claims, entries[-1].seq, digest(rows, entries)
         )
 
@@ -307,15 +309,15 @@ class Migration:
             raise _interfered(self._target)
 
 
-def standing(txn: Txn) -> Standing:
+def standing(txn: Txn) -> StoreContents:
     """Say what is in a store."""
-    return Standing(closure(txn), moves(txn), sum(1 for _ in _state(txn)), _newest(txn))
+    return StoreContents(closure(txn), moves(txn), sum(1 for _ in _state(txn)), _newest(txn))
 
 
-def _arrives(there: Standing, out: Closure) -> bool:
+def _arrives(there: StoreContents, out: Closure) -> bool:
     """Tell whether the target has begun to take in this very move."""
     within = there.closure
-    return within is not None and (within.why, within.id) == (Why.ARRIVING, out.id)
+    return within is not None and (within.why, within.id) == (ClosedReason.ARRIVING, out.id)
 
 
 def _state(txn: Txn, prefix: str = "") -> Iterator[Row]:
@@ -333,7 +335,7 @@ def _newest(txn: Txn) -> int:
     return 0 if newest is None else newest.seq
 
 
-def _fresh(side: Side, step: Callable[[Txn], T]) -> T:
+def _fresh(side: StoreSide, step: Callable[[Txn], T]) -> T:
     """Look at a store; what was so some time ago is not good enough."""
     answer = side.engine.view(step)
     if side.engine.as_of is not None:
@@ -345,7 +347,7 @@ def _tell(txn: Txn, summary: str, move: Closure) -> None:
     txn.emit(Event(STORE, "store", Kind.STORE_MOVED, summary, {"move": move.id}))
 
 
-def _interfered(side: Side) -> Unavailable:
+def _interfered(side: StoreSide) -> Unavailable:
     return Unavailable(
         f"somebody else moves {side.name} at the same time, or has cancelled the move",
         code="STORE_MOVING",

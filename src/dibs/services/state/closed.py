@@ -10,7 +10,7 @@ from dibs.core.text.urls import setting
 from dibs.errors import DibsError, Misconfigured, Unavailable
 from dibs.services.state.rows import decode, encode
 from dibs.services.state.store import CLOSED
-from dibs.startup.records import Record, Words
+from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ORIGIN = "origin"
 
 
-class Why(metaclass=Words):
+class ClosedReason(metaclass=TextEnum):
     """Why a store is closed."""
 
     #: Its state is being copied to another store; nothing is final yet.
@@ -68,14 +68,14 @@ def moves(txn: Txn) -> list[str]:
 def refusal(value: str) -> DibsError:
     """Return the error for a step in a closed store, from the row that says so."""
     found = _closure(value)
-    if found.why == Why.MOVED:
+    if found.why == ClosedReason.MOVED:
         return Misconfigured(
             f"the state of this project has moved to {found.other}",
             code="STORE_MOVED",
             field="engine",
             hint=f"write {setting(found.other)} into dibs.toml, and check DIBS_ENGINE",
         )
-    moving = found.why == Why.MOVING
+    moving = found.why == ClosedReason.MOVING
     way = f"to {found.other}" if moving else f"here from {found.other}"
     again = "if that was broken off, run the same `dibs engine migrate` again"
     return Unavailable(

@@ -4,8 +4,8 @@
 commands that show or tell the outcome call ``settle`` first. While nothing is due, that is one look at one
 row. What is due is carried out in the transaction that takes its row away, so it happens exactly once.
 
-What happens is decided by the service that ``what`` names: a function ``(desk, book, id)`` that changes the
-state by ``book`` alone, and raises nothing because its thing is gone: a deadline may outlive what it was for.
+What happens is decided by the service that ``what`` names: a function ``(store, rows, id)`` that changes the
+state by ``rows`` alone, and raises nothing because its thing is gone: a deadline may outlive what it was for.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
-    Handler = Callable[[Desk, Book, str], None]
+    Handler = Callable[[Store, Rows, str], None]
 
 DUE = "due/"
 #: How many deadlines one transaction carries out, so that none grows long.
@@ -35,25 +35,25 @@ HANDLERS = {
 }
 
 
-def put(book: Book, moment: float, what: str, id_: str) -> None:
+def put(rows: Rows, moment: float, what: str, id_: str) -> None:
     """Let something become of ``id_`` at ``moment``; a repeat changes nothing."""
-    book.txn.put(_key(moment, what, id_), "{}")
+    rows.txn.put(_key(moment, what, id_), "{}")
 
 
-def drop(book: Book, moment: float, what: str, id_: str) -> None:
+def drop(rows: Rows, moment: float, what: str, id_: str) -> None:
     """Take a deadline back; nothing happens if it is gone."""
-    book.txn.delete(_key(moment, what, id_))
+    rows.txn.delete(_key(moment, what, id_))
 
 
-def settle(desk: Desk) -> int:
+def settle(store: Store) -> int:
     """Carry out all that is due, and return how many deadlines that were.
 
     A reader of old state, because the engine cannot be reached, carries out nothing.
     """
-    if not desk.look(_something_is_due) or desk.engine.as_of is not None:
+    if not store.look(_something_is_due) or store.engine.as_of is not None:
         return 0
     total = 0
-    while done := desk.apply(lambda book: _carry_out(desk, book)):
+    while done := store.apply(lambda rows: _carry_out(store, rows)):
         total += done
         if done < BATCH:
             break
@@ -66,27 +66,27 @@ def shifted(key: str, shift: float) -> str:
     return _key(float(moment) + shift, what, id_)
 
 
-def _something_is_due(book: Book) -> bool:
-    return next(_passed(book), None) is not None
+def _something_is_due(rows: Rows) -> bool:
+    return next(_passed(rows), None) is not None
 
 
-def _carry_out(desk: Desk, book: Book) -> int:
+def _carry_out(store: Store, rows: Rows) -> int:
     """Carry out the earliest deadlines that have passed."""
-    passed = list(islice(_passed(book), BATCH))
+    passed = list(islice(_passed(rows), BATCH))
     for key in passed:
-        book.txn.delete(key)
+        rows.txn.delete(key)
         _, _, what, id_ = key.split("/", 3)
-        _handler(what)(desk, book, id_)
+        _handler(what)(store, rows, id_)
     return len(passed)
 
 
-def _passed(book: Book) -> Iterator[str]:
+def _passed(rows: Rows) -> Iterator[str]:
     """Yield the deadlines that have passed, the earliest first; one that is now has passed.
 
     A kind that this version does not know stays for one that does.
     """
-    now = mark(book.now)
-    for key, _ in book.txn.scan(Range(DUE)):
+    now = mark(rows.now)
+    for key, _ in rows.txn.scan(Range(DUE)):
         _, moment, what, _ = key.split("/", 3)
         if moment > now:
             return

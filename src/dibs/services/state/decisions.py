@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 DECISION, OPEN = "decision/", "open/"
 
@@ -24,40 +24,40 @@ def row_of(decision: str) -> str:
     return f"{int(decision.removeprefix('d')):016d}"
 
 
-def put_decision(book: Book, decision: Decision) -> None:
+def put_decision(rows: Rows, decision: Decision) -> None:
     """Write a decision, and whether it waits for somebody."""
     row = row_of(decision.id)
     record = decision._asdict()
     record["comments"] = [comment._asdict() for comment in decision.comments]
-    book.txn.put(f"{DECISION}{row}", encode(record))
+    rows.txn.put(f"{DECISION}{row}", encode(record))
     if decision.outcome == Outcome.PENDING:
-        book.txn.put(f"{OPEN}{row}", encode({"at": decision.at}))
+        rows.txn.put(f"{OPEN}{row}", encode({"at": decision.at}))
     else:
-        book.txn.delete(f"{OPEN}{row}")
+        rows.txn.delete(f"{OPEN}{row}")
 
 
-def get_decision(book: Book, decision: str) -> Decision | None:
+def get_decision(rows: Rows, decision: str) -> Decision | None:
     """Return the decision with this id, which has the form of one."""
-    value = book.txn.get(f"{DECISION}{row_of(decision)}")
+    value = rows.txn.get(f"{DECISION}{row_of(decision)}")
     return None if value is None else decision_of(value)
 
 
-def pending(book: Book) -> Iterator[Decision]:
+def pending(rows: Rows) -> Iterator[Decision]:
     """Yield what waits for somebody, the oldest first."""
-    for key, _ in list(book.txn.scan(Range(OPEN))):
-        value = book.txn.get(DECISION + key.removeprefix(OPEN))
+    for key, _ in list(rows.txn.scan(Range(OPEN))):
+        value = rows.txn.get(DECISION + key.removeprefix(OPEN))
         if value is not None:
             yield decision_of(value)
 
 
-def waiting_since(book: Book) -> list[float]:
+def waiting_since(rows: Rows) -> list[float]:
     """Return since when each decision waits that waits for somebody, the oldest first."""
-    return [decode(value)["at"] for _, value in book.txn.scan(Range(OPEN))]
+    return [decode(value)["at"] for _, value in rows.txn.scan(Range(OPEN))]
 
 
-def decisions(book: Book) -> Iterator[Decision]:
+def decisions(rows: Rows) -> Iterator[Decision]:
     """Yield all decisions, the oldest first."""
-    for _, value in book.txn.scan(Range(DECISION)):
+    for _, value in rows.txn.scan(Range(DECISION)):
         yield decision_of(value)
 
 

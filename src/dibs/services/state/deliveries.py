@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dibs.core.claims.agents import Caller
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 OFFER, BRIEFED = "offer/", "briefed/"
 
@@ -56,39 +56,39 @@ def reader_of(caller: Caller) -> str:
     return HUMANS if caller.human else caller.id
 
 
-def get_offer(book: Book, reader: str) -> Offer | None:
+def get_offer(rows: Rows, reader: str) -> Offer | None:
     """Return the delivery that is under way."""
-    value = book.txn.get(OFFER + reader)
+    value = rows.txn.get(OFFER + reader)
     if value is None:
         return None
     record = decode(value)
     return Offer(**{**record, "briefed": Briefed(**record["briefed"])})
 
 
-def put_offer(book: Book, reader: str, offer: Offer) -> None:
+def put_offer(rows: Rows, reader: str, offer: Offer) -> None:
     """Begin a delivery, or take up one that nobody confirmed."""
     record = {**offer._asdict(), "briefed": offer.briefed._asdict()}
-    book.txn.put(OFFER + reader, encode(record))
+    rows.txn.put(OFFER + reader, encode(record))
 
 
-def get_briefed(book: Book, reader: str) -> Briefed:
+def get_briefed(rows: Rows, reader: str) -> Briefed:
     """Return the last delivery that happened; its number is 0 if there was none."""
-    value = book.txn.get(BRIEFED + reader)
+    value = rows.txn.get(BRIEFED + reader)
     return Briefed() if value is None else Briefed(**decode(value))
 
 
-def put_briefed(book: Book, reader: str, briefed: Briefed) -> None:
+def put_briefed(rows: Rows, reader: str, briefed: Briefed) -> None:
     """Note that a delivery happened, and end it."""
-    book.txn.put(BRIEFED + reader, encode(briefed._asdict()))
-    book.txn.delete(OFFER + reader)
+    rows.txn.put(BRIEFED + reader, encode(briefed._asdict()))
+    rows.txn.delete(OFFER + reader)
 
 
-def outlived(book: Book, keep: float) -> Iterator[str]:
+def outlived(rows: Rows, keep: float) -> Iterator[str]:
     """Yield the rows of readers that have ended, once nothing was told to them for so long."""
     for prefix, moment in ((OFFER, "until"), (BRIEFED, "at")):
-        for key, value in book.txn.scan(Range(prefix)):
+        for key, value in rows.txn.scan(Range(prefix)):
             reader = key.removeprefix(prefix)
-            if reader == HUMANS or book.beat(reader) is not None:
+            if reader == HUMANS or rows.beat(reader) is not None:
                 continue
-            if decode(value)[moment] + keep <= book.now:
+            if decode(value)[moment] + keep <= rows.now:
                 yield key

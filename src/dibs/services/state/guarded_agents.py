@@ -8,21 +8,21 @@ from dibs.services.state.rows import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 GUARDED = "guarded/"
 
 
-def tell_guarded(book: Book, agent: str, dialect: str) -> None:
+def tell_guarded(rows: Rows, agent: str, dialect: str) -> None:
     """Note that an agent is guarded, and tell the ledger."""
-    book.txn.put(f"{GUARDED}{agent}", encode({"at": book.now, "dialect": dialect}))
+    rows.txn.put(f"{GUARDED}{agent}", encode({"at": rows.now, "dialect": dialect}))
     summary = f"{agent} is guarded at its tool calls ({dialect})"
-    book.emit(agent, role_of(book, agent), Kind.AGENT_GUARDED, summary, dialect=dialect)
+    rows.emit(agent, role_of(rows, agent), Kind.AGENT_GUARDED, summary, dialect=dialect)
 
 
-def guarded_since(book: Book, agent: str) -> tuple[float, str]:
+def guarded_since(rows: Rows, agent: str) -> tuple[float, str]:
     """Return since when an agent's tool calls come by us, and its dialect; 0 for never."""
-    value = book.txn.get(f"{GUARDED}{agent}")
+    value = rows.txn.get(f"{GUARDED}{agent}")
     if value is None:
         return 0.0, ""
     record = decode(value)

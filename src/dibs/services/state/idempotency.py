@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
     T = TypeVar("T")
 
@@ -22,24 +22,24 @@ KEPT = 24 * 3600.0
 MAX_REQUEST_ID = 128
 
 
-def once(book: Book, agent: str, request_id: str, fingerprint: str, action: Callable[[], T]) -> T:
+def once(rows: Rows, agent: str, request_id: str, fingerprint: str, action: Callable[[], T]) -> T:
     """Run ``action``, unless ``agent`` had an answer to this request before: then return that."""
     if not request_id:
         return action()
-    earlier: T | None = answered(book, agent, request_id, fingerprint)
+    earlier: T | None = answered(rows, agent, request_id, fingerprint)
     if earlier is not None:
         return earlier
     answer = action()
-    remember(book, agent, request_id, fingerprint, answer)
+    remember(rows, agent, request_id, fingerprint, answer)
     return answer
 
 
-def answered(book: Book, agent: str, request_id: str, fingerprint: str) -> Any:
+def answered(rows: Rows, agent: str, request_id: str, fingerprint: str) -> Any:
     """Return the answer that ``agent`` had to this request before, None if it had none."""
     if len(request_id) > MAX_REQUEST_ID or not request_id.isprintable() or "/" in request_id:
         message = f"a request id has at most {MAX_REQUEST_ID} printable characters and no slash"
         raise BadInput(message, code="REQUEST_ID", field="request_id")
-    earlier = book.txn.get(f"req/{agent}/{request_id}")
+    earlier = rows.txn.get(f"req/{agent}/{request_id}")
     if earlier is None:
         return None
     record = decode(earlier)
@@ -49,19 +49,19 @@ def answered(book: Book, agent: str, request_id: str, fingerprint: str) -> Any:
     return _revive(record["answer"])
 
 
-def remember(book: Book, agent: str, request_id: str, fingerprint: str, answer: object) -> None:
+def remember(rows: Rows, agent: str, request_id: str, fingerprint: str, answer: object) -> None:
     """Keep a final answer for repeats of its request."""
     stored = _store(answer)
     if stored is not None:
-        _forget_old(book, agent)
-        record = {"asked": fingerprint, "at": book.now, "answer": stored}
-        book.txn.put(f"req/{agent}/{request_id}", encode(record))
+        _forget_old(rows, agent)
+        record = {"asked": fingerprint, "at": rows.now, "answer": stored}
+        rows.txn.put(f"req/{agent}/{request_id}", encode(record))
 
 
-def _forget_old(book: Book, agent: str) -> None:
-    for key, value in list(book.txn.scan(Range(f"req/{agent}/"))):
-        if decode(value)["at"] + KEPT <= book.now:
-            book.txn.delete(key)
+def _forget_old(rows: Rows, agent: str) -> None:
+    for key, value in list(rows.txn.scan(Range(f"req/{agent}/"))):
+        if decode(value)["at"] + KEPT <= rows.now:
+            rows.txn.delete(key)
 
 
 def _store(answer: object) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.ledger import Entry
     from dibs.engines.base import Txn
-    from dibs.services.state.store import Desk
+    from dibs.services.state.store import Store
 
 #: How much of a monthly file is read to find its last entry.
 TAIL = 1 << 20
@@ -54,12 +54,12 @@ class Summary(Record):
 class Ledger:
     """The use cases of the ledger's readers, and its bound."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def now(self) -> float:
         """Return the moment on the engine's clock."""
-        return self._desk.engine.view(lambda txn: txn.now)
+        return self._store.engine.view(lambda txn: txn.now)
 
     def newest(self, query: Query, limit: int) -> list[Entry]:
         """Return the newest ``limit`` entries that fit, the oldest of them first."""
@@ -73,15 +73,15 @@ class Ledger:
                     chosen.append(entry)
             return chosen[::-1]
 
-        return self._desk.engine.view(step)
+        return self._store.engine.view(step)
 
     def follow(self, query: Query, *, poll: float = 1.0) -> Iterator[list[Entry]]:
         """Yield what comes after ``query.after``, for ever; an empty list when nothing came."""
         after = query.after
         while True:
-            self._desk.engine.wait(after, poll)
+            self._store.engine.wait(after, poll)
             mark = after
-            entries = self._desk.engine.view(lambda txn: list(txn.events(mark)))  # noqa: B023
+            entries = self._store.engine.view(lambda txn: list(txn.events(mark)))  # noqa: B023
             if entries:
                 after = entries[-1].seq
             yield [entry for entry in entries if query.wants(entry)]
@@ -101,7 +101,7 @@ class Ledger:
                 agents[entry.agent] = agents.get(entry.agent, 0) + 1
             return Summary(count, first, last, kinds, agents)
 
-        return self._desk.engine.view(step)
+        return self._store.engine.view(step)
 
     def after(self, seq: int) -> tuple[list[Entry], bool]:
         """Return what came after ``seq``, and whether that is all: older entries may be in the files only."""
@@ -110,14 +110,14 @@ class Ledger:
             oldest = next(txn.events(), None)
             return list(txn.events(seq)), oldest is None or oldest.seq <= seq + 1
 
-        return self._desk.engine.view(step)
+        return self._store.engine.view(step)
 
     def history(self) -> Iterator[Entry]:
         """Yield everything that this machine knows of, the oldest first, from the monthly files on."""
-        current = self._desk.engine.view(lambda txn: list(txn.events()))
+        current = self._store.engine.view(lambda txn: list(txn.events()))
         last = 0
         # What is moved to the files after this look is in both; its number tells.
-        for entry in _archived(self._desk.archive):
+        for entry in _archived(self._store.archive):
             if last < entry.seq and (not current or entry.seq < current[0].seq):
                 last = entry.seq
                 yield entry
@@ -125,19 +125,19 @@ class Ledger:
 
     def trim(self) -> int:
         """Bring the ledger back under its bound; what goes is in the monthly files first."""
-        limit = self._desk.config.ledger_limit
-        keep = limit - self._desk.trim_every
-        old = self._desk.engine.view(lambda txn: _beyond(txn, keep))
+        limit = self._store.config.ledger_limit
+        keep = limit - self._store.trim_every
+        old = self._store.engine.view(lambda txn: _beyond(txn, keep))
         if not old:
             return 0
-        if self._desk.archive:
-            _archive(self._desk.archive, old)
+        if self._store.archive:
+            _archive(self._store.archive, old)
         upto = old[-1].seq
 
         def step(txn: Txn) -> int:
             return txn.trim(upto) if txn.get(CLOSED) is None else 0
 
-        return self._desk.engine.transact(step)
+        return self._store.engine.transact(step)
 
 
 def _beyond(txn: Txn, keep: int) -> list[Entry]:

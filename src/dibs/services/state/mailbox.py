@@ -4,7 +4,7 @@
 - ``box/<box>/<id>``: that it lies in a box; when it was read there, and acknowledged
 - ``unread/<box>/<id>``: that the owner of the box has not been briefed of it
 
-What Dibs itself says of claims is collected in the book of a step, and written once at its end: a hundred
+What Dibs itself says of claims is collected in the rows of a step, and written once at its end: a hundred
 claims that run out together are one message. Who has ended is told nothing.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.rules import Ask, Claim, Lost
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 MAIL, BOX, UNREAD = "mail/", "box/", "unread/"
 
@@ -29,22 +29,22 @@ _LOSSES = {"expired": MailKind.EXPIRED, "revoked": MailKind.REVOKED, "void": Mai
 
 
 def tell(
-    book: Book, box: str, kind: str, patterns: tuple[str, ...], *, sender: str, **data: object
+    rows: Rows, box: str, kind: str, patterns: tuple[str, ...], *, sender: str, **data: object
 ) -> None:
     """Let the owner of ``box`` know what became of claims; alike notices of one step become one."""
     extra = encode(data)
-    book.notices.setdefault((box, kind, sender, extra), []).extend(patterns)
+    rows.notices.setdefault((box, kind, sender, extra), []).extend(patterns)
 
 
-def tell_loser(book: Book, agent: str, lost: Lost) -> None:
+def tell_loser(rows: Rows, agent: str, lost: Lost) -> None:
     """Let an agent know that a claim is no longer its own, unless it ended or gave it away itself."""
     kind = _LOSSES.get(lost.why)
     if kind is not None:
-        tell(book, agent, kind, (lost.pattern,), sender=lost.by, reason=lost.reason)
+        tell(rows, agent, kind, (lost.pattern,), sender=lost.by, reason=lost.reason)
 
 
 def tell_askers(
-    book: Book, holder: str, asks: Sequence[Ask], *, why: str = "", heir: str = ""
+    rows: Rows, holder: str, asks: Sequence[Ask], *, why: str = "", heir: str = ""
 ) -> None:
     """Let those who asked for claims know that their holder has them no more."""
     extra = {"why": why} if why else {}
@@ -52,44 +52,44 @@ def tell_askers(
         extra["heir"] = heir
     for ask in asks:
         if ask.asker != heir:
-            tell(book, ask.asker, MailKind.RELEASED, (ask.pattern,), sender=holder, **extra)
+            tell(rows, ask.asker, MailKind.RELEASED, (ask.pattern,), sender=holder, **extra)
 
 
-def tell_heir(book: Book, giver: str, handed: Sequence[Claim]) -> None:
+def tell_heir(rows: Rows, giver: str, handed: Sequence[Claim]) -> None:
     """Let an agent know that it holds what another held before."""
     texts = tuple(claim.pattern for claim in handed)
     heir, token = handed[0].agent, handed[0].token
-    tell(book, heir, MailKind.HANDED_OVER, texts, sender=giver, token=token)
+    tell(rows, heir, MailKind.HANDED_OVER, texts, sender=giver, token=token)
 
 
-def write_notices(book: Book) -> None:
+def write_notices(rows: Rows) -> None:
     """Write what was collected by ``tell``; the step has written an event, which numbers it."""
-    collected, book.notices = book.notices, {}
+    collected, rows.notices = rows.notices, {}
     for (box, kind, sender, extra), patterns in collected.items():
-        if box == HUMANS or book.beat(box) is not None:
-            put(book, notice(book, box, kind, patterns, sender=sender, **decode(extra)))
+        if box == HUMANS or rows.beat(box) is not None:
+            put(rows, notice(rows, box, kind, patterns, sender=sender, **decode(extra)))
 
 
 def notice(
-    book: Book, box: str, kind: str, patterns: Sequence[str], *, sender: str, **data: object
+    rows: Rows, box: str, kind: str, patterns: Sequence[str], *, sender: str, **data: object
 ) -> Message:
     """Return what Dibs says to the owner of a box, as a message that is not put there yet."""
     from dibs.services.state.presence import role_of
 
     data["patterns"], data["count"] = list(patterns[:NAMED]), len(patterns)
-    number = next_id(book)
+    number = next_id(rows)
     text = wording(kind, sender, patterns, data)
-    role = role_of(book, sender) if sender else ""
-    return Message(number, book.now, sender, role, kind, text, box, (box,), number, data=data)
+    role = role_of(rows, sender) if sender else ""
+    return Message(number, rows.now, sender, role, kind, text, box, (box,), number, data=data)
 
 
-def next_id(book: Book) -> str:
+def next_id(rows: Rows) -> str:
     """Return the id of the next message of this step; it has written an event before."""
-    seq, count = book.posted
-    if seq != book.newest:
+    seq, count = rows.posted
+    if seq != rows.newest:
         count = 0
-    book.posted = (book.newest, count + 1)
-    return message_id(book.newest, count)
+    rows.posted = (rows.newest, count + 1)
+    return message_id(rows.newest, count)
 
 
 def message_id(seq: int, place: int = 0) -> str:
@@ -103,25 +103,25 @@ def row_of(message: str) -> str:
     return f"{int(seq):016d}.{int(place or 0):04d}"
 
 
-def put(book: Book, message: Message) -> None:
+def put(rows: Rows, message: Message) -> None:
     """Put a message into its boxes."""
     row = row_of(message.id)
-    book.txn.put(f"{MAIL}{row}", encode(message._asdict()))
+    rows.txn.put(f"{MAIL}{row}", encode(message._asdict()))
     # Of unread mail it is known without a look at it whether somebody wrote it, or Dibs did.
     waits = '{"said":1}' if message.kind == MailKind.MESSAGE else "{}"
     for box in message.boxes:
-        book.txn.put(f"{BOX}{box}/{row}", "{}")
-        book.txn.put(f"{UNREAD}{box}/{row}", waits)
+        rows.txn.put(f"{BOX}{box}/{row}", "{}")
+        rows.txn.put(f"{UNREAD}{box}/{row}", waits)
 
 
-def rewrite(book: Book, message: Message) -> None:
+def rewrite(rows: Rows, message: Message) -> None:
     """Change what a message says that nobody was told of yet."""
-    book.txn.put(f"{MAIL}{row_of(message.id)}", encode(message._asdict()))
+    rows.txn.put(f"{MAIL}{row_of(message.id)}", encode(message._asdict()))
 
 
-def message_at(book: Book, number: str) -> Message | None:
+def message_at(rows: Rows, number: str) -> Message | None:
     """Return the message with this id, None if there is none or it was forgotten."""
-    value = book.txn.get(f"{MAIL}{row_of(number)}")
+    value = rows.txn.get(f"{MAIL}{row_of(number)}")
     return None if value is None else message_of(value)
 
 
@@ -132,35 +132,35 @@ def message_of(value: str) -> Message:
     return Message(**record)
 
 
-def messages(book: Book) -> Iterator[Message]:
+def messages(rows: Rows) -> Iterator[Message]:
     """Yield all messages, the oldest first."""
-    for _, value in book.txn.scan(Range(MAIL)):
+    for _, value in rows.txn.scan(Range(MAIL)):
         yield message_of(value)
 
 
-def state_of(book: Book, box: str, row: str) -> dict[str, Any] | None:
+def state_of(rows: Rows, box: str, row: str) -> dict[str, Any] | None:
     """Return what became of a message in a box, None where it is not in it."""
-    value = book.txn.get(f"{BOX}{box}/{row}")
+    value = rows.txn.get(f"{BOX}{box}/{row}")
     found: dict[str, Any] | None = None if value is None else decode(value)
     return found
 
 
-def mark(book: Book, box: str, row: str, **changes: object) -> None:
+def mark(rows: Rows, box: str, row: str, **changes: object) -> None:
     """Note what became of a message in a box; what was noted before stays."""
     key = f"{BOX}{box}/{row}"
-    state = book.txn.get(key)
+    state = rows.txn.get(key)
     if state is not None:
-        book.txn.put(key, encode({**decode(state), **changes}))
+        rows.txn.put(key, encode({**decode(state), **changes}))
 
 
-def untold(book: Book, box: str, number: str) -> bool:
+def untold(rows: Rows, box: str, number: str) -> bool:
     """Tell whether the owner of a box has neither read a message in it, nor is being briefed of it."""
     from dibs.services.state.deliveries import get_offer
 
     row = row_of(number)
-    if book.txn.get(f"{UNREAD}{box}/{row}") is None or "read" in (state_of(book, box, row) or {}):
+    if rows.txn.get(f"{UNREAD}{box}/{row}") is None or "read" in (state_of(rows, box, row) or {}):
         return False
-    offers = (get_offer(book, reader) for reader in (box, HUMANS))
+    offers = (get_offer(rows, reader) for reader in (box, HUMANS))
     return not any(offer is not None and number in offer.mail for offer in offers)
 
 

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from dibs.core.patterns.pattern import Pattern
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 #: A claim with the key that it is filed under.
 Filed = tuple[str, Claim]
 
 
-def claims_of(book: Book, agent: str) -> list[Filed]:
+def claims_of(rows: Rows, agent: str) -> list[Filed]:
     """Return the claims of ``agent`` with their keys, live or not."""
-    return [(f.key, claim_of(f)) for f in book.of_agent(agent) if not f.ticket]
+    return [(f.key, claim_of(f)) for f in rows.of_agent(agent) if not f.ticket]
 
 
-def own(book: Book, agent: str, patterns: Sequence[Pattern], token: int) -> list[Filed]:
+def own(rows: Rows, agent: str, patterns: Sequence[Pattern], token: int) -> list[Filed]:
     """Return the caller's claims that are meant; raise if one that is named is not its own.
 
     The caller has arrived, so what is left of its claims is live, but for what a script took in its name.
@@ -38,17 +38,17 @@ def own(book: Book, agent: str, patterns: Sequence[Pattern], token: int) -> list
     if not patterns:
         filed = [
             (key, claim)
-            for key, claim in claims_of(book, agent)
-            if token in {0, claim.token} and book.now < claim.hard
+            for key, claim in claims_of(rows, agent)
+            if token in {0, claim.token} and rows.now < claim.hard
         ]
         if token and not filed:
             raise _stale(token, "")
         return filed
     chosen: dict[str, Claim] = {}
     for pattern in patterns:
-        mine = [filed for filed in own_at(book, agent, pattern) if book.now < filed[1].hard]
+        mine = [filed for filed in own_at(rows, agent, pattern) if rows.now < filed[1].hard]
         if not mine:
-            _refuse(book, agent, pattern, token)
+            _refuse(rows, agent, pattern, token)
         meant = {key: claim for key, claim in mine if token in {0, claim.token}}
         if not meant:
             other = mine[0][1]
@@ -64,15 +64,15 @@ def _stale(token: int, where: str) -> Fenced:
     )
 
 
-def own_at(book: Book, agent: str, pattern: Pattern) -> list[Filed]:
+def own_at(rows: Rows, agent: str, pattern: Pattern) -> list[Filed]:
     """Return the claims of ``agent`` on ``pattern``; for a glob, else, on paths inside it."""
     prefix = f"{entry_prefix(pattern)}{agent}/"
     if pattern.literal:
-        return book.claims_under(prefix)
+        return rows.claims_under(prefix)
     exact, inside = [], []
-    for found in book.near(pattern):
+    for found in rows.near(pattern):
         if found.agent == agent and not found.ticket:
-            held = book.pattern(found.record["pattern"])
+            held = rows.pattern(found.record["pattern"])
             if found.key.startswith(prefix) and held.key == pattern.key:
                 exact.append((found.key, claim_of(found)))
             elif held.literal and overlap(pattern, held) is not None:
@@ -80,12 +80,12 @@ def own_at(book: Book, agent: str, pattern: Pattern) -> list[Filed]:
     return exact + inside
 
 
-def _refuse(book: Book, agent: str, pattern: Pattern, token: int) -> NoReturn:
+def _refuse(rows: Rows, agent: str, pattern: Pattern, token: int) -> NoReturn:
     """Raise what fits a claim that the caller does not hold."""
-    holders = [claim for _, claim in others(book, agent, [pattern])]
+    holders = [claim for _, claim in others(rows, agent, [pattern])]
     now_held = f"; {holders[0].agent} holds {holders[0].pattern} now" if holders else ""
-    for _, lost in book.lost(agent):
-        if overlap(pattern, book.pattern(lost.pattern)) is not None:
+    for _, lost in rows.lost(agent):
+        if overlap(pattern, rows.pattern(lost.pattern)) is not None:
             raise Fenced(
                 f"{lost}{now_held}",
                 hint="stop working on it, keep your changes aside, and claim it again",
@@ -100,14 +100,14 @@ def _refuse(book: Book, agent: str, pattern: Pattern, token: int) -> NoReturn:
     )
 
 
-def others(book: Book, agent: str, patterns: Sequence[Pattern]) -> list[Filed]:
+def others(rows: Rows, agent: str, patterns: Sequence[Pattern]) -> list[Filed]:
     """Return the live claims of agents other than ``agent`` that overlap ``patterns``."""
     chosen: dict[str, Claim] = {}
     for pattern in patterns:
-        for found in book.near(pattern):
+        for found in rows.near(pattern):
             if found.agent != agent and not found.ticket:
                 claim = claim_of(found)
-                overlaps = overlap(pattern, book.pattern(claim.pattern)) is not None
-                if overlaps and live(claim, book.seen(claim.agent), book.now):
+                overlaps = overlap(pattern, rows.pattern(claim.pattern)) is not None
+                if overlaps and live(claim, rows.seen(claim.agent), rows.now):
                     chosen[found.key] = claim
     return list(chosen.items())

@@ -6,7 +6,7 @@ off before the sign of life counts, so that a late caller cannot bring them back
 
 from __future__ import annotations
 
-from dibs.core.claims.agents import HUMAN, NEVER, Agent, Beat, Caller, Status, check_own_id
+from dibs.core.claims.agents import HUMAN, NEVER, Agent, AgentStatus, Beat, Caller, check_own_id
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Claim, Lost, Ticket, deadline, live, ticket_deadline
 from dibs.errors import BadInput, NotAllowed
@@ -18,102 +18,102 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.rules import Ask
     from dibs.core.patterns.pattern import Pattern
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 
-def arrive(book: Book, caller: Caller) -> Beat:
+def arrive(rows: Rows, caller: Caller) -> Beat:
     """Take a call as a sign of life of ``caller``; an unknown agent joins by it."""
-    beat = book.beat(caller.id)
+    beat = rows.beat(caller.id)
     if beat is None:
-        beat = _join_by_calling(book, caller)
+        beat = _join_by_calling(rows, caller)
     elif beat.role == HUMAN and not caller.human:
         raise BadInput(
             f"{caller.id} is a human: an agent has an id of its own", code="AGENT_ID", field="agent"
         )
-    elif beat.lapsed(book.now):
-        beat = _expire_own(book, caller.id, beat)
-    beat = Beat(book.now, *beat[1:])
-    book.put_beat(caller.id, beat)
+    elif beat.lapsed(rows.now):
+        beat = _expire_own(rows, caller.id, beat)
+    beat = Beat(rows.now, *beat[1:])
+    rows.put_beat(caller.id, beat)
     return beat
 
 
-def offer_work(book: Book, agent: str) -> None:
+def offer_work(rows: Rows, agent: str) -> None:
     """Note that an agent takes tasks: it joined, or it asked for one."""
-    if book.txn.get(f"worker/{agent}") is None:
-        book.txn.put(f"worker/{agent}", "true")
+    if rows.txn.get(f"worker/{agent}") is None:
+        rows.txn.put(f"worker/{agent}", "true")
 
 
-def offers_work(book: Book, agent: str) -> bool:
+def offers_work(rows: Rows, agent: str) -> bool:
     """Tell whether an agent takes tasks; one that only claims files or makes tasks does not."""
-    return book.txn.get(f"worker/{agent}") is not None
+    return rows.txn.get(f"worker/{agent}") is not None
 
 
-def _join_by_calling(book: Book, caller: Caller) -> Beat:
-    known = book.agent(caller.id)
-    if known is not None and known.status == Status.TERMINATED:
+def _join_by_calling(rows: Rows, caller: Caller) -> Beat:
+    known = rows.agent(caller.id)
+    if known is not None and known.status == AgentStatus.TERMINATED:
         raise NotAllowed(
             f"{caller.id} was stopped: {known.ended or 'no reason given'}",
             code="AGENT_STOPPED",
             hint="stop your work; a human can let you back in with `dibs agent join`",
         )
     check_own_id(caller.id, human=caller.human)
-    agent = Agent(caller.id, caller.id, caller.role, host=caller.host, started=book.now)
+    agent = Agent(caller.id, caller.id, caller.role, host=caller.host, started=rows.now)
     if known is not None:
-        agent = known._replace(status=Status.RUNNING, started=book.now, ended="")
-    return admit(book, agent)
+        agent = known._replace(status=AgentStatus.RUNNING, started=rows.now, ended="")
+    return admit(rows, agent)
 
 
-def admit(book: Book, agent: Agent) -> Beat:
+def admit(rows: Rows, agent: Agent) -> Beat:
     """Write ``agent`` as one that works from now on, and tell the ledger."""
-    book.put_agent(agent)
-    beat = book.beat(agent.id) or Beat(book.now)
-    beat = beat._replace(seen=book.now, role=agent.role)
-    book.put_beat(agent.id, beat)
+    rows.put_agent(agent)
+    beat = rows.beat(agent.id) or Beat(rows.now)
+    beat = beat._replace(seen=rows.now, role=agent.role)
+    rows.put_beat(agent.id, beat)
     kind = Kind.SUB_AGENT_SPAWNED if agent.parent else Kind.AGENT_JOINED
-    book.emit(agent.id, agent.role, kind, f"{agent.id} joined as {agent.role}", parent=agent.parent)
+    rows.emit(agent.id, agent.role, kind, f"{agent.id} joined as {agent.role}", parent=agent.parent)
     return beat
 
 
-def _expire_own(book: Book, agent: str, beat: Beat) -> Beat:
+def _expire_own(rows: Rows, agent: str, beat: Beat) -> Beat:
     """Take off what ran out while the agent was silent: claims, and tickets that it kept alive."""
     shortest, earliest = NEVER, NEVER
-    for found in list(book.of_agent(agent)):
+    for found in list(rows.of_agent(agent)):
         if not found.ticket:
             claim = claim_of(found)
-            if live(claim, beat.seen, book.now):
+            if live(claim, beat.seen, rows.now):
                 shortest = min(shortest, claim.ttl)
                 earliest = min(earliest, claim.hard)
             else:
-                expire(book, found.key, claim)
-    for ticket in [ticket for ticket in book.tickets() if ticket.agent == agent]:
-        if ticket_deadline(ticket, beat.seen) <= book.now:
-            withdraw(book, ticket, "its agent was not heard of")
+                expire(rows, found.key, claim)
+    for ticket in [ticket for ticket in rows.tickets() if ticket.agent == agent]:
+        if ticket_deadline(ticket, beat.seen) <= rows.now:
+            withdraw(rows, ticket, "its agent was not heard of")
         elif ticket.standing:
             shortest = min(shortest, ticket.lasts)
-    beat = (book.beat(agent) or beat)._replace(ttl=shortest, hard=earliest)
-    book.put_beat(agent, beat)
+    beat = (rows.beat(agent) or beat)._replace(ttl=shortest, hard=earliest)
+    rows.put_beat(agent, beat)
     return beat
 
 
-def withdraw(book: Book, ticket: Ticket, why: str) -> None:
+def withdraw(rows: Rows, ticket: Ticket, why: str) -> None:
     """Take a ticket out of the queue and tell the ledger, so that those behind it look again."""
-    book.drop_ticket(ticket)
-    book.emit(
+    rows.drop_ticket(ticket)
+    rows.emit(
         ticket.agent,
-        role_of(book, ticket.agent),
+        role_of(rows, ticket.agent),
         Kind.LOCK_UNQUEUED,
         f"{ticket.agent} no longer waits for {', '.join(ticket.patterns[:5])}: {why}",
         ticket=ticket.number,
     )
 
 
-def expire(book: Book, key: str, claim: Claim) -> None:
+def expire(rows: Rows, key: str, claim: Claim) -> None:
     """Take off a claim that ran out, so that its holder is told and its token is worth nothing."""
-    at = deadline(claim, book.seen(claim.agent))
-    lose(book, key, claim, Lost(claim.pattern, claim.token, "expired", at))
-    book.emit(
+    at = deadline(claim, rows.seen(claim.agent))
+    lose(rows, key, claim, Lost(claim.pattern, claim.token, "expired", at))
+    rows.emit(
         claim.agent,
-        role_of(book, claim.agent),
+        role_of(rows, claim.agent),
         Kind.LOCK_EXPIRED,
         f"claim of {claim.agent} on {claim.pattern} expired",
         pattern=claim.pattern,
@@ -121,46 +121,46 @@ def expire(book: Book, key: str, claim: Claim) -> None:
     )
 
 
-def lose(book: Book, key: str, claim: Claim, lost: Lost) -> None:
+def lose(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
     """Take a claim off without its holder's doing, and leave word for the holder."""
-    take_off(book, key, claim, lost)
-    asks = drop_asks(book, claim.agent, [book.pattern(claim.pattern)])
+    take_off(rows, key, claim, lost)
+    asks = drop_asks(rows, claim.agent, [rows.pattern(claim.pattern)])
     if asks:
         from dibs.services.state.mailbox import tell_askers
 
-        tell_askers(book, claim.agent, asks, why=lost.why, heir=lost.by)
+        tell_askers(rows, claim.agent, asks, why=lost.why, heir=lost.by)
 
 
-def take_off(book: Book, key: str, claim: Claim, lost: Lost) -> None:
+def take_off(rows: Rows, key: str, claim: Claim, lost: Lost) -> None:
     """Do so, but for those who asked for it: who takes off many does that for all at once."""
-    pattern = book.pattern(claim.pattern)
-    book.txn.delete(key)
-    beat = book.beat(claim.agent)
+    pattern = rows.pattern(claim.pattern)
+    rows.txn.delete(key)
+    beat = rows.beat(claim.agent)
     if beat is not None:
-        book.put_lost(claim.agent, pattern, lost)
+        rows.put_lost(claim.agent, pattern, lost)
         counted = 1 if claim.token else 0  # what a script took was never counted
         beat = beat._replace(claims=max(0, beat.claims - counted), lost=beat.lost + 1)
-        book.put_beat(claim.agent, beat)
+        rows.put_beat(claim.agent, beat)
         from dibs.services.state.mailbox import tell_loser
 
-        tell_loser(book, claim.agent, lost)
+        tell_loser(rows, claim.agent, lost)
 
 
-def drop_asks(book: Book, holder: str, patterns: Iterable[Pattern]) -> list[Ask]:
+def drop_asks(rows: Rows, holder: str, patterns: Iterable[Pattern]) -> list[Ask]:
     """Forget the release requests for claims that are gone, and return them."""
-    asks = list(book.asks(holder))
+    asks = list(rows.asks(holder))
     if not asks:
         return []
     gone = tuple(f"ask/{holder}/{pattern.key}//" for pattern in patterns)
     dropped = []
     for key, ask in asks:
         if key.startswith(gone):
-            book.txn.delete(key)
+            rows.txn.delete(key)
             dropped.append(ask)
     return dropped
 
 
-def role_of(book: Book, agent: str) -> str:
+def role_of(rows: Rows, agent: str) -> str:
     """Return the role of ``agent`` for the ledger."""
-    beat = book.beat(agent)
+    beat = rows.beat(agent)
     return beat.role if beat is not None else "agent"

@@ -1,6 +1,6 @@
 """The records of a project, typed: how values are filed under keys, and read back.
 
-A ``Book`` is one transaction's view. It decides nothing; it knows where things lie:
+A ``Rows`` is one transaction's view. It decides nothing; it knows where things lie:
 
 - ``at/<path>//<agent>/<id>`` and ``in/<folder>//<tail>//<agent>/<id>``: a claim, or a ticket's entry
 - ``at/:task/<task>//<agent>/<spelling>/<id>``: a claim on a task whose name folds to another
@@ -58,7 +58,7 @@ def decode(text: str, start: int = 0) -> Any:
         ) from None
 
 
-class Found(Record):
+class FiledRow(Record):
     """A row filed by pattern: a claim, or a ticket's entry, of any agent."""
 
     key: str
@@ -72,7 +72,7 @@ class Found(Record):
         return number
 
 
-def claim_of(found: Found) -> Claim:
+def claim_of(found: FiledRow) -> Claim:
     """Return the claim that a row holds."""
     return claim_at(found.key, found.record)
 
@@ -85,7 +85,7 @@ def claim_at(key: str, r: dict[str, Any]) -> Claim:
     )  # fmt: skip
 
 
-class Book:
+class Rows:
     """Typed reading and writing of the rows of one transaction."""
 
     __slots__ = (
@@ -131,29 +131,29 @@ class Book:
 
     # -- what is filed by pattern
 
-    def near(self, pattern: Pattern) -> Iterator[Found]:
+    def near(self, pattern: Pattern) -> Iterator[FiledRow]:
         """Yield every row whose pattern might overlap ``pattern``."""
         for key, value in self.txn.scan(*ranges(pattern)):
             mark = key.rindex("//") + 2
-            yield Found(key, key[mark : key.index("/", mark)], decode(value))
+            yield FiledRow(key, key[mark : key.index("/", mark)], decode(value))
 
     def claims_under(self, prefix: str) -> list[tuple[str, Claim]]:
         """Return the claims that one agent has on one pattern, with their keys: ``prefix`` is both."""
         found = [(key, decode(value)) for key, value in self.txn.scan((prefix, ""))]
         return [(key, claim_at(key, record)) for key, record in found if "token" in record]
 
-    def of_agent(self, agent: str) -> Iterator[Found]:
+    def of_agent(self, agent: str) -> Iterator[FiledRow]:
         """Yield every claim and ticket entry of ``agent``."""
         mark = f"//{agent}/"
         for key, value in self.txn.scan(*(Range(prefix, mark) for prefix in FILED)):
-            yield Found(key, agent, decode(value))
+            yield FiledRow(key, agent, decode(value))
 
     def claims(self) -> Iterator[tuple[str, Claim]]:
         """Yield the key and claim of every claim, live or not."""
         for key, value in self.txn.scan(*(Range(prefix) for prefix in FILED)):
             record = decode(value)
             if "token" in record:
-                yield key, claim_of(Found(key, record["agent"], record))
+                yield key, claim_of(FiledRow(key, record["agent"], record))
 
     def count_filed(self) -> int:
         """Return how many rows are filed by pattern."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.core.text.durations import check_ttl, show_span
 from dibs.errors import BadInput, Unavailable, Unknown
-from dibs.services.state.rows import Book
+from dibs.services.state.rows import Rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CLOSED = "closed"
 
 
-class Desk:
+class Store:
     """One project's engine, with the settings that its rules need.
 
     ``archive`` is the folder for the ledger's monthly files; without one, old entries are dropped.
@@ -53,17 +53,17 @@ class Desk:
         """How long a sign of life of a waiter counts."""
         return max(self.config.waiter_ttl, self.engine.shortest_ttl)
 
-    def apply(self, step: Callable[[Book], T]) -> T:
+    def apply(self, step: Callable[[Rows], T]) -> T:
         """Run ``step`` as one transaction."""
         newest = 0
 
         def run(txn: Txn) -> T:
             nonlocal newest
             _refuse_if_closed(txn)
-            book = Book(txn, fold_case=self.fold_case)
-            answer = step(book)
-            book.flush()
-            newest = book.newest
+            rows = Rows(txn, fold_case=self.fold_case)
+            answer = step(rows)
+            rows.flush()
+            newest = rows.newest
             return answer
 
         answer = self.engine.transact(run)
@@ -84,12 +84,12 @@ class Desk:
         except (OSError, Unavailable, Unknown):
             return  # the change itself is done, and its caller must hear so
 
-    def look(self, step: Callable[[Book], T]) -> T:
+    def look(self, step: Callable[[Rows], T]) -> T:
         """Run ``step``, which only reads, on a snapshot."""
 
         def run(txn: Txn) -> T:
             _refuse_if_closed(txn)
-            return step(Book(txn, fold_case=self.fold_case))
+            return step(Rows(txn, fold_case=self.fold_case))
 
         return self.engine.view(run)
 

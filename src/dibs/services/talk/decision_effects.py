@@ -15,89 +15,89 @@ from dibs.services.state.presence import role_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.talk.decisions import Comment, Decision
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 #: How deadlines of decisions are filed.
 WHAT = "decision"
 
 
-def record(book: Book, draft: Decision) -> Decision:
+def record(rows: Rows, draft: Decision) -> Decision:
     """Write a decision that nobody has to confirm, under the number of its entry in the ledger."""
-    seq = book.emit(
+    seq = rows.emit(
         draft.asker, draft.role, Kind.DECISION_MADE, f"{draft.asker} decided: {draft.title}",
         title=draft.title, category=draft.category, outcome=draft.outcome,
         rationale=draft.rationale,
     )  # fmt: skip
     made = draft._replace(id=f"d{seq}")
-    put_decision(book, made)
+    put_decision(rows, made)
     return made
 
 
-def ask(book: Book, draft: Decision) -> Decision:
+def ask(rows: Rows, draft: Decision) -> Decision:
     """Write a decision that waits, under the number of its entry in the ledger."""
-    seq = book.emit(
+    seq = rows.emit(
         draft.asker, draft.role, Kind.DECISION_ASKED,
         f"{draft.asker} asks for a decision: {draft.title}",
         title=draft.title, category=draft.category, decider=draft.decider, deadline=draft.deadline,
         rationale=draft.rationale,
     )  # fmt: skip
-    return open_decision(book, draft._replace(id=f"d{seq}"))
+    return open_decision(rows, draft._replace(id=f"d{seq}"))
 
 
-def open_decision(book: Book, decision: Decision) -> Decision:
+def open_decision(rows: Rows, decision: Decision) -> Decision:
     """Write a decision that waits, with its deadline, and tell those who may decide."""
     told = {}
-    for box in decider_boxes(book, decision):
+    for box in decider_boxes(rows, decision):
         news = _news(decision, ASKED, decision.rationale)
-        message = mailbox.notice(book, box, MailKind.DECISION, (), sender=decision.asker, **news)
-        mailbox.put(book, message)
+        message = mailbox.notice(rows, box, MailKind.DECISION, (), sender=decision.asker, **news)
+        mailbox.put(rows, message)
         told[box] = message.id
     asked = decision._replace(data={**decision.data, "told": told})
-    put_decision(book, asked)
+    put_decision(rows, asked)
     if decision.deadline:
-        deadlines.put(book, decision.deadline, WHAT, decision.id)
+        deadlines.put(rows, decision.deadline, WHAT, decision.id)
     return asked
 
 
-def decided(book: Book, decision: Decision, outcome: str, by: str, reason: str) -> Decision:
+def decided(rows: Rows, decision: Decision, outcome: str, by: str, reason: str) -> Decision:
     """Return a decision as decided now; by nobody means by silence."""
-    return decision._replace(outcome=outcome, decided_by=by, decided_at=book.now, reason=reason)
+    return decision._replace(outcome=outcome, decided_by=by, decided_at=rows.now, reason=reason)
 
 
-def close(book: Book, before: Decision, done: Decision, role: str) -> Decision:
+def close(rows: Rows, before: Decision, done: Decision, role: str) -> Decision:
     """Write what became of a decision, and tell its asker unless it did that itself."""
-    put_decision(book, done)
+    put_decision(rows, done)
     if before.deadline:
-        deadlines.drop(book, before.deadline, WHAT, done.id)
+        deadlines.drop(rows, before.deadline, WHAT, done.id)
     why = f" ({done.reason})" if done.reason else ""
-    book.emit(
+    rows.emit(
         done.decided_by or done.asker, role or done.role, Kind.DECISION_MADE,
         f"{decision_rules.how_decided(done)}: {done.title}{why}",
         decision=done.id, title=done.title, category=done.category, outcome=done.outcome,
         asker=done.asker, decided_by=done.decided_by, reason=done.reason,
     )  # fmt: skip
-    _ask_nobody_any_more(book, done)
+    _ask_nobody_any_more(rows, done)
     if done.decided_by != done.asker:
-        tell(book, asker_box(done), done, done.outcome, done.decided_by, done.reason)
+        tell(rows, asker_box(done), done, done.outcome, done.decided_by, done.reason)
     return done
 
 
-def _ask_nobody_any_more(book: Book, done: Decision) -> None:
+def _ask_nobody_any_more(rows: Rows, done: Decision) -> None:
     """Let those who may decide, and have not heard so yet, hear what became of it in place of that."""
-    role = role_of(book, done.decided_by) if done.decided_by else ""
+    role = role_of(rows, done.decided_by) if done.decided_by else ""
     for box, number in done.data.get("told", {}).items():
-        message = mailbox.message_at(book, number) if mailbox.untold(book, box, number) else None
+        message = mailbox.message_at(rows, number) if mailbox.untold(rows, box, number) else None
         if message is not None:
             data = {**message.data, "event": NEEDLESS, "outcome": done.outcome}
             text = wording(message.kind, done.decided_by, (), data)
             now = message._replace(sender=done.decided_by, role=role, text=text, data=data)
-            mailbox.rewrite(book, now)
+            mailbox.rewrite(rows, now)
 
 
-def tell(book: Book, box: str, decision: Decision, event: str, sender: str, reason: str) -> None:
+def tell(rows: Rows, box: str, decision: Decision, event: str, sender: str, reason: str) -> None:
     """Let the owner of a box know what is new of a decision."""
     news = _news(decision, event, reason)
-    mailbox.tell(book, box, MailKind.DECISION, (), sender=sender, **news)
+    mailbox.tell(rows, box, MailKind.DECISION, (), sender=sender, **news)
 
 
 def _news(decision: Decision, event: str, reason: str) -> dict[str, str]:
@@ -110,13 +110,13 @@ def _news(decision: Decision, event: str, reason: str) -> dict[str, str]:
     return {**news, "first": before} if before else news
 
 
-def tell_comment(book: Book, decision: Decision, said: Comment) -> None:
+def tell_comment(rows: Rows, decision: Decision, said: Comment) -> None:
     """Tell the asker what was said; where the asker said it, those who are to decide."""
     boxes = [asker_box(decision)]
     if said.by == decision.asker:
-        boxes = decider_boxes(book, decision) if decision.outcome == Outcome.PENDING else []
+        boxes = decider_boxes(rows, decision) if decision.outcome == Outcome.PENDING else []
     for box in boxes:
-        tell(book, box, decision, COMMENTED, said.by, said.text)
+        tell(rows, box, decision, COMMENTED, said.by, said.text)
 
 
 def asker_box(decision: Decision) -> str:
@@ -124,14 +124,14 @@ def asker_box(decision: Decision) -> str:
     return box_of(decision.asker, decision.role)
 
 
-def decider_boxes(book: Book, decision: Decision) -> list[str]:
+def decider_boxes(rows: Rows, decision: Decision) -> list[str]:
     """Return the boxes of those who may decide; humans are told where no agent that works may."""
     if decision.decider == HUMAN:
         return [HUMANS]
-    leads = above(book, decision.asker) if decision.decider == LEAD else ()
+    leads = above(rows, decision.asker) if decision.decider == LEAD else ()
     found = [
         agent.id
-        for agent in book.agents()
+        for agent in rows.agents()
         if not is_terminal(agent.status)
         and decision_rules.may_decide(
             decision, Voter(agent.id, human=False, role=agent.role), leads
@@ -140,6 +140,6 @@ def decider_boxes(book: Book, decision: Decision) -> list[str]:
     return found or [HUMANS]
 
 
-def above(book: Book, asker: str) -> list[str]:
+def above(rows: Rows, asker: str) -> list[str]:
     """Return the agents above the asker, the nearest first."""
-    return ancestors(asker, {agent.id: agent.parent for agent in book.agents()})
+    return ancestors(asker, {agent.id: agent.parent for agent in rows.agents()})

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.core.talk.mail import Message
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 GROUP = "group/"
 MAX_GROUPS = 1_000
@@ -35,7 +35,7 @@ _ROLE = "role:"
 _AGENT = "agent:"
 
 
-class Shown(Record):
+class GroupView(Record):
     """A group as its page shows it."""
 
     group: Group
@@ -48,75 +48,75 @@ class Shown(Record):
 class Groups:
     """The use cases of groups."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def new(self, caller: Caller, name: str, members: Sequence[str] = ()) -> Group:
         """Make a group of agents and roles (``role:x``)."""
         check_name(name)
 
-        def step(book: Book) -> Group:
-            role = arrive(book, caller).role
-            if book.txn.get(f"{GROUP}{name}") is not None:
+        def step(rows: Rows) -> Group:
+            role = arrive(rows, caller).role
+            if rows.txn.get(f"{GROUP}{name}") is not None:
                 hint = f"`dibs group add {name} AGENT` adds to it"
                 message = f"there is a group {name} already"
                 raise BadInput(message, code="GROUP_EXISTS", field="group", hint=hint)
-            if len(groups_in(book)) >= MAX_GROUPS:
+            if len(groups_in(rows)) >= MAX_GROUPS:
                 raise BadInput(f"there are {MAX_GROUPS} groups: drop some", code="LIMIT")
-            group = _with(book, Group(name, by=caller.id, at=book.now), members)
-            return _put(book, caller.id, role, group, "made")
+            group = _with(rows, Group(name, by=caller.id, at=rows.now), members)
+            return _put(rows, caller.id, role, group, "made")
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
     def add(self, caller: Caller, name: str, members: Sequence[str]) -> Group:
         """Add agents and roles to a group; those in it stay what they are."""
 
-        def step(book: Book) -> Group:
-            role = arrive(book, caller).role
-            group = _with(book, need(book, name), members)
-            return _put(book, caller.id, role, group, "added to")
+        def step(rows: Rows) -> Group:
+            role = arrive(rows, caller).role
+            group = _with(rows, need(rows, name), members)
+            return _put(rows, caller.id, role, group, "added to")
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
     def remove(self, caller: Caller, name: str, members: Sequence[str]) -> Group:
         """Take agents and roles out of a group."""
 
-        def step(book: Book) -> Group:
-            role = arrive(book, caller).role
-            return _put(book, caller.id, role, _without(need(book, name), members), "took from")
+        def step(rows: Rows) -> Group:
+            role = arrive(rows, caller).role
+            return _put(rows, caller.id, role, _without(need(rows, name), members), "took from")
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
     def drop(self, caller: Caller, name: str) -> Group:
         """Forget a group; its messages stay where they are."""
 
-        def step(book: Book) -> Group:
-            role = arrive(book, caller).role
-            group = need(book, name)
-            book.txn.delete(f"{GROUP}{name}")
+        def step(rows: Rows) -> Group:
+            role = arrive(rows, caller).role
+            group = need(rows, name)
+            rows.txn.delete(f"{GROUP}{name}")
             summary = f"{caller.id} dropped the group {name}"
-            book.emit(caller.id, role, Kind.GROUP_CHANGED, summary, group=name, dropped=True)
+            rows.emit(caller.id, role, Kind.GROUP_CHANGED, summary, group=name, dropped=True)
             return group
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
     def all(self) -> list[Group]:
         """Return all groups, by name."""
-        return self._desk.look(lambda book: list(groups_in(book).values()))
+        return self._store.look(lambda rows: list(groups_in(rows).values()))
 
-    def show(self, name: str) -> Shown:
+    def show(self, name: str) -> GroupView:
         """Return a group, whom it reaches now, and what was said to it lately."""
 
-        def step(book: Book) -> Shown:
+        def step(rows: Rows) -> GroupView:
             from dibs.core.talk.recipients import members
 
-            group = need(book, name)
-            reached = {agent.id for agent in members(group, crew_of(book))}
-            said = [m for m in mailbox.messages(book) if m.to == f"group:{name}"]
+            group = need(rows, name)
+            reached = {agent.id for agent in members(group, crew_of(rows))}
+            said = [m for m in mailbox.messages(rows) if m.to == f"group:{name}"]
             humans = {HUMAN} & set(group.members)
-            return Shown(group, tuple(sorted(reached | humans)), tuple(said[-SHOWN:]))
+            return GroupView(group, tuple(sorted(reached | humans)), tuple(said[-SHOWN:]))
 
-        return self._desk.look(step)
+        return self._store.look(step)
 
 
 def check_name(name: str) -> str:
@@ -132,26 +132,26 @@ def check_name(name: str) -> str:
     return name
 
 
-def crew_of(book: Book) -> Crew:
+def crew_of(rows: Rows) -> Crew:
     """Return everybody who can be written to."""
-    return Crew(book.agents(), groups_in(book))
+    return Crew(rows.agents(), groups_in(rows))
 
 
-def groups_in(book: Book) -> dict[str, Group]:
+def groups_in(rows: Rows) -> dict[str, Group]:
     """Return all groups by their names."""
     found = {}
-    for key, value in book.txn.scan(Range(GROUP)):
+    for key, value in rows.txn.scan(Range(GROUP)):
         name = key.removeprefix(GROUP)
         found[name] = _group(name, value)
     return found
 
 
-def need(book: Book, name: str) -> Group:
+def need(rows: Rows, name: str) -> Group:
     """Return the group of this name, or say which one was meant."""
-    value = book.txn.get(f"{GROUP}{name}") if is_agent_id(name) else None
+    value = rows.txn.get(f"{GROUP}{name}") if is_agent_id(name) else None
     if value is not None:
         return _group(name, value)
-    meant = closest(name, groups_in(book)) if name else ""
+    meant = closest(name, groups_in(rows)) if name else ""
     hint = f"did you mean {meant}?" if meant else "`dibs group ls` names those that there are"
     raise NotFound(f"there is no group {quote(name)}", code="NO_GROUP", field="group", hint=hint)
 
@@ -161,19 +161,19 @@ def _group(name: str, value: str) -> Group:
     return Group(name, tuple(record["members"]), tuple(record["roles"]), record["by"], record["at"])
 
 
-def _put(book: Book, by: str, role: str, group: Group, verb: str) -> Group:
+def _put(rows: Rows, by: str, role: str, group: Group, verb: str) -> Group:
     record = {"members": group.members, "roles": group.roles, "by": group.by, "at": group.at}
-    book.txn.put(f"{GROUP}{group.name}", encode(record))
-    book.emit(
+    rows.txn.put(f"{GROUP}{group.name}", encode(record))
+    rows.emit(
         by, role, Kind.GROUP_CHANGED, f"{by} {verb} the group {group.name}",
         group=group.name, members=list(group.members), roles=list(group.roles),
     )  # fmt: skip
     return group
 
 
-def _with(book: Book, group: Group, words: Sequence[str]) -> Group:
+def _with(rows: Rows, group: Group, words: Sequence[str]) -> Group:
     """Return the group with more members; refuse one that nobody knows, so that no message is lost."""
-    known = {agent.id for agent in book.agents()} | {HUMAN}
+    known = {agent.id for agent in rows.agents()} | {HUMAN}
     members, roles = list(group.members), list(group.roles)
     for word in words:
         if word.startswith(_ROLE):

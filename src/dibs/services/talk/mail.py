@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.core.talk.mail import Message
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 
 class Letter(Record):
@@ -41,8 +41,8 @@ def letter_of(message: Message, state: dict[str, Any]) -> Letter:
 class Mail:
     """The use cases of those who write and read."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def say(
         self,
@@ -65,8 +65,8 @@ class Mail:
         from dibs.services.talk.send import Saying, check, say
 
         saying = check(Saying(to, text, reply_to, everybody, priority, wants_ack), within)
-        return self._desk.apply(
-            lambda book: say(book, caller, saying, self._desk.config.mail_rate, request_id)
+        return self._store.apply(
+            lambda rows: say(rows, caller, saying, self._store.config.mail_rate, request_id)
         )
 
     def inbox(
@@ -75,36 +75,36 @@ class Mail:
         """Return what the caller has not read, oldest first; or all of it, a thread, or what it sent."""
         self._settle()
 
-        def step(book: Book) -> list[Letter]:
+        def step(rows: Rows) -> list[Letter]:
             if thread:
-                return _thread(book, caller, thread)
+                return _thread(rows, caller, thread)
             if sent:
-                return [Letter(m) for m in mailbox.messages(book) if m.sender == caller.id]
-            found = letters(book, caller)
+                return [Letter(m) for m in mailbox.messages(rows) if m.sender == caller.id]
+            found = letters(rows, caller)
             return [letter for letter in found if everything or not letter.read]
 
-        return self._desk.look(step)
+        return self._store.look(step)
 
     def follow(self, caller: Caller, *, poll: float = 1.0) -> Iterator[list[Letter]]:
         """Yield what the caller has not read, at once and after every change; nothing where that is so."""
-        newest = self._desk.engine.wait(0, 0)
+        newest = self._store.engine.wait(0, 0)
         while True:
             yield self.inbox(caller)
-            newest = self._desk.engine.wait(newest, poll)
+            newest = self._store.engine.wait(newest, poll)
 
     def read(self, caller: Caller, ids: Iterable[str]) -> None:
         """Note that the caller has read these messages; those that are in none of its boxes do not matter."""
-        rows = [mailbox.row_of(check_id(number)) for number in ids]
-        if not rows:
+        listed = [mailbox.row_of(check_id(number)) for number in ids]
+        if not listed:
             return
 
-        def step(book: Book) -> None:
-            arrive(book, caller)
+        def step(rows: Rows) -> None:
+            arrive(rows, caller)
             for box in mailbox.boxes_of(caller.id, human=caller.human):
-                for row in rows:
-                    mark_read(book, box, row)
+                for row in listed:
+                    mark_read(rows, box, row)
 
-        self._desk.apply(step)
+        self._store.apply(step)
 
     def ack(self, caller: Caller, ids: Sequence[str]) -> list[Message]:
         """Acknowledge messages; whoever wanted to know is told. A repeat changes nothing."""
@@ -112,36 +112,36 @@ class Mail:
 
         numbers = [check_id(number) for number in ids]
 
-        def step(book: Book) -> list[Message]:
-            beat = arrive(book, caller)
-            return [acknowledge(book, caller, beat.role, number) for number in numbers]
+        def step(rows: Rows) -> list[Message]:
+            beat = arrive(rows, caller)
+            return [acknowledge(rows, caller, beat.role, number) for number in numbers]
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
     def some(self, caller: Caller, ids: Sequence[str]) -> list[Letter]:
         """Return messages by their ids, as far as the caller wrote or got them."""
 
-        def step(book: Book) -> list[Letter]:
-            mine = {letter.message.id: letter for letter in letters(book, caller)}
+        def step(rows: Rows) -> list[Letter]:
+            mine = {letter.message.id: letter for letter in letters(rows, caller)}
             found = []
             for number in ids:
-                message = need(book, check_id(number))
+                message = need(rows, check_id(number))
                 if not concerns(message, caller):
                     raise no_message(number)
                 found.append(mine.get(message.id, Letter(message)))
             return found
 
-        return self._desk.look(step)
+        return self._store.look(step)
 
     def show(self, number: str) -> tuple[Message, dict[str, Letter]]:
         """Return a message, and how it stands in each of its boxes."""
-        return self._desk.look(lambda book: _standing(book, check_id(number)))
+        return self._store.look(lambda rows: _standing(rows, check_id(number)))
 
     def _settle(self) -> None:
         """Carry out what is due, so that a reader sees it."""
         from dibs.services.talk.decisions import settle
 
-        settle(self._desk)
+        settle(self._store)
 
 
 def check_id(number: str) -> str:
@@ -152,9 +152,9 @@ def check_id(number: str) -> str:
     return found
 
 
-def need(book: Book, number: str) -> Message:
+def need(rows: Rows, number: str) -> Message:
     """Return the message with this id."""
-    message = mailbox.message_at(book, number)
+    message = mailbox.message_at(rows, number)
     if message is None:
         raise no_message(number)
     return message
@@ -178,7 +178,7 @@ def concerns(message: Message, caller: Caller) -> bool:
     return caller.human or message.sender == caller.id or any(b in own for b in message.boxes)
 
 
-def letters(book: Book, caller: Caller) -> list[Letter]:
+def letters(rows: Rows, caller: Caller) -> list[Letter]:
     """Return all that lies in the boxes of the caller, the oldest first."""
     from dibs.core.patterns.filing import Range
     from dibs.services.state.rows import decode
@@ -186,39 +186,39 @@ def letters(book: Book, caller: Caller) -> list[Letter]:
     found: dict[str, Letter] = {}
     for box in mailbox.boxes_of(caller.id, human=caller.human):
         prefix = f"{mailbox.BOX}{box}/"
-        for key, value in book.txn.scan(Range(prefix)):
+        for key, value in rows.txn.scan(Range(prefix)):
             row = key.removeprefix(prefix)
-            stored = book.txn.get(f"{mailbox.MAIL}{row}")
+            stored = rows.txn.get(f"{mailbox.MAIL}{row}")
             if stored is not None and row not in found:
                 found[row] = letter_of(mailbox.message_of(stored), decode(value))
     return [found[row] for row in sorted(found)]
 
 
-def mark_read(book: Book, box: str, row: str) -> None:
+def mark_read(rows: Rows, box: str, row: str) -> None:
     """Note that the owner of a box has read a message in it; it no longer fills the box."""
-    state = mailbox.state_of(book, box, row)
+    state = mailbox.state_of(rows, box, row)
     if state is None or "read" in state:
         return
-    mailbox.mark(book, box, row, read=book.now)
-    if book.txn.get(f"{mailbox.UNREAD}{box}/{row}") is not None:
-        book.txn.put(f"{mailbox.UNREAD}{box}/{row}", "{}")
+    mailbox.mark(rows, box, row, read=rows.now)
+    if rows.txn.get(f"{mailbox.UNREAD}{box}/{row}") is not None:
+        rows.txn.put(f"{mailbox.UNREAD}{box}/{row}", "{}")
 
 
-def _thread(book: Book, caller: Caller, number: str) -> list[Letter]:
+def _thread(rows: Rows, caller: Caller, number: str) -> list[Letter]:
     """Return the thread that a message is in, as far as the caller wrote or got it."""
-    first = need(book, check_id(number))
+    first = need(rows, check_id(number))
     if not concerns(first, caller):
         raise no_message(number)
-    mine = {letter.message.id: letter for letter in letters(book, caller)}
+    mine = {letter.message.id: letter for letter in letters(rows, caller)}
     return [
         mine.get(message.id, Letter(message))
-        for message in mailbox.messages(book)
+        for message in mailbox.messages(rows)
         if message.thread == first.thread and concerns(message, caller)
     ]
 
 
-def _standing(book: Book, number: str) -> tuple[Message, dict[str, Letter]]:
-    message = need(book, number)
+def _standing(rows: Rows, number: str) -> tuple[Message, dict[str, Letter]]:
+    message = need(rows, number)
     row = mailbox.row_of(number)
-    states = {box: mailbox.state_of(book, box, row) or {} for box in message.boxes}
+    states = {box: mailbox.state_of(rows, box, row) or {} for box in message.boxes}
     return message, {box: letter_of(message, state) for box, state in states.items()}

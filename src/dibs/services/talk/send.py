@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dibs.core.claims.agents import Caller
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 RATE = "rate/"
 #: How much of a message the ledger's one line shows.
@@ -73,16 +73,16 @@ def check(saying: Saying, within: object) -> Saying:
     )
 
 
-def say(book: Book, caller: Caller, saying: Saying, rate: int, request_id: str) -> Message:
+def say(rows: Rows, caller: Caller, saying: Saying, rate: int, request_id: str) -> Message:
     """Say it, unless this very request was carried out before."""
     asked = _fingerprint(saying)
     if request_id:
-        earlier = answered(book, caller.id, request_id, asked)
+        earlier = answered(rows, caller.id, request_id, asked)
         if earlier is not None:
-            return need(book, earlier[0])
-    message = _say(book, caller, saying, rate)
+            return need(rows, earlier[0])
+    message = _say(rows, caller, saying, rate)
     if request_id:
-        remember(book, caller.id, request_id, asked, [message.id])
+        remember(rows, caller.id, request_id, asked, [message.id])
     return message
 
 
@@ -94,61 +94,61 @@ def _fingerprint(saying: Saying) -> str:
     return "\n".join(["say", *map(str, rest)])
 
 
-def _say(book: Book, caller: Caller, saying: Saying, rate: int) -> Message:
-    reported = arrive(book, caller).role
+def _say(rows: Rows, caller: Caller, saying: Saying, rate: int) -> Message:
+    reported = arrive(rows, caller).role
     role = HUMAN if caller.human else reported
-    _draw(book, caller.id, rate)
-    answered_to = _answered(book, caller, saying.reply_to)
-    addressed = _addressed(book, caller, saying, answered_to)
-    boxes, full = _with_room(book, addressed.boxes)
+    _draw(rows, caller.id, rate)
+    answered_to = _answered(rows, caller, saying.reply_to)
+    addressed = _addressed(rows, caller, saying, answered_to)
+    boxes, full = _with_room(rows, addressed.boxes)
     thread = answered_to.thread if answered_to is not None else ""
     first = " ".join(saying.text.split())[:HEADLINE]
     kind = Kind.GROUP_MESSAGE if addressed.many else Kind.MESSAGE_SENT
-    book.emit(
+    rows.emit(
         caller.id, role, kind, f"{caller.id} to {addressed.to}: {first}",
         to=addressed.to, thread=thread, priority=saying.priority,
     )  # fmt: skip
-    number = mailbox.next_id(book)
+    number = mailbox.next_id(rows)
     ended = [box for box in addressed.ended if box in boxes]
     message = Message(
-        number, book.now, caller.id, role, MailKind.MESSAGE, saying.text, addressed.to, boxes,
+        number, rows.now, caller.id, role, MailKind.MESSAGE, saying.text, addressed.to, boxes,
         thread or number, saying.reply_to, saying.priority, saying.wants_ack,
-        book.now + saying.within if saying.within else 0.0,
+        rows.now + saying.within if saying.within else 0.0,
         {key: names for key, names in (("ended", ended), ("full", full)) if names},
     )  # fmt: skip
-    mailbox.put(book, message)
+    mailbox.put(rows, message)
     if message.due:
         from dibs.services.state import deadlines
 
-        deadlines.put(book, message.due, "mail", number)
+        deadlines.put(rows, message.due, "mail", number)
     return message
 
 
-def _draw(book: Book, agent: str, rate: int) -> None:
+def _draw(rows: Rows, agent: str, rate: int) -> None:
     """Take one message from what the agent may still send; refuse it where nothing is left."""
-    stored = book.txn.get(f"{RATE}{agent}")
+    stored = rows.txn.get(f"{RATE}{agent}")
     bucket = None if stored is None else Bucket(*decode(stored))
-    book.txn.put(f"{RATE}{agent}", encode(list(draw(bucket, book.now, rate))))
+    rows.txn.put(f"{RATE}{agent}", encode(list(draw(bucket, rows.now, rate))))
 
 
-def _answered(book: Book, caller: Caller, number: str) -> Message | None:
+def _answered(rows: Rows, caller: Caller, number: str) -> Message | None:
     if not number:
         return None
-    message = need(book, number)
+    message = need(rows, number)
     if not concerns(message, caller):
         raise no_message(number)
     return message
 
 
-def _addressed(book: Book, caller: Caller, saying: Saying, to: Message | None) -> Addressed:
-    crew = crew_of(book)
+def _addressed(rows: Rows, caller: Caller, saying: Saying, to: Message | None) -> Addressed:
+    crew = crew_of(rows)
     if saying.to or to is None:
         return resolve(saying.to, caller, crew)
     if saying.everybody:
-        return _whole_thread(book, caller, to.thread)
+        return _whole_thread(rows, caller, to.thread)
     if to.sender == caller.id:  # going on with what one said oneself
         if to.to.startswith(_THREAD):
-            return _whole_thread(book, caller, to.thread)
+            return _whole_thread(rows, caller, to.thread)
         return resolve(to.to, caller, crew)
     if not to.sender:
         message = f"{to.id} is a notice of Dibs: nobody would read an answer"
@@ -156,29 +156,29 @@ def _addressed(book: Book, caller: Caller, saying: Saying, to: Message | None) -
     return resolve(HUMAN if to.role == HUMAN else f"agent:{to.sender}", caller, crew)
 
 
-def _whole_thread(book: Book, caller: Caller, thread: str) -> Addressed:
+def _whole_thread(rows: Rows, caller: Caller, thread: str) -> Addressed:
     """Return everybody who wrote or got a message of a thread, but for the caller."""
     boxes: set[str] = set()
-    for message in mailbox.messages(book):
+    for message in mailbox.messages(rows):
         if message.thread == thread:
             boxes.update(message.boxes)
             boxes.update({box_of(message.sender, message.role)} - {""})
     # A human who got a notice of its own has the box of all humans, too, and is told once.
-    boxes = {box_of(box, role_of(book, box)) for box in boxes}
+    boxes = {box_of(box, role_of(rows, box)) for box in boxes}
     boxes -= set(mailbox.boxes_of(caller.id, human=caller.human))
     if not boxes:
         alone = f"nobody else is in the thread of {thread}"
         raise NotFound(alone, code="NO_ADDRESSEE", field="reply_to")
-    ended = tuple(sorted(b for b in boxes - {HUMANS} if book.beat(b) is None))
+    ended = tuple(sorted(b for b in boxes - {HUMANS} if rows.beat(b) is None))
     return Addressed(_THREAD + thread, tuple(sorted(boxes)), ended)
 
 
-def _with_room(book: Book, boxes: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
+def _with_room(rows: Rows, boxes: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
     """Return the boxes that take another message, and those that do not; refuse if none does."""
     room: list[str] = []
     full: list[str] = []
     for box in boxes:
-        (room if _unread(book, box) < MAX_UNREAD else full).append(box)
+        (room if _unread(rows, box) < MAX_UNREAD else full).append(box)
     if not room:
         raise Unavailable(
             f"{full[0]} has {MAX_UNREAD} messages that it has not read: no more go in",
@@ -188,7 +188,7 @@ def _with_room(book: Book, boxes: Iterable[str]) -> tuple[tuple[str, ...], list[
     return tuple(room), full
 
 
-def _unread(book: Book, box: str) -> int:
+def _unread(rows: Rows, box: str) -> int:
     """Count the messages of agents that the owner of a box has neither read nor been briefed of."""
-    rows = book.txn.scan(Range(f"{mailbox.UNREAD}{box}/"))
-    return sum(1 for _, value in rows if value != "{}")
+    listed = rows.txn.scan(Range(f"{mailbox.UNREAD}{box}/"))
+    return sum(1 for _, value in listed if value != "{}")

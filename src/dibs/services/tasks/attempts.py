@@ -25,7 +25,7 @@ from dibs.services.state.own_claims import own_at
 from dibs.services.state.presence import expire, lose, role_of
 from dibs.services.state.rows import claim_of, decode
 from dibs.services.tasks.rows import BUSY, load, moment_of, note_until
-from dibs.services.tasks.texts import Teller, moment, rewritten, sent_back
+from dibs.services.tasks.texts import TaskWriter, moment, rewritten, sent_back
 from dibs.startup.records import Record
 from dibs.taskfile.writing import stamp
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Claim
     from dibs.core.patterns.pattern import Pattern
     from dibs.core.tasks.rules import Task
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
     from dibs.services.tasks.values import Stored
 
 
-class Wish(Record):
+class TakeRequest(Record):
     """What a caller that asks for a task says of itself."""
 
     agent: str
@@ -55,39 +55,41 @@ class Wish(Record):
     reason: str = ""
 
 
-def pattern_of(desk: Desk, id_: str) -> Pattern:
+def pattern_of(store: Store, id_: str) -> Pattern:
     """Return what a claim on the task is made of."""
-    return task_pattern(id_, fold_case=desk.fold_case)
+    return task_pattern(id_, fold_case=store.fold_case)
 
 
-def request_for(desk: Desk, wish: Wish, task: Task) -> Request:
+def request_for(store: Store, wish: TakeRequest, task: Task) -> Request:
     """Return what an attempt at a task asks for: the task, and its artefacts if it is wished."""
     patterns: dict[str, Pattern] = {}
-    for pattern in (pattern_of(desk, task.id), *artefact_patterns(desk, wish, task)):
+    for pattern in (pattern_of(store, task.id), *artefact_patterns(store, wish, task)):
         patterns.setdefault(pattern.key, pattern)
     return Request(
         wish.agent, tuple(patterns.values()), EXCLUSIVE, wish.ttl, wish.reason, task.id
     )  # fmt: skip
 
 
-def artefact_patterns(desk: Desk, wish: Wish, task: Task) -> list[Pattern]:
+def artefact_patterns(store: Store, wish: TakeRequest, task: Task) -> list[Pattern]:
     """Return the artefacts that are claimed with a task."""
     if not wish.claim:
         return []
-    return [parse(artefact, fold_case=desk.fold_case) for artefact in task.artefacts]
+    return [parse(artefact, fold_case=store.fold_case) for artefact in task.artefacts]
 
 
-def checked_request(desk: Desk, caller: Caller, beat: Beat, wish: Wish, task: Task) -> Request:
+def checked_request(
+    store: Store, caller: Caller, beat: Beat, wish: TakeRequest, task: Task
+) -> Request:
     """Return what an attempt asks for; raise if that is more than the caller may claim."""
-    request = request_for(desk, wish, task)
-    broad = desk.config.broad == "allow"
+    request = request_for(store, wish, task)
+    broad = store.config.broad == "allow"
     check_request(request, held=beat.claims, human=caller.human, allow_broad=broad)
     return request
 
 
 def begin(
-    desk: Desk,
-    book: Book,
+    store: Store,
+    rows: Rows,
     caller: Caller,
     beat: Beat,
     request: Request,
@@ -96,21 +98,21 @@ def begin(
     quiet: bool,
 ) -> tuple[Stored, Granted] | Denied:
     """Claim a task for the caller and write that it has begun; change no task if something is held."""
-    hold = desk.config.max_hold
-    outcome = attempt(book, request, beat, max_hold=hold, waiting=None, quiet=quiet)
+    hold = store.config.max_hold
+    outcome = attempt(rows, request, beat, max_hold=hold, waiting=None, quiet=quiet)
     if isinstance(outcome, Denied):
         return outcome
     assert isinstance(outcome, Granted)
-    return _begun(book, caller, beat, stored, outcome), outcome
+    return _begun(rows, caller, beat, stored, outcome), outcome
 
 
-def _begun(book: Book, caller: Caller, beat: Beat, stored: Stored, granted: Granted) -> Stored:
-    now, task = moment(book.now), stored.task
+def _begun(rows: Rows, caller: Caller, beat: Beat, stored: Stored, granted: Granted) -> Stored:
+    now, task = moment(rows.now), stored.task
     after = task._replace(
         status=Status.IN_PROGRESS, agent=caller.id, assigned=task.assigned or now, started=now
     )
     number = stored.attempt + 1
-    return Teller(book, caller.id, beat.role).move(
+    return TaskWriter(rows, caller.id, beat.role).move(
         stored,
         "take",
         after,
@@ -121,42 +123,42 @@ def _begun(book: Book, caller: Caller, beat: Beat, stored: Stored, granted: Gran
         token=granted.claims[0].token,
         holder=caller.id,
         warned=0.0,
-        claimed=_claimed_for(book, caller.id, task.id, granted),
+        claimed=_claimed_for(rows, caller.id, task.id, granted),
         until=granted.expires[0],
     )
 
 
-def _claimed_for(book: Book, agent: str, id_: str, granted: Granted) -> tuple[str, ...]:
+def _claimed_for(rows: Rows, agent: str, id_: str, granted: Granted) -> tuple[str, ...]:
     """Return the artefacts whose claims end with this attempt, or with another one of its agent."""
     artefacts = list(zip(granted.claims[1:], granted.fresh[1:], strict=True))
     if all(new for _, new in artefacts):
         return tuple(claim.pattern for claim, _ in artefacts)
-    others = _needed_elsewhere(book, agent, id_)
+    others = _needed_elsewhere(rows, agent, id_)
     return tuple(
         claim.pattern
         for claim, new in artefacts
-        if new or book.pattern(claim.pattern).key in others
+        if new or rows.pattern(claim.pattern).key in others
     )
 
 
-def _needed_elsewhere(book: Book, agent: str, id_: str) -> set[str]:
+def _needed_elsewhere(rows: Rows, agent: str, id_: str) -> set[str]:
     """Return what the other running attempts of an agent have claimed."""
     found: set[str] = set()
-    for _, value in book.txn.scan((BUSY, "")):
+    for _, value in rows.txn.scan((BUSY, "")):
         other, holder = decode(value)
-        row = load(book, other) if holder == agent and other != id_ else None
+        row = load(rows, other) if holder == agent and other != id_ else None
         if row is not None:
-            found.update(book.pattern(text).key for text in row.claimed)
+            found.update(rows.pattern(text).key for text in row.claimed)
     return found
 
 
 def go_on(
-    desk: Desk, book: Book, caller: Caller, beat: Beat, wish: Wish, stored: Stored
+    store: Store, rows: Rows, caller: Caller, beat: Beat, wish: TakeRequest, stored: Stored
 ) -> Granted | Denied:
     """Claim a task that is in progress: refresh an attempt of the caller's own, deny it to others."""
-    request = checked_request(desk, caller, beat, wish, stored.task)
-    hold = desk.config.max_hold
-    outcome = attempt(book, request, beat, max_hold=hold, waiting=None)
+    request = checked_request(store, caller, beat, wish, stored.task)
+    hold = store.config.max_hold
+    outcome = attempt(rows, request, beat, max_hold=hold, waiting=None)
     if isinstance(outcome, Granted) and any(outcome.fresh):
         fresh = zip(outcome.claims[1:], outcome.fresh[1:], strict=True)
         claimed = dict.fromkeys((*stored.claimed, *(c.pattern for c, new in fresh if new)))
@@ -167,7 +169,7 @@ def go_on(
             until=outcome.expires[0],
         )
         said = f"{caller.id} goes on with {stored.id}"
-        Teller(book, caller.id, beat.role).write(stored, new, Kind.TASK_STARTED, said)
+        TaskWriter(rows, caller.id, beat.role).write(stored, new, Kind.TASK_STARTED, said)
     assert isinstance(outcome, Granted | Denied)
     return outcome
 
@@ -177,105 +179,107 @@ def no_attempt(**changes: Any) -> dict[str, Any]:
     return {"token": 0, "holder": "", "claimed": (), "until": 0.0, "warned": 0.0, **changes}
 
 
-def return_claims(desk: Desk, book: Book, agent: str, beat: Beat, stored: Stored) -> None:
+def return_claims(store: Store, rows: Rows, agent: str, beat: Beat, stored: Stored) -> None:
     """Give back what the attempt's own agent holds for it."""
-    mine = dict(_claims_for(desk, book, agent, stored))
-    give_back(book, agent, book.beat(agent) or beat, list(mine.items()))
+    mine = dict(_claims_for(store, rows, agent, stored))
+    give_back(rows, agent, rows.beat(agent) or beat, list(mine.items()))
 
 
-def revoke_claims(desk: Desk, book: Book, stored: Stored, by: str, why: str) -> None:
+def revoke_claims(store: Store, rows: Rows, stored: Stored, by: str, why: str) -> None:
     """Take the claims of an attempt from its agent, which is told so and fenced."""
-    for key, claim in list(_claims_for(desk, book, stored.holder, stored)):
-        lose(book, key, claim, Lost(claim.pattern, claim.token, "revoked", book.now, by, why))
-        book.emit(
-            by, role_of(book, by), Kind.LOCK_REVOKED,
+    for key, claim in list(_claims_for(store, rows, stored.holder, stored)):
+        lose(rows, key, claim, Lost(claim.pattern, claim.token, "revoked", rows.now, by, why))
+        rows.emit(
+            by, role_of(rows, by), Kind.LOCK_REVOKED,
             f"{by} revoked the claim of {claim.agent} on {claim.pattern}: {why}",
             pattern=claim.pattern, holder=claim.agent, token=claim.token, reason=why,
         )  # fmt: skip
 
 
-def _claims_for(desk: Desk, book: Book, agent: str, stored: Stored) -> Iterator[tuple[str, Claim]]:
+def _claims_for(
+    store: Store, rows: Rows, agent: str, stored: Stored
+) -> Iterator[tuple[str, Claim]]:
     """Yield the claims that an agent has for its attempt at a task and for no other, with their keys."""
-    others = _needed_elsewhere(book, agent, stored.id) if stored.claimed else set()
-    artefacts = [book.pattern(text) for text in stored.claimed]
+    others = _needed_elsewhere(rows, agent, stored.id) if stored.claimed else set()
+    artefacts = [rows.pattern(text) for text in stored.claimed]
     only = [pattern for pattern in artefacts if pattern.key not in others]
-    for pattern in (pattern_of(desk, stored.id), *only):
-        for key, claim in own_at(book, agent, pattern):
-            if book.pattern(claim.pattern).key == pattern.key:
+    for pattern in (pattern_of(store, stored.id), *only):
+        for key, claim in own_at(rows, agent, pattern):
+            if rows.pattern(claim.pattern).key == pattern.key:
                 yield key, claim
 
 
 # -- whether an attempt is alive
 
 
-def claims_on(desk: Desk, book: Book, id_: str) -> list[tuple[str, Claim, float]]:
+def claims_on(store: Store, rows: Rows, id_: str) -> list[tuple[str, Claim, float]]:
     """Return the claims on just this task, with their keys and what is left of each in seconds."""
-    pattern = pattern_of(desk, id_)
+    pattern = pattern_of(store, id_)
     found = []
-    for row in book.near(pattern):
-        if not row.ticket and book.pattern(row.record["pattern"]).key == pattern.key:
+    for row in rows.near(pattern):
+        if not row.ticket and rows.pattern(row.record["pattern"]).key == pattern.key:
             claim = claim_of(row)
-            found.append((row.key, claim, deadline(claim, book.seen(claim.agent)) - book.now))
+            found.append((row.key, claim, deadline(claim, rows.seen(claim.agent)) - rows.now))
     return found
 
 
-def live_claim(desk: Desk, book: Book, id_: str) -> Claim | None:
+def live_claim(store: Store, rows: Rows, id_: str) -> Claim | None:
     """Return the claim on a task that holds now, nothing if nobody holds it."""
-    return next((claim for _, claim, left in claims_on(desk, book, id_) if left > 0), None)
+    return next((claim for _, claim, left in claims_on(store, rows, id_) if left > 0), None)
 
 
-def settle_dead(desk: Desk, book: Book, *, all_of_them: bool) -> list[Stored]:
+def settle_dead(store: Store, rows: Rows, *, all_of_them: bool) -> list[Stored]:
     """Take back the tasks whose attempts are gone; return them as they are now.
 
     Unless all are looked at, those are passed over that cannot have run out yet.
     """
     ids = []
-    for key, value in book.txn.scan((BUSY, "")):
-        if not all_of_them and moment_of(key) > book.now:
+    for key, value in rows.txn.scan((BUSY, "")):
+        if not all_of_them and moment_of(key) > rows.now:
             break
         ids.append(decode(value)[0])
-    back = [settle_one(desk, book, id_) for id_ in ids]
+    back = [settle_one(store, rows, id_) for id_ in ids]
     return [stored for stored in back if stored is not None]
 
 
-def settle_one(desk: Desk, book: Book, id_: str) -> Stored | None:
+def settle_one(store: Store, rows: Rows, id_: str) -> Stored | None:
     """Take back one task if its attempt is gone; nothing if it goes on."""
-    stored = load(book, id_)
+    stored = load(rows, id_)
     if stored is None or not stored.token:
         return None
-    claim = live_claim(desk, book, stored.id)
+    claim = live_claim(store, rows, stored.id)
     if claim is not None:
         if claim.agent != stored.holder:
-            _adopt(book, stored, claim)
-        elif stored.until <= book.now:
-            note_until(book, stored, deadline(claim, book.seen(claim.agent)))
+            _adopt(rows, stored, claim)
+        elif stored.until <= rows.now:
+            note_until(rows, stored, deadline(claim, rows.seen(claim.agent)))
         return None
-    for key, gone, _ in claims_on(desk, book, stored.id):
-        expire(book, key, gone)
-    return lose_attempt(desk, book, stored, "gave no further sign of life")
+    for key, gone, _ in claims_on(store, rows, stored.id):
+        expire(rows, key, gone)
+    return lose_attempt(store, rows, stored, "gave no further sign of life")
 
 
-def _adopt(book: Book, stored: Stored, claim: Claim) -> None:
+def _adopt(rows: Rows, stored: Stored, claim: Claim) -> None:
     """Follow a claim that was handed to another agent: the attempt goes on under it."""
     after = stored.task._replace(agent=claim.agent)
-    teller = Teller(book, claim.agent, role_of(book, claim.agent))
+    teller = TaskWriter(rows, claim.agent, role_of(rows, claim.agent))
     said = f"{claim.agent} has {stored.id} from {stored.holder}"
     new = rewritten(stored, after)._replace(token=claim.token, holder=claim.agent)
     teller.write(stored, new, Kind.TASK_REASSIGNED, said)
 
 
-def lose_attempt(desk: Desk, book: Book, stored: Stored, why: str) -> Stored:
+def lose_attempt(store: Store, rows: Rows, stored: Stored, why: str) -> Stored:
     """Put a task back whose attempt came to nothing; too often, and it waits for a human."""
     agent = stored.holder or stored.task.agent
     failures = stored.failures + 1
-    teller = Teller(book, agent, role_of(book, agent))
-    if failures - stored.forgiven >= desk.config.board_attempts:
+    teller = TaskWriter(rows, agent, role_of(rows, agent))
+    if failures - stored.forgiven >= store.config.board_attempts:
         message = f"{agent} {why}; {failures - stored.forgiven} attempts came to nothing"
         return fail_with(teller, stored, message, verb="lose")
     return teller.move(
         stored,
         "lose",
-        sent_back(stored.task, stored.asked, book.now),
+        sent_back(stored.task, stored.asked, rows.now),
         Kind.TASK_RETURNED,
         f"{stored.id} came back: {agent} {why}",
         details={"holder": agent, "failures": failures},
@@ -284,7 +288,7 @@ def lose_attempt(desk: Desk, book: Book, stored: Stored, why: str) -> Stored:
 
 
 def fail_with(
-    teller: Teller, stored: Stored, message: str, *, verb: str, trace: str = ""
+    teller: TaskWriter, stored: Stored, message: str, *, verb: str, trace: str = ""
 ) -> Stored:
     """Put a task into ``error``, with the block that says why and how often it was tried again."""
     agent = stored.holder or stored.task.agent or teller.agent
@@ -293,7 +297,7 @@ def fail_with(
     )
     block = {
         "message": message,
-        "timestamp": stamp(teller.book.now),
+        "timestamp": stamp(teller.rows.now),
         "agent": agent,
         "retry_count": stored.failures,
     }

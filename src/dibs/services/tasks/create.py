@@ -11,8 +11,8 @@ from dibs.core.text.names import quote
 from dibs.core.text.secrets import storable
 from dibs.errors import BadInput
 from dibs.services.tasks.rows import load, past, unfinished
-from dibs.services.tasks.texts import Teller, moment
-from dibs.services.tasks.values import Likeness, Stored
+from dibs.services.tasks.texts import TaskWriter, moment
+from dibs.services.tasks.values import SimilarTask, Stored
 from dibs.taskfile.reading import error_of, late_times, read
 from dibs.taskfile.spellings import DEPENDENCIES
 from dibs.taskfile.writing import edit, render, stamp
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.tasks.rules import Task
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
     from dibs.services.tasks.values import Draft
 
 #: How many tasks one call makes.
@@ -31,32 +31,32 @@ MAX_BATCH = 5_000
 
 
 def drafted(
-    book: Book, author: str, drafts: Sequence[Draft], *, reserved: frozenset[str] = frozenset()
+    rows: Rows, author: str, drafts: Sequence[Draft], *, reserved: frozenset[str] = frozenset()
 ) -> list[Stored]:
     """Return the rows of new tasks; raise what is wrong with the first that cannot be made."""
     if not drafts:
         raise BadInput("name at least one task", code="YAML_SHAPE", field="task")
     if len(drafts) > MAX_BATCH:
         raise BadInput(f"{len(drafts)} tasks at once: at most {MAX_BATCH}", code="LIMIT")
-    names = _Names(book, reserved)
+    names = _Names(rows, reserved)
     ids = [names.take(draft) for draft in drafts]
     keys = {draft.key: id_ for draft, id_ in zip(drafts, ids, strict=True) if draft.key}
     if len(keys) < sum(1 for draft in drafts if draft.key):
         raise BadInput("two tasks of the batch have the same key", code="TASK_EXISTS", field="key")
-    rows = [_row(book, author, draft, id_, keys) for draft, id_ in zip(drafts, ids, strict=True)]
-    check_new([row.task for row in rows], lambda id_: needs_of(book, id_))
-    return rows
+    listed = [_row(rows, author, draft, id_, keys) for draft, id_ in zip(drafts, ids, strict=True)]
+    check_new([row.task for row in listed], lambda id_: needs_of(rows, id_))
+    return listed
 
 
-def needs_of(book: Book, id_: str) -> tuple[str, ...] | None:
+def needs_of(rows: Rows, id_: str) -> tuple[str, ...] | None:
     """Return what a task waits for: nothing once it is over, None if there is no such task."""
-    stored = load(book, id_)
+    stored = load(rows, id_)
     if stored is not None and stored.id == id_:
         return () if stored.task.status in FINISHED else stored.task.dependencies
-    return () if past(book, id_) is not None else None
+    return () if past(rows, id_) is not None else None
 
 
-def write_new(teller: Teller, rows: Sequence[Stored], said: str = "added") -> list[Stored]:
+def write_new(teller: TaskWriter, rows: Sequence[Stored], said: str = "added") -> list[Stored]:
     """Write the rows of new tasks, and an entry for each."""
     return [
         teller.write(
@@ -70,17 +70,17 @@ def write_new(teller: Teller, rows: Sequence[Stored], said: str = "added") -> li
     ]
 
 
-def likenesses(book: Book, rows: Sequence[Stored], *, fold_case: bool) -> list[Likeness]:
+def likenesses(rows: Rows, listed: Sequence[Stored], *, fold_case: bool) -> list[SimilarTask]:
     """Return the active tasks that the new ones look like."""
-    active = Active(unfinished(book), fold_case=fold_case)
+    active = Active(unfinished(rows), fold_case=fold_case)
     return [
-        Likeness(row.id, like.id, like.title, like.share, like.paths)
-        for row in rows
+        SimilarTask(row.id, like.id, like.title, like.share, like.paths)
+        for row in listed
         for like in active.like(row.task)
     ]
 
 
-def refuse_similar(found: Sequence[Likeness]) -> None:
+def refuse_similar(found: Sequence[SimilarTask]) -> None:
     """Refuse to make tasks that look like others."""
     if found:
         first = found[0]
@@ -95,8 +95,8 @@ def refuse_similar(found: Sequence[Likeness]) -> None:
 class _Names:
     """The ids of the tasks of one batch, each of which is given once."""
 
-    def __init__(self, book: Book, reserved: frozenset[str]) -> None:
-        self._book = book
+    def __init__(self, rows: Rows, reserved: frozenset[str]) -> None:
+        self._rows = rows
         self._taken = {id_.lower() for id_ in reserved}
         #: The number with which the last task of each name was told from the others.
         self._numbers: dict[str, int] = {}
@@ -117,7 +117,7 @@ class _Names:
         return id_
 
     def _made(self, about: str, fields: Mapping[str, Any]) -> str:
-        base = new_id(self._book.now, str(fields.get("agent") or ""), slug(about))
+        base = new_id(self._rows.now, str(fields.get("agent") or ""), slug(about))
         number, id_ = self._numbers.get(base, 1), base
         while self._is_taken(id_):
             number += 1
@@ -126,41 +126,41 @@ class _Names:
         return id_
 
     def _is_taken(self, id_: str) -> bool:
-        return id_.lower() in self._taken or is_taken(self._book, id_)
+        return id_.lower() in self._taken or is_taken(self._rows, id_)
 
 
-def is_taken(book: Book, id_: str) -> bool:
+def is_taken(rows: Rows, id_: str) -> bool:
     """Tell whether there is, or was, a task of this id."""
-    return load(book, id_) is not None or past(book, id_) is not None
+    return load(rows, id_) is not None or past(rows, id_) is not None
 
 
-def _row(book: Book, author: str, draft: Draft, id_: str, keys: Mapping[str, str]) -> Stored:
+def _row(rows: Rows, author: str, draft: Draft, id_: str, keys: Mapping[str, str]) -> Stored:
     file = f"{id_}.yaml"
     text = draft.text
     if draft.fields is not None:
-        own = {"id": id_, "status": Status.NEW, "created_at": stamp(book.now), "created_by": author}
+        own = {"id": id_, "status": Status.NEW, "created_at": stamp(rows.now), "created_by": author}
         text = render({**own, **_resolved(draft.fields, keys), "id": id_})
     reading = read(text.encode("utf-8", "surrogateescape"), file)
     if reading.task is None:
         raise error_of(reading.remarks[0], file)
-    for remark in late_times(reading.task, book.now):
+    for remark in late_times(reading.task, rows.now):
         raise error_of(remark, file)
     if reading.task.status != Status.NEW:
         message = f"a task that is made is new, not {reading.task.status}"
         raise BadInput(message, code="TASK_TRANSITION", field="status")
-    return filled_in(book, reading.text, reading.task, file, author)
+    return filled_in(rows, reading.text, reading.task, file, author)
 
 
-def filled_in(book: Book, text: str, task: Task, file: str, author: str) -> Stored:
+def filled_in(rows: Rows, text: str, task: Task, file: str, author: str) -> Stored:
     """Return the row of a file in the inbox, with what it may lack: id, status, who made it and when."""
     changes: dict[str, Any] = {}
-    rows = f"\n{text}"
-    if "\nid:" not in rows and "\ntask_id:" not in rows:
+    listed = f"\n{text}"
+    if "\nid:" not in listed and "\ntask_id:" not in listed:
         changes["id"] = task.id
-    if "\nstatus:" not in rows:
+    if "\nstatus:" not in listed:
         changes["status"] = task.status
     if not task.created:
-        task = task._replace(created=moment(book.now))
+        task = task._replace(created=moment(rows.now))
         changes["created_at"] = stamp(task.created)
     if author and not task.created_by:
         task = task._replace(created_by=author)

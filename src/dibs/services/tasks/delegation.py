@@ -19,7 +19,7 @@ from dibs.services.state.idempotency import answered, remember
 from dibs.services.state.presence import arrive
 from dibs.services.tasks import rows as taskrows
 from dibs.services.tasks.create import drafted, write_new
-from dibs.services.tasks.texts import Teller
+from dibs.services.tasks.texts import TaskWriter
 from dibs.services.tasks.transitions import Moves
 from dibs.services.tasks.values import Draft
 from dibs.startup.records import Record
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Agent, Caller
     from dibs.core.tasks.delegation import Alike
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
     from dibs.services.tasks.values import Stored
 
 
@@ -55,8 +55,8 @@ class Repeated(Record):
 class Delegation:
     """The use cases of whoever hands out work."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def delegate(
         self,
@@ -74,42 +74,42 @@ class Delegation:
         check_title(title)
         asked = f"delegate\n{to}\n{title}"
 
-        def step(book: Book) -> Delegated | Repeated:
-            beat = arrive(book, caller)
+        def step(rows: Rows) -> Delegated | Repeated:
+            beat = arrive(rows, caller)
             if request_id:
-                earlier = answered(book, caller.id, request_id, asked)
+                earlier = answered(rows, caller.id, request_id, asked)
                 if earlier is not None:
-                    return Delegated(taskrows.need(book, earlier[0]), tuple(earlier[1:]))
-            agents = book.agents()
+                    return Delegated(taskrows.need(rows, earlier[0]), tuple(earlier[1:]))
+            agents = rows.agents()
             whom = receivers(to, caller, agents)
             draft = Draft(fields=_fields(owner(whom), title, words, artefacts))
-            rows = drafted(book, caller.id, [draft])
-            tasks = list(taskrows.unfinished(book))
-            found = like(rows[0].task, tasks, agents, fold_case=self._desk.fold_case)
+            listed = drafted(rows, caller.id, [draft])
+            tasks = list(taskrows.unfinished(rows))
+            found = like(listed[0].task, tasks, agents, fold_case=self._store.fold_case)
             if found and not anyway:
                 return Repeated(found)
-            (made,) = write_new(Teller(book, caller.id, beat.role), rows)
-            _tell(Teller(book, caller.id, beat.role), made, whom, _Told.sent(made, words))
+            (made,) = write_new(TaskWriter(rows, caller.id, beat.role), listed)
+            _tell(TaskWriter(rows, caller.id, beat.role), made, whom, _Told.sent(made, words))
             if request_id:
-                remember(book, caller.id, request_id, asked, [made.id, *whom.boxes])
+                remember(rows, caller.id, request_id, asked, [made.id, *whom.boxes])
             return Delegated(made, whom.boxes, whom.ended, found)
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
     def cancel(self, caller: Caller, id_: str, *, reason: str = "") -> Delegated:
         """Take back work that nobody has begun, and tell whoever it was for; for its sender and humans."""
         words = check_text(reason, "reason")
 
-        def step(book: Book) -> Delegated:
-            stored = taskrows.need(book, id_)
+        def step(rows: Rows) -> Delegated:
+            stored = taskrows.need(rows, id_)
             _check_cancel(stored, caller)
-            whom = _still_there(stored, caller, book.agents())
-            after = Moves(self._desk, book, caller).cancel(id_, words)
-            teller = Teller(book, caller.id, arrive(book, caller).role)
+            whom = _still_there(stored, caller, rows.agents())
+            after = Moves(self._store, rows, caller).cancel(id_, words)
+            teller = TaskWriter(rows, caller.id, arrive(rows, caller).role)
             _tell(teller, stored, whom, _Told.taken_back(stored, words))
             return Delegated(after, whom.boxes, whom.ended)
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
 
 def _fields(to: str, title: str, context: str, artefacts: Sequence[str]) -> dict[str, object]:
@@ -165,20 +165,20 @@ class _Told(Record):
         return cls(Kind.DELEGATION_CANCELLED, "took back from", text)
 
 
-def _tell(teller: Teller, stored: Stored, whom: Addressed, told: _Told) -> None:
+def _tell(teller: TaskWriter, stored: Stored, whom: Addressed, told: _Told) -> None:
     """Write the entry, and the message into the boxes."""
-    book, task = teller.book, stored.task
-    known = book.agent(stored.asked)
-    book.emit(
+    rows, task = teller.rows, stored.task
+    known = rows.agent(stored.asked)
+    rows.emit(
         teller.agent, teller.role, told.kind, f"{teller.agent} {told.did} {stored.asked}: {task.title}",
         task=task.id, title=task.title[:200], toAgentId=stored.asked if known else "",
         toRole=known.role if known else stored.asked,
     )  # fmt: skip
     if whom.boxes:
-        id_ = mailbox.next_id(book)
+        id_ = mailbox.next_id(rows)
         data = {"task": task.id, "title": task.title, "state": told.kind}
         message = Message(
-            id_, book.now, teller.agent, teller.role, MailKind.DELEGATED, told.text, whom.to, whom.boxes,
+            id_, rows.now, teller.agent, teller.role, MailKind.DELEGATED, told.text, whom.to, whom.boxes,
             id_, data=data,
         )  # fmt: skip
-        mailbox.put(book, message)
+        mailbox.put(rows, message)

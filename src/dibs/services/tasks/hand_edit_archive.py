@@ -16,7 +16,7 @@ from dibs.taskfile.writing import changes_for, edit
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.tasks.rules import Task
-    from dibs.services.tasks.texts import Teller
+    from dibs.services.tasks.texts import TaskWriter
     from dibs.services.tasks.values import HandMade
 
 #: How a task can end; both are archived.
@@ -24,19 +24,19 @@ _ENDS = frozenset({Status.DONE, Status.CANCELLED})
 _MONTH = re.compile(r"archive/\d{4}-\d{2}")
 
 
-def adopt(teller: Teller, made: HandMade, old: Stored | None, task: Task) -> Stored:
+def adopt(teller: TaskWriter, made: HandMade, old: Stored | None, task: Task) -> Stored:
     """Note a task as archived whose file lies in the archive; what it depended on need not be known."""
-    book = teller.book
+    rows = teller.rows
     _check(made, old, task)
-    known = past(book, made.id)
+    known = past(rows, made.id)
     if known is not None and old is None:
         message = f"a task {quote(known.id)} is in {known.place} already"
         raise BadInput(message, code="TASK_EXISTS", field="id", hint="give the file another name")
     ended = _ended(old, task, made.reading.text)
-    completed = task.completed or (old.task.completed if old else 0.0) or moment(book.now)
+    completed = task.completed or (old.task.completed if old else 0.0) or moment(rows.now)
     after = task._replace(status=Status.ARCHIVE, completed=completed)
     text = edit(made.reading.text, changes_for(task, after))
-    number = book.emit(
+    number = rows.emit(
         teller.agent, teller.role, Kind.TASK_ARCHIVED, f"{made.id} was found in {made.place}",
         task=made.id, was=ended, status=Status.ARCHIVE, agent=task.agent, place=made.place,
         by_hand=True,
@@ -45,8 +45,8 @@ def adopt(teller: Teller, made: HandMade, old: Stored | None, task: Task) -> Sto
     row = Past(
         made.id, made.file, ended, made.place, task.title, task.agent, doer, completed, digest(text), number,
     )  # fmt: skip
-    retire(book, row, old)
-    refresh_dependents(book, made.id)
+    retire(rows, row, old)
+    refresh_dependents(rows, made.id)
     return Stored(after, made.file, made.place, text, number)
 
 

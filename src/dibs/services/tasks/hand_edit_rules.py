@@ -10,7 +10,7 @@ from dibs.services.tasks.texts import place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
     from dibs.services.tasks.values import HandMade
 
 #: States that may be passed over by hand, and the moment that shows that the task was in them.
@@ -66,7 +66,7 @@ def check_place(made: HandMade, task: Task) -> None:
     )
 
 
-def check_way(book: Book, old: Task, task: Task) -> None:
+def check_way(rows: Rows, old: Task, task: Task) -> None:
     """Refuse a step that the table does not have, and one that only a command makes."""
     if old.status in FINISHED:
         message = f"it was {old.status}, and is {task.status} now"
@@ -78,7 +78,7 @@ def check_way(book: Book, old: Task, task: Task) -> None:
         message = f"it was {old.status}; from there it becomes {ways}, not {task.status}"
         raise Refusal(message, "status", hint=hint, code="TASK_TRANSITION")
     if task.status == Status.IN_PROGRESS:
-        waits = unmet(task, lambda id_: status_of(book, id_))
+        waits = unmet(task, lambda id_: status_of(rows, id_))
         if waits:
             said = ", ".join(f"{id_} ({status})" for id_, status in waits[:5])
             message = f"it cannot begin: it waits for {said}"

@@ -19,8 +19,8 @@ from dibs.services.tasks.hand_edit_archive import adopt
 from dibs.services.tasks.hand_edit_rules import Refusal, check_place, check_way, dated
 from dibs.services.tasks.rows import digest, load, past, standing
 from dibs.services.tasks.rows import hold_back as hold
-from dibs.services.tasks.texts import Teller, moment, place_of
-from dibs.services.tasks.values import Stored, Verdict
+from dibs.services.tasks.texts import TaskWriter, moment, place_of
+from dibs.services.tasks.values import HandEditVerdict, Stored
 from dibs.startup.records import Record
 from dibs.taskfile.reading import late_times
 from dibs.taskfile.writing import changes_for, edit
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.agents import Caller
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
     from dibs.services.tasks.values import HandMade
 
 #: Fields that the board writes: where a row has moved on, they are the row's.
@@ -59,47 +59,49 @@ _ASIDE = "told/aside//"
 class _Batch(Record):
     """What all files of one call have in common."""
 
-    desk: Desk
-    book: Book
-    teller: Teller
+    store: Store
+    rows: Rows
+    teller: TaskWriter
     #: The dependencies that the files of the batch name, by id.
     needs: dict[str, tuple[str, ...]]
 
 
-def accept(desk: Desk, book: Book, caller: Caller, hand_made: Sequence[HandMade]) -> list[Verdict]:
+def accept(
+    store: Store, rows: Rows, caller: Caller, hand_made: Sequence[HandMade]
+) -> list[HandEditVerdict]:
     """Take each file in, or say why not; those that depend on each other may come in any order."""
     if not hand_made:
         return []
-    teller = Teller(book, caller.id, arrive(book, caller).role)
+    teller = TaskWriter(rows, caller.id, arrive(rows, caller).role)
     tasks = [made.reading.task for made in hand_made]
     needs = {task.id: task.dependencies for task in tasks if task is not None}
-    batch = _Batch(desk, book, teller, needs)
+    batch = _Batch(store, rows, teller, needs)
     verdicts = []
     for made in hand_made:
-        old = load(book, made.id)
+        old = load(rows, made.id)
         if made.seen >= 0 and made.seen != (old.version if old is not None else 0):
-            verdicts.append(Verdict(made.id, made.place, None))
+            verdicts.append(HandEditVerdict(made.id, made.place, None))
             continue
         try:
             stored = _accepted(batch, made, old)
         except Refusal as no:
             verdicts.append(_refused(batch, made, no))
         else:
-            _forget_refusal(book, made.id)
-            verdicts.append(Verdict(made.id, made.place, stored))
+            _forget_refusal(rows, made.id)
+            verdicts.append(HandEditVerdict(made.id, made.place, stored))
     return verdicts
 
 
-def hold_back(book: Book, caller: Caller, reasons: Mapping[str, str]) -> None:
+def hold_back(rows: Rows, caller: Caller, reasons: Mapping[str, str]) -> None:
     """Keep tasks from being handed out whose files stand aside, by id and reason; "" ends that."""
     for id_, why in reasons.items():
-        row = load(book, id_)
+        row = load(rows, id_)
         if row is None or row.aside == why or row.task.status not in OPEN:
             continue
-        if hold(book, row, why).ready:
+        if hold(rows, row, why).ready:
             # Whoever waits for a task is woken by an entry.
             said = f"the file of {row.id} is in line again"
-            book.emit(caller.id, role_of(book, caller.id), Kind.TASK_EDITED, said, task=row.id)
+            rows.emit(caller.id, role_of(rows, caller.id), Kind.TASK_EDITED, said, task=row.id)
 
 
 def _accepted(batch: _Batch, made: HandMade, old: Stored | None) -> Stored:
@@ -107,7 +109,7 @@ def _accepted(batch: _Batch, made: HandMade, old: Stored | None) -> Stored:
     if task is None:
         remark = made.reading.remarks[0]
         raise Refusal(remark.message, remark.field, remark.line, code=remark.code)
-    for late in late_times(task, batch.book.now):
+    for late in late_times(task, batch.rows.now):
         raise Refusal(late.message, late.field, code=late.code)
     if made.place.split("/")[0] == ARCHIVE:
         return _archived(batch, made, old, task)
@@ -124,8 +126,8 @@ def _accepted(batch: _Batch, made: HandMade, old: Stored | None) -> Stored:
 
 
 def _new(batch: _Batch, made: HandMade, task: Task) -> Stored:
-    book, now = batch.book, moment(batch.book.now)
-    ended = past(book, made.id)
+    rows, now = batch.rows, moment(batch.rows.now)
+    ended = past(rows, made.id)
     if ended is not None:
         message = f"a task {quote(ended.id)} is in {ended.place} already"
         raise Refusal(message, "id", hint="give the file another name", code="TASK_EXISTS")
@@ -135,10 +137,10 @@ def _new(batch: _Batch, made: HandMade, task: Task) -> Stored:
     after = dated(task, now)
     check_place(made, after)
     text = edit(made.reading.text, changes_for(made.reading.task or task, after))
-    row = filled_in(book, text, after, made.file, "")
+    row = filled_in(rows, text, after, made.file, "")
     asked = "" if after.status == Status.CANCELLED else after.agent
     changes = {"place": made.place, "asked": asked, **_standing(row, after)}
-    if _of_another_life(book, made):
+    if _of_another_life(rows, made):
         said = f"{made.place}/{made.file} was taken in again: the store had lost the task"
         changes |= {"survived": made.life, "outlived": made.base}
     else:
@@ -152,7 +154,7 @@ def _archived(batch: _Batch, made: HandMade, old: Stored | None, task: Task) -> 
     if old is not None:
         _check_held(batch, old, task)
         ends = old.task.status in FINISHED or _rests(old)
-        if not ends and _is_behind(batch.book, made, old):
+        if not ends and _is_behind(batch.rows, made, old):
             raise _stale(old, "status")
     try:
         return adopt(batch.teller, made, old, task)
@@ -165,23 +167,23 @@ def _archived(batch: _Batch, made: HandMade, old: Stored | None, task: Task) -> 
 
 def _changed(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
     """Take in an edit or a move of a file that the board wrote."""
-    if _is_later(batch.book, made, old):
+    if _is_later(batch.rows, made, old):
         return _survived(batch, made, old, task)
-    if _is_behind(batch.book, made, old):
+    if _is_behind(batch.rows, made, old):
         return _merged(batch, made, old, task)
     _check_held(batch, old, task)
     if task.dependencies != old.task.dependencies:
         _check_dependencies(batch, task)
     if task.status != old.task.status:
-        check_way(batch.book, old.task, task)
-    after = dated(task, moment(batch.book.now), old.task)
+        check_way(batch.rows, old.task, task)
+    after = dated(task, moment(batch.rows.now), old.task)
     check_place(made, after)
     return _write_edit(batch, made, old, after)
 
 
 def _check_held(batch: _Batch, old: Stored, task: Task) -> None:
     """Refuse another status or agent while somebody works on a task."""
-    held = live_claim(batch.desk, batch.book, old.id) if old.token else None
+    held = live_claim(batch.store, batch.rows, old.id) if old.token else None
     if held is not None and (task.status, task.agent) != (old.task.status, old.task.agent):
         raise Refusal(
             f"{held.agent} works on it: status and agent are not changed by hand",
@@ -191,14 +193,14 @@ def _check_held(batch: _Batch, old: Stored, task: Task) -> None:
         )
 
 
-def _of_another_life(book: Book, made: HandMade) -> bool:
+def _of_another_life(rows: Rows, made: HandMade) -> bool:
     """Tell whether a file shows what another store had, or this one before it lost everything."""
-    return bool(made.life) and made.life != standing(book)[1]
+    return bool(made.life) and made.life != standing(rows)[1]
 
 
-def _is_later(book: Book, made: HandMade, old: Stored) -> bool:
+def _is_later(rows: Rows, made: HandMade, old: Stored) -> bool:
     """Tell whether a file shows a later state of a lost life than the row, with which nothing began since."""
-    if not _of_another_life(book, made) or old.survived != made.life:
+    if not _of_another_life(rows, made) or old.survived != made.life:
         return False
     return old.outlived < made.base and _rests(old)
 
@@ -208,16 +210,16 @@ def _rests(old: Stored) -> bool:
     return bool(old.survived) and old.version == old.adopted
 
 
-def _is_behind(book: Book, made: HandMade, old: Stored) -> bool:
+def _is_behind(rows: Rows, made: HandMade, old: Stored) -> bool:
     """Tell whether a file was made without knowing what the row says."""
-    if _of_another_life(book, made):
-        return not _is_later(book, made, old)
+    if _of_another_life(rows, made):
+        return not _is_later(rows, made, old)
     return 0 < made.base < old.version
 
 
 def _survived(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
     """Take in a later state of a task than the one that another machine still had of the life before."""
-    after = dated(task, moment(batch.book.now), old.task)
+    after = dated(task, moment(batch.rows.now), old.task)
     check_place(made, after)
     text = edit(made.reading.text, changes_for(task, after))
     new = old._replace(task=after, text=text, place=made.place, outlived=made.base)
@@ -293,7 +295,7 @@ def _standing(old: Stored, after: Task) -> dict[str, Any]:
 def _check_dependencies(batch: _Batch, task: Task) -> None:
     """Refuse what waits for itself or in a circle; what is not known yet may still come."""
     try:
-        check_new([task], lambda id_: batch.needs.get(id_) or needs_of(batch.book, id_) or ())
+        check_new([task], lambda id_: batch.needs.get(id_) or needs_of(batch.rows, id_) or ())
     except BadInput as error:
         raise Refusal(error.message, "dependencies", code=error.code, hint=error.hint) from None
 
@@ -301,27 +303,27 @@ def _check_dependencies(batch: _Batch, task: Task) -> None:
 # -- telling
 
 
-def _refused(batch: _Batch, made: HandMade, no: Refusal) -> Verdict:
+def _refused(batch: _Batch, made: HandMade, no: Refusal) -> HandEditVerdict:
     """Return the verdict, and tell the ledger once for one content of a file."""
     line = no.line or _line_of(made.reading.text, no.field)
     key = _ASIDE + made.id.lower()
     mark = f"{no.code} {made.place} {digest(made.reading.text)}"
-    if batch.book.txn.get(key) != mark:
-        batch.book.txn.put(key, mark)
+    if batch.rows.txn.get(key) != mark:
+        batch.rows.txn.put(key, mark)
         where = f"{made.place}/{made.file}" + (f":{line}" if line else "")
         field = f"{no.field}: " if no.field else ""
-        batch.book.emit(
+        batch.rows.emit(
             batch.teller.agent, batch.teller.role, Kind.TASK_REFUSED,
             f"{where}: {field}{no.message}",
             task=made.id, place=made.place, code=no.code, line=line, field=no.field,
         )  # fmt: skip
-    return Verdict(made.id, made.place, None, no.code, no.message, line, no.field, no.hint)
+    return HandEditVerdict(made.id, made.place, None, no.code, no.message, line, no.field, no.hint)
 
 
-def _forget_refusal(book: Book, id_: str) -> None:
+def _forget_refusal(rows: Rows, id_: str) -> None:
     key = _ASIDE + id_.lower()
-    if book.txn.get(key) is not None:
-        book.txn.delete(key)
+    if rows.txn.get(key) is not None:
+        rows.txn.delete(key)
 
 
 def _line_of(text: str, field: str) -> int:

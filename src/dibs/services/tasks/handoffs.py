@@ -15,7 +15,7 @@ from dibs.services.claims.acquire import SHOWN
 from dibs.services.state.presence import arrive
 from dibs.services.tasks.create import is_taken
 from dibs.services.tasks.rows import HANDOFF, every, load, put
-from dibs.services.tasks.texts import Teller
+from dibs.services.tasks.texts import TaskWriter
 from dibs.services.tasks.values import Stored, Trouble
 from dibs.taskfile.reading import error_of, read
 from dibs.taskfile.writing import render, stamp
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.core.tasks.rules import Handoff
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 #: That somebody was told of a handoff that cannot be made.
 _TOLD = "told/handoff//"
 
 
 def hand_off(
-    book: Book, caller: Caller, known: Container[str]
+    rows: Rows, caller: Caller, known: Container[str]
 ) -> tuple[list[Stored], list[Trouble]]:
     """Make the tasks that finished ones ask for; say which cannot be made, each once."""
     made: list[Stored] = []
     troubles: list[Trouble] = []
-    waiting = [id_ for _, id_ in book.txn.scan((HANDOFF, ""))]
+    waiting = [id_ for _, id_ in rows.txn.scan((HANDOFF, ""))]
     if not waiting:
         return made, troubles
-    people = _People(book, known)
+    people = _People(rows, known)
     for id_ in waiting:
-        source = load(book, id_)
+        source = load(rows, id_)
         if source is None or source.task.handoff is None:
             continue
         row = _row_of(source, source.task.handoff, people)
         if isinstance(row, Stored):
-            role = arrive(book, caller).role
-            made += _follow(book, Teller(book, caller.id, role), source, row)
-            book.txn.delete(_TOLD + id_.lower())
-        elif not _is_told(book, source, row):
-            _tell(book, caller.id, arrive(book, caller).role, source, row)
+            role = arrive(rows, caller).role
+            made += _follow(rows, TaskWriter(rows, caller.id, role), source, row)
+            rows.txn.delete(_TOLD + id_.lower())
+        elif not _is_told(rows, source, row):
+            _tell(rows, caller.id, arrive(rows, caller).role, source, row)
             troubles.append(row)
     return made, troubles
 
@@ -60,17 +60,17 @@ def hand_off(
 class _People:
     """Whom one can hand a task to: agents and roles that joined, that have a folder, or that a task names."""
 
-    def __init__(self, book: Book, folders: Container[str]) -> None:
-        self._book = book
+    def __init__(self, rows: Rows, folders: Container[str]) -> None:
+        self._rows = rows
         self._folders = folders
         self._names: set[str] | None = None
 
     def knows(self, name: str) -> bool:
-        if name in self._folders or self._book.agent(name) is not None:
+        if name in self._folders or self._rows.agent(name) is not None:
             return True
         if self._names is None:
-            self._names = {role_word(agent.role) for agent in self._book.agents()}
-            for stored in every(self._book):
+            self._names = {role_word(agent.role) for agent in self._rows.agents()}
+            for stored in every(self._rows):
                 self._names |= {stored.task.agent, stored.asked}
         return name in self._names
 
@@ -98,9 +98,9 @@ def _row_of(source: Stored, handoff: Handoff, people: _People) -> Stored | Troub
     return Stored(reading.task, file, INBOX, reading.text, 0, asked=handoff.agent)
 
 
-def _is_told(book: Book, source: Stored, trouble: Trouble) -> bool:
+def _is_told(rows: Rows, source: Stored, trouble: Trouble) -> bool:
     """Tell whether a trouble stands in the ledger already."""
-    return book.txn.get(_TOLD + source.id.lower()) == _mark(source, trouble)
+    return rows.txn.get(_TOLD + source.id.lower()) == _mark(source, trouble)
 
 
 def _mark(source: Stored, trouble: Trouble) -> str:
@@ -108,20 +108,20 @@ def _mark(source: Stored, trouble: Trouble) -> str:
     return f"{trouble.code} {source.task.handoff.agent}"
 
 
-def _tell(book: Book, agent: str, role: str, source: Stored, trouble: Trouble) -> None:
+def _tell(rows: Rows, agent: str, role: str, source: Stored, trouble: Trouble) -> None:
     """Write a trouble into the ledger."""
     assert source.task.handoff is not None
-    book.txn.put(_TOLD + source.id.lower(), _mark(source, trouble))
-    book.emit(
+    rows.txn.put(_TOLD + source.id.lower(), _mark(source, trouble))
+    rows.emit(
         agent, role, Kind.HANDOFF_REFUSED, trouble.message,
         task=source.id, next_agent=source.task.handoff.agent, code=trouble.code,
     )  # fmt: skip
 
 
-def _follow(book: Book, teller: Teller, source: Stored, row: Stored) -> list[Stored]:
+def _follow(rows: Rows, teller: TaskWriter, source: Stored, row: Stored) -> list[Stored]:
     """Write the task that follows, unless it is there; note that it is made."""
-    put(book, source._replace(follower=row.id), source)
-    if is_taken(book, row.id):
+    put(rows, source._replace(follower=row.id), source)
+    if is_taken(rows, row.id):
         return []
     doer = doer_of(source)
     details = {

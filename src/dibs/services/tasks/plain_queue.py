@@ -17,12 +17,20 @@ from dibs.core.tasks.files import ENDINGS, name_of, pack, task_of_file, task_pat
 from dibs.core.text.durations import check_ttl, check_wait
 from dibs.core.text.names import quote
 from dibs.errors import BadInput, NotFound
-from dibs.services.claims.acquire import SHOWN, Waiting, attempt, queue_up, survey
+from dibs.services.claims.acquire import SHOWN, WaitOptions, attempt, queue_up, survey
 from dibs.services.claims.holdings import Holdings, give_back
 from dibs.services.state.idempotency import once
 from dibs.services.state.own_claims import own
 from dibs.services.state.presence import arrive, withdraw
-from dibs.services.tasks.plain_queue_rows import DONE, FINISHED, FREE, HELD, PENDING, Shelf, Task
+from dibs.services.tasks.plain_queue_rows import (
+    DONE,
+    FINISHED,
+    FREE,
+    HELD,
+    PENDING,
+    QueuedFile,
+    QueueRows,
+)
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -33,8 +41,8 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Claim
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.claims.acquire import Survey
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: What a waiter's ticket is for.
 TURN = "@tasks/next"
@@ -51,19 +59,19 @@ def turn_at(*, fold_case: bool) -> Pattern:
     return parse(TURN, fold_case=fold_case)
 
 
-class Taken(Record):
+class TakenFile(Record):
     """The answer to a caller that has a task now."""
 
-    task: Task
+    task: QueuedFile
     #: What the task's file says.
     text: str
     granted: Granted
 
 
-class Busy(Record):
+class NoFreeTask(Record):
     """The answer where no task is free: who holds which."""
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[QueuedFile, ...]
     #: How many callers wait for a task already.
     ahead: int
     #: Whether the caller waited for one.
@@ -73,9 +81,9 @@ class Busy(Record):
 class Queue:
     """The use cases of the queue. Every method is one transaction, but for ``take`` when it waits."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._turn = turn_at(fold_case=desk.fold_case)
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._turn = turn_at(fold_case=store.fold_case)
 
     def take(
         self,
@@ -85,176 +93,176 @@ class Queue:
         wait: object = 0,
         reason: str = "",
         request_id: str = "",
-    ) -> Taken | Busy:
+    ) -> TakenFile | NoFreeTask:
         """Claim the first task that is free; ``NotFound`` (``QUEUE_EMPTY``) if there is none to be done."""
-        config = self._desk.config
+        config = self._store.config
         span = config.ttl if ttl is None else check_ttl(ttl)
         patience = check_wait(wait)
         request = Request(
             caller.id, (self._turn,), EXCLUSIVE, span, check_text(reason, "reason") if reason else ""
         )  # fmt: skip
 
-        def step(book: Book) -> Taken | Busy:
-            until = book.now + patience
-            turn = Waiting(until, config.waiter_ttl, standing=False) if patience else None
+        def step(rows: Rows) -> TakenFile | NoFreeTask:
+            until = rows.now + patience
+            turn = WaitOptions(until, config.waiter_ttl, standing=False) if patience else None
             answer = once(
-                book, caller.id, request_id, "take", lambda: self.hand_out(book, caller, request, turn)
+                rows, caller.id, request_id, "take", lambda: self.hand_out(rows, caller, request, turn)
             )  # fmt: skip
-            return answer if isinstance(answer, Busy) else self.taken(book, answer)
+            return answer if isinstance(answer, NoFreeTask) else self.taken(rows, answer)
 
-        answer: Taken | Busy | None = None
+        answer: TakenFile | NoFreeTask | None = None
         give_up = time.monotonic() + patience
         try:
-            answer = self._desk.apply(step)
-            while isinstance(answer, Busy) and time.monotonic() < give_up:
+            answer = self._store.apply(step)
+            while isinstance(answer, NoFreeTask) and time.monotonic() < give_up:
                 self._pause(caller.id, give_up)
-                answer = self._desk.apply(step)
+                answer = self._store.apply(step)
         finally:
-            if patience and not isinstance(answer, Taken):
-                self._desk.apply(lambda book: self._leave(book, caller.id))
-        if isinstance(answer, Busy) and not answer.tasks:
+            if patience and not isinstance(answer, TakenFile):
+                self._store.apply(lambda rows: self._leave(rows, caller.id))
+        if isinstance(answer, NoFreeTask) and not answer.tasks:
             raise _empty()
-        return answer._replace(waited=patience > 0) if isinstance(answer, Busy) else answer
+        return answer._replace(waited=patience > 0) if isinstance(answer, NoFreeTask) else answer
 
     def done(
         self, caller: Caller, name: str, *, token: int = 0, note: str = "", request_id: str = ""
-    ) -> Task:
+    ) -> QueuedFile:
         """Finish a task that the caller holds: its claim goes, and its file moves to those that are done."""
-        pattern = task_pattern(name, fold_case=self._desk.fold_case)
+        pattern = task_pattern(name, fold_case=self._store.fold_case)
         words = check_text(note, "note") if note else ""
 
-        def finish(book: Book) -> list[Claim]:
-            beat = arrive(book, caller)
-            filed = own(book, caller.id, [pattern], token)
-            files = self._shelf(book).files(PENDING, name)
+        def finish(rows: Rows) -> list[Claim]:
+            beat = arrive(rows, caller)
+            filed = own(rows, caller.id, [pattern], token)
+            files = self._shelf(rows).files(PENDING, name)
             if not files:
                 raise _no_task(name)
             for file, value in files.items():
-                book.txn.delete(PENDING + file)
-                book.txn.put(FINISHED + file, value)
-            task = task_of_file(next(iter(files)), fold_case=self._desk.fold_case)
+                rows.txn.delete(PENDING + file)
+                rows.txn.put(FINISHED + file, value)
+            task = task_of_file(next(iter(files)), fold_case=self._store.fold_case)
             summary = f"{caller.id} finished {task}" + (f": {words}" if words else "")
             details = {"task": task, "note": words} if words else {"task": task}
-            book.emit(caller.id, beat.role, Kind.TASK_COMPLETED, summary, **details)
-            give_back(book, caller.id, beat, filed)
+            rows.emit(caller.id, beat.role, Kind.TASK_COMPLETED, summary, **details)
+            give_back(rows, caller.id, beat, filed)
             return [claim for _, claim in filed]
 
-        def step(book: Book) -> Task:
+        def step(rows: Rows) -> QueuedFile:
             asked = f"done\n{pattern.key}"
-            once(book, caller.id, request_id, asked, lambda: finish(book))
+            once(rows, caller.id, request_id, asked, lambda: finish(rows))
             # A repeat may come when the file is gone.
-            file = next(iter(self._shelf(book).files(FINISHED, name)), "")
-            spelled = task_of_file(file, fold_case=self._desk.fold_case) or name_of(pattern)
-            return Task(spelled, file, DONE, caller.id, words)
+            file = next(iter(self._shelf(rows).files(FINISHED, name)), "")
+            spelled = task_of_file(file, fold_case=self._store.fold_case) or name_of(pattern)
+            return QueuedFile(spelled, file, DONE, caller.id, words)
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
     def release(self, caller: Caller, name: str, *, token: int = 0) -> list[Claim]:
         """Give a task back, so that the next caller can take it."""
-        pattern = task_pattern(name, fold_case=self._desk.fold_case)
-        return Holdings(self._desk).release(caller, [pattern], token=token)
+        pattern = task_pattern(name, fold_case=self._store.fold_case)
+        return Holdings(self._store).release(caller, [pattern], token=token)
 
-    def all(self) -> list[Task]:
+    def all(self) -> list[QueuedFile]:
         """Return every task: those to be done in the order of the queue, then those that are done."""
 
-        def step(book: Book) -> list[Task]:
-            shelf = self._shelf(book)
+        def step(rows: Rows) -> list[QueuedFile]:
+            shelf = self._shelf(rows)
             return [*shelf.states(""), *shelf.finished()]
 
-        return self._desk.look(step)
+        return self._store.look(step)
 
-    def add(self, caller: Caller, files: Mapping[str, bytes]) -> list[Task]:
+    def add(self, caller: Caller, files: Mapping[str, bytes]) -> list[QueuedFile]:
         """Put files into the queue, all or none; what they say is not looked into."""
         names = {file: self._checked(file, content) for file, content in files.items()}
 
-        def step(book: Book) -> list[Task]:
-            beat = arrive(book, caller)
+        def step(rows: Rows) -> list[QueuedFile]:
+            beat = arrive(rows, caller)
             for file, name in names.items():
                 for prefix in (PENDING, FINISHED):
-                    if self._shelf(book).files(prefix, name):
+                    if self._shelf(rows).files(prefix, name):
                         raise _exists(name, done=prefix == FINISHED)
-                book.txn.put(PENDING + file, pack(files[file]))
+                rows.txn.put(PENDING + file, pack(files[file]))
             added = list(names.values())
             summary = f"{caller.id} added {', '.join(added[:5])}"
-            book.emit(caller.id, beat.role, Kind.TASK_ADDED, summary, tasks=added[:SHOWN])
-            return [Task(name, file, FREE) for file, name in names.items()]
+            rows.emit(caller.id, beat.role, Kind.TASK_ADDED, summary, tasks=added[:SHOWN])
+            return [QueuedFile(name, file, FREE) for file, name in names.items()]
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
     # -- taking
 
     def hand_out(
-        self, book: Book, caller: Caller, wish: Request, turn: Waiting | None
-    ) -> Granted | Busy:
+        self, rows: Rows, caller: Caller, wish: Request, turn: WaitOptions | None
+    ) -> Granted | NoFreeTask:
         """Grant the first task that is free and not left to an earlier waiter."""
-        beat = arrive(book, caller)
-        shelf = self._shelf(book)
-        line = self._line(book, caller.id)
+        beat = arrive(rows, caller)
+        shelf = self._shelf(rows)
+        line = self._line(rows, caller.id)
         ahead = _ahead(line)
         tasks = shelf.swept(caller.id)
         free = [task for task in tasks if task.state == FREE]
-        beat = book.beat(caller.id) or beat
+        beat = rows.beat(caller.id) or beat
         if len(free) > ahead:
             if line.own_ticket is not None:
-                book.drop_ticket(line.own_ticket)  # the entry that grants says so
+                rows.drop_ticket(line.own_ticket)  # the entry that grants says so
             request = wish._replace(patterns=(shelf.pattern(free[ahead].name),))
-            hold = self._desk.config.max_hold
-            outcome = attempt(book, request, beat, max_hold=hold, waiting=None)
+            hold = self._store.config.max_hold
+            outcome = attempt(rows, request, beat, max_hold=hold, waiting=None)
             assert isinstance(outcome, Granted)
             return outcome
         if turn is not None:
-            queue_up(book, wish, beat, line.own_ticket, turn)
+            queue_up(rows, wish, beat, line.own_ticket, turn)
         elif not tasks:
             raise _empty()
-        return Busy(tuple(tasks), ahead)
+        return NoFreeTask(tuple(tasks), ahead)
 
-    def taken(self, book: Book, granted: Granted) -> Taken:
+    def taken(self, rows: Rows, granted: Granted) -> TakenFile:
         """Return the task that was granted, with its text."""
         claim = granted.claims[0]
-        shelf = self._shelf(book)
-        name = name_of(book.pattern(claim.pattern))
+        shelf = self._shelf(rows)
+        name = name_of(rows.pattern(claim.pattern))
         file = next(iter({**shelf.files(PENDING, name), **shelf.files(FINISHED, name)}), "")
-        left = granted.expires[0] - book.now
-        task = Task(name, file, HELD, claim.agent, claim.reason, claim.since, left)
-        return Taken(task, shelf.text(file), granted)
+        left = granted.expires[0] - rows.now
+        task = QueuedFile(name, file, HELD, claim.agent, claim.reason, claim.since, left)
+        return TakenFile(task, shelf.text(file), granted)
 
-    def _line(self, book: Book, agent: str) -> Survey:
+    def _line(self, rows: Rows, agent: str) -> Survey:
         """Look at who waits for a task; those who are not heard of any more leave the line."""
-        line = survey(book, Request(agent, (self._turn,), EXCLUSIVE, 0.0))
+        line = survey(rows, Request(agent, (self._turn,), EXCLUSIVE, 0.0))
         for ticket in line.dead_tickets:
-            withdraw(book, ticket, "its waiter was not heard of")
+            withdraw(rows, ticket, "its waiter was not heard of")
         return line
 
-    def _leave(self, book: Book, agent: str) -> None:
-        line = self._line(book, agent)
+    def _leave(self, rows: Rows, agent: str) -> None:
+        line = self._line(rows, agent)
         if line.own_ticket is not None:
-            withdraw(book, line.own_ticket, "it gave up")
+            withdraw(rows, line.own_ticket, "it gave up")
 
     def _pause(self, agent: str, give_up: float) -> None:
         """Wait until a task may be free, a sign of life is due, or the time is over."""
-        act_at = min(give_up, time.monotonic() + self._desk.config.waiter_ttl / 3)
-        newest = self._desk.engine.wait(0, 0)
+        act_at = min(give_up, time.monotonic() + self._store.config.waiter_ttl / 3)
+        newest = self._store.engine.wait(0, 0)
         while (now := time.monotonic()) < act_at:
-            free_in = self._desk.look(lambda book: self.free_in(book, agent))
+            free_in = self._store.look(lambda rows: self.free_in(rows, agent))
             if free_in <= 0:
                 return
             pause = max(SHORTEST_PAUSE, min(act_at - now, free_in, LOOK_EVERY))
-            newest = self._desk.engine.wait(newest, pause)
+            newest = self._store.engine.wait(newest, pause)
 
-    def free_in(self, book: Book, agent: str) -> float:
+    def free_in(self, rows: Rows, agent: str) -> float:
         """Return in how many seconds a task may be there for ``agent``, 0 for now."""
-        ahead = _ahead(survey(book, Request(agent, (self._turn,), EXCLUSIVE, 0.0)))
-        tasks = list(self._shelf(book).states(agent))
+        ahead = _ahead(survey(rows, Request(agent, (self._turn,), EXCLUSIVE, 0.0)))
+        tasks = list(self._shelf(rows).states(agent))
         if sum(task.state == FREE for task in tasks) > ahead:
             return 0.0
         return min((task.expires_in for task in tasks if task.state == HELD), default=LOOK_EVERY)
 
-    def _shelf(self, book: Book) -> Shelf:
-        return Shelf(book, fold_case=self._desk.fold_case)
+    def _shelf(self, rows: Rows) -> QueueRows:
+        return QueueRows(rows, fold_case=self._store.fold_case)
 
     def _checked(self, file: str, content: bytes) -> str:
         """Return the task that a file is for, or say why it is for none."""
-        name = task_of_file(file, fold_case=self._desk.fold_case)
+        name = task_of_file(file, fold_case=self._store.fold_case)
         if not name:
             raise BadInput(
                 f"{quote(file)} cannot be the file of a task",

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 BOARD = "board"
 #: How many digests of earlier texts a row keeps.
@@ -71,18 +71,18 @@ _LISTS = frozenset({"artefacts", "dependencies", "made"})
 # -- one task
 
 
-def load(book: Book, id_: str) -> Stored | None:
+def load(rows: Rows, id_: str) -> Stored | None:
     """Return the row of a task that is not archived."""
-    value = book.txn.get(_key("task", id_)) if id_.isascii() else None  # each id is
+    value = rows.txn.get(_key("task", id_)) if id_.isascii() else None  # each id is
     return None if value is None else _stored(value)
 
 
-def need(book: Book, id_: str) -> Stored:
+def need(rows: Rows, id_: str) -> Stored:
     """Return the row of a task; ``NotFound`` (``NO_TASK``) if there is none."""
-    found = load(book, id_)
+    found = load(rows, id_)
     if found is not None:
         return found
-    ended = past(book, id_)
+    ended = past(rows, id_)
     where = f" any more: it is in {ended.place}" if ended is not None else ""
     raise NotFound(
         f"there is no task {quote(id_)} on the board{where}",
@@ -92,28 +92,28 @@ def need(book: Book, id_: str) -> Stored:
     )
 
 
-def every(book: Book) -> Iterator[Stored]:
+def every(rows: Rows) -> Iterator[Stored]:
     """Yield all tasks that are not archived, in no order that means anything."""
-    for _, value in book.txn.scan(Range("task/")):
+    for _, value in rows.txn.scan(Range("task/")):
         yield _stored(value)
 
 
-def unfinished(book: Book) -> Iterator[Task]:
+def unfinished(rows: Rows) -> Iterator[Task]:
     """Yield the tasks that are not finished, without the rest of their rows."""
-    for fields in _fields(book):
+    for fields in _fields(rows):
         if _status(fields) not in FINISHED:
             yield _task(fields)
 
 
-def statuses(book: Book) -> Iterator[tuple[str, str]]:
+def statuses(rows: Rows) -> Iterator[tuple[str, str]]:
     """Yield the id and the status of each task that is not archived."""
-    for fields in _fields(book):
+    for fields in _fields(rows):
         yield fields["id"], _status(fields)
 
 
-def _fields(book: Book) -> Iterator[dict[str, Any]]:
+def _fields(rows: Rows) -> Iterator[dict[str, Any]]:
     """Yield what is stored of each task, without its file's text, which is most of a row."""
-    for _, value in book.txn.scan(Range("task/")):
+    for _, value in rows.txn.scan(Range("task/")):
         first = value.startswith(_TASK_FIRST)
         yield decode(value, len(_TASK_FIRST)) if first else decode(value)["task"]
 
@@ -122,42 +122,42 @@ def _status(fields: dict[str, Any]) -> str:
     return str(fields.get("status", _TASK_DEFAULTS["status"]))
 
 
-def past(book: Book, id_: str) -> Past | None:
+def past(rows: Rows, id_: str) -> Past | None:
     """Return how an archived task ended."""
-    value = book.txn.get(_key("past", id_)) if id_.isascii() else None
+    value = rows.txn.get(_key("past", id_)) if id_.isascii() else None
     return None if value is None else Past(**{**_PAST_DEFAULTS, **decode(value)})
 
 
-def status_of(book: Book, id_: str) -> str | None:
+def status_of(rows: Rows, id_: str) -> str | None:
     """Return the status of a task, for an archived one how it ended, None if there is no such task."""
-    found = load(book, id_)
+    found = load(rows, id_)
     if found is None:
-        ended = past(book, id_)
+        ended = past(rows, id_)
         return ended.status if ended is not None and ended.id == id_ else None
     return found.task.status if found.id == id_ else None
 
 
-def head(book: Book) -> int:
+def head(rows: Rows) -> int:
     """Return the number of the last change of any task."""
-    return standing(book)[0]
+    return standing(rows)[0]
 
 
-def standing(book: Book) -> tuple[int, str]:
+def standing(rows: Rows) -> tuple[int, str]:
     """Return the number of the last change of any task, and by which name this board's life is known."""
-    number, _, life = (book.txn.get(BOARD) or "0").partition(" ")
+    number, _, life = (rows.txn.get(BOARD) or "0").partition(" ")
     return int(number), life
 
 
-def _stand(book: Book, number: int) -> None:
+def _stand(rows: Rows, number: int) -> None:
     """Note the last change of the board; the first one begins its life."""
-    life = standing(book)[1] or urandom(8).hex()
-    book.txn.put(BOARD, f"{number} {life}")
+    life = standing(rows)[1] or urandom(8).hex()
+    rows.txn.put(BOARD, f"{number} {life}")
 
 
-def versions(book: Book) -> dict[str, int]:
+def versions(rows: Rows) -> dict[str, int]:
     """Return the version of each task."""
     found = {}
-    for _, value in book.txn.scan(Range("version/")):
+    for _, value in rows.txn.scan(Range("version/")):
         number, _, id_ = value.partition(" ")
         found[id_] = int(number)
     return found
@@ -171,86 +171,86 @@ def digest(text: str) -> str:
 # -- writing
 
 
-def put(book: Book, new: Stored, old: Stored | None) -> Stored:
+def put(rows: Rows, new: Stored, old: Stored | None) -> Stored:
     """Write a task's row, all that is derived from it, and how its dependents stand; return it as written."""
     if old is not None and old.text != new.text:
         earlier = dict.fromkeys((*old.earlier, digest(old.text)))
         earlier.pop(digest(new.text), None)
         new = new._replace(earlier=tuple(earlier)[-MAX_EARLIER:])
-    new = new._replace(ready=_ready_for(book, new))
-    _write(book, new, old)
-    book.txn.put(_key("version", new.id), f"{new.version} {new.id}")
+    new = new._replace(ready=_ready_for(rows, new))
+    _write(rows, new, old)
+    rows.txn.put(_key("version", new.id), f"{new.version} {new.id}")
     if old is None or new.version != old.version:
-        _stand(book, new.version)
+        _stand(rows, new.version)
     if _is_done(new) != _is_done(old):
-        refresh_dependents(book, new.id)
+        refresh_dependents(rows, new.id)
     return new
 
 
-def _write(book: Book, new: Stored, old: Stored | None) -> None:
-    book.txn.put(_key("task", new.id), _record(new))
+def _write(rows: Rows, new: Stored, old: Stored | None) -> None:
+    rows.txn.put(_key("task", new.id), _record(new))
     before = _marks(old) if old is not None else {}
     after = _marks(new)
     for key in before:
         if key not in after:
-            book.txn.delete(key)
+            rows.txn.delete(key)
     for key, value in after.items():
         if before.get(key) != value:
-            book.txn.put(key, value)
+            rows.txn.put(key, value)
 
 
-def hold_back(book: Book, stored: Stored, why: str) -> Stored:
+def hold_back(rows: Rows, stored: Stored, why: str) -> Stored:
     """Keep a task from being handed out because of its file; let it go again by an empty ``why``."""
     new = stored._replace(aside=why)
-    new = new._replace(ready=_ready_for(book, new))
-    _write(book, new, stored)
+    new = new._replace(ready=_ready_for(rows, new))
+    _write(rows, new, stored)
     return new
 
 
-def note_until(book: Book, stored: Stored, until: float) -> None:
+def note_until(rows: Rows, stored: Stored, until: float) -> None:
     """Note until when an attempt surely lives, so that the next caller need not look."""
-    _write(book, stored._replace(until=until), stored)
+    _write(rows, stored._replace(until=until), stored)
 
 
-def retire(book: Book, ended: Past, old: Stored | None) -> None:
+def retire(rows: Rows, ended: Past, old: Stored | None) -> None:
     """Put ``ended`` in the place of a task's row, if it has one."""
     if old is not None:
-        book.txn.delete(_key("task", old.id))
-        book.txn.delete(_key("version", old.id))
+        rows.txn.delete(_key("task", old.id))
+        rows.txn.delete(_key("version", old.id))
         for key in _marks(old):
-            book.txn.delete(key)
+            rows.txn.delete(key)
     kept = {name: value for name, value in ended._asdict().items() if value}
-    book.txn.put(_key("past", ended.id), encode(kept))
-    _stand(book, ended.version)
+    rows.txn.put(_key("past", ended.id), encode(kept))
+    _stand(rows, ended.version)
 
 
-def refresh_dependents(book: Book, id_: str) -> None:
+def refresh_dependents(rows: Rows, id_: str) -> None:
     """Look anew at which tasks that depend on this one are ready."""
-    for dependent in dependents(book, id_):
-        found = load(book, dependent)
+    for dependent in dependents(rows, id_):
+        found = load(rows, dependent)
         if found is not None:
-            ready = _ready_for(book, found)
+            ready = _ready_for(rows, found)
             if ready != found.ready:
-                _write(book, found._replace(ready=ready), found)
+                _write(rows, found._replace(ready=ready), found)
 
 
-def dependents(book: Book, id_: str) -> list[str]:
+def dependents(rows: Rows, id_: str) -> list[str]:
     """Return the unfinished tasks that name this one as a dependency."""
-    return [value for _, value in book.txn.scan((f"needs/{id_.lower()}//", ""))]
+    return [value for _, value in rows.txn.scan((f"needs/{id_.lower()}//", ""))]
 
 
 def _is_done(stored: Stored | None) -> bool:
     return stored is not None and stored.task.status == Status.DONE
 
 
-def _ready_for(book: Book, stored: Stored) -> tuple[str, ...]:
+def _ready_for(rows: Rows, stored: Stored) -> tuple[str, ...]:
     """Return under whose names a task stands among the ready ones: none if it cannot be taken."""
     task = stored.task
-    if stored.aside or task.status not in OPEN or unmet(task, lambda id_: status_of(book, id_)):
+    if stored.aside or task.status not in OPEN or unmet(task, lambda id_: status_of(rows, id_)):
         return ()
     names = [f"to-{task.agent}" if task.agent else ANYBODY]
     for dependency in task.dependencies:
-        doer = _doer(book, dependency)
+        doer = _doer(rows, dependency)
         if doer and doer != task.agent:
             names.append(f"by-{doer}")
     if is_lent(stored):
@@ -263,8 +263,8 @@ def is_lent(stored: Stored) -> bool:
     return stored.task.status == Status.ASSIGNED and stored.task.agent != stored.asked == ""
 
 
-def _doer(book: Book, id_: str) -> str:
-    found: Stored | Past | None = load(book, id_) or past(book, id_)
+def _doer(rows: Rows, id_: str) -> str:
+    found: Stored | Past | None = load(rows, id_) or past(rows, id_)
     return found.doer if found is not None else ""
 
 

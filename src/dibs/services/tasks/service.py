@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Denied
     from dibs.core.tasks.graph import Graph
     from dibs.core.tasks.rules import Handoff
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
     from dibs.services.tasks.take import Around, Taking
     from dibs.services.tasks.transitions import Moves
     from dibs.services.tasks.values import (
         Draft,
+        HandEditVerdict,
         HandMade,
-        Likeness,
         NothingFree,
         Past,
-        Shown,
+        SimilarTask,
         Stored,
         Stuck,
         TakenTask,
+        TaskView,
         Trouble,
-        Verdict,
     )
 
 
 class Tasks:
     """What can be done with tasks. Refusals are raised (BadInput, NotFound, Fenced, NotAllowed)."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     # -- making
 
@@ -62,50 +62,50 @@ class Tasks:
         """
         from dibs.services.state.presence import arrive
         from dibs.services.tasks.create import drafted, likenesses, refuse_similar, write_new
-        from dibs.services.tasks.texts import Teller
+        from dibs.services.tasks.texts import TaskWriter
 
-        def plan(book: Book) -> Created:
-            rows = drafted(book, caller.id, drafts)
-            found = likenesses(book, rows, fold_case=self._desk.fold_case)
+        def plan(rows: Rows) -> Created:
+            listed = drafted(rows, caller.id, drafts)
+            found = likenesses(rows, listed, fold_case=self._store.fold_case)
             if strict:
                 refuse_similar(found)
-            return Created(tuple(rows), tuple(found))
+            return Created(tuple(listed), tuple(found))
 
-        def step(book: Book) -> Created:
+        def step(rows: Rows) -> Created:
             planned = Created(())
 
             def make() -> list[str]:
                 nonlocal planned
-                beat = arrive(book, caller)
-                planned = plan(book)
-                write_new(Teller(book, caller.id, beat.role), planned.tasks)
+                beat = arrive(rows, caller)
+                planned = plan(rows)
+                write_new(TaskWriter(rows, caller.id, beat.role), planned.tasks)
                 return [row.id for row in planned.tasks]
 
-            ids = once(book, caller.id, request_id, f"create\n{len(drafts)}", make)
-            rows = [row for row in (taskrows.load(book, id_) for id_ in ids) if row is not None]
-            return planned._replace(tasks=tuple(rows))
+            ids = once(rows, caller.id, request_id, f"create\n{len(drafts)}", make)
+            listed = [row for row in (taskrows.load(rows, id_) for id_ in ids) if row is not None]
+            return planned._replace(tasks=tuple(listed))
 
-        return self._desk.look(plan) if dry_run else self._desk.apply(step)
+        return self._store.look(plan) if dry_run else self._store.apply(step)
 
     # -- reading
 
-    def all(self, *, finished: bool = False) -> list[Shown]:
+    def all(self, *, finished: bool = False) -> list[TaskView]:
         """Return the tasks that are not finished, or all that are not archived, in the order of taking."""
         from dibs.services.tasks.views import all_shown
 
-        return self._desk.look(lambda book: all_shown(self._desk, book, finished=finished))
+        return self._store.look(lambda rows: all_shown(self._store, rows, finished=finished))
 
-    def show(self, id_: str) -> Shown:
+    def show(self, id_: str) -> TaskView:
         """Return one task, archived ones too; ``NotFound`` (``NO_TASK``) if there is none."""
         from dibs.services.tasks.views import one_shown
 
-        return self._desk.look(lambda book: one_shown(self._desk, book, id_))
+        return self._store.look(lambda rows: one_shown(self._store, rows, id_))
 
     def graph(self) -> Graph:
         """Return how the tasks depend on each other."""
         from dibs.services.tasks.views import whole_graph
 
-        return self._desk.look(whole_graph)
+        return self._store.look(whole_graph)
 
     # -- working
 
@@ -149,7 +149,7 @@ class Tasks:
     def _taking(self) -> Taking:
         from dibs.services.tasks.take import Taking
 
-        return Taking(self._desk)
+        return Taking(self._store)
 
     def done(
         self,
@@ -167,7 +167,7 @@ class Tasks:
         """Finish a task that the caller holds, or accept one that is in review."""
         from dibs.services.tasks.transitions import checked_result
 
-        said = checked_result(self._desk, summary, artefacts, handoff, review, metrics)
+        said = checked_result(self._store, summary, artefacts, handoff, review, metrics)
         asked = f"done\n{id_.lower()}"
         return self._move(caller, asked, id_, request_id, lambda m: m.done(id_, token, said))
 
@@ -225,26 +225,26 @@ class Tasks:
         """Make a move as one transaction; a repeat of it is answered with the task as it is now."""
         from dibs.services.tasks.transitions import Moves
 
-        def step(book: Book) -> Stored:
+        def step(rows: Rows) -> Stored:
             made: list[Stored] = []
 
             def action() -> list[str]:
-                made.append(move(Moves(self._desk, book, caller)))
+                made.append(move(Moves(self._store, rows, caller)))
                 return [made[0].id]
 
-            once(book, caller.id, request_id, asked, action)
-            return made[0] if made else taskrows.need(book, id_)
+            once(rows, caller.id, request_id, asked, action)
+            return made[0] if made else taskrows.need(rows, id_)
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
-    def alike(self, stored: Stored) -> list[Likeness]:
+    def alike(self, stored: Stored) -> list[SimilarTask]:
         """Return the active tasks that look like the work which is handed on with a task."""
         from dibs.services.tasks.create import likenesses
         from dibs.services.tasks.handoffs import delegated
 
         row = stored._replace(task=delegated(stored))
-        fold = self._desk.fold_case
-        return self._desk.look(lambda book: likenesses(book, [row], fold_case=fold))
+        fold = self._store.fold_case
+        return self._store.look(lambda rows: likenesses(rows, [row], fold_case=fold))
 
     # -- for the orchestrator
 
@@ -252,13 +252,13 @@ class Tasks:
         """Take back the tasks whose attempts are gone; too often, and it is an error for a human."""
         from dibs.services.tasks.upkeep import sweep
 
-        return self._desk.apply(lambda book: sweep(self._desk, book))
+        return self._store.apply(lambda rows: sweep(self._store, rows))
 
     def assign(self, caller: Caller, *, spread: bool = True) -> list[Stored]:
         """Hand ready new tasks to whom they name; with ``spread`` the others to the least loaded agents."""
         from dibs.services.tasks.upkeep import assign
 
-        return self._desk.apply(lambda book: assign(self._desk, book, caller, spread=spread))
+        return self._store.apply(lambda rows: assign(self._store, rows, caller, spread=spread))
 
     def hand_off(
         self, caller: Caller, known: Container[str] = ()
@@ -266,71 +266,71 @@ class Tasks:
         """Make the tasks that finished ones ask for; ``known`` are agents that have a folder."""
         from dibs.services.tasks.handoffs import hand_off
 
-        return self._desk.apply(lambda book: hand_off(book, caller, known))
+        return self._store.apply(lambda rows: hand_off(rows, caller, known))
 
     def stuck(self, caller: Caller) -> list[Stuck]:
         """Report the tasks that take too long, once in each timeout, and act as the policy says."""
         from dibs.services.tasks.upkeep import stuck
 
-        return self._desk.apply(lambda book: stuck(self._desk, book, caller))
+        return self._store.apply(lambda rows: stuck(self._store, rows, caller))
 
     def archive(self, caller: Caller) -> list[Stored]:
         """Take tasks that were finished long ago off the board's daily rows."""
         from dibs.services.tasks.upkeep import archive
 
-        return self._desk.apply(lambda book: archive(self._desk, book, caller))
+        return self._store.apply(lambda rows: archive(self._store, rows, caller))
 
     # -- for the mirror
 
     def head(self) -> int:
         """Return the number of the last change of any task, 0 if there was none."""
-        return self._desk.look(taskrows.head)
+        return self._store.look(taskrows.head)
 
     def versions(self) -> dict[str, int]:
         """Return the version of each task that is not archived, by id."""
-        return self._desk.look(taskrows.versions)
+        return self._store.look(taskrows.versions)
 
     def stored(self, ids: Iterable[str]) -> dict[str, Stored]:
         """Return the rows of these tasks, of those that have one, under the ids that were asked for."""
         asked = list(ids)
 
-        def step(book: Book) -> dict[str, Stored]:
-            found = {id_: taskrows.load(book, id_) for id_ in asked}
+        def step(rows: Rows) -> dict[str, Stored]:
+            found = {id_: taskrows.load(rows, id_) for id_ in asked}
             return {id_: row for id_, row in found.items() if row is not None}
 
-        return self._desk.look(step)
+        return self._store.look(step)
 
     def unknown(self, ids: Iterable[str]) -> list[str]:
         """Return those of these ids that no task has or had."""
         asked = list(ids)
 
-        def step(book: Book) -> list[str]:
-            return [i for i in asked if not (taskrows.load(book, i) or taskrows.past(book, i))]
+        def step(rows: Rows) -> list[str]:
+            return [i for i in asked if not (taskrows.load(rows, i) or taskrows.past(rows, i))]
 
-        return self._desk.look(step)
+        return self._store.look(step)
 
     def pasts(self, ids: Iterable[str]) -> dict[str, Past]:
         """Return how those of these tasks ended that are archived, by the ids that were asked for."""
         asked = list(ids)
 
-        def step(book: Book) -> dict[str, Past]:
-            found = {id_: taskrows.past(book, id_) for id_ in asked}
+        def step(rows: Rows) -> dict[str, Past]:
+            found = {id_: taskrows.past(rows, id_) for id_ in asked}
             return {id_: past for id_, past in found.items() if past is not None}
 
-        return self._desk.look(step)
+        return self._store.look(step)
 
     def past(self, id_: str) -> Past | None:
         """Return how an archived task ended."""
-        return self._desk.look(lambda book: taskrows.past(book, id_))
+        return self._store.look(lambda rows: taskrows.past(rows, id_))
 
-    def accept(self, caller: Caller, hand_made: Sequence[HandMade]) -> list[Verdict]:
+    def accept(self, caller: Caller, hand_made: Sequence[HandMade]) -> list[HandEditVerdict]:
         """Take hand-made files into the rows, or say of each why not; one transaction for all."""
         from dibs.services.tasks.hand_edits import accept
 
-        return self._desk.apply(lambda book: accept(self._desk, book, caller, hand_made))
+        return self._store.apply(lambda rows: accept(self._store, rows, caller, hand_made))
 
     def hold_back(self, caller: Caller, reasons: Mapping[str, str]) -> None:
         """Keep tasks from being handed out whose files stand aside, by id and reason; "" ends that."""
         from dibs.services.tasks.hand_edits import hold_back
 
-        self._desk.apply(lambda book: hold_back(book, caller, reasons))
+        self._store.apply(lambda rows: hold_back(rows, caller, reasons))

@@ -19,12 +19,12 @@ from dibs.core.tasks.rules import PRIORITIES, Status, Task, check_step
 from dibs.core.text.durations import check_wait
 from dibs.core.text.names import check_agent_id, quote
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
-from dibs.services.claims.acquire import SHOWN, Survey, Waiting, queue_up, survey
+from dibs.services.claims.acquire import SHOWN, Survey, WaitOptions, queue_up, survey
 from dibs.services.state.idempotency import once
 from dibs.services.state.presence import arrive, offer_work, withdraw
 from dibs.services.state.rows import decode, encode
 from dibs.services.tasks.attempts import (
-    Wish,
+    TakeRequest,
     begin,
     checked_request,
     go_on,
@@ -33,7 +33,7 @@ from dibs.services.tasks.attempts import (
     settle_dead,
     settle_one,
 )
-from dibs.services.tasks.plain_queue import LOOK_EVERY, SHORTEST_PAUSE, Busy, Queue, turn_at
+from dibs.services.tasks.plain_queue import LOOK_EVERY, SHORTEST_PAUSE, NoFreeTask, Queue, turn_at
 from dibs.services.tasks.rows import (
     ANYBODY,
     ASIDE,
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from dibs.core.claims.agents import Beat, Caller
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
-    from dibs.services.tasks.values import Shown
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
+    from dibs.services.tasks.values import TaskView
 
     Around = Callable[[], AbstractContextManager[object]]
 
@@ -64,48 +64,48 @@ if TYPE_CHECKING:
 class Taking:
     """The ways to get a task."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self._turn = turn_at(fold_case=desk.fold_case)
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._turn = turn_at(fold_case=store.fold_case)
         #: What the last run of a step has begun: its row need not be read again.
         self._begun: Stored | None = None
 
     @property
     def _queue(self) -> Queue:
-        return Queue(self._desk)
+        return Queue(self._store)
 
     def wish(
         self, caller: Caller, roles: Sequence[str], claim: bool | None, ttl: object, reason: str
-    ) -> Wish:
+    ) -> TakeRequest:
         """Check what a caller says of itself."""
         named = [check_agent_id(role_word(role)) for role in roles]
-        return Wish(
+        return TakeRequest(
             caller.id,
             tuple(dict.fromkeys((role_word(caller.role), *named))),
-            self._desk.config.board_claim if claim is None else claim,
-            self._desk.ttl(ttl),
+            self._store.config.board_claim if claim is None else claim,
+            self._store.ttl(ttl),
             check_text(reason, "reason") if reason else "",
         )
 
     def take(
-        self, caller: Caller, wish: Wish, wait: object, request_id: str, around: Around
+        self, caller: Caller, wish: TakeRequest, wait: object, request_id: str, around: Around
     ) -> TakenTask | NothingFree:
         """Hand out the next task, wait for one if there is none yet."""
         patience = check_wait(wait)
 
-        def step(book: Book) -> TakenTask | NothingFree:
+        def step(rows: Rows) -> TakenTask | NothingFree:
             self._begun = None
             answer = once(
-                book, caller.id, request_id, "take",
-                lambda: self._next(book, caller, wish, patience),
+                rows, caller.id, request_id, "take",
+                lambda: self._next(rows, caller, wish, patience),
             )  # fmt: skip
-            return answer if isinstance(answer, NothingFree) else self.taken(book, answer)
+            return answer if isinstance(answer, NothingFree) else self.taken(rows, answer)
 
         def attempt() -> TakenTask | NothingFree:
             answer: TakenTask | NothingFree | None = None
             try:
                 with around():
-                    answer = self._desk.apply(step)
+                    answer = self._store.apply(step)
             except (Unavailable, OSError) as error:
                 if isinstance(answer, TakenTask):
                     raise unshown(answer, error) from error
@@ -121,38 +121,40 @@ class Taking:
                 answer = attempt()
         finally:
             if patience and not isinstance(answer, TakenTask):
-                self._desk.apply(lambda book: self._leave(book, caller.id))
+                self._store.apply(lambda rows: self._leave(rows, caller.id))
         if isinstance(answer, NothingFree) and not answer.tasks and not answer.queue:
             raise _empty()
         return answer._replace(waited=patience > 0) if isinstance(answer, NothingFree) else answer
 
-    def start(self, caller: Caller, wish: Wish, id_: str, request_id: str) -> TakenTask | Denied:
+    def start(
+        self, caller: Caller, wish: TakeRequest, id_: str, request_id: str
+    ) -> TakenTask | Denied:
         """Hand out this very task."""
 
-        def step(book: Book) -> TakenTask | Denied:
+        def step(rows: Rows) -> TakenTask | Denied:
             answer = once(
-                book, caller.id, request_id, f"start\n{id_.lower()}",
-                lambda: self._begin(book, caller, wish, id_),
+                rows, caller.id, request_id, f"start\n{id_.lower()}",
+                lambda: self._begin(rows, caller, wish, id_),
             )  # fmt: skip
-            return answer if isinstance(answer, Denied) else self.taken(book, answer)
+            return answer if isinstance(answer, Denied) else self.taken(rows, answer)
 
-        return self._desk.apply(step)
+        return self._store.apply(step)
 
-    def _begin(self, book: Book, caller: Caller, wish: Wish, id_: str) -> Granted | Denied:
-        beat = arrive(book, caller)
-        offer_work(book, caller.id)
+    def _begin(self, rows: Rows, caller: Caller, wish: TakeRequest, id_: str) -> Granted | Denied:
+        beat = arrive(rows, caller)
+        offer_work(rows, caller.id)
         wish = _with_role(wish, beat)
-        need(book, id_)
-        settle_one(self._desk, book, id_)
-        stored = need(book, id_)
-        beat = book.beat(caller.id) or beat
+        need(rows, id_)
+        settle_one(self._store, rows, id_)
+        stored = need(rows, id_)
+        beat = rows.beat(caller.id) or beat
         if stored.task.status == Status.IN_PROGRESS:
-            return self._again(book, caller, beat, wish, stored)
+            return self._again(rows, caller, beat, wish, stored)
         check_step(stored.task, "take", Status.IN_PROGRESS)
         mine = is_lent(stored) or eligible(stored.task, caller.id, wish.roles)
         if not mine and not caller.human:
             raise _for_another(stored.task)
-        obstacles = graph_around(book, [stored.id]).obstacles(stored.id)
+        obstacles = graph_around(rows, [stored.id]).obstacles(stored.id)
         if obstacles:
             raise BadInput(
                 f"task {quote(stored.id)} {'; '.join(o.why for o in obstacles[:5])}",
@@ -167,200 +169,200 @@ class Taking:
                 field="task",
                 hint="put the file right, or remove it to have it written anew",
             )
-        request = checked_request(self._desk, caller, beat, wish, stored.task)
-        begun = begin(self._desk, book, caller, beat, request, stored, quiet=False)
+        request = checked_request(self._store, caller, beat, wish, stored.task)
+        begun = begin(self._store, rows, caller, beat, request, stored, quiet=False)
         return begun if isinstance(begun, Denied) else begun[1]
 
     def _again(
-        self, book: Book, caller: Caller, beat: Beat, wish: Wish, stored: Stored
+        self, rows: Rows, caller: Caller, beat: Beat, wish: TakeRequest, stored: Stored
     ) -> Granted | Denied:
         """Answer a caller that asks for a task that is in progress: it may be its own."""
-        holder = live_claim(self._desk, book, stored.id)
+        holder = live_claim(self._store, rows, stored.id)
         if holder is None and stored.task.agent != caller.id:
             # Somebody works on it by hand, without a claim.
             check_step(stored.task, "take", Status.IN_PROGRESS)
-        return go_on(self._desk, book, caller, beat, wish, stored)
+        return go_on(self._store, rows, caller, beat, wish, stored)
 
-    def taken(self, book: Book, granted: Granted) -> TakenTask:
+    def taken(self, rows: Rows, granted: Granted) -> TakenTask:
         """Return the task that was granted: of the board, or of the first document's queue."""
         if self._begun is not None:
             return TakenTask(self._begun, granted)
-        name = name_of(book.pattern(granted.claims[0].pattern))
-        stored = load(book, name)
-        if stored is None and past(book, name) is None:
-            queued = self._queue.taken(book, granted)
+        name = name_of(rows.pattern(granted.claims[0].pattern))
+        stored = load(rows, name)
+        if stored is None and past(rows, name) is None:
+            queued = self._queue.taken(rows, granted)
             task = Task(name, Status.IN_PROGRESS, granted.claims[0].agent)
             return TakenTask(Stored(task, queued.task.file, QUEUE, queued.text, 0), granted)
-        return TakenTask(stored or need(book, name), granted)
+        return TakenTask(stored or need(rows, name), granted)
 
     # -- the next one
 
     def _next(
-        self, book: Book, caller: Caller, wish: Wish, patience: float
+        self, rows: Rows, caller: Caller, wish: TakeRequest, patience: float
     ) -> Granted | NothingFree:
-        beat = arrive(book, caller)
-        offer_work(book, caller.id)
+        beat = arrive(rows, caller)
+        offer_work(rows, caller.id)
         wish = _with_role(wish, beat)
-        settle_dead(self._desk, book, all_of_them=False)
-        line = self._line(book, caller.id)
-        granted = self._first(book, caller, wish, line)
-        if granted is None and settle_dead(self._desk, book, all_of_them=True):
-            granted = self._first(book, caller, wish, line)
+        settle_dead(self._store, rows, all_of_them=False)
+        line = self._line(rows, caller.id)
+        granted = self._first(rows, caller, wish, line)
+        if granted is None and settle_dead(self._store, rows, all_of_them=True):
+            granted = self._first(rows, caller, wish, line)
         if granted is not None:
-            self._out_of_line(book, line)
+            self._out_of_line(rows, line)
             return granted
-        busy = self._from_queue(book, caller, wish)
+        busy = self._from_queue(rows, caller, wish)
         if isinstance(busy, Granted):
-            book.txn.delete(f"turn/{caller.id}")
+            rows.txn.delete(f"turn/{caller.id}")
             return busy
         if patience:
-            until = book.now + patience
-            turn = Waiting(until, self._desk.waiter_ttl, standing=False)
+            until = rows.now + patience
+            turn = WaitOptions(until, self._store.waiter_ttl, standing=False)
             request = Request(caller.id, (self._turn,), EXCLUSIVE, wish.ttl, wish.reason)
-            queue_up(book, request, book.beat(caller.id) or beat, line.own_ticket, turn)
-            book.txn.put(f"turn/{caller.id}", encode([wish.roles, wish.claim]))
-        return NothingFree(self._in_the_way(book), busy.tasks[:SHOWN], len(_earlier(line)))
+            queue_up(rows, request, rows.beat(caller.id) or beat, line.own_ticket, turn)
+            rows.txn.put(f"turn/{caller.id}", encode([wish.roles, wish.claim]))
+        return NothingFree(self._in_the_way(rows), busy.tasks[:SHOWN], len(_earlier(line)))
 
-    def _first(self, book: Book, caller: Caller, wish: Wish, line: Survey) -> Granted | None:
+    def _first(self, rows: Rows, caller: Caller, wish: TakeRequest, line: Survey) -> Granted | None:
         """Begin the first task that nobody holds and no earlier waiter could take."""
-        kept = self._kept_for_others(book, line)
-        for id_ in candidates(book, wish):
-            stored = load(book, id_)
+        kept = self._kept_for_others(rows, line)
+        for id_ in candidates(rows, wish):
+            stored = load(rows, id_)
             if stored is None or id_ in kept:
                 continue
-            beat = book.beat(caller.id)
+            beat = rows.beat(caller.id)
             assert beat is not None
             try:
-                request = checked_request(self._desk, caller, beat, wish, stored.task)
+                request = checked_request(self._store, caller, beat, wish, stored.task)
             except (BadInput, NotAllowed):
                 continue  # its artefacts are beyond what one may claim; `start` says so
-            begun = begin(self._desk, book, caller, beat, request, stored, quiet=True)
+            begun = begin(self._store, rows, caller, beat, request, stored, quiet=True)
             if not isinstance(begun, Denied):
                 self._begun, granted = begun
                 return granted
         return None
 
-    def _kept_for_others(self, book: Book, line: Survey) -> set[str]:
+    def _kept_for_others(self, rows: Rows, line: Survey) -> set[str]:
         """Return the tasks that callers get who wait already, one for each of them."""
         kept: set[str] = set()
         for agent in _earlier(line):
-            wish = self._wish_of(book, agent)
-            free = (id_ for id_ in candidates(book, wish) if id_ not in kept)
-            kept.update(islice((id_ for id_ in free if self._is_free(book, wish, id_)), 1))
+            wish = self._wish_of(rows, agent)
+            free = (id_ for id_ in candidates(rows, wish) if id_ not in kept)
+            kept.update(islice((id_ for id_ in free if self._is_free(rows, wish, id_)), 1))
         return kept
 
-    def _wish_of(self, book: Book, agent: str) -> Wish:
-        value = book.txn.get(f"turn/{agent}")
+    def _wish_of(self, rows: Rows, agent: str) -> TakeRequest:
+        value = rows.txn.get(f"turn/{agent}")
         roles, claim = decode(value) if value is not None else ((), False)
-        return Wish(agent, tuple(roles), bool(claim), 0.0)
+        return TakeRequest(agent, tuple(roles), bool(claim), 0.0)
 
-    def _is_free(self, book: Book, wish: Wish, id_: str) -> bool:
-        stored = load(book, id_)
+    def _is_free(self, rows: Rows, wish: TakeRequest, id_: str) -> bool:
+        stored = load(rows, id_)
         if stored is None:
             return False
-        return not survey(book, request_for(self._desk, wish, stored.task)).conflicts
+        return not survey(rows, request_for(self._store, wish, stored.task)).conflicts
 
-    def _from_queue(self, book: Book, caller: Caller, wish: Wish) -> Granted | Busy:
+    def _from_queue(self, rows: Rows, caller: Caller, wish: TakeRequest) -> Granted | NoFreeTask:
         request = Request(caller.id, (self._turn,), EXCLUSIVE, wish.ttl, wish.reason)
         try:
-            return self._queue.hand_out(book, caller, request, None)
+            return self._queue.hand_out(rows, caller, request, None)
         except NotFound:
-            return Busy((), 0)
+            return NoFreeTask((), 0)
 
-    def _in_the_way(self, book: Book) -> tuple[Shown, ...]:
+    def _in_the_way(self, rows: Rows) -> tuple[TaskView, ...]:
         """Return some of the tasks that there are, and why they cannot be taken."""
         scanned = (
-            *islice((decode(v)[0] for _, v in book.txn.scan((BUSY, ""))), SHOWN),
-            *islice((decode(v)[0] for _, v in book.txn.scan(("ready/", ""))), SHOWN),
-            *islice((v for _, v in book.txn.scan((ASIDE, ""), ("needs/", ""))), SHOWN),
+            *islice((decode(v)[0] for _, v in rows.txn.scan((BUSY, ""))), SHOWN),
+            *islice((decode(v)[0] for _, v in rows.txn.scan(("ready/", ""))), SHOWN),
+            *islice((v for _, v in rows.txn.scan((ASIDE, ""), ("needs/", ""))), SHOWN),
         )
         ids = list(dict.fromkeys(scanned))[:SHOWN]
-        return tuple(shown_in(self._desk, book, ids))
+        return tuple(shown_in(self._store, rows, ids))
 
     # -- waiting
 
-    def _line(self, book: Book, agent: str) -> Survey:
+    def _line(self, rows: Rows, agent: str) -> Survey:
         """Look at who waits for a task; those who are not heard of any more leave the line."""
-        if next(iter(book.txn.scan((entry_prefix(self._turn), ""))), None) is None:
+        if next(iter(rows.txn.scan((entry_prefix(self._turn), ""))), None) is None:
             return Survey()  # most of the time nobody waits
-        line = survey(book, Request(agent, (self._turn,), EXCLUSIVE, 0.0))
+        line = survey(rows, Request(agent, (self._turn,), EXCLUSIVE, 0.0))
         for ticket in line.dead_tickets:
-            withdraw(book, ticket, "its waiter was not heard of")
-            book.txn.delete(f"turn/{ticket.agent}")
+            withdraw(rows, ticket, "its waiter was not heard of")
+            rows.txn.delete(f"turn/{ticket.agent}")
         return line
 
-    def _out_of_line(self, book: Book, line: Survey) -> None:
+    def _out_of_line(self, rows: Rows, line: Survey) -> None:
         if line.own_ticket is not None:
-            book.drop_ticket(line.own_ticket)  # the entry that grants says so
-            book.txn.delete(f"turn/{line.own_ticket.agent}")
+            rows.drop_ticket(line.own_ticket)  # the entry that grants says so
+            rows.txn.delete(f"turn/{line.own_ticket.agent}")
 
-    def _leave(self, book: Book, agent: str) -> None:
-        line = self._line(book, agent)
+    def _leave(self, rows: Rows, agent: str) -> None:
+        line = self._line(rows, agent)
         if line.own_ticket is not None:
-            withdraw(book, line.own_ticket, "it gave up")
-            book.txn.delete(f"turn/{agent}")
+            withdraw(rows, line.own_ticket, "it gave up")
+            rows.txn.delete(f"turn/{agent}")
 
-    def _pause(self, wish: Wish, give_up: float) -> None:
+    def _pause(self, wish: TakeRequest, give_up: float) -> None:
         """Wait until a task may be free, a sign of life is due, or the time is over."""
-        act_at = min(give_up, time.monotonic() + self._desk.waiter_ttl / 3)
-        newest = self._desk.engine.wait(0, 0)
+        act_at = min(give_up, time.monotonic() + self._store.waiter_ttl / 3)
+        newest = self._store.engine.wait(0, 0)
         while (now := time.monotonic()) < act_at:
-            free_in = self._desk.look(lambda book: self._free_in(book, wish))
+            free_in = self._store.look(lambda rows: self._free_in(rows, wish))
             if free_in <= 0:
                 return
             pause = max(SHORTEST_PAUSE, min(act_at - now, free_in, LOOK_EVERY))
-            newest = self._desk.engine.wait(newest, pause)
+            newest = self._store.engine.wait(newest, pause)
 
-    def _free_in(self, book: Book, wish: Wish) -> float:
+    def _free_in(self, rows: Rows, wish: TakeRequest) -> float:
         """Return in how many seconds a task may be there for a waiter, 0 for now."""
-        line = survey(book, Request(wish.agent, (self._turn,), EXCLUSIVE, 0.0))
-        beat = book.beat(wish.agent)
+        line = survey(rows, Request(wish.agent, (self._turn,), EXCLUSIVE, 0.0))
+        beat = rows.beat(wish.agent)
         wish = wish if beat is None else _with_role(wish, beat)
-        kept = self._kept_for_others(book, line)
-        for id_ in candidates(book, wish):
-            if id_ not in kept and self._is_free(book, wish, id_):
+        kept = self._kept_for_others(rows, line)
+        for id_ in candidates(rows, wish):
+            if id_ not in kept and self._is_free(rows, wish, id_):
                 return 0.0
-        for _, value in book.txn.scan((BUSY, "")):
-            if live_claim(self._desk, book, decode(value)[0]) is None:
+        for _, value in rows.txn.scan((BUSY, "")):
+            if live_claim(self._store, rows, decode(value)[0]) is None:
                 return 0.0
-        return self._queue.free_in(book, wish.agent)
+        return self._queue.free_in(rows, wish.agent)
 
 
-def candidates(book: Book, wish: Wish) -> Iterator[str]:
+def candidates(rows: Rows, wish: TakeRequest) -> Iterator[str]:
     """Yield the ids of the ready tasks that a caller may take, in the order of taking, each once."""
     given: set[str] = set()
     mine = {"", wish.agent, *wish.roles}
-    for key, value in _ready_rows(book, wish):
+    for key, value in _ready_rows(rows, wish):
         id_, named = decode(value)
         if id_ not in given and (named in mine or not key.startswith("ready/by-")):
             given.add(id_)
             yield id_
 
 
-def _ready_rows(book: Book, wish: Wish) -> Iterator[tuple[str, str]]:
+def _ready_rows(rows: Rows, wish: TakeRequest) -> Iterator[tuple[str, str]]:
     """Yield what is for the caller or for anybody, then what lies with others who have not begun it."""
-    yield from _meant_rows(book, wish)
+    yield from _meant_rows(rows, wish)
     ranks = range(len(PRIORITIES))
-    yield from book.txn.scan(*((ready_prefix(SPARE, rank), "") for rank in ranks))
+    yield from rows.txn.scan(*((ready_prefix(SPARE, rank), "") for rank in ranks))
 
 
-def _meant_rows(book: Book, wish: Wish) -> Iterator[tuple[str, str]]:
+def _meant_rows(rows: Rows, wish: TakeRequest) -> Iterator[tuple[str, str]]:
     """Yield rows by priority, then named, kin, role, anybody, then by age."""
     roles = [role for role in wish.roles if role != wish.agent]
     near = (f"to-{wish.agent}", f"by-{wish.agent}")
     if len(roles) <= 1:
         names = (*near, *(f"to-{role}" for role in roles), ANYBODY)
         ranks = range(len(PRIORITIES))
-        yield from book.txn.scan(*((ready_prefix(n, rank), "") for rank in ranks for n in names))
+        yield from rows.txn.scan(*((ready_prefix(n, rank), "") for rank in ranks for n in names))
         return
     for rank in range(len(PRIORITIES)):
-        yield from book.txn.scan(*((ready_prefix(name, rank), "") for name in near))
-        rows = [book.txn.scan((ready_prefix(f"to-{role}", rank), "")) for role in roles]
-        yield from merge(*rows, key=lambda row: row[0].partition("//")[2])
-        yield from book.txn.scan((ready_prefix(ANYBODY, rank), ""))
+        yield from rows.txn.scan(*((ready_prefix(name, rank), "") for name in near))
+        listed = [rows.txn.scan((ready_prefix(f"to-{role}", rank), "")) for role in roles]
+        yield from merge(*listed, key=lambda row: row[0].partition("//")[2])
+        yield from rows.txn.scan((ready_prefix(ANYBODY, rank), ""))
 
 
-def _with_role(wish: Wish, beat: Beat) -> Wish:
+def _with_role(wish: TakeRequest, beat: Beat) -> TakeRequest:
     """Add the role with which an agent joined: a call need not repeat it."""
     return wish._replace(roles=tuple(dict.fromkeys((*wish.roles, role_word(beat.role)))))
 

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.tasks.rules import Task
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
     from dibs.services.tasks.values import Stored
 
 
-class Teller:
+class TaskWriter:
     """Who is named in the ledger for what happens in one transaction."""
 
-    __slots__ = ("agent", "book", "role")
+    __slots__ = ("agent", "role", "rows")
 
-    def __init__(self, book: Book, agent: str, role: str) -> None:
-        self.book = book
+    def __init__(self, rows: Rows, agent: str, role: str) -> None:
+        self.rows = rows
         self.agent = agent
         self.role = role
 
@@ -65,10 +65,10 @@ class Teller:
             facts["was"] = old.task.status
         if new.attempt:
             facts["attempt"] = new.attempt
-        number = self.book.emit(self.agent, self.role, kind, said, **{**facts, **(details or {})})
+        number = self.rows.emit(self.agent, self.role, kind, said, **{**facts, **(details or {})})
         if adopts and new.survived:
             new = new._replace(adopted=number)
-        return put(self.book, new._replace(version=number), old)
+        return put(self.rows, new._replace(version=number), old)
 
 
 def rewritten(old: Stored, after: Task, blocks: Mapping[str, Any] | None = None) -> Stored:

@@ -24,7 +24,7 @@ from dibs.services.tasks.attempts import (
     settle_one,
 )
 from dibs.services.tasks.rows import need
-from dibs.services.tasks.texts import Teller, moment, rewritten, sent_back
+from dibs.services.tasks.texts import TaskWriter, moment, rewritten, sent_back
 from dibs.startup.records import Record
 from dibs.taskfile.document import MAX_BYTES
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.core.tasks.rules import Task
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
     from dibs.services.tasks.values import Stored
 
 #: How much of a stack trace is kept.
@@ -53,7 +53,7 @@ class Result(Record):
 
 
 def checked_result(
-    desk: Desk,
+    store: Store,
     summary: str,
     artefacts: Sequence[str],
     handoff: Handoff | None,
@@ -65,16 +65,16 @@ def checked_result(
         handoff = Handoff(
             check_agent_id(handoff.agent),
             check_text(handoff.title, "title"),
-            _paths(desk, handoff.artefacts),
+            _paths(store, handoff.artefacts),
             tuple(check_text(note, "note") for note in handoff.notes),
         )
-    made = _paths(desk, artefacts)
+    made = _paths(store, artefacts)
     return Result(check_text(summary, "summary"), made, handoff, review, metrics)
 
 
-def _paths(desk: Desk, texts: Sequence[str]) -> tuple[str, ...]:
+def _paths(store: Store, texts: Sequence[str]) -> tuple[str, ...]:
     for text in texts:
-        pattern = parse(text, fold_case=desk.fold_case)
+        pattern = parse(text, fold_case=store.fold_case)
         if pattern.scheme or any("\ud800" <= letter <= "\udfff" for letter in text):
             message = f"{quote(text)} is no path that the file of a task can name"
             raise BadInput(message, code="PATH_ESCAPE", field="artefacts")
@@ -84,16 +84,16 @@ def _paths(desk: Desk, texts: Sequence[str]) -> tuple[str, ...]:
 class Moves:
     """The moves that somebody makes, each inside one transaction."""
 
-    def __init__(self, desk: Desk, book: Book, caller: Caller) -> None:
-        self._desk = desk
-        self._book = book
+    def __init__(self, store: Store, rows: Rows, caller: Caller) -> None:
+        self._store = store
+        self._rows = rows
         self._caller = caller
-        self._beat = arrive(book, caller)
-        self._teller = Teller(book, caller.id, self._beat.role)
+        self._beat = arrive(rows, caller)
+        self._teller = TaskWriter(rows, caller.id, self._beat.role)
 
     def done(self, id_: str, token: int, result: Result) -> Stored:
         """Finish a task, or pass it on to be reviewed."""
-        stored = need(self._book, id_)
+        stored = need(self._rows, id_)
         who = self._caller.id
         doer = stored.holder or stored.doer or who
         if stored.task.status == Status.IN_REVIEW:
@@ -109,7 +109,7 @@ class Moves:
             kind = Kind.TASK_REVIEWED if result.review else Kind.TASK_COMPLETED
             said = f"{who} finished {stored.id}" + (", to be reviewed" if result.review else "")
         after = self._with_result(stored.task, status, result)
-        return_claims(self._desk, self._book, who, self._beat, stored)
+        return_claims(self._store, self._rows, who, self._beat, stored)
         finished = self._teller.move(
             stored,
             verb,
@@ -137,7 +137,7 @@ class Moves:
 
     def _end(self, task: Task) -> float:
         """Return the moment at which a task ends, never before it began: clocks differ."""
-        return max(moment(self._book.now), task.started)
+        return max(moment(self._rows.now), task.started)
 
     def _check_reviewer(self, stored: Stored) -> None:
         if self._caller.id == stored.doer and not self._caller.human:
@@ -155,35 +155,35 @@ class Moves:
         if by_hand and (caller.human or task.agent in {caller.id, caller.role, self._beat.role}):
             return
         try:
-            own(self._book, caller.id, [pattern_of(self._desk, stored.id)], token)
+            own(self._rows, caller.id, [pattern_of(self._store, stored.id)], token)
         except NotFound:
             if task.status != Status.IN_PROGRESS:
                 check_step(task, verb, Status.ERROR if verb == "fail" else Status.DONE)
             raise
 
     def _nobody_holds(self, stored: Stored) -> bool:
-        lost = self._book.lost_at(self._caller.id, pattern_of(self._desk, stored.id))
-        return lost is None and live_claim(self._desk, self._book, stored.id) is None
+        lost = self._rows.lost_at(self._caller.id, pattern_of(self._store, stored.id))
+        return lost is None and live_claim(self._store, self._rows, stored.id) is None
 
     def fail(self, id_: str, token: int, message: str, trace: str) -> Stored:
         """Put a task into ``error``."""
         if not message.strip():
             raise BadInput("say what went wrong", code="REASON", field="message")
         words, trace = check_text(message, "message"), _masked(trace)
-        stored = need(self._book, id_)
+        stored = need(self._rows, id_)
         if stored.task.status == Status.IN_REVIEW:
             self._check_reviewer(stored)
         else:
             self._gate(stored, token, "fail")
-        return_claims(self._desk, self._book, self._caller.id, self._beat, stored)
+        return_claims(self._store, self._rows, self._caller.id, self._beat, stored)
         return fail_with(self._teller, stored, words, verb="fail", trace=trace)
 
     def release(self, id_: str, token: int) -> Stored:
         """Give a task back; that is no failure."""
-        stored = need(self._book, id_)
+        stored = need(self._rows, id_)
         self._gate(stored, token, "release")
-        return_claims(self._desk, self._book, self._caller.id, self._beat, stored)
-        after = sent_back(stored.task, stored.asked, self._book.now)
+        return_claims(self._store, self._rows, self._caller.id, self._beat, stored)
+        after = sent_back(stored.task, stored.asked, self._rows.now)
         said = f"{self._caller.id} gave {stored.id} back"
         return self._teller.move(
             stored, "release", after, Kind.TASK_RETURNED, said, **no_attempt()
@@ -191,9 +191,9 @@ class Moves:
 
     def retry(self, id_: str, reason: str) -> Stored:
         """Let a failed task be tried again."""
-        stored = need(self._book, id_)
+        stored = need(self._rows, id_)
         words = check_text(reason, "reason")
-        after = sent_back(stored.task, stored.asked, self._book.now)
+        after = sent_back(stored.task, stored.asked, self._rows.now)
         return self._teller.move(
             stored,
             "retry",
@@ -206,9 +206,9 @@ class Moves:
 
     def reopen(self, id_: str, reason: str) -> Stored:
         """Put a task back that was over, in review or blocked."""
-        stored = need(self._book, id_)
+        stored = need(self._rows, id_)
         words = check_text(reason, "reason")
-        after = sent_back(stored.task, stored.asked, self._book.now)._replace(reason=words)
+        after = sent_back(stored.task, stored.asked, self._rows.now)._replace(reason=words)
         return self._teller.move(
             stored,
             "reopen",
@@ -238,7 +238,7 @@ class Moves:
             raise BadInput("say why: --reason is needed", code="REASON", field="reason")
         words = check_text(reason, "reason")
         stored = self._freed(id_, words)
-        after = sent_back(stored.task, stored.asked, self._book.now)
+        after = sent_back(stored.task, stored.asked, self._rows.now)
         return self._teller.move(
             stored,
             "block",
@@ -254,12 +254,12 @@ class Moves:
         if to:
             check_agent_id(to)
         words = check_text(reason, "reason")
-        stored = need(self._book, id_)
+        stored = need(self._rows, id_)
         task = stored.task
         if task.status == Status.DONE and task.handoff is not None and not stored.follower and to:
             return self._hand_to_another(stored, to, words)
         stored = self._freed(id_, words or "the task was reassigned")
-        after = sent_back(task, to, self._book.now)
+        after = sent_back(task, to, self._rows.now)
         if task.status == Status.BLOCKED:
             after = after._replace(status=Status.BLOCKED, reason=task.reason)
         said = _because(f"{self._caller.id} gave {stored.id} to {to or 'anybody'}", words)
@@ -279,17 +279,17 @@ class Moves:
 
     def _freed(self, id_: str, why: str) -> Stored:
         """Return a task that nobody holds: a human takes it from whoever does."""
-        book, caller = self._book, self._caller
-        need(book, id_)
-        settle_one(self._desk, book, id_)
-        stored = need(book, id_)
-        claim = live_claim(self._desk, book, stored.id)
+        rows, caller = self._rows, self._caller
+        need(rows, id_)
+        settle_one(self._store, rows, id_)
+        stored = need(rows, id_)
+        claim = live_claim(self._store, rows, stored.id)
         if claim is None or not stored.token:
             return stored
         if claim.agent == caller.id:
-            return_claims(self._desk, book, caller.id, self._beat, stored)
+            return_claims(self._store, rows, caller.id, self._beat, stored)
         elif caller.human:
-            revoke_claims(self._desk, book, stored._replace(holder=claim.agent), caller.id, why)
+            revoke_claims(self._store, rows, stored._replace(holder=claim.agent), caller.id, why)
         else:
             raise NotAllowed(
                 f"{claim.agent} works on {quote(stored.id)}: only a human takes it away",

@@ -25,7 +25,7 @@ from dibs.services.tasks.rows import (
     ready_of,
     retire,
 )
-from dibs.services.tasks.texts import Teller, moment, rewritten, sent_back
+from dibs.services.tasks.texts import TaskWriter, moment, rewritten, sent_back
 from dibs.services.tasks.values import Past, Stored, Stuck
 
 TYPE_CHECKING = False
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dibs.core.claims.agents import Caller
-    from dibs.services.state.rows import Book
-    from dibs.services.state.store import Desk
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
 
 #: How many tasks that name nobody an agent is given at most, those included that it works on.
 LOAD = 3
@@ -44,23 +44,23 @@ _NO_WORKERS = frozenset({"human", "orchestrator", "coordinator", "supervisor"})
 MANY = 500
 
 
-def sweep(desk: Desk, book: Book) -> list[Stored]:
+def sweep(store: Store, rows: Rows) -> list[Stored]:
     """Take back what agents that are gone had: running attempts, and tasks that were lent to them."""
-    back = settle_dead(desk, book, all_of_them=True)
-    for _, value in list(book.txn.scan((LENT, ""))):
+    back = settle_dead(store, rows, all_of_them=True)
+    for _, value in list(rows.txn.scan((LENT, ""))):
         id_, agent = decode(value)
-        stored = load(book, id_)
-        if stored is not None and not _is_live(desk, book, agent):
-            back.append(_unassign(book, stored, "gave no further sign of life"))
+        stored = load(rows, id_)
+        if stored is not None and not _is_live(store, rows, agent):
+            back.append(_unassign(rows, stored, "gave no further sign of life"))
     return back
 
 
-def _unassign(book: Book, stored: Stored, why: str) -> Stored:
+def _unassign(rows: Rows, stored: Stored, why: str) -> Stored:
     agent = stored.task.agent
-    return Teller(book, agent, role_of(book, agent)).move(
+    return TaskWriter(rows, agent, role_of(rows, agent)).move(
         stored,
         "reassign",
-        sent_back(stored.task, stored.asked, book.now),
+        sent_back(stored.task, stored.asked, rows.now),
         Kind.TASK_RETURNED,
         f"{stored.id} came back: {agent} {why}",
         details={"holder": agent},
@@ -68,64 +68,64 @@ def _unassign(book: Book, stored: Stored, why: str) -> Stored:
     )
 
 
-def _is_live(desk: Desk, book: Book, agent: str) -> bool:
-    beat = book.beat(agent)
-    if beat is None or book.now >= beat.seen + desk.config.ttl:
+def _is_live(store: Store, rows: Rows, agent: str) -> bool:
+    beat = rows.beat(agent)
+    if beat is None or rows.now >= beat.seen + store.config.ttl:
         return False
-    known = book.agent(agent)
+    known = rows.agent(agent)
     return known is not None and not is_terminal(known.status)
 
 
 # -- assigning
 
 
-def assign(desk: Desk, book: Book, caller: Caller, *, spread: bool) -> list[Stored]:
+def assign(store: Store, rows: Rows, caller: Caller, *, spread: bool) -> list[Stored]:
     """Give ready new tasks to whom they name; with ``spread`` the others to the least loaded agents."""
-    named = [id_ for _, id_ in islice(book.txn.scan((FRESH, "")), MANY)]
-    given = [(stored, stored.task.agent) for stored in _loaded(book, named)]
+    named = [id_ for _, id_ in islice(rows.txn.scan((FRESH, "")), MANY)]
+    given = [(stored, stored.task.agent) for stored in _loaded(rows, named)]
     if spread:
-        given += _spread(book, _loads(desk, book, caller.id))
+        given += _spread(rows, _loads(store, rows, caller.id))
     if not given:
         return []
-    teller = Teller(book, caller.id, arrive(book, caller).role)
-    return [_give(book, teller, stored, agent) for stored, agent in given]
+    teller = TaskWriter(rows, caller.id, arrive(rows, caller).role)
+    return [_give(rows, teller, stored, agent) for stored, agent in given]
 
 
-def _spread(book: Book, load_of: dict[str, int]) -> Iterator[tuple[Stored, str]]:
+def _spread(rows: Rows, load_of: dict[str, int]) -> Iterator[tuple[Stored, str]]:
     """Yield tasks for anybody in the order of taking, each with the agent that has least to do."""
     room = sum(max(0, LOAD - count) for count in load_of.values())
     if not room:
         return
-    ids = [decode(value)[0] for _, value in islice(book.txn.scan((ready_of(ANYBODY), "")), room)]
-    for stored in _loaded(book, ids):
+    ids = [decode(value)[0] for _, value in islice(rows.txn.scan((ready_of(ANYBODY), "")), room)]
+    for stored in _loaded(rows, ids):
         agent = min(load_of, key=lambda one: (load_of[one], one))
         load_of[agent] += 1
         yield stored, agent
 
 
-def _loaded(book: Book, ids: list[str]) -> Iterator[Stored]:
+def _loaded(rows: Rows, ids: list[str]) -> Iterator[Stored]:
     for id_ in ids:
-        stored = load(book, id_)
+        stored = load(rows, id_)
         if stored is not None and stored.task.status == Status.NEW:
             yield stored
 
 
-def _loads(desk: Desk, book: Book, caller: str) -> dict[str, int]:
+def _loads(store: Store, rows: Rows, caller: str) -> dict[str, int]:
     """Return the live agents that take tasks, and how many each has already."""
-    held = Counter(decode(value)[1] for _, value in book.txn.scan((LENT, ""), (BUSY, "")))
+    held = Counter(decode(value)[1] for _, value in rows.txn.scan((LENT, ""), (BUSY, "")))
     return {
         agent.id: held[agent.id]
-        for agent in book.agents()
+        for agent in rows.agents()
         if agent.id != caller
         and agent.role not in _NO_WORKERS
-        and offers_work(book, agent.id)
-        and _is_live(desk, book, agent.id)
+        and offers_work(rows, agent.id)
+        and _is_live(store, rows, agent.id)
     }
 
 
-def _give(book: Book, teller: Teller, stored: Stored, agent: str) -> Stored:
+def _give(rows: Rows, teller: TaskWriter, stored: Stored, agent: str) -> Stored:
     after = stored.task._replace(
-        status=Status.ASSIGNED, agent=agent, assigned=moment(book.now)
+        status=Status.ASSIGNED, agent=agent, assigned=moment(rows.now)
     )  # fmt: skip
     said = f"{stored.id} is assigned to {agent}"
     return teller.move(stored, "assign", after, Kind.TASK_ASSIGNED, said)
@@ -134,39 +134,39 @@ def _give(book: Book, teller: Teller, stored: Stored, agent: str) -> Stored:
 # -- tasks that take too long
 
 
-def stuck(desk: Desk, book: Book, caller: Caller) -> list[Stuck]:
+def stuck(store: Store, rows: Rows, caller: Caller) -> list[Stuck]:
     """Report tasks of which nothing was heard for the timeout, and act as the policy says.
 
     An attempt whose claim is alive is not stuck: its agent gives signs of life.
     """
-    late = [id_ for id_ in _quiet(desk, book) if live_claim(desk, book, id_) is None]
+    late = [id_ for id_ in _quiet(store, rows) if live_claim(store, rows, id_) is None]
     if not late:
         return []
-    role = arrive(book, caller).role
+    role = arrive(rows, caller).role
     return [
-        _warn(desk, book, Teller(book, caller.id, role), stored)
-        for stored in (load(book, id_) for id_ in late)
+        _warn(store, rows, TaskWriter(rows, caller.id, role), stored)
+        for stored in (load(rows, id_) for id_ in late)
         if stored is not None
     ]
 
 
-def _quiet(desk: Desk, book: Book) -> list[str]:
+def _quiet(store: Store, rows: Rows) -> list[str]:
     found = []
-    for key, id_ in book.txn.scan((SINCE, "")):
-        if moment_of(key) + desk.config.board_timeout > book.now:
+    for key, id_ in rows.txn.scan((SINCE, "")):
+        if moment_of(key) + store.config.board_timeout > rows.now:
             break
         found.append(id_)
     return found
 
 
-def _warn(desk: Desk, book: Book, teller: Teller, stored: Stored) -> Stuck:
+def _warn(store: Store, rows: Rows, teller: TaskWriter, stored: Stored) -> Stuck:
     """Warn at first; when nothing was heard for as long again, act."""
     task = stored.task
     begun = max(task.created, task.assigned, task.started)
-    policy = desk.config.board_stuck
-    span = show_span(round(book.now - begun))
+    policy = store.config.board_stuck
+    span = show_span(round(rows.now - begun))
     if policy == "warn" or not stored.warned:
-        new = stored._replace(warned=book.now)
+        new = stored._replace(warned=rows.now)
         said = f"{task.id} is {task.status} with {task.agent or 'nobody'} for {span}"
         row = teller.write(stored, new, Kind.TASK_STUCK, said, {"since": begun})
         return Stuck(row, begun, "warned")
@@ -176,9 +176,9 @@ def _warn(desk: Desk, book: Book, teller: Teller, stored: Stored) -> Stuck:
         return Stuck(row, begun, "error")
     if task.status == Status.IN_PROGRESS:
         return Stuck(
-            lose_attempt(desk, book, stored, f"was not heard of for {span}"), begun, "released"
+            lose_attempt(store, rows, stored, f"was not heard of for {span}"), begun, "released"
         )
-    after = sent_back(task, "", book.now)
+    after = sent_back(task, "", rows.now)
     said = f"{task.id} came back: {task.agent} did not begin it for {span}"
     row = teller.move(
         stored, "reassign", after, Kind.TASK_RETURNED, said, warned=0.0, asked=""
@@ -189,19 +189,19 @@ def _warn(desk: Desk, book: Book, teller: Teller, stored: Stored) -> Stuck:
 # -- archiving
 
 
-def archive(desk: Desk, book: Book, caller: Caller) -> list[Stored]:
+def archive(store: Store, rows: Rows, caller: Caller) -> list[Stored]:
     """Take tasks off that were finished long enough ago; one that shall be followed stays until it is."""
     ready: list[Stored] = []
-    for key, id_ in book.txn.scan((OVER, "")):
-        if moment_of(key) + desk.config.board_archive_after > book.now or len(ready) >= MANY:
+    for key, id_ in rows.txn.scan((OVER, "")):
+        if moment_of(key) + store.config.board_archive_after > rows.now or len(ready) >= MANY:
             break
-        row = load(book, id_)
+        row = load(rows, id_)
         if row is not None and not _is_open_ended(row):
             ready.append(row)
     if not ready:
         return []
-    role = arrive(book, caller).role
-    return [_retire(book, caller.id, role, row) for row in ready]
+    role = arrive(rows, caller).role
+    return [_retire(rows, caller.id, role, row) for row in ready]
 
 
 def _is_open_ended(stored: Stored) -> bool:
@@ -209,9 +209,9 @@ def _is_open_ended(stored: Stored) -> bool:
     return task.status == Status.DONE and task.handoff is not None and not stored.follower
 
 
-def _retire(book: Book, agent: str, role: str, old: Stored) -> Stored:
+def _retire(rows: Rows, agent: str, role: str, old: Stored) -> Stored:
     new = rewritten(old, old.task._replace(status=Status.ARCHIVE))
-    number = book.emit(
+    number = rows.emit(
         agent, role, Kind.TASK_ARCHIVED, f"{old.id} went to {new.place}",
         task=old.id, was=old.task.status, status=Status.ARCHIVE, agent=old.task.agent,
         place=new.place,
@@ -221,5 +221,5 @@ def _retire(book: Book, agent: str, role: str, old: Stored) -> Stored:
         old.id, old.file, task.status, new.place, task.title, task.agent, old.doer,
         task.completed, digest(new.text), number,
     )  # fmt: skip
-    retire(book, ended, old)
+    retire(rows, ended, old)
     return new._replace(version=number)

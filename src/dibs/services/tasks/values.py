@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.rules import Granted
     from dibs.core.tasks.rules import Task
-    from dibs.services.tasks.plain_queue_rows import Task as QueueTask
-    from dibs.taskfile.reading import Reading
+    from dibs.services.tasks.plain_queue_rows import QueuedFile as QueueTask
+    from dibs.taskfile.reading import TaskFileReading
 
 #: The place of a task of the first document's queue, which has no file on the board.
 QUEUE = "queue"
@@ -100,7 +100,7 @@ class Draft(Record):
     slug: str = ""
 
 
-class Likeness(Record):
+class SimilarTask(Record):
     """An active task that a new one looks like."""
 
     #: The new task's id, and the other's.
@@ -117,10 +117,10 @@ class Created(Record):
     """The tasks that were made, and what they look like."""
 
     tasks: tuple[Stored, ...]
-    similar: tuple[Likeness, ...] = ()
+    similar: tuple[SimilarTask, ...] = ()
 
 
-class Shown(Record):
+class TaskView(Record):
     """A task as a reader sees it."""
 
     stored: Stored
@@ -149,7 +149,7 @@ class TakenTask(Record):
 class NothingFree(Record):
     """The answer where no task can be taken: what there is, and why not."""
 
-    tasks: tuple[Shown, ...]
+    tasks: tuple[TaskView, ...]
     #: The same for the first document's queue.
     queue: tuple[QueueTask, ...] = ()
     #: How many callers wait for a task already, and came earlier.
@@ -181,7 +181,7 @@ class HandMade(Record):
     id: str
     place: str
     file: str
-    reading: Reading
+    reading: TaskFileReading
     #: The version that the file was written from, 0 for a file that is not known, and the life that has it.
     base: int = 0
     life: str = ""
@@ -189,7 +189,7 @@ class HandMade(Record):
     seen: int = -1
 
 
-class Verdict(Record):
+class HandEditVerdict(Record):
     """What became of a hand-made file: accepted (``stored``), or refused (``code``) and why.
 
     Neither of them: the row has changed since the file was compared with it, and that is to be done again.

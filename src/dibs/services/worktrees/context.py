@@ -9,24 +9,24 @@ from dibs.core.changes.worktrees import agent_of
 from dibs.core.text.names import quote
 from dibs.errors import NotFound, Unavailable
 from dibs.git.untrusted import guarded_calls
-from dibs.git.worktrees import Entry, entries, git_dir_of, is_linked, owner_of
+from dibs.git.worktrees import WorktreeEntry, entries, git_dir_of, is_linked, owner_of
 from dibs.local.clone import clone_id
 from dibs.local.repository import main_tree, shared_state
 from dibs.services.worktrees.inspect import Looker
-from dibs.services.worktrees.rows import Row, forgets, row_of, rows
+from dibs.services.worktrees.rows import Row, all_rows, forgets, row_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.git.untrusted import GuardedCalls
+    from dibs.git.untrusted import SafeGit
     from dibs.local.repository import Repository
-    from dibs.services.state.store import Desk
+    from dibs.services.state.store import Store
 
 #: How long one call of git may take: a checkout of a large repository takes its time.
 _TIMEOUT = 900.0
 
 
-class Tree(Record):
+class CloneTree(Record):
     """A working tree of this clone."""
 
     #: Whose it is, by its row or by its branch; empty for one that is nobody's in particular.
@@ -45,17 +45,17 @@ class Tree(Record):
     row: Row | None = None
 
 
-class Ground:
+class WorktreeContext:
     """One clone, seen from its main working tree."""
 
-    def __init__(self, desk: Desk, repository: Repository) -> None:
+    def __init__(self, store: Store, repository: Repository) -> None:
         if not repository.common:
             raise Unavailable(
                 "this project is not in git: it has no worktrees",
                 code="REPO_STATE",
                 hint="run git init",
             )
-        self.desk = desk
+        self.store = store
         self.common = repository.common
         self.main = main_tree(repository)
         self.state = shared_state(repository)
@@ -68,15 +68,15 @@ class Ground:
             self._clone = clone_id(self.state)
         return self._clone
 
-    def git(self, folder: str = "") -> GuardedCalls:
+    def git(self, folder: str = "") -> SafeGit:
         """Return what runs git in a folder, by default in the main tree."""
         return guarded_calls(folder or self.main, timeout=_TIMEOUT)
 
     def looker(self) -> Looker:
         """Return what looks into worktrees of this clone."""
-        return Looker(self.git, self.main, self.desk.config.worktree_copy)
+        return Looker(self.git, self.main, self.store.config.worktree_copy)
 
-    def entry_at(self, *paths: str) -> Entry | None:
+    def entry_at(self, *paths: str) -> WorktreeEntry | None:
         """Return the working tree that git knows at one of these places."""
         return next((entry for entry in entries(self.git()) if entry.path in paths), None)
 
@@ -97,28 +97,28 @@ class Ground:
 
     def integration(self) -> str:
         """Return the branch that work is merged into, empty where that cannot be told."""
-        return self.desk.config.merge_into or entries(self.git())[0].branch
+        return self.store.config.merge_into or entries(self.git())[0].branch
 
     def row(self, agent: str) -> Row | None:
         """Return what the store knows of an agent's worktree."""
-        return self.desk.look(lambda book: row_of(book, agent))
+        return self.store.look(lambda rows: row_of(rows, agent))
 
     def rows(self) -> list[Row]:
         """Return the worktrees of this clone that Dibs made."""
-        return [row for row in self.desk.look(rows) if row.clone == self.clone]
+        return [row for row in self.store.look(all_rows) if row.clone == self.clone]
 
     def rows_elsewhere(self) -> list[Row]:
         """Return the worktrees of other clones that share the store."""
-        return [row for row in self.desk.look(rows) if row.clone != self.clone]
+        return [row for row in self.store.look(all_rows) if row.clone != self.clone]
 
-    def trees(self) -> list[Tree]:
+    def trees(self) -> list[CloneTree]:
         """Return all working trees of this clone, the main one first, and rows that git knows nothing of."""
         known = self.rows()
-        found: list[Tree] = []
+        found: list[CloneTree] = []
         for place, entry in enumerate(entries(self.git())):
             row = _row_for(entry, known)
             found.append(
-                Tree(
+                CloneTree(
                     row.agent if row else agent_of(entry.branch),
                     entry.path,
                     entry.branch,
@@ -132,7 +132,7 @@ class Ground:
             )
         matched = {tree.row.agent for tree in found if tree.row}
         found += [
-            Tree(row.agent, row.path, row.branch, "", missing=True, row=row)
+            CloneTree(row.agent, row.path, row.branch, "", missing=True, row=row)
             for row in known
             if row.agent not in matched
         ]
@@ -165,7 +165,7 @@ def _wrong(path: str, common: str) -> str:
     return "its link to the repository is broken"
 
 
-def _row_for(entry: Entry, known: list[Row]) -> Row | None:
+def _row_for(entry: WorktreeEntry, known: list[Row]) -> Row | None:
     """Return the row of a working tree: by its place, or by its branch if somebody moved it."""
     for row in known:
         if entry.path in {row.path, row.aside}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from dibs.core.changes.worktrees import Stage, branch_for, free_slot
+from dibs.core.changes.worktrees import WorktreeStage, branch_for, free_slot
 from dibs.core.claims.ledger import Kind
 from dibs.core.text.names import check_agent_id, check_branch, quote
 from dibs.errors import BadInput, DibsError, NotFound, Unavailable
@@ -20,17 +20,17 @@ from dibs.services.worktrees.ignored_files import Supply, hide_links, wired
 from dibs.services.worktrees.place import choose
 from dibs.services.worktrees.ports import ports_in_use
 from dibs.services.worktrees.remove import Remover
-from dibs.services.worktrees.rows import Row, forgets, is_live, put_row, rows
+from dibs.services.worktrees.rows import Row, all_rows, forgets, is_live, put_row
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
-    from dibs.services.state.rows import Book
-    from dibs.services.worktrees.context import Ground
+    from dibs.services.state.rows import Rows
+    from dibs.services.worktrees.context import WorktreeContext
 
 
-class Wanted(Record):
+class WorktreeRequest(Record):
     """What a caller asks for; empty texts mean what is usual."""
 
     agent: str
@@ -39,7 +39,7 @@ class Wanted(Record):
     path: str = ""
 
 
-class Made(Record):
+class CreatedWorktree(Record):
     """A worktree that is there now."""
 
     row: Row
@@ -51,10 +51,10 @@ class Made(Record):
 class Maker:
     """Makes worktrees in one clone; the caller holds the agent's lock."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: WorktreeContext) -> None:
         self._ground = ground
 
-    def make(self, caller: Caller, wanted: Wanted, *, setup: bool) -> Made:
+    def make(self, caller: Caller, wanted: WorktreeRequest, *, setup: bool) -> CreatedWorktree:
         """Make the worktree of an agent, or return the one that is there."""
         check_agent_id(wanted.agent)
         notes = Remover(self._ground).settle(caller, wanted.agent)
@@ -66,7 +66,7 @@ class Maker:
         elif known is not None:
             found = self._existing(known, wanted)
             if found is not None:
-                return Made(found, new=False, notes=tuple(notes))
+                return CreatedWorktree(found, new=False, notes=tuple(notes))
             notes.append(f"the folder {known.path} was gone")
             Remover(self._ground).forget_missing(caller, known)
         row = self._plan(caller, wanted)
@@ -79,9 +79,9 @@ class Maker:
             row = self._finish(caller, row, setup=setup)
             on_failure.pop_all()
         notes += self._taken_ports(row)
-        return Made(row, new=True, notes=tuple(notes))
+        return CreatedWorktree(row, new=True, notes=tuple(notes))
 
-    def _existing(self, row: Row, wanted: Wanted) -> Row | None:
+    def _existing(self, row: Row, wanted: WorktreeRequest) -> Row | None:
         """Return the worktree that is there; nothing if its folder is gone."""
         tree = next((t for t in self._ground.trees() if t.row and t.agent == row.agent), None)
         if tree is None or tree.missing:
@@ -93,7 +93,7 @@ class Maker:
             raise _exists(f"{row.agent} has a worktree at {tree.path}")
         return row._replace(path=tree.path)
 
-    def _plan(self, caller: Caller, wanted: Wanted) -> Row:
+    def _plan(self, caller: Caller, wanted: WorktreeRequest) -> Row:
         """Find branch, commit and folder; change nothing."""
         ground, git = self._ground, self._ground.git()
         branch = check_branch(wanted.branch) if wanted.branch else branch_for(wanted.agent)
@@ -111,14 +111,14 @@ class Maker:
             )
         folder = choose(
             git, ground.main, ground.common, agent=wanted.agent,
-            folder=ground.desk.config.worktree_folder, given=wanted.path,
+            folder=ground.store.config.worktree_folder, given=wanted.path,
         )  # fmt: skip
         # A branch of an agent's own that holds nothing new starts over from where the others are.
         goes_on = bool(tip) and (bool(wanted.branch) or not is_in(git, tip, base))
         refuse_filters(git, None, tree=tip if goes_on else base)
         return Row(
             wanted.agent, folder, branch, tip if goes_on else base, 0, ground.clone, caller.host,
-            0.0, Stage.MAKING, new_branch=not tip,
+            0.0, WorktreeStage.MAKING, new_branch=not tip,
         )  # fmt: skip
 
     def _base(self, named: str) -> str:
@@ -143,18 +143,18 @@ class Maker:
 
     def _register(self, caller: Caller, plan: Row) -> Row:
         """Write the row, which takes a slot and says that somebody is at it."""
-        config = self._ground.desk.config
+        config = self._ground.store.config
 
-        def step(book: Book) -> Row:
-            arrive(book, caller)
-            taken = {row.slot for row in rows(book)}
+        def step(rows: Rows) -> Row:
+            arrive(rows, caller)
+            taken = {row.slot for row in all_rows(rows)}
             slot = free_slot(taken, config.worktree_port, config.worktree_ports)
-            waiting = not is_live(book, plan.agent)
-            row = plan._replace(slot=slot, made=book.now, waiting=waiting)
-            put_row(book, row)
+            waiting = not is_live(rows, plan.agent)
+            row = plan._replace(slot=slot, made=rows.now, waiting=waiting)
+            put_row(rows, row)
             return row
 
-        return self._ground.desk.apply(step)
+        return self._ground.store.apply(step)
 
     def _check_out(self, row: Row) -> None:
         ground, git = self._ground, self._ground.git()
@@ -170,7 +170,7 @@ class Maker:
         locks.reach("files")
 
     def _supply(self, row: Row) -> list[str]:
-        config = self._ground.desk.config
+        config = self._ground.store.config
         supply = Supply(self._ground.git(), row.path)
         supply.copy(config.worktree_copy)
         supply.copy(wired(self._ground.state), aloud=False)
@@ -183,24 +183,24 @@ class Maker:
 
     def _taken_ports(self, row: Row) -> list[str]:
         """Say which of the worktree's ports another program has."""
-        config = self._ground.desk.config
+        config = self._ground.store.config
         first = config.worktree_port + row.slot * config.worktree_ports
         taken = ports_in_use(first, config.worktree_ports)
         named = ", ".join(map(str, taken[:5])) + (", …" if len(taken) > 5 else "")  # noqa: PLR2004
         return [f"another program listens on its ports: {named}"] if taken else []
 
     def _finish(self, caller: Caller, row: Row, *, setup: bool) -> Row:
-        done = row._replace(stage=Stage.SETUP if setup else Stage.READY)
+        done = row._replace(stage=WorktreeStage.SETUP if setup else WorktreeStage.READY)
 
-        def step(book: Book) -> None:
-            put_row(book, done)
-            book.emit(
-                caller.id, role_of(book, caller.id), Kind.WORKTREE_ADDED,
+        def step(rows: Rows) -> None:
+            put_row(rows, done)
+            rows.emit(
+                caller.id, role_of(rows, caller.id), Kind.WORKTREE_ADDED,
                 f"{row.agent} has a worktree on {row.branch}",
                 toAgentId=row.agent, path=row.path, branch=row.branch, base=row.base, slot=row.slot,
             )  # fmt: skip
 
-        self._ground.desk.apply(step)
+        self._ground.store.apply(step)
         locks.reach("ready")
         return done
 

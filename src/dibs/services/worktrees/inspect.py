@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 
-from dibs.core.changes.worktrees import Held, Holding
+from dibs.core.changes.worktrees import Holding, WorktreeContent
 from dibs.git import reachability
 from dibs.git.refs import HEADS
 from dibs.git.snapshot import quarantined, snapshot
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dibs.git.calls import GitCalls
-    from dibs.git.worktrees import Entry
+    from dibs.git.worktrees import WorktreeEntry
 
 
-class Seen(Record):
+class InspectedWorktree(Record):
     """A worktree as it was when somebody looked."""
 
     held: tuple[Holding, ...]
@@ -54,7 +54,7 @@ class Looker:
         self._main = main
         self._copied = copied
 
-    def look(self, entry: Entry, git_dir: str, *, folder: str = "") -> Seen:
+    def look(self, entry: WorktreeEntry, git_dir: str, *, folder: str = "") -> InspectedWorktree:
         """Look into a worktree, which may have been moved to ``folder``."""
         place = folder or entry.path
         git = self._calls(place)
@@ -64,27 +64,29 @@ class Looker:
         held += self._submodules(git, git_dir, links)
         kept = ignored(git, self._main, self._copied)
         if kept.large:
-            held.append(_holding(Held.LARGE, kept.large))
+            held.append(_holding(WorktreeContent.LARGE, kept.large))
         inner = repositories_in(place, kept.folders)
         if inner:
-            held.append(_holding(Held.NESTED, inner))
+            held.append(_holding(WorktreeContent.NESTED, inner))
         working = lasting_in(place)
         if working:
-            held.append(_holding(Held.PROCESS, map(str, working)))
+            held.append(_holding(WorktreeContent.PROCESS, map(str, working)))
         left = () if entry.missing and not folder else reachability.left_behind(git, entry.ref)
         filled = any(os.path.exists(os.path.join(place, path, ".git")) for path in links)
-        return Seen(tuple(held), kept, tuple(left), working is not None, filled)
+        return InspectedWorktree(tuple(held), kept, tuple(left), working is not None, filled)
 
-    def glance(self, entry: Entry, git_dir: str) -> list[Holding]:
+    def glance(self, entry: WorktreeEntry, git_dir: str) -> list[Holding]:
         """Return what a listing tells of a worktree: what plain git sees, by few calls."""
         git = self._calls(entry.path)
         changes = changed(git)
         sorts = {
-            Held.STAGED: [c.path for c in changes if c.staged and not c.unmerged],
-            Held.CHANGED: [c.path for c in changes if not c.untracked and c.code[1] != "."],
-            Held.UNTRACKED: [c.path for c in changes if c.untracked],
-            Held.CONFLICT: [c.path for c in changes if c.unmerged],
-            Held.PROCESS: [str(process) for process in processes_in(entry.path) or ()],
+            WorktreeContent.STAGED: [c.path for c in changes if c.staged and not c.unmerged],
+            WorktreeContent.CHANGED: [
+                c.path for c in changes if not c.untracked and c.code[1] != "."
+            ],
+            WorktreeContent.UNTRACKED: [c.path for c in changes if c.untracked],
+            WorktreeContent.CONFLICT: [c.path for c in changes if c.unmerged],
+            WorktreeContent.PROCESS: [str(process) for process in processes_in(entry.path) or ()],
         }
         held = [_holding(kind, names) for kind, names in sorts.items() if names]
         held += [*_locked(entry), *_under_way(git_dir)]
@@ -97,7 +99,7 @@ class Looker:
         if not found and os.path.isdir(modules):
             filled = any(os.path.exists(os.path.join(git.tree, path, ".git")) for path in links)
             found = [] if filled else os.listdir(modules)
-        return [_holding(Held.SUBMODULE, found)] if found else []
+        return [_holding(WorktreeContent.SUBMODULE, found)] if found else []
 
     def _is_busy(self, above: str, main: str, path: str) -> bool:
         """Tell whether a submodule, or one in it, has what neither a remote nor the main tree has."""
@@ -131,10 +133,10 @@ def _holding(kind: str, names: Iterable[str]) -> Holding:
     return Holding(kind, len(every), every[:10])
 
 
-def _locked(entry: Entry) -> list[Holding]:
+def _locked(entry: WorktreeEntry) -> list[Holding]:
     if not entry.locked:
         return []
-    return [Holding(Held.LOCKED, 1, (entry.why_locked,) if entry.why_locked else ())]
+    return [Holding(WorktreeContent.LOCKED, 1, (entry.why_locked,) if entry.why_locked else ())]
 
 
 def _files(git: GitCalls, git_dir: str) -> list[Holding]:
@@ -148,32 +150,32 @@ def _files(git: GitCalls, git_dir: str) -> list[Holding]:
             staged = [c.path for c in differences(git, seen.head_tree, seen.index_tree, there)]
         changes = differences(git, seen.index_tree or seen.head_tree, seen.tree, there)
     sorts = {
-        Held.STAGED: staged,
-        Held.CHANGED: [c.path for c in changes if c.old_mode != ABSENT],
-        Held.UNTRACKED: [c.path for c in changes if c.old_mode == ABSENT],
-        Held.NESTED: list(seen.nested),
+        WorktreeContent.STAGED: staged,
+        WorktreeContent.CHANGED: [c.path for c in changes if c.old_mode != ABSENT],
+        WorktreeContent.UNTRACKED: [c.path for c in changes if c.old_mode == ABSENT],
+        WorktreeContent.NESTED: list(seen.nested),
     }
     found = [_holding(kind, names) for kind, names in sorts.items() if names]
     if not seen.index_tree:
-        found.append(Holding(Held.CONFLICT, 1))
+        found.append(Holding(WorktreeContent.CONFLICT, 1))
     return found
 
 
 def _under_way(git_dir: str) -> list[Holding]:
     what = under_way(git_dir)
-    return [Holding(Held.UNDER_WAY, 1, (what,))] if what else []
+    return [Holding(WorktreeContent.UNDER_WAY, 1, (what,))] if what else []
 
 
-def _commits(git: GitCalls, entry: Entry) -> list[Holding]:
+def _commits(git: GitCalls, entry: WorktreeEntry) -> list[Holding]:
     if not entry.head:
         return []
     if entry.ref:
         count = reachability.unmerged(git, HEADS + entry.branch, entry.branch)
-        return [Holding(Held.UNMERGED, count)] if count else []
+        return [Holding(WorktreeContent.UNMERGED, count)] if count else []
     count = reachability.unnamed(git, entry.head)
-    return [Holding(Held.DETACHED, count)] if count else []
+    return [Holding(WorktreeContent.DETACHED, count)] if count else []
 
 
-def _stashes(git: GitCalls, entry: Entry) -> list[Holding]:
+def _stashes(git: GitCalls, entry: WorktreeEntry) -> list[Holding]:
     found = reachability.stashes(git, entry.branch) if entry.ref else []
-    return [Holding(Held.STASHED, len(found))] if found else []
+    return [Holding(WorktreeContent.STASHED, len(found))] if found else []

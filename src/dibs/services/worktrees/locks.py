@@ -10,7 +10,7 @@ import contextlib
 import os
 
 from dibs.errors import Unavailable
-from dibs.workdir.lock import Lock
+from dibs.workdir.lock import BoardLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def reach(step: str) -> None:
 @contextlib.contextmanager
 def held(state: str, name: str, *, patience: float = PATIENCE) -> Iterator[None]:
     """Hold the lock ``name`` of a clone; ``Unavailable`` when somebody else has it for too long."""
-    lock = Lock(os.path.join(state, "worktrees", f"{name}.lock"), patience)
+    lock = BoardLock(os.path.join(state, "worktrees", f"{name}.lock"), patience)
     try:
         lock.__enter__()
     except Unavailable:

@@ -11,14 +11,14 @@ import contextlib
 import os
 import shutil
 
-from dibs.core.changes.worktrees import Held, Holding, Stage, in_the_way
+from dibs.core.changes.worktrees import Holding, WorktreeContent, WorktreeStage, in_the_way
 from dibs.core.claims.ledger import Kind
 from dibs.errors import Unavailable
 from dibs.git import reachability
 from dibs.git.refs import HEADS, commit_of
 from dibs.git.snapshot import snapshot
 from dibs.git.trees import differences
-from dibs.git.worktrees import Entry, forget, hold, is_back, let_go
+from dibs.git.worktrees import WorktreeEntry, forget, hold, is_back, let_go
 from dibs.services.state.presence import role_of
 from dibs.services.worktrees import locks, salvage
 from dibs.services.worktrees.rows import Row, drop_row, put_row, row_of
@@ -28,9 +28,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
-    from dibs.services.state.rows import Book
-    from dibs.services.worktrees.context import Ground
-    from dibs.services.worktrees.inspect import Seen
+    from dibs.services.state.rows import Rows
+    from dibs.services.worktrees.context import WorktreeContext
+    from dibs.services.worktrees.inspect import InspectedWorktree
 
 
 #: Why git is told to keep a worktree: without it, git worktree prune would forget a folder that is aside.
@@ -48,7 +48,7 @@ class Removed(Record):
     notes: tuple[str, ...] = ()
 
 
-class Kept(Record):
+class KeptWorktree(Record):
     """A worktree that was not removed, and what forbids it."""
 
     row: Row
@@ -59,12 +59,12 @@ class Kept(Record):
 class Remover:
     """Removes worktrees of one clone; the caller holds the agent's lock."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: WorktreeContext) -> None:
         self._ground = ground
 
     def remove(
         self, caller: Caller, row: Row, *, force: bool = False, why: str = ""
-    ) -> Removed | Kept:
+    ) -> Removed | KeptWorktree:
         """Remove a worktree, or say what it holds."""
         admin = self._ground.admin_of(row.path)
         entry = self._ground.entry_at(row.path)
@@ -83,7 +83,7 @@ class Remover:
             return _kept(row, blocked)
         # A submodule knows where it lies, and cannot be looked into elsewhere.
         aside = row.path if seen.submodules else f"{row.path}.dibs-{os.urandom(4).hex()}"
-        row = self._stage(row._replace(stage=Stage.REMOVING, aside=aside))
+        row = self._stage(row._replace(stage=WorktreeStage.REMOVING, aside=aside))
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(self._move_back, row)
             locks.reach("removing")
@@ -107,13 +107,13 @@ class Remover:
         row = self._ground.row(agent)
         if row is None or row.clone != self._ground.clone:
             return []
-        if row.stage == Stage.MAKING:
+        if row.stage == WorktreeStage.MAKING:
             self.abandon(row)
             return [f"a worktree of {agent} that was never finished is taken back"]
-        if row.stage == Stage.REMOVING:
+        if row.stage == WorktreeStage.REMOVING:
             self._move_back(row)
             return [f"a removal of {agent}'s worktree that was broken off is undone"]
-        if row.stage == Stage.DELETING:
+        if row.stage == WorktreeStage.DELETING:
             self._finish(caller, row)
             return [f"a removal of {agent}'s worktree that was broken off is finished"]
         return []
@@ -131,14 +131,14 @@ class Remover:
             tip = commit_of(ground.git(), HEADS + row.branch)
             if row.new_branch and tip == row.base:
                 ground.git().must("update-ref", "-d", HEADS + row.branch, tip)
-        ground.desk.apply(lambda book: drop_row(book, row.agent))
+        ground.store.apply(lambda rows: drop_row(rows, row.agent))
 
     def forget_missing(self, caller: Caller, row: Row) -> None:
         """Forget a worktree whose folder is gone; what only its index held is salvaged."""
         answer = self._remove_missing(
             caller, row, self._ground.admin_of(row.path), force=True, why="its folder was gone"
         )
-        if isinstance(answer, Kept):
+        if isinstance(answer, KeptWorktree):
             raise Unavailable(
                 f"the folder {row.path} is gone, and its worktree is {answer.held[0]}",
                 code="WORKTREE_LOCKED",
@@ -148,12 +148,12 @@ class Remover:
     def disown(self, caller: Caller, row: Row) -> Removed:
         """Forget a worktree of another clone; no folder and no repository is touched."""
 
-        def step(book: Book) -> None:
-            if row_of(book, row.agent) == row:
-                drop_row(book, row.agent)
-                _tell_removed(book, caller, row, branch_gone=False)
+        def step(rows: Rows) -> None:
+            if row_of(rows, row.agent) == row:
+                drop_row(rows, row.agent)
+                _tell_removed(rows, caller, row, branch_gone=False)
 
-        self._ground.desk.apply(step)
+        self._ground.store.apply(step)
         return Removed(
             row, notes=(f"it was of another clone, on {row.host}: no folder is touched",)
         )
@@ -161,7 +161,7 @@ class Remover:
     # -- steps
 
     def _stage(self, row: Row) -> Row:
-        self._ground.desk.apply(lambda book: put_row(book, row))
+        self._ground.store.apply(lambda rows: put_row(rows, row))
         return row
 
     def _move_back(self, row: Row) -> None:
@@ -177,9 +177,9 @@ class Remover:
         entry = self._ground.entry_at(row.path)
         if entry is not None:
             let_go(self._ground.git(), entry, _HOLD)
-        self._stage(row._replace(stage=Stage.READY, aside=""))
+        self._stage(row._replace(stage=WorktreeStage.READY, aside=""))
 
-    def _save(self, row: Row, entry: Entry, seen: Seen, why: str) -> str:
+    def _save(self, row: Row, entry: WorktreeEntry, seen: InspectedWorktree, why: str) -> str:
         """Salvage what would be lost; return the id, empty where nothing would."""
         if not (seen.held or seen.ignored.files or seen.left_behind):
             return ""
@@ -189,7 +189,7 @@ class Remover:
             git,
             agent=row.agent,
             about=_about(row, why),
-            at=self._ground.desk.look(lambda book: book.now),
+            at=self._ground.store.look(lambda rows: rows.now),
             extra=(*seen.ignored.files, *seen.ignored.large),
             also=[*stashed, *seen.left_behind],
         )
@@ -206,23 +206,23 @@ class Remover:
         git = self._ground.git(row.path)
         seen = snapshot(git)
         if any(not change.gone for change in differences(git, seen.head_tree, seen.tree)):
-            at = self._ground.desk.look(lambda book: book.now)
+            at = self._ground.store.look(lambda rows: rows.now)
             salvage.save(git, agent=row.agent, about=_about(row, "never finished"), at=at)
 
     def _deleting(self, caller: Caller, row: Row, saved: str) -> Row:
         """Write that all is safe: from here on the removal is only finished, never taken back."""
-        safe = row._replace(stage=Stage.DELETING)
+        safe = row._replace(stage=WorktreeStage.DELETING)
 
-        def step(book: Book) -> None:
-            put_row(book, safe)
+        def step(rows: Rows) -> None:
+            put_row(rows, safe)
             if saved:
-                book.emit(
-                    caller.id, role_of(book, caller.id), Kind.WORK_SALVAGED,
+                rows.emit(
+                    caller.id, role_of(rows, caller.id), Kind.WORK_SALVAGED,
                     f"work of {row.agent} is kept as {salvage.REFS}{saved}",
                     toAgentId=row.agent, ref=salvage.REFS + saved, branch=row.branch,
                 )  # fmt: skip
 
-        self._ground.desk.apply(step)
+        self._ground.store.apply(step)
         locks.reach("deleting")
         return safe
 
@@ -237,11 +237,11 @@ class Remover:
             gone = self._drop_branch(row)
         locks.reach("branch")
 
-        def step(book: Book) -> None:
-            drop_row(book, row.agent)
-            _tell_removed(book, caller, row, branch_gone=gone)
+        def step(rows: Rows) -> None:
+            drop_row(rows, row.agent)
+            _tell_removed(rows, caller, row, branch_gone=gone)
 
-        self._ground.desk.apply(step)
+        self._ground.store.apply(step)
         return gone
 
     def _forget(self, row: Row) -> None:
@@ -251,7 +251,7 @@ class Remover:
             if not self._ground.admin_of(path):
                 continue
             entry = self._ground.entry_at(path)
-            if entry is None or (entry.locked and row.stage == Stage.MAKING):
+            if entry is None or (entry.locked and row.stage == WorktreeStage.MAKING):
                 shutil.rmtree(self._ground.admin_of(path))
             else:
                 forget(git, entry, _HOLD)
@@ -267,7 +267,7 @@ class Remover:
 
     def _remove_missing(
         self, caller: Caller, row: Row, admin: str, *, force: bool, why: str
-    ) -> Removed | Kept:
+    ) -> Removed | KeptWorktree:
         """Remove a worktree whose folder is gone: its index and its log may still hold something."""
         if os.path.lexists(row.path):
             raise Unavailable(
@@ -283,7 +283,7 @@ class Remover:
             if blocked:
                 return _kept(row, blocked)
             if held:
-                at = self._ground.desk.look(lambda book: book.now)
+                at = self._ground.store.look(lambda rows: rows.now)
                 about = _about(row, why)
                 saved = salvage.save_commits(
                     git, agent=row.agent, about=about, at=at, tree=tree, parents=parents
@@ -293,25 +293,29 @@ class Remover:
 
 
 def _left_in(
-    git: GitCalls, admin: str, entry: Entry | None
+    git: GitCalls, admin: str, entry: WorktreeEntry | None
 ) -> tuple[list[Holding], str, list[str]]:
     """Return what the git directory of a worktree without files still holds: as holdings, tree, commits."""
     head = commit_of(git, "HEAD")
     held: list[Holding] = []
     if entry is not None and entry.locked:
-        held.append(Holding(Held.LOCKED, 1, (entry.why_locked,) if entry.why_locked else ()))
+        held.append(
+            Holding(WorktreeContent.LOCKED, 1, (entry.why_locked,) if entry.why_locked else ())
+        )
     said = git.run("write-tree")
     head_tree = f"{head}^{{tree}}"
     tree = said.out.decode().strip() if not said.code else head_tree
     staged = differences(git, head, tree) if head and not said.code else []
     # Without files git has no index before the first checkout, which is no wish to delete all.
     if os.path.exists(os.path.join(admin, "index")) and staged:
-        held.append(Holding(Held.STAGED, len(staged), tuple(c.path for c in staged[:10])))
+        held.append(
+            Holding(WorktreeContent.STAGED, len(staged), tuple(c.path for c in staged[:10]))
+        )
     lost = reachability.left_behind(git, entry.ref if entry else "")
     if head and reachability.unnamed(git, head):
-        held.append(Holding(Held.DETACHED, reachability.unnamed(git, head)))
+        held.append(Holding(WorktreeContent.DETACHED, reachability.unnamed(git, head)))
     elif lost:
-        held.append(Holding(Held.DETACHED, len(lost)))
+        held.append(Holding(WorktreeContent.DETACHED, len(lost)))
     return held, tree, [oid for oid in (head, *lost, *salvage.sides(git, admin)) if oid]
 
 
@@ -327,23 +331,23 @@ def erase(folder: str) -> None:
         shutil.rmtree(folder)
 
 
-def _tell_removed(book: Book, caller: Caller, row: Row, *, branch_gone: bool) -> None:
-    book.emit(
-        caller.id, role_of(book, caller.id), Kind.WORKTREE_REMOVED,
+def _tell_removed(rows: Rows, caller: Caller, row: Row, *, branch_gone: bool) -> None:
+    rows.emit(
+        caller.id, role_of(rows, caller.id), Kind.WORKTREE_REMOVED,
         f"the worktree of {row.agent} is removed",
         toAgentId=row.agent, path=row.path, branch=row.branch, branch_gone=branch_gone,
     )  # fmt: skip
 
 
-def _kept(row: Row, blocked: list[Holding]) -> Kept:
-    return Kept(row, tuple(blocked), code="WORK_INSIDE")
+def _kept(row: Row, blocked: list[Holding]) -> KeptWorktree:
+    return KeptWorktree(row, tuple(blocked), code="WORK_INSIDE")
 
 
 def _about(row: Row, why: str) -> str:
     return f"{row.agent} on {row.branch}" + (f": {why}" if why else "")
 
 
-def _notes(seen: Seen) -> tuple[str, ...]:
+def _notes(seen: InspectedWorktree) -> tuple[str, ...]:
     told = [] if seen.sees_processes else ["which processes worked in it cannot be told here"]
     if seen.ignored.folders:
         told.append(f"ignored folders went with it: {', '.join(seen.ignored.folders[:5])}")

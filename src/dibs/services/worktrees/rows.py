@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.changes.worktrees import Stage, is_left_alone
+from dibs.core.changes.worktrees import WorktreeStage, is_left_alone
 from dibs.core.claims.agents import is_terminal
 from dibs.core.patterns.filing import Range
 from dibs.services.state.rows import decode, encode
@@ -12,7 +12,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.services.state.rows import Book
+    from dibs.services.state.rows import Rows
 
 _PREFIX = "tree/"
 
@@ -39,7 +39,7 @@ class Row(Record):
 
     def is_gone_from(self, host: str) -> bool:
         """Tell whether it was whole on this host, and its folder is there no more."""
-        whole = self.stage in {Stage.SETUP, Stage.READY}
+        whole = self.stage in {WorktreeStage.SETUP, WorktreeStage.READY}
         return whole and self.host == host and not os.path.lexists(self.path)
 
 
@@ -48,45 +48,45 @@ def forgets(agent: str) -> str:
     return f"`dibs worktree rm {agent} --force --reason TEXT`"
 
 
-def rows(book: Book) -> list[Row]:
+def all_rows(rows: Rows) -> list[Row]:
     """Return all worktrees of all clones."""
-    return [Row(**decode(value)) for _, value in book.txn.scan(Range(_PREFIX))]
+    return [Row(**decode(value)) for _, value in rows.txn.scan(Range(_PREFIX))]
 
 
-def row_of(book: Book, agent: str) -> Row | None:
+def row_of(rows: Rows, agent: str) -> Row | None:
     """Return the worktree of ``agent``."""
-    value = book.txn.get(_PREFIX + agent)
+    value = rows.txn.get(_PREFIX + agent)
     return None if value is None else Row(**decode(value))
 
 
-def put_row(book: Book, row: Row) -> None:
+def put_row(rows: Rows, row: Row) -> None:
     """Write what is known of a worktree."""
-    book.txn.put(_PREFIX + row.agent, encode(row._asdict()))
+    rows.txn.put(_PREFIX + row.agent, encode(row._asdict()))
 
 
-def drop_row(book: Book, agent: str) -> None:
+def drop_row(rows: Rows, agent: str) -> None:
     """Forget a worktree; its slot is free from now on."""
-    book.txn.delete(_PREFIX + agent)
+    rows.txn.delete(_PREFIX + agent)
 
 
-def is_live(book: Book, agent: str) -> bool:
+def is_live(rows: Rows, agent: str) -> bool:
     """Tell whether an agent works here: it has not ended."""
-    known = book.agent(agent)
-    return known is not None and not is_terminal(known.status) and book.beat(agent) is not None
+    known = rows.agent(agent)
+    return known is not None and not is_terminal(known.status) and rows.beat(agent) is not None
 
 
-def left_alone(book: Book, row: Row) -> bool:
+def left_alone(rows: Rows, row: Row) -> bool:
     """Tell whether the agent of a worktree has ended, or was not heard of for long."""
     return is_left_alone(
-        now=book.now,
-        seen=book.seen(row.agent),
-        ended=not is_live(book, row.agent),
+        now=rows.now,
+        seen=rows.seen(row.agent),
+        ended=not is_live(rows, row.agent),
         made=row.made,
-        waiting=is_awaited(book, row),
+        waiting=is_awaited(rows, row),
     )
 
 
-def is_awaited(book: Book, row: Row) -> bool:
+def is_awaited(rows: Rows, row: Row) -> bool:
     """Tell whether a worktree was made for an agent that has not begun since."""
-    known = book.agent(row.agent)
+    known = rows.agent(row.agent)
     return row.waiting and (known is None or known.started < row.made)

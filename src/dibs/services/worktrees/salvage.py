@@ -66,7 +66,7 @@ class Salvaged(Record):
         return REFS + self.id
 
 
-class Shown(Record):
+class SalvageView(Record):
     """Salvaged work in detail."""
 
     found: Salvaged
@@ -234,7 +234,7 @@ def find(git: GitCalls, name: str) -> Salvaged:
     )
 
 
-def show(git: GitCalls, name: str) -> Shown:
+def show(git: GitCalls, name: str) -> SalvageView:
     """Return what salvaged work holds."""
     found = find(git, name)
     message = git.must(
@@ -242,7 +242,7 @@ def show(git: GitCalls, name: str) -> Shown:
     )
     head = commit_of(git, f"{found.commit}^1")
     changes = differences(git, head, found.commit)
-    return Shown(found, message.decode("utf-8", "replace").strip(), head, changes)
+    return SalvageView(found, message.decode("utf-8", "replace").strip(), head, changes)
 
 
 def restore_branch(git: GitCalls, name: str, branch: str = "") -> tuple[Salvaged, str]:
@@ -310,7 +310,7 @@ class Salvage:
         """Return all salvaged work, the newest first."""
         return listed(self._calls())
 
-    def show(self, name: str) -> Shown:
+    def show(self, name: str) -> SalvageView:
         """Return what a piece of it holds."""
         return show(self._calls(), name)
 

@@ -93,7 +93,7 @@ def _sides(session: Session, decision: Decision) -> Sides | None:
         return None
     from dibs.services.claims.disputes import both_sides
 
-    return both_sides(session.project.desk, decision)
+    return both_sides(session.project.store, decision)
 
 
 def _page(session: Session, decision: Decision, sides: Sides | None, now: float) -> Iterator[str]:

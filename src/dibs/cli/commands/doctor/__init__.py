@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.core.base.findings import Finding
-    from dibs.install.inspect.agents import Seen
+    from dibs.install.inspect.agents import AgentSetup
     from dibs.install.inspect.gaps import Gap
-    from dibs.install.prove.run import Proof
+    from dibs.install.prove.run import GuardProof
     from dibs.services.commits.doctor import GitCare
 
 WRONG, UNSAFE = 65, 78
@@ -48,7 +48,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Look at everything, maybe repair it, maybe try the guards, and tell."""
-    from dibs.cli.commands.doctor.text import Report
+    from dibs.cli.commands.doctor.text import DoctorReport
     from dibs.cli.support.session import Session
     from dibs.install.inspect.agents import look
     from dibs.install.inspect.gaps import gaps
@@ -60,7 +60,7 @@ def run(args: Namespace) -> int:
         missing = gaps(repository, agents)
         found = _findings(session, agents, missing)
         proofs = _prove(session, agents, missing) if args.prove else None
-        report = Report(found, agents, session.project.doctoring.standings(), proofs, done)
+        report = DoctorReport(found, agents, session.project.doctoring.standings(), proofs, done)
         session.show(report.shape, report.print)
     if _is_bad(found["engine"]):
         return UNSAFE
@@ -68,15 +68,15 @@ def run(args: Namespace) -> int:
 
 
 def _git(session: Session) -> GitCare:
-    from dibs.guard.git.install import Hooks
+    from dibs.guard.git.install import GitHooks
     from dibs.services.commits.doctor import GitCare
 
     repository = session.project.place.repository
     ours: frozenset[str] = frozenset()
     if repository.common:
-        hooks = Hooks(repository.common, repository.state).look()
+        hooks = GitHooks(repository.common, repository.state).look()
         ours = frozenset(hook.name for hook in hooks if hook.current)
-    return GitCare(repository, session.project.desk, ours)
+    return GitCare(repository, session.project.store, ours)
 
 
 def _repair(session: Session) -> list[str]:
@@ -91,7 +91,7 @@ def _repair(session: Session) -> list[str]:
 
 
 def _findings(
-    session: Session, agents: Sequence[Seen], missing: Sequence[Gap]
+    session: Session, agents: Sequence[AgentSetup], missing: Sequence[Gap]
 ) -> dict[str, list[Finding]]:
     from dibs import __version__
     from dibs.install.inspect.agents import findings, unreachable, unwired
@@ -114,17 +114,19 @@ def _findings(
     }
 
 
-def _prove(session: Session, agents: Sequence[Seen], missing: Sequence[Gap]) -> list[Proof]:
+def _prove(
+    session: Session, agents: Sequence[AgentSetup], missing: Sequence[Gap]
+) -> list[GuardProof]:
     from dibs.install.inspect.gaps import switched_off
     from dibs.install.prove.git import prove_gates
     from dibs.install.prove.hooks import prove_hooks
     from dibs.install.prove.mcp import prove_servers
     from dibs.install.prove.plugins import prove_plugins
-    from dibs.services.guard.trial_claims import Scratch
+    from dibs.services.guard.trial_claims import TrialClaim
 
     repository = session.project.place.repository
     hooks = [hook for agent in agents for hook in agent.hooks]
-    with Scratch(session.project.desk, repository.state) as scratch:
+    with TrialClaim(session.project.store, repository.state) as scratch:
         proofs = prove_hooks(hooks, repository.root, scratch)
         proofs += prove_plugins(hooks, repository.root, scratch)
         proofs += prove_servers(agents, repository.root, scratch)

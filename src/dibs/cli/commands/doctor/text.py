@@ -8,29 +8,29 @@ from dibs.startup.records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.base.findings import Finding
-    from dibs.core.toolcalls.coverage import Standing
-    from dibs.install.inspect.agents import Seen
-    from dibs.install.prove.run import Proof
+    from dibs.core.toolcalls.coverage import GuardStatus
+    from dibs.install.inspect.agents import AgentSetup
+    from dibs.install.prove.run import GuardProof
 
 
-class Report(Record):
+class DoctorReport(Record):
     """All that one look told."""
 
     found: dict[str, list[Finding]]
-    agents: list[Seen]
-    standings: list[Standing]
+    agents: list[AgentSetup]
+    standings: list[GuardStatus]
     #: What came of trying the guards; None if they were not tried.
-    proofs: list[Proof] | None
+    proofs: list[GuardProof] | None
     #: What was put right; None if nothing was to be.
     done: list[str] | None
 
     @property
     def guarded(self) -> bool:
         """Whether every guard that was tried refused; that there is none guards nothing."""
-        from dibs.install.prove.run import Outcome
+        from dibs.install.prove.run import ProofOutcome
 
         tried = [proof.outcome for proof in self.proofs or ()]
-        return Outcome.FAILED not in tried and Outcome.PROVED in tried
+        return ProofOutcome.FAILED not in tried and ProofOutcome.PROVED in tried
 
     @property
     def well(self) -> bool:
@@ -105,7 +105,7 @@ class Report(Record):
             print("\n".join(table(("AGENT", "INSTALLED", "HOOKS", "ACCEPTED", "MCP"), rows)))
             print()
 
-    def _print_proofs(self, proofs: list[Proof]) -> None:
+    def _print_proofs(self, proofs: list[GuardProof]) -> None:
         from dibs.cli.support.tables import table
         from dibs.cli.support.text import printable
 
@@ -121,12 +121,12 @@ class Report(Record):
 
     def _print_end(self) -> None:
         from dibs.cli.support.text import green, red, yellow
-        from dibs.install.prove.run import Outcome
+        from dibs.install.prove.run import ProofOutcome
 
         bad, warned = self._count(Level.BAD), self._count(Level.WARN)
         if self.proofs:
             tried = [proof.outcome for proof in self.proofs]
-            failed, proved = tried.count(Outcome.FAILED), tried.count(Outcome.PROVED)
+            failed, proved = tried.count(ProofOutcome.FAILED), tried.count(ProofOutcome.PROVED)
             if self.guarded:
                 print(f"{green('guarded')}: {proved} of {len(tried)} were tried, and refuse")
             elif failed:
@@ -140,7 +140,7 @@ class Report(Record):
             print(f"{yellow('well')}, with {warned} to know" if warned else green("all is well"))
 
 
-def _agent(agent: Seen) -> dict[str, object]:
+def _agent(agent: AgentSetup) -> dict[str, object]:
     return {
         "agent": agent.name,
         "installed": bool(agent.program),

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dibs.core.changes.forecasts import Clash, Forecast, Pair
+    from dibs.core.changes.forecasts import Forecast, ForecastConflict, Pair
 
 #: How many hunks of a file and how many files of a pair are shown; --json has them all.
 HUNKS, FILES = 4, 20
@@ -90,7 +90,7 @@ def _names(pair: Pair) -> str:
     return f"{printable(pair.one)} and {printable(pair.other)}"
 
 
-def _lines(clash: Clash) -> str:
+def _lines(clash: ForecastConflict) -> str:
     if not clash.hunks:
         return ""
     shown = [f"{_span(a, n)} / {_span(b, m)}" for a, n, b, m in clash.hunks[:HUNKS]]

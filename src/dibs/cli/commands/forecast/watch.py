@@ -42,7 +42,7 @@ def watch(session: Session, args: Namespace) -> int:
     printer = Printer(session, args)
     forecasts = session.project.forecasts
     try:
-        with leaving_on_end(), Watched(session.project.place.repository.common) as watched:
+        with leaving_on_end(), TreeWatcher(session.project.place.repository.common) as watched:
             while True:
                 with forecasts.outlook(args.base or "") as outlook:
                     _follow(session, args, outlook, watched, printer)
@@ -51,7 +51,7 @@ def watch(session: Session, args: Namespace) -> int:
 
 
 def _follow(
-    session: Session, args: Namespace, outlook: Outlook, watched: Watched, printer: Printer
+    session: Session, args: Namespace, outlook: Outlook, watched: TreeWatcher, printer: Printer
 ) -> None:
     """Look at everything once, then at what changed, for a good while."""
     every = session.project.config.forecast_every
@@ -131,7 +131,7 @@ class Printer:
             print(f"{dim(clock(moment, moment))} {green('cleared')} {names}")
 
 
-class Watched:
+class TreeWatcher:
     """Working trees and branches, watched by a thread where ``watchfiles`` is installed, else not at all."""
 
     def __init__(self, common: str) -> None:
@@ -148,7 +148,7 @@ class Watched:
         """Whether changes are told of."""
         return self._thread is not None and self._thread.is_alive()
 
-    def __enter__(self) -> Watched:
+    def __enter__(self) -> TreeWatcher:
         """Begin; there is nothing to watch yet."""
         return self
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.guard.git.install import Hook, Hooks
+    from dibs.guard.git.install import GitHooks, Hook
 
 _NONE = 6
 
@@ -31,9 +31,9 @@ def _install_options(parser: ArgumentParser) -> None:
     )
 
 
-def _hooks(args: Namespace) -> tuple[Hooks, str]:
+def _hooks(args: Namespace) -> tuple[GitHooks, str]:
     """Return the hooks that are meant, and the folder they are in."""
-    from dibs.guard.git.install import Hooks
+    from dibs.guard.git.install import GitHooks
     from dibs.guard.git.scripts import LOCAL, SERVER
     from dibs.local.repository import find
 
@@ -47,13 +47,13 @@ def _hooks(args: Namespace) -> tuple[Hooks, str]:
                 code="NO_REPO",
                 hint="git init --bare makes one; in a clone `dibs git install` judges pushes too",
             )
-        return Hooks(folder, os.path.join(folder, "dibs"), SERVER), folder
+        return GitHooks(folder, os.path.join(folder, "dibs"), SERVER), folder
     repository = find(args.repo)
     if not repository.common:
         raise NotFound(
             "this project is not in a git repository", code="NO_REPO", hint="run git init"
         )
-    return Hooks(repository.common, repository.state, LOCAL), repository.common
+    return GitHooks(repository.common, repository.state, LOCAL), repository.common
 
 
 def _install(args: Namespace) -> int:
@@ -111,7 +111,7 @@ def _status(args: Namespace) -> int:
     return _show(args, hooks)
 
 
-def _show(args: Namespace, hooks: Hooks) -> int:
+def _show(args: Namespace, hooks: GitHooks) -> int:
     found = hooks.look()
     if args.server is not None:  # one of the two does the work
         found = [hook for hook in found if hook.installed] or found[:1]

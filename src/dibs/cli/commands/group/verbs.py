@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.session import Session
     from dibs.core.talk.recipients import Group
-    from dibs.services.talk.groups import Shown
+    from dibs.services.talk.groups import GroupView
 
 
 def _no_options(_: ArgumentParser) -> None:
@@ -106,7 +106,7 @@ def _show(session: Session, args: Namespace) -> int:
     return 0
 
 
-def _print(session: Session, shown: Shown, now: float) -> None:
+def _print(session: Session, shown: GroupView, now: float) -> None:
     from dibs.cli.support.messages import lines
     from dibs.cli.support.text import bold
     from dibs.services.talk.mail import Letter

@@ -26,8 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.cli.commands.init.text import Report
-    from dibs.install.plan import Plan
+    from dibs.cli.commands.init.text import InitReport
+    from dibs.install.plan import InstallPlan
     from dibs.local.repository import Repository
 
 _AUTO, _NONE = "auto", "none"
@@ -63,7 +63,7 @@ def run(args: Namespace) -> int:
     agents, found = _agents(args, repository)
     plan = _plan(args, repository, agents)
     gates = _wants_gates(args, repository, plan)
-    report = text.Report(repository, plan, found, gates=gates, dry=args.dry_run)
+    report = text.InitReport(repository, plan, found, gates=gates, dry=args.dry_run)
     if args.dry_run:
         return _show(args, report)
     asks = _asks(args) and (plan.pending or gates)
@@ -123,7 +123,7 @@ def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[st
     return names, {}
 
 
-def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Plan:
+def _plan(args: Namespace, repository: Repository, agents: list[str]) -> InstallPlan:
     from dibs.cli.commands.mcp import has_extra
     from dibs.config import load
     from dibs.install import manifest
@@ -153,13 +153,13 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Plan:
     return made._replace(notes=(*made.notes, _NO_SERVER)) if no_server and made.agents else made
 
 
-def _wants_gates(args: Namespace, repository: Repository, plan: Plan) -> bool:
+def _wants_gates(args: Namespace, repository: Repository, plan: InstallPlan) -> bool:
     """Tell whether gates of git are to be put in that are not there yet."""
     if args.no_git_gates or not repository.common or not plan.agents:
         return False
-    from dibs.guard.git.install import Hooks
+    from dibs.guard.git.install import GitHooks
 
-    return not all(hook.current for hook in Hooks(repository.common, repository.state).look())
+    return not all(hook.current for hook in GitHooks(repository.common, repository.state).look())
 
 
 def _asks(args: Namespace) -> bool:
@@ -168,7 +168,7 @@ def _asks(args: Namespace) -> bool:
     return not (args.yes or args.json) and sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _done(args: Namespace, report: Report) -> Report:
+def _done(args: Namespace, report: InitReport) -> InitReport:
     """Make the project, and carry the plan out."""
     from dibs.project.project import create
 
@@ -185,15 +185,15 @@ def _done(args: Namespace, report: Report) -> Report:
 
             carry_out(repository, report.plan, gates=report.gates)
             if report.gates:
-                from dibs.guard.git.install import Hooks
+                from dibs.guard.git.install import GitHooks
 
-                Hooks(repository.common, repository.state).install()
+                GitHooks(repository.common, repository.state).install()
         return report._replace(created=created, engine=project.config.engine)
     finally:
         project.close()
 
 
-def _show(args: Namespace, report: Report, *, planned: bool = False) -> int:
+def _show(args: Namespace, report: InitReport, *, planned: bool = False) -> int:
     from dibs.cli.commands.init import text
 
     if args.json:
@@ -225,9 +225,9 @@ def _uninstall(args: Namespace, repository: Repository) -> int:
             print("nothing was done")
             return HELD
         if known.gates:  # first: once the files are back, nobody knows of them any more
-            from dibs.guard.git.install import Hooks
+            from dibs.guard.git.install import GitHooks
 
-            Hooks(repository.common, repository.state).uninstall()
+            GitHooks(repository.common, repository.state).uninstall()
         done = take_back(repository)
         changes, left = done.changes, done.left
     if args.json:

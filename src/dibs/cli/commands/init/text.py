@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.install.plan import Change, Plan
+    from dibs.install.plan import FileChange, InstallPlan
     from dibs.local.repository import Repository
 
 
-class Report(Record):
+class InitReport(Record):
     """All there is to say about one call."""
 
     repository: Repository
-    plan: Plan
+    plan: InstallPlan
     #: Agents that were looked for and found, each with what shows it.
     found: dict[str, str]
     gates: bool = False
@@ -27,13 +27,13 @@ class Report(Record):
     engine: str = ""
 
 
-def agreed(report: Report) -> bool:
+def agreed(report: InitReport) -> bool:
     """Show the plan and ask whether to go on."""
     _plan_lines(report)
     return _yes("do this?")
 
 
-def agreed_to_undo(changes: Sequence[Change], *, gates: bool) -> bool:
+def agreed_to_undo(changes: Sequence[FileChange], *, gates: bool) -> bool:
     """Show what would be taken back and ask whether to go on."""
     _undo_lines(changes, gates=gates)
     return _yes("take this back?")
@@ -47,7 +47,7 @@ def _yes(question: str) -> bool:
     return said.strip().lower() in {"", "y", "yes"}
 
 
-def show(report: Report, *, planned: bool) -> None:
+def show(report: InitReport, *, planned: bool) -> None:
     """Print what was done, or would be, and what to do next."""
     if report.dry:
         _plan_lines(report)
@@ -69,7 +69,7 @@ def show(report: Report, *, planned: bool) -> None:
     print("  dibs status                                    see who has what")
 
 
-def _project_lines(report: Report) -> None:
+def _project_lines(report: InitReport) -> None:
     from dibs.cli.commands.init import engine_name
 
     repository = report.repository
@@ -89,7 +89,7 @@ def _project_lines(report: Report) -> None:
     print(f"  engine  {printable(engine)}")
 
 
-def _plan_lines(report: Report) -> None:
+def _plan_lines(report: InitReport) -> None:
     from dibs.install.agents import AGENTS
 
     for name in report.plan.agents:
@@ -106,7 +106,7 @@ def _plan_lines(report: Report) -> None:
         print(f"  {yellow('note')}    {printable(note)}")
 
 
-def _change_line(change: Change) -> None:
+def _change_line(change: FileChange) -> None:
     act = change.act
     word = green(f"{act:<6}") if act != "keep" else dim(f"{act:<6}")
     what = f"  {dim(', '.join(change.what))}" if change.what else ""
@@ -115,7 +115,7 @@ def _change_line(change: Change) -> None:
         print(f"          {yellow('note')}: {printable(change.note)}")
 
 
-def _trust_lines(report: Report) -> None:
+def _trust_lines(report: InitReport) -> None:
     from textwrap import TextWrapper
 
     from dibs.install.agents import AGENTS
@@ -130,14 +130,14 @@ def _trust_lines(report: Report) -> None:
         print("files that hold for this machine alone are hidden from git by .git/info/exclude")
 
 
-def _to_trust(report: Report) -> list[tuple[str, str]]:
+def _to_trust(report: InitReport) -> list[tuple[str, str]]:
     """Return what is left to a human, agent by agent."""
     from dibs.install.agents import AGENTS
 
     return [(name, line) for name in report.plan.agents for line in AGENTS[name].trust]
 
 
-def shape(report: Report) -> dict[str, Any]:
+def shape(report: InitReport) -> dict[str, Any]:
     """Return the answer for programs."""
     from dibs.cli.commands.init import engine_name
 
@@ -157,7 +157,7 @@ def shape(report: Report) -> dict[str, Any]:
     }
 
 
-def _row(change: Change) -> dict[str, Any]:
+def _row(change: FileChange) -> dict[str, Any]:
     return {
         "path": change.path,
         "act": change.act,
@@ -168,7 +168,9 @@ def _row(change: Change) -> dict[str, Any]:
     }
 
 
-def show_undone(changes: Sequence[Change], left: Sequence[str], *, gates: bool, dry: bool) -> None:
+def show_undone(
+    changes: Sequence[FileChange], left: Sequence[str], *, gates: bool, dry: bool
+) -> None:
     """Print what was taken back, or would be."""
     if not changes and not gates:
         print("there was nothing to take back")
@@ -182,7 +184,7 @@ def show_undone(changes: Sequence[Change], left: Sequence[str], *, gates: bool, 
         print("taken back; claims and their history stay where they are")
 
 
-def _undo_lines(changes: Sequence[Change], *, gates: bool) -> None:
+def _undo_lines(changes: Sequence[FileChange], *, gates: bool) -> None:
     for change in changes:
         _change_line(change)
     if gates:
@@ -190,7 +192,7 @@ def _undo_lines(changes: Sequence[Change], *, gates: bool) -> None:
 
 
 def undone_shape(
-    changes: Sequence[Change], left: Sequence[str], *, gates: bool, dry: bool
+    changes: Sequence[FileChange], left: Sequence[str], *, gates: bool, dry: bool
 ) -> dict[str, Any]:
     """Return what was taken back, for programs."""
     return {

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.support.session import Session
-    from dibs.services.worktrees.salvage import Salvaged, Shown
+    from dibs.services.worktrees.salvage import Salvaged, SalvageView
 
 #: How many paths a page shows.
 _SHOWN = 50
@@ -62,7 +62,7 @@ def _show(session: Session, args: Namespace) -> int:
     return 0
 
 
-def _print_shown(shown: Shown) -> None:
+def _print_shown(shown: SalvageView) -> None:
     from dibs.cli.support.text import bold, dim, printable
 
     print(bold(printable(shown.found.id)))

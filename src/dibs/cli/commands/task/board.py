@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dibs.cli.support.session import Session
     from dibs.services.tasks.plain_queue import Queue
     from dibs.services.tasks.service import Tasks
-    from dibs.services.tasks.values import Likeness, Stored
+    from dibs.services.tasks.values import SimilarTask, Stored
 
     T = TypeVar("T")
 
@@ -128,7 +128,7 @@ def file_of(session: Session, stored: Stored) -> str:
 
 
 def print_moved(
-    session: Session, word: str, stored: Stored, similar: Sequence[Likeness] | None = None
+    session: Session, word: str, stored: Stored, similar: Sequence[SimilarTask] | None = None
 ) -> None:
     """Print what has become of a task, where its file lies now, and what looks like the work handed on."""
     from dibs.cli.support.text import dim, green, printable
@@ -138,7 +138,7 @@ def print_moved(
     print(f"  {dim(printable(file_of(session, stored)))}")
 
 
-def print_similar(similar: Sequence[Likeness], *, several: bool = False) -> None:
+def print_similar(similar: Sequence[SimilarTask], *, several: bool = False) -> None:
     """Print which active tasks look like new work; the new task is named where there are ``several``."""
     from dibs.cli.support.text import printable, yellow
 
@@ -149,7 +149,7 @@ def print_similar(similar: Sequence[Likeness], *, several: bool = False) -> None
         print(f"{yellow('similar')} {len(likest) - MOST_ALIKE} times more; --json lists all")
 
 
-def _alike(likeness: Likeness, *, several: bool) -> str:
+def _alike(likeness: SimilarTask, *, several: bool) -> str:
     """Return what a new task has in common with another; it is named where there are ``several``."""
     parts = [f"{likeness.share:.0%} of the words"] if likeness.share else []
     if likeness.paths:

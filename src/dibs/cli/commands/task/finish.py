@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Claim
     from dibs.core.tasks.rules import Handoff
     from dibs.services.tasks.plain_queue import Queue
-    from dibs.services.tasks.plain_queue_rows import Task
+    from dibs.services.tasks.plain_queue_rows import QueuedFile
     from dibs.services.tasks.service import Tasks
-    from dibs.services.tasks.values import Likeness, Stored
+    from dibs.services.tasks.values import SimilarTask, Stored
 
 
 def _names_attempt(parser: ArgumentParser) -> None:
@@ -73,7 +73,7 @@ def _done_in_queue(session: Session, args: Namespace, missing: NotFound) -> int:
     from dibs.cli.commands.task.board import in_queue
     from dibs.shapes import claims
 
-    def finish(queue: Queue) -> Task:
+    def finish(queue: Queue) -> QueuedFile:
         return queue.done(
             session.caller, args.id, token=args.token, note=args.summary, request_id=args.request_id
         )
@@ -143,7 +143,7 @@ def _release(session: Session, args: Namespace) -> int:
 
 
 def _ended(
-    session: Session, key: str, stored: Stored, word: str, similar: list[Likeness] | None = None
+    session: Session, key: str, stored: Stored, word: str, similar: list[SimilarTask] | None = None
 ) -> int:
     from dibs.cli.commands.task.board import print_moved
     from dibs.shapes import tasks as taskshapes

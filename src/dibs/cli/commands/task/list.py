@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dibs.cli.support.session import Session
-    from dibs.services.board.validate import Found
-    from dibs.services.tasks.plain_queue_rows import Task
-    from dibs.services.tasks.values import Shown
+    from dibs.services.board.validate import Finding
+    from dibs.services.tasks.plain_queue_rows import QueuedFile
+    from dibs.services.tasks.values import TaskView
 
 #: How much of a title a list shows.
 _TITLE = 120
@@ -61,7 +61,7 @@ def _is_narrow(args: Namespace) -> bool:
     return bool(args.status or args.whose or args.priority or args.ready or args.blocked)
 
 
-def _is_wanted(task: Shown, args: Namespace, *, finished: bool) -> bool:
+def _is_wanted(task: TaskView, args: Namespace, *, finished: bool) -> bool:
     said = task.stored.task
     over = said.status in {Status.DONE, Status.CANCELLED}
     return (
@@ -75,7 +75,7 @@ def _is_wanted(task: Shown, args: Namespace, *, finished: bool) -> bool:
 
 
 def _print_list(
-    tasks: Sequence[Shown], queue: Sequence[Task], aside: Sequence[Found], done: int
+    tasks: Sequence[TaskView], queue: Sequence[QueuedFile], aside: Sequence[Finding], done: int
 ) -> None:
     from dibs.cli.support.text import printable, yellow
 
@@ -88,7 +88,7 @@ def _print_list(
     print(f"{left or 'no'} task{'' if left == 1 else 's'} to do{ended}")
 
 
-def print_tasks(tasks: Iterable[Shown], queue: Iterable[Task]) -> None:
+def print_tasks(tasks: Iterable[TaskView], queue: Iterable[QueuedFile]) -> None:
     """Print tasks, of the board, then of the queue of shell agents; ids are never broken."""
     from dibs.cli.support.tables import page_width
     from dibs.cli.support.text import bold, printable
@@ -124,7 +124,7 @@ def _indented(text: str, page: int) -> list[str]:
     )  # fmt: skip
 
 
-def _row(task: Shown) -> tuple[tuple[str, ...], list[str]]:
+def _row(task: TaskView) -> tuple[tuple[str, ...], list[str]]:
     """Return the columns of a task, and the lines that stand below them."""
     said = task.stored.task
     state = "ready" if task.ready else task.state
@@ -134,7 +134,7 @@ def _row(task: Shown) -> tuple[tuple[str, ...], list[str]]:
     return (said.id, state, said.priority, who), [text for text in (title, *why) if text]
 
 
-def _queue_row(task: Task) -> tuple[tuple[str, ...], list[str]]:
+def _queue_row(task: QueuedFile) -> tuple[tuple[str, ...], list[str]]:
     who = _who(task.holder, task.expires_in)
     return (task.name, task.state, "", who), [task.reason] if task.reason else []
 

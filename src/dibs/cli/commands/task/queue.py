@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.cli.support.session import Session
-    from dibs.services.tasks.plain_queue_rows import Task
+    from dibs.services.tasks.plain_queue_rows import QueuedFile
 
 
 def _add_options(parser: ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def _add(session: Session, args: Namespace) -> int:
     return 0
 
 
-def _print_added(tasks: Sequence[Task]) -> None:
+def _print_added(tasks: Sequence[QueuedFile]) -> None:
     from dibs.cli.support.text import green, printable
 
     for task in tasks:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.core.claims.ledger import Entry
-    from dibs.services.tasks.values import Shown
+    from dibs.services.tasks.values import TaskView
 
 FORMATS = ("text", "mermaid", "dot", "json")
 #: How many entries of the ledger are shown, the newest.
@@ -34,7 +34,7 @@ def _show(session: Session, args: Namespace) -> int:
     return 0
 
 
-def _entries(session: Session, shown: Shown) -> list[Entry]:
+def _entries(session: Session, shown: TaskView) -> list[Entry]:
     """Return what the ledger says about a task, the newest entries of it."""
     from dibs.core.claims.ledger import Kind
     from dibs.services.state.ledger import Query
@@ -46,7 +46,7 @@ def _entries(session: Session, shown: Shown) -> list[Entry]:
     return mine[-_ENTRIES:]
 
 
-def _print_task(session: Session, shown: Shown, entries: list[Entry]) -> None:
+def _print_task(session: Session, shown: TaskView, entries: list[Entry]) -> None:
     from dibs.cli.support.text import bold, clock, printable
 
     now = session.now()
@@ -64,7 +64,7 @@ def _print_task(session: Session, shown: Shown, entries: list[Entry]) -> None:
         print(f"  {clock(entry.at, now)} {printable(entry.summary)}")
 
 
-def _facts(session: Session, shown: Shown, now: float) -> Iterator[tuple[str, str]]:
+def _facts(session: Session, shown: TaskView, now: float) -> Iterator[tuple[str, str]]:
     """Yield what is not, or not so clearly, in the file."""
     from dibs.cli.commands.task.board import file_of
     from dibs.cli.support.text import clock, span

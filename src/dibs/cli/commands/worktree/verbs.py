@@ -9,7 +9,13 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.support.session import Session
-    from dibs.services.worktrees.service import Kept, Listed, Made, Removed, Skipped
+    from dibs.services.worktrees.service import (
+        CreatedWorktree,
+        KeptWorktree,
+        Listed,
+        Removed,
+        Skipped,
+    )
 
 HELD = 3
 
@@ -29,13 +35,13 @@ def _new(session: Session, args: Namespace) -> int:
     If it cannot be made, nothing is left behind, and no other folder is taken instead.
     """
     from dibs.errors import BadUsage
-    from dibs.services.worktrees.service import Wanted
+    from dibs.services.worktrees.service import WorktreeRequest
     from dibs.shapes import worktrees
 
     if args.setup and args.no_setup:
         raise BadUsage("worktree new: --setup and --no-setup exclude each other")
     agent = args.name or session.caller.id
-    wanted = Wanted(agent, args.branch or "", args.base or "", args.path)
+    wanted = WorktreeRequest(agent, args.branch or "", args.base or "", args.path)
     setup = "" if args.no_setup else args.setup
     made = session.project.worktrees.new(session.caller, wanted, setup=setup)
     shape = {"worktree": worktrees.row(made.row), "new": made.new, "notes": list(made.notes)}
@@ -43,16 +49,16 @@ def _new(session: Session, args: Namespace) -> int:
     return 0
 
 
-def _print_made(made: Made) -> None:
+def _print_made(made: CreatedWorktree) -> None:
     from dibs.cli.support.text import bold, dim, green, printable
-    from dibs.core.changes.worktrees import Stage
+    from dibs.core.changes.worktrees import WorktreeStage
 
     said = green("made") if made.new else "there already:"
     row = made.row
     print(f"{said} {printable(row.path)} on {bold(printable(row.branch))}")
     for note in made.notes:
         print(f"  {dim('-')} {printable(note)}")
-    if row.stage == Stage.SETUP:
+    if row.stage == WorktreeStage.SETUP:
         print(f"  {dim('-')} its set-up has not succeeded: dibs worktree setup {row.agent}")
 
 
@@ -94,7 +100,7 @@ def _print_list(found: list[Listed], now: float) -> None:
 
 
 def _state(item: Listed) -> str:
-    from dibs.core.changes.worktrees import Stage
+    from dibs.core.changes.worktrees import WorktreeStage
 
     if item.tree.missing:
         return "folder is gone"
@@ -104,7 +110,7 @@ def _state(item: Listed) -> str:
     if item.unpushed:
         said.append(f"unpushed {item.unpushed}")
     row = item.tree.row
-    if row is not None and row.stage != Stage.READY:
+    if row is not None and row.stage != WorktreeStage.READY:
         said.append(f"unfinished ({row.stage})")
     return ", ".join(said) or "clean"
 
@@ -161,14 +167,14 @@ def _rm(session: Session, args: Namespace) -> int:
 
     The branch goes only if another branch has all of it.
     """
-    from dibs.services.worktrees.service import Kept
+    from dibs.services.worktrees.service import KeptWorktree
     from dibs.shapes import worktrees
 
     answer = session.project.worktrees.remove(
         session.caller, args.name, force=args.force, reason=args.reason
     )
     session.show(lambda: worktrees.outcome(answer), lambda: _print_outcome(answer))
-    return HELD if isinstance(answer, Kept) else 0
+    return HELD if isinstance(answer, KeptWorktree) else 0
 
 
 def _gc_options(parser: ArgumentParser) -> None:
@@ -191,9 +197,9 @@ def _gc(session: Session, args: Namespace) -> int:
     return 0
 
 
-def _print_outcome(answer: Removed | Kept | Skipped, *, would: bool = False) -> None:
+def _print_outcome(answer: Removed | KeptWorktree | Skipped, *, would: bool = False) -> None:
     from dibs.cli.support.text import bold, dim, green, printable, yellow
-    from dibs.services.worktrees.service import Kept, Removed
+    from dibs.services.worktrees.service import KeptWorktree, Removed
 
     row = answer.row
     where = f"{bold(row.agent)} {printable(row.path)}"
@@ -205,7 +211,7 @@ def _print_outcome(answer: Removed | Kept | Skipped, *, would: bool = False) -> 
             print(f"  its branch {printable(row.branch)} stays")
         for note in answer.notes:
             print(f"  {dim('-')} {printable(note)}")
-    elif isinstance(answer, Kept):
+    elif isinstance(answer, KeptWorktree):
         print(f"{yellow('kept')} {where}")
         for holding in answer.held:
             advice = f" ({holding.advice})" if holding.advice else ""

@@ -7,8 +7,8 @@ import subprocess
 
 from dibs.core.claims.agents import Caller
 from dibs.project.project import open_project
-from dibs.services.commits.values import Wish as Commit
-from dibs.services.merging.values import Wish
+from dibs.services.commits.values import CommitRequest as Commit
+from dibs.services.merging.values import MergeRequest
 from dibs.services.state.ledger import Query
 
 HUMAN = Caller("hana", "human")
@@ -108,7 +108,7 @@ class Yard:
         names = branches or ((f"agent/{agent}",) if agent and not wish.get("all") else ())
         lines = [] if told is None else told
         return self.project.merges.merge(
-            caller, Wish(branches=tuple(names), **{"wait": 0, **wish}), lines.append
+            caller, MergeRequest(branches=tuple(names), **{"wait": 0, **wish}), lines.append
         )
 
     def ends(self, report):

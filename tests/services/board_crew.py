@@ -12,7 +12,7 @@ class BoardCrew(Crew):
 
     def __init__(self, **settings):
         super().__init__(**settings)
-        self.tasks = Tasks(self.desk)
+        self.tasks = Tasks(self.store)
 
     def make(self, *ids, by="human", **fields):
         drafts = [Draft({"title": id_, **fields}, id=id_) for id_ in ids]
