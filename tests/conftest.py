@@ -6,6 +6,10 @@ import itertools
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.signals import keep_ignored_signals_from_children
+
+# Before any test, and in each xdist worker: tests send signals to the processes that they start.
+keep_ignored_signals_from_children()
 
 # Whether an example is right does not depend on how busy the machine is.
 settings.register_profile(
