@@ -121,6 +121,20 @@ def test_a_wait_that_is_broken_off_leaves_no_place_in_the_queue(dibs, start, num
     assert dibs("status", "--json").json["queue"] == []
 
 
+def test_a_wait_under_nohup_outlives_a_hangup(dibs, start):
+    dibs("claim", "a", agent="alice")
+    waiting = start("claim", "a", "--wait", "60", "--agent", "bob", program=("nohup", *PROGRAM))
+    give_up = time.monotonic() + 30
+    while not dibs("status", "--json").json["queue"]:
+        assert time.monotonic() < give_up
+
+    waiting.send_signal(signal.SIGHUP)
+    dibs("release", "a", agent="alice")
+
+    assert waiting.wait(20) == 0
+    assert waiting.stdout.read().startswith("granted a ")
+
+
 def test_a_wait_ends_when_it_is_free(dibs, start):
     dibs("claim", "a", agent="alice")
     waiting = start("claim", "a", "--wait", "60", "--agent", "bob")

@@ -16,12 +16,16 @@ ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasatt
 
 @contextmanager
 def leaving_on_end() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into an exception, which unwinds everything on its way out."""
+    """Turn SIGTERM and SIGHUP into an exception, which unwinds everything on its way out.
+
+    A signal that is ignored stays ignored: the command may run under nohup.
+    """
 
     def leave(number: int, _: object) -> NoReturn:
         raise SystemExit(128 + number)
 
-    before = {number: signal.signal(number, leave) for number in ENDING}
+    heard = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, leave) for number in heard}
     try:
         yield
     finally:
