@@ -4,11 +4,73 @@ from __future__ import annotations
 
 import json
 import re
-import select
 import signal
+import sys
 import time
 
 import pytest
+
+from dibs import Dibs
+from dibs.cli import main
+from dibs.engines.sqlite.engine import SqliteEngine
+
+#: The command, which says on standard error when it has chosen from where to follow.
+TELLING = (
+    sys.executable,
+    "-c",
+    """
+import sys
+from dibs.services.ledger import Ledger
+follow = Ledger.follow
+def told(*args):
+    print("follows", file=sys.stderr, flush=True)
+    return follow(*args)
+Ledger.follow = told
+from dibs.cli import program
+program()
+""",
+)
+
+
+class Rival:
+    """Another agent, which writes after each call to the store; Ctrl-C comes when all is read."""
+
+    def __init__(self, dibs, calls):
+        self._dibs = dibs
+        self._left = calls
+        self._writing = False
+        self.written = []
+        #: How many entries of it the follower may leave out: those from before it asked what is new.
+        self.early = None
+
+    def disturb(self, monkeypatch):
+        """Write after each look at the store, and after each wait for news."""
+        view, wait = SqliteEngine.view, SqliteEngine.wait
+
+        def viewed(engine, step):
+            answer = view(engine, step)
+            self._write()
+            return answer
+
+        def waited(engine, after, timeout):
+            if not self._left and after >= self.written[-1]:
+                raise KeyboardInterrupt
+            newest = wait(engine, after, timeout)
+            if self.early is None:
+                self.early = len(self.written)
+            self._write()
+            return newest
+
+        monkeypatch.setattr(SqliteEngine, "view", viewed)
+        monkeypatch.setattr(SqliteEngine, "wait", waited)
+
+    def _write(self):
+        if self._left and not self._writing:
+            self._writing = True
+            self._left -= 1
+            self._dibs.claim(f"r{self._left}")
+            self.written.append(self._dibs.log(1)[0].seq)
+            self._writing = False
 
 
 @pytest.fixture
@@ -123,13 +185,25 @@ def test_following_goes_on_until_ctrl_c(busy, start):
 
 
 def test_following_from_nothing_does_not_go_back(busy, start):
-    follow = start("log", "-f", "-n", "0")
+    follow = start("log", "-f", "-n", "0", program=TELLING)
+    assert follow.stderr.readline() == "follows\n"
 
-    for number in range(1000):  # until it listens
-        busy("claim", f"z{number}", agent="alice")
-        if select.select([follow.stdout], [], [], 0.1)[0]:
-            break
+    busy("claim", "z", agent="alice")
 
     assert "alice claimed z" in follow.stdout.readline()
     follow.send_signal(signal.SIGINT)
     assert follow.wait(10) == 0
+    assert follow.stdout.read() == ""
+
+
+@pytest.mark.parametrize("lines", ["0", "1", "50"])
+def test_following_misses_no_entry_wherever_a_rival_writes(busy, repo, monkeypatch, capsys, lines):
+    with Dibs.open(repo, agent="rival") as dibs:
+        rival = Rival(dibs, calls=10)
+        rival.disturb(monkeypatch)
+
+        assert main(["log", "-f", "-n", lines, "--json"]) == 0
+
+    shown = [json.loads(line)["seq"] for line in capsys.readouterr().out.splitlines()]
+    assert shown == list(range(shown[0], rival.written[-1] + 1))
+    assert lines != "0" or shown[0] == rival.written[rival.early]
