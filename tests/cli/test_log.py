@@ -20,7 +20,7 @@ TELLING = (
     "-c",
     """
 import sys
-from dibs.services.ledger import Ledger
+from dibs.services.state.ledger import Ledger
 follow = Ledger.follow
 def told(*args):
     print("follows", file=sys.stderr, flush=True)
