@@ -58,7 +58,7 @@ def _replaced(page: str, mark: str, text: str) -> str:
 
 def _commands() -> Iterator[str]:
     for name in COMMANDS:
-        parser = build(name, import_module(f"dibs.cli.{name}"))
+        parser = build(name, import_module(f"dibs.cli.commands.{name}"))
         yield f"\n## dibs {name}\n"
         yield f"```text\n{(parser.description or '').strip()}\n```\n"
         yield from _arguments(parser, f"dibs {name}")

@@ -93,7 +93,7 @@ def test_generated_parts_of_the_reference_are_up_to_date():
 def test_each_command_is_in_the_reference_with_all_its_long_options(name):
     text = (REFERENCE / "cli.md").read_text("utf-8")
     section = text.partition(f"\n## dibs {name}\n")[2].partition("\n## ")[0]
-    usage = build(name, import_module(f"dibs.cli.{name}")).format_help()
+    usage = build(name, import_module(f"dibs.cli.commands.{name}")).format_help()
 
     options = set(re.findall(r"--[a-z][a-z-]+", usage))
 
@@ -154,7 +154,7 @@ def test_each_command_line_that_is_shown_is_understood(page):
     for words in dibs_lines(page):
         if words[0] not in {"help", "--help", "--version"}:
             assert words[0] in COMMANDS, words
-            parse(words[0], import_module(f"dibs.cli.{words[0]}"), words[1:])
+            parse(words[0], import_module(f"dibs.cli.commands.{words[0]}"), words[1:])
 
 
 def test_the_tutorial_and_the_readme_show_commands():
