@@ -1,4 +1,4 @@
-"""Write the parts of the reference that the code knows best: commands, settings, states of a task.
+"""Write the parts of the reference that the code knows best: commands, settings, rows, states.
 
 Replaces what stands between the marks <!-- NAME: begin --> and <!-- NAME: end -->. With --check it
 writes nothing, and fails if something would change.
@@ -17,6 +17,7 @@ from dibs.cli.support.parsing import build
 from dibs.config.load import FIELDS
 from dibs.core.base.diagrams import state_diagram, state_table
 from dibs.core.text.durations import show_span
+from dibs.services.state.keys import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +35,7 @@ def main() -> int:
     for page, mark, text in (
         ("cli.md", "commands", "\n".join(_commands())),
         ("config.md", "settings", "\n".join(_settings())),
+        ("store.md", "rows", "\n".join(_rows())),
         ("task-states.md", "states", f"{state_table()}\n\n```mermaid\n{state_diagram()}\n```"),
     ):
         path = REFERENCE / page
@@ -100,6 +102,13 @@ def _settings() -> Iterator[str]:
             f"| {place} | `{field.variable}` | {f'`{shown}`' if shown else 'empty'} |"
             f" {_cell(field.allowed)} | {_cell(field.doc)} |"
         )
+
+
+def _rows() -> Iterator[str]:
+    yield "| key | row | lives | module in `services/` |\n|---|---|---|---|"
+    for owner, keys in TABLE.items():
+        for key, row, lives in keys:
+            yield f"| `{key}` | {_cell(row)} | {_cell(lives)} | `{owner}.py` |"
 
 
 def _cell(text: str) -> str:
