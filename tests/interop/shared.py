@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.services.queues import PlainQueue
+
 from dibs.config.load import Config
 from dibs.engines.git.engine import GitEngine
 from dibs.engines.git.files import RowFiles
 from dibs.services.state.store import Store
 from dibs.services.tasks.lockfiles import LockFiles
-from dibs.services.tasks.plain_queue import Queue
 
 SCRIPT = Path(__file__).parent.parent / "data" / "claim-task.sh"
 
@@ -23,13 +24,13 @@ AGENT = """
 import sys, time
 from tests.interop.shared import dibs_queue
 from dibs.core.claims.agents import Caller
-from dibs.services.tasks.plain_queue import TakenFile
+from dibs.services.tasks.values import TakenTask
 
 bare, state, agent = sys.argv[1:]
 queue = dibs_queue(bare, state)
 sys.stdin.readline()
-while isinstance(answer := queue.take(Caller(agent)), TakenFile):
-    print(answer.task.name, flush=True)
+while isinstance(answer := queue.take(Caller(agent)), TakenTask):
+    print(answer.stored.id, flush=True)
     time.sleep(0.5)  # work on it; else no script is ever fast enough
 """
 
@@ -46,7 +47,7 @@ def dibs_queue(bare, state, *, codec=None, **options):
     """Open the queue of the branch that shell agents use."""
     layout = codec or LockFiles(RowFiles())
     engine = GitEngine(str(bare), state=state, branch="main", codec=layout, poll=0.2, **options)
-    return Queue(Store(engine, Config()))
+    return PlainQueue(Store(engine, Config()))
 
 
 class Shared:

@@ -16,7 +16,7 @@ from dibs.engines.shared.clock import Sources
 from dibs.errors import NotFound
 from dibs.services.claims.service import Claims
 from dibs.services.tasks.lockfiles import LockFiles
-from dibs.services.tasks.plain_queue import NoFreeTask, TakenFile
+from dibs.services.tasks.values import NothingFree, TakenTask
 
 
 @pytest.fixture
@@ -99,14 +99,14 @@ def _script_agent(shared, clone, agent):
 
 def test_a_task_that_dibs_holds_is_skipped_by_the_script(shared):
     shared.put_tasks("a", "b")
-    assert shared.queue("machine").take(caller("bob")).task.name == "a"
+    assert shared.queue("machine").take(caller("bob")).stored.id == "a"
 
     assert shared.script(shared.clone("clone"), "agent-02").claimed == "b"
 
 
 def test_a_name_with_capitals_excludes_scripts_too(shared):
     shared.put_tasks("Fix-Header")
-    assert shared.queue("machine").take(caller("bob")).task.name == "Fix-Header"
+    assert shared.queue("machine").take(caller("bob")).stored.id == "Fix-Header"
 
     ran = shared.script(shared.clone("clone"), "agent-02")
 
@@ -126,7 +126,7 @@ def test_a_script_that_is_overtaken_between_its_look_and_its_push_loses(shared):
         gate.open()
         ran = shared.ended(process)
 
-    assert taken[0].task.name == "a"
+    assert taken[0].stored.id == "a"
     assert ran.claimed == ""
     assert holder(shared, "current_tasks/a.lock") == "bob"
 
@@ -140,7 +140,7 @@ def test_dibs_that_is_overtaken_between_its_look_and_its_push_gets_the_next_task
     answer = shared.queue("machine", codec=rival).take(caller("bob"))
 
     assert ran[0].claimed == "a"
-    assert answer.task.name == "b"
+    assert answer.stored.id == "b"
 
 
 # -- what the script gets wrong, and ours does not
@@ -168,7 +168,7 @@ def test_no_other_commit_makes_dibs_lose_a_task_that_is_free(shared):
     answer = shared.queue("machine", codec=rival).take(caller("bob"))
 
     assert rival.times > 1, "the commit did land in between"
-    assert answer.task.name == "a"
+    assert answer.stored.id == "a"
     assert "src.c" in shared.files()
 
 
@@ -192,7 +192,7 @@ def test_the_scripts_lock_on_a_star_is_listed_and_holds_nothing_else_back(shared
     shared.put_tasks("a")
     queue = shared.queue("machine")
 
-    assert queue.take(caller("bob")).task.name == "a"
+    assert queue.take(caller("bob")).stored.id == "a"
     held, _ = Claims(queue._store).all()
     assert {h.claim.pattern for h in held} == {r"task:\*", "task:a"}
 
@@ -212,8 +212,8 @@ def test_where_nothing_is_free_dibs_says_who_holds_what(shared):
 
     answer = shared.queue("machine").take(caller("bob"))
 
-    assert isinstance(answer, NoFreeTask)
-    (task,) = answer.tasks
+    assert isinstance(answer, NothingFree)
+    (task,) = answer.queue
     assert (task.name, task.holder) == ("a", "agent-02")
     assert 7100 < task.expires_in <= 7200
 
@@ -261,13 +261,13 @@ def test_a_script_that_deletes_its_lock_gives_the_task_back(shared):
     clone = shared.clone("clone")
     shared.script(clone, "agent-02")
     queue = shared.queue("machine")
-    assert isinstance(queue.take(caller("bob")), NoFreeTask)
+    assert isinstance(queue.take(caller("bob")), NothingFree)
 
     shared.clean(clone)
     (clone / "current_tasks" / "a.lock").unlink()
     shared.commit(clone, {})
 
-    assert isinstance(queue.take(caller("bob")), TakenFile)
+    assert isinstance(queue.take(caller("bob")), TakenTask)
 
 
 def test_a_waiter_of_dibs_notices_a_task_that_a_script_put_there(shared):
@@ -277,7 +277,7 @@ def test_a_waiter_of_dibs_notices_a_task_that_a_script_put_there(shared):
         shared.put_tasks("a")
         answer = waiting.result(90)
 
-    assert answer.task.name == "a"
+    assert answer.stored.id == "a"
 
 
 # -- on the command line

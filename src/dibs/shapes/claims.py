@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dibs.services.claims.agents import AgentView
     from dibs.services.claims.holdings import Renewed
     from dibs.services.state.ledger import Summary
-    from dibs.services.tasks.plain_queue_rows import QueuedFile
+    from dibs.services.tasks.plain_queue import QueuedFile
 
     Shape = dict[str, Any]
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.services.crew import Crew, caller
+from tests.services.queues import PlainQueue
 
 from dibs.core.claims.rules import Claim, Granted
 from dibs.core.patterns.pattern import parse
@@ -13,7 +14,7 @@ from dibs.errors import BadInput, NotFound
 from dibs.services.migration.new_life import begin_life
 from dibs.services.state.rows import decode
 from dibs.services.tasks.lockfiles import LockFiles
-from dibs.services.tasks.plain_queue import NoFreeTask, Queue
+from dibs.services.tasks.values import NothingFree
 
 NOW = 1_000_000.0
 SCRIPT_LOCK = b"agent: agent-02\nclaimed: 2025-06-14T08:31:12Z\ntask: fix-header-lint\n"
@@ -44,7 +45,7 @@ class Branch(Crew):
         case = "insensitive" if fold_case else "sensitive"
         super().__init__(case=case, **settings)
         self.codec = LockFiles(PlainRows(), lock_age=lock_age, fold_case=fold_case)
-        self.queue = Queue(self.store)
+        self.queue = PlainQueue(self.store)
 
     def files(self):
         grouped = {}
@@ -238,10 +239,10 @@ def test_a_task_that_a_script_holds_is_not_taken(branch):
         branch.land(f"tasks/pending/{task}.yml", b"")
     lock(branch, "a")
 
-    assert branch.queue.take(caller("bob")).task.name == "b"
+    assert branch.queue.take(caller("bob")).stored.id == "b"
     busy = branch.queue.take(caller("carol"))
-    assert isinstance(busy, NoFreeTask)
-    assert [task.holder for task in busy.tasks] == ["agent-02", "bob"]
+    assert isinstance(busy, NothingFree)
+    assert [task.holder for task in busy.queue] == ["agent-02", "bob"]
 
 
 @pytest.mark.parametrize("age", [60.0, 7200.0])

@@ -4,17 +4,18 @@ import threading
 
 import pytest
 from tests.services.crew import Crew, caller
+from tests.services.queues import PlainQueue
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
-from dibs.services.tasks.plain_queue import MAX_FILE, NoFreeTask, Queue, TakenFile
-from dibs.services.tasks.plain_queue_rows import DONE, FREE, HELD
+from dibs.services.tasks.plain_queue import DONE, FREE, HELD, MAX_FILE
+from dibs.services.tasks.values import NothingFree, TakenTask
 
 
 @pytest.fixture
 def queue(crew):
-    return Queue(crew.store)
+    return PlainQueue(crew.store)
 
 
 def put(crew, *files):
@@ -36,8 +37,8 @@ def test_tasks_are_taken_in_the_order_of_their_files(crew, queue):
 
     taken = [queue.take(caller(f"agent-{n}")) for n in range(4)]
 
-    assert [t.task.name for t in taken] == ["a-1", "a", "b", "c"]
-    assert taken[0].text == "title: a-1.yml\n"
+    assert [t.stored.id for t in taken] == ["a-1", "a", "b", "c"]
+    assert taken[0].stored.text == "title: a-1.yml\n"
     assert crew.held() >= {("agent-0", "task:a-1"), ("agent-3", "task:c")}
 
 
@@ -45,17 +46,17 @@ def test_a_task_that_another_holds_is_skipped(crew, queue):
     put(crew, "a.yml", "b.yml")
     crew.claim("bob", "task:a")
 
-    assert queue.take(caller("carol")).task.name == "b"
+    assert queue.take(caller("carol")).stored.id == "b"
 
 
 def test_a_task_that_the_caller_holds_already_is_not_handed_out_again(crew, queue):
     put(crew, "a.yml", "b.yml")
 
-    assert queue.take(caller("bob")).task.name == "a"
-    assert queue.take(caller("bob")).task.name == "b"
+    assert queue.take(caller("bob")).stored.id == "a"
+    assert queue.take(caller("bob")).stored.id == "b"
     busy = queue.take(caller("bob"))
-    assert isinstance(busy, NoFreeTask)
-    assert [task.holder for task in busy.tasks] == ["bob", "bob"]
+    assert isinstance(busy, NothingFree)
+    assert [task.holder for task in busy.queue] == ["bob", "bob"]
 
 
 def test_where_nothing_is_free_the_caller_learns_who_holds_what_and_until_when(crew, queue):
@@ -65,8 +66,8 @@ def test_where_nothing_is_free_the_caller_learns_who_holds_what_and_until_when(c
 
     busy = queue.take(caller("dave"))
 
-    assert isinstance(busy, NoFreeTask)
-    assert [(t.name, t.state, t.holder, t.reason, t.expires_in) for t in busy.tasks] == [
+    assert isinstance(busy, NothingFree)
+    assert [(t.name, t.state, t.holder, t.reason, t.expires_in) for t in busy.queue] == [
         ("a", HELD, "bob", "first", 60),
         ("b", HELD, "carol", "", 90),
     ]
@@ -86,10 +87,10 @@ def test_take_takes_off_every_claim_of_the_queue_that_ran_out(crew, queue):
         queue.take(caller(agent), ttl=30)
     crew.clock.advance(30)
 
-    assert queue.take(caller("dave")).task.name == "a"
+    assert queue.take(caller("dave")).stored.id == "a"
     assert crew.kinds().count(Kind.LOCK_EXPIRED) == 2
     assert [key for key, _ in crew.rows() if key.startswith("at/:task/b//")] == []
-    assert queue.take(caller("erin")).task.name == "b"
+    assert queue.take(caller("erin")).stored.id == "b"
 
 
 def test_a_task_that_is_done_leaves_the_queue_in_the_same_step(crew, queue):
@@ -202,7 +203,7 @@ def test_take_repeated_with_its_request_id_takes_one_task(crew, queue):
     again = queue.take(caller("bob"), request_id="r1")
 
     assert again.granted == first.granted
-    assert again.text == "title: a.yml\n"
+    assert again.stored.text == "title: a.yml\n"
     assert crew.held() == {("bob", "task:a")}
 
 
@@ -211,7 +212,7 @@ def test_a_task_given_back_is_the_next_one(crew, queue):
     queue.take(caller("bob"))
     queue.release(caller("bob"), "a")
 
-    assert queue.take(caller("carol")).task.name == "a"
+    assert queue.take(caller("carol")).stored.id == "a"
 
 
 def test_the_list_shows_what_is_free_held_and_done(crew, queue):
@@ -229,14 +230,14 @@ def test_rows_that_are_no_tasks_are_left_alone(crew, queue):
     put(crew, ".hidden.yml", "notes.txt", "a\x07.yml", "..yml", "good.yml")
 
     assert names(queue.all()) == ["good"]
-    assert queue.take(caller("bob")).task.name == "good"
+    assert queue.take(caller("bob")).stored.id == "good"
 
 
 def test_a_task_named_by_a_wildcard_is_that_task_alone(crew, queue):
     put(crew, "*.yml", "a.yml")
 
-    assert queue.take(caller("bob")).task.name == "*"
-    assert queue.take(caller("carol")).task.name == "a"
+    assert queue.take(caller("bob")).stored.id == "*"
+    assert queue.take(caller("carol")).stored.id == "a"
     assert queue.done(caller("bob"), "*").name == "*"
 
 
@@ -244,7 +245,7 @@ def test_files_are_added_all_or_none_and_read_as_data(crew, queue):
     added = queue.add(caller("bob"), {"a.yml": b"a: &x [*x]\n", "b.yaml": b"\xff\x00"})
 
     assert names(added) == ["a", "b"]
-    assert queue.take(caller("carol")).text == "a: &x [*x]\n"
+    assert queue.take(caller("carol")).stored.text == "a: &x [*x]\n"
     with pytest.raises(BadInput) as caught:
         queue.add(caller("bob"), {"c.yml": b"", "A.yaml": b""})
     assert caught.value.code == "TASK_EXISTS"
@@ -304,48 +305,49 @@ def test_those_who_wait_get_tasks_in_the_order_in_which_they_came(crew, queue):
 
     queue.release(caller("bob"), "a")
     threads[0].join(10)
-    assert isinstance(got["carol"], TakenFile)
+    assert isinstance(got["carol"], TakenTask)
     assert "dave" not in got
     queue.add(caller("bob"), {"z.yml": b""})
     threads[1].join(10)
 
-    assert got["dave"].task.name == "z"
+    assert got["dave"].stored.id == "z"
     assert crew.waiting() == []
 
 
 def test_a_later_caller_does_not_overtake_a_waiter_but_takes_what_is_left_over(crew, queue):
     put(crew, "a.yml", "b.yml")
     crew.claim("bob", "task:a", "task:b")
-    queue._store.apply(lambda rows: _stand_in_line(queue, rows, "carol"))
+    queue._store.apply(lambda rows: _stand_in_line(rows, "carol"))
     crew.release("bob", "task:a")
 
     busy = queue.take(caller("dave"))
 
-    assert isinstance(busy, NoFreeTask)
+    assert isinstance(busy, NothingFree)
     assert busy.ahead == 1
     crew.release("bob", "task:b")
-    assert queue.take(caller("dave")).task.name == "b"
-    assert queue.take(caller("carol")).task.name == "a"
+    assert queue.take(caller("dave")).stored.id == "b"
+    assert queue.take(caller("carol")).stored.id == "a"
     assert crew.waiting() == []
 
 
-def _stand_in_line(queue, rows, agent):
+def _stand_in_line(rows, agent):
     from dibs.core.claims.rules import EXCLUSIVE, Request
     from dibs.services.claims.acquire import WaitOptions, queue_up
     from dibs.services.state.presence import arrive
+    from dibs.services.tasks.take import turn_at
 
     beat = arrive(rows, caller(agent))
-    wish = Request(agent, (queue._turn,), EXCLUSIVE, 60.0)
+    wish = Request(agent, (turn_at(fold_case=True),), EXCLUSIVE, 60.0)
     queue_up(rows, wish, beat, None, WaitOptions(rows.now + 100, 30.0, standing=False))
 
 
 def test_a_waiter_that_is_not_heard_of_holds_nobody_back(crew, queue):
     put(crew, "a.yml")
-    queue._store.apply(lambda rows: _stand_in_line(queue, rows, "carol"))
+    queue._store.apply(lambda rows: _stand_in_line(rows, "carol"))
 
-    assert isinstance(queue.take(caller("dave")), NoFreeTask)
+    assert isinstance(queue.take(caller("dave")), NothingFree)
     crew.clock.advance(30)
-    assert queue.take(caller("dave")).task.name == "a"
+    assert queue.take(caller("dave")).stored.id == "a"
     assert crew.waiting() == []
 
 
@@ -355,7 +357,7 @@ def test_a_wait_that_is_over_leaves_no_ticket_and_says_what_is_held(crew, queue)
 
     busy = queue.take(caller("carol"), wait=0.05)
 
-    assert isinstance(busy, NoFreeTask)
+    assert isinstance(busy, NothingFree)
     assert busy.waited
     assert crew.waiting() == []
 
@@ -375,11 +377,11 @@ def test_threads_that_take_at_once_never_get_one_task_twice():
     start = threading.Barrier(8)
 
     def work(agent):
-        queue = Queue(crew.store)
+        queue = PlainQueue(crew.store)
         start.wait()
-        while isinstance(answer := queue.take(caller(agent)), TakenFile):
+        while isinstance(answer := queue.take(caller(agent)), TakenTask):
             assert isinstance(answer.granted, Granted)
-            got.append(answer.task.name)
+            got.append(answer.stored.id)
 
     threads = [threading.Thread(target=work, args=(f"agent-{n}",)) for n in range(8)]
     for thread in threads:

@@ -106,7 +106,7 @@ def _values(args: Namespace) -> list[str]:
 
 def _tasks(session: Session) -> list[str]:
     """Return the tasks that are not finished, of the board and of the queue; settles nothing."""
-    from dibs.services.tasks.plain_queue_rows import DONE
+    from dibs.services.tasks.plain_queue import DONE
 
     board = [task.stored.id for task in session.project.tasks.all()]
     return [*board, *(task.name for task in session.project.queue.all() if task.state != DONE)]

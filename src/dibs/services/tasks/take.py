@@ -7,11 +7,13 @@ What an earlier waiter could take is left to it; all else is free for whoever co
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from heapq import merge
 from itertools import islice
 
 from dibs.core.claims.rules import EXCLUSIVE, Denied, Granted, Request, check_text
 from dibs.core.patterns.filing import entry_prefix
+from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.files import name_of
 from dibs.core.tasks.names import role_word
 from dibs.core.tasks.order import eligible
@@ -19,7 +21,7 @@ from dibs.core.tasks.rules import PRIORITIES, Status, Task, check_step
 from dibs.core.text.durations import check_wait
 from dibs.core.text.names import check_agent_id, quote
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
-from dibs.services.claims.acquire import SHOWN, Survey, WaitOptions, queue_up, survey
+from dibs.services.claims.acquire import SHOWN, Survey, WaitOptions, attempt, queue_up, survey
 from dibs.services.state.idempotency import once
 from dibs.services.state.presence import arrive, offer_work, withdraw
 from dibs.services.state.rows import decode, encode
@@ -33,7 +35,7 @@ from dibs.services.tasks.attempts import (
     settle_dead,
     settle_one,
 )
-from dibs.services.tasks.plain_queue import LOOK_EVERY, SHORTEST_PAUSE, NoFreeTask, Queue, turn_at
+from dibs.services.tasks.plain_queue import FREE, HELD, QueuedFile, QueueFiles
 from dibs.services.tasks.rows import (
     ANYBODY,
     ASIDE,
@@ -54,11 +56,24 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from dibs.core.claims.agents import Beat, Caller
+    from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
     from dibs.services.tasks.values import TaskView
 
     Around = Callable[[], AbstractContextManager[object]]
+
+#: What a waiter's ticket is for.
+TURN = "@tasks/next"
+#: Scripts add tasks and remove locks without a ledger entry: how often, in seconds, a waiter looks.
+LOOK_EVERY = 5.0
+SHORTEST_PAUSE = 0.005
+
+
+@lru_cache(maxsize=2)
+def turn_at(*, fold_case: bool) -> Pattern:
+    """Return what a waiter's ticket is for, as a pattern."""
+    return parse(TURN, fold_case=fold_case)
 
 
 class Taking:
@@ -70,9 +85,8 @@ class Taking:
         #: What the last run of a step has begun: its row need not be read again.
         self._begun: Stored | None = None
 
-    @property
-    def _queue(self) -> Queue:
-        return Queue(self._store)
+    def _queued(self, rows: Rows) -> QueueFiles:
+        return QueueFiles(rows, fold_case=self._store.fold_case)
 
     def wish(
         self, caller: Caller, roles: Sequence[str], claim: bool | None, ttl: object, reason: str
@@ -190,9 +204,9 @@ class Taking:
         name = name_of(rows.pattern(granted.claims[0].pattern))
         stored = load(rows, name)
         if stored is None and past(rows, name) is None:
-            queued = self._queue.taken(rows, granted)
+            file, text = self._queued(rows).first(name)
             task = Task(name, Status.IN_PROGRESS, granted.claims[0].agent)
-            return TakenTask(Stored(task, queued.task.file, QUEUE, queued.text, 0), granted)
+            return TakenTask(Stored(task, file, QUEUE, text, 0), granted)
         return TakenTask(stored or need(rows, name), granted)
 
     # -- the next one
@@ -211,17 +225,17 @@ class Taking:
         if granted is not None:
             self._out_of_line(rows, line)
             return granted
-        busy = self._from_queue(rows, caller, wish)
-        if isinstance(busy, Granted):
-            rows.txn.delete(f"turn/{caller.id}")
-            return busy
+        queued = self._from_queue(rows, wish, line)
+        if isinstance(queued, Granted):
+            self._out_of_line(rows, line)
+            return queued
         if patience:
             until = rows.now + patience
             turn = WaitOptions(until, self._store.waiter_ttl, standing=False)
             request = Request(caller.id, (self._turn,), EXCLUSIVE, wish.ttl, wish.reason)
             queue_up(rows, request, rows.beat(caller.id) or beat, line.own_ticket, turn)
             rows.txn.put(f"turn/{caller.id}", encode([wish.roles, wish.claim]))
-        return NothingFree(self._in_the_way(rows), busy.tasks[:SHOWN], len(_earlier(line)))
+        return NothingFree(self._in_the_way(rows), tuple(queued[:SHOWN]), len(_earlier(line)))
 
     def _first(self, rows: Rows, caller: Caller, wish: TakeRequest, line: Survey) -> Granted | None:
         """Begin the first task that nobody holds and no earlier waiter could take."""
@@ -262,12 +276,24 @@ class Taking:
             return False
         return not survey(rows, request_for(self._store, wish, stored.task)).conflicts
 
-    def _from_queue(self, rows: Rows, caller: Caller, wish: TakeRequest) -> Granted | NoFreeTask:
-        request = Request(caller.id, (self._turn,), EXCLUSIVE, wish.ttl, wish.reason)
-        try:
-            return self._queue.hand_out(rows, caller, request, None)
-        except NotFound:
-            return NoFreeTask((), 0)
+    def _from_queue(
+        self, rows: Rows, wish: TakeRequest, line: Survey
+    ) -> Granted | list[QueuedFile]:
+        """Grant the first queued file that is free and not left to an earlier waiter."""
+        files, ahead = self._queued(rows), len(_earlier(line))
+        files.expire(wish.agent)
+        queued = files.pending(wish.agent)
+        free = [file for file in queued if file.state == FREE]
+        if len(free) <= ahead:
+            return queued
+        beat = rows.beat(wish.agent)
+        assert beat is not None
+        pattern = files.pattern(free[ahead].name)
+        request = Request(wish.agent, (pattern,), EXCLUSIVE, wish.ttl, wish.reason)
+        hold = self._store.config.max_hold
+        granted = attempt(rows, request, beat, max_hold=hold, waiting=None)
+        assert isinstance(granted, Granted)
+        return granted
 
     def _in_the_way(self, rows: Rows) -> tuple[TaskView, ...]:
         """Return some of the tasks that there are, and why they cannot be taken."""
@@ -325,7 +351,10 @@ class Taking:
         for _, value in rows.txn.scan((BUSY, "")):
             if live_claim(self._store, rows, decode(value)[0]) is None:
                 return 0.0
-        return self._queue.free_in(rows, wish.agent)
+        queued = self._queued(rows).pending(wish.agent)
+        if sum(file.state == FREE for file in queued) > len(_earlier(line)):
+            return 0.0
+        return min((file.expires_in for file in queued if file.state == HELD), default=LOOK_EVERY)
 
 
 def candidates(rows: Rows, wish: TakeRequest) -> Iterator[str]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.rules import Granted
     from dibs.core.tasks.rules import Task
-    from dibs.services.tasks.plain_queue_rows import QueuedFile as QueueTask
+    from dibs.services.tasks.plain_queue import QueuedFile
     from dibs.taskfile.reading import TaskFileReading
 
 #: The place of a task of the first document's queue, which has no file on the board.
@@ -151,7 +151,7 @@ class NothingFree(Record):
 
     tasks: tuple[TaskView, ...]
     #: The same for the first document's queue.
-    queue: tuple[QueueTask, ...] = ()
+    queue: tuple[QueuedFile, ...] = ()
     #: How many callers wait for a task already, and came earlier.
     ahead: int = 0
     #: Whether the caller waited for one.

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Claim
     from dibs.core.tasks.rules import Handoff
-    from dibs.services.tasks.plain_queue import Queue
-    from dibs.services.tasks.plain_queue_rows import QueuedFile
+    from dibs.services.tasks.plain_queue import Queue, QueuedFile
     from dibs.services.tasks.service import Tasks
     from dibs.services.tasks.values import SimilarTask, Stored
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.services.board.validate import Finding
-    from dibs.services.tasks.plain_queue_rows import QueuedFile
+    from dibs.services.tasks.plain_queue import QueuedFile
     from dibs.services.tasks.values import TaskView
 
 #: How much of a title a list shows.
@@ -35,7 +35,7 @@ def _list(session: Session, args: Namespace) -> int:
     """
     from dibs.cli.commands.task.board import on_board
     from dibs.services.board.validate import refused
-    from dibs.services.tasks.plain_queue_rows import DONE
+    from dibs.services.tasks.plain_queue import DONE
     from dibs.shapes import claims
     from dibs.shapes import tasks as taskshapes
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.cli.support.session import Session
-    from dibs.services.tasks.plain_queue_rows import QueuedFile
+    from dibs.services.tasks.plain_queue import QueuedFile
 
 
 def _add_options(parser: ArgumentParser) -> None:
