@@ -124,7 +124,7 @@ def test_claims_tasks_messages_and_decisions_are_still_there(repo):
 def test_a_task_that_was_taken_before_the_upgrade_can_be_finished(repo):
     run(repo, sys.executable, "-m", "dibs", "task", "done", TASK, agent="alice")
 
-    assert dibs_json(repo, "task", "show", TASK)["task"]["state"] == "completed"
+    assert dibs_json(repo, "task", "show", TASK)["task"]["state"] == "done"
 
 
 def test_the_recorded_agent_hook_blocks_an_edit_of_a_held_file(repo):
