@@ -1,4 +1,4 @@
-"""Write the parts of the reference that the code knows best: commands, settings, rows, states.
+"""Write the parts of the reference that the code knows best: commands, settings, rows, codes, states.
 
 Replaces what stands between the marks <!-- NAME: begin --> and <!-- NAME: end -->. With --check it
 writes nothing, and fails if something would change.
@@ -17,6 +17,8 @@ from dibs.cli.support.parsing import build
 from dibs.config.load import FIELDS
 from dibs.core.base.diagrams import state_diagram, state_table
 from dibs.core.text.durations import show_span
+from dibs.errors import DibsError
+from dibs.errors.codes import CODES, EXIT_STATUSES
 from dibs.services.state.keys import TABLE
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ def main() -> int:
         ("cli.md", "commands", "\n".join(_commands())),
         ("config.md", "settings", "\n".join(_settings())),
         ("store.md", "rows", "\n".join(_rows())),
+        ("errors.md", "statuses", "\n".join(_statuses())),
+        ("errors.md", "codes", "\n".join(_codes())),
         ("task-states.md", "states", f"{state_table()}\n\n```mermaid\n{state_diagram()}\n```"),
     ):
         path = REFERENCE / page
@@ -109,6 +113,21 @@ def _rows() -> Iterator[str]:
     for owner, keys in TABLE.items():
         for key, row, lives in keys:
             yield f"| `{key}` | {_cell(row)} | {_cell(lives)} | `{owner}.py` |"
+
+
+def _statuses() -> Iterator[str]:
+    kinds = [kind for kind in DibsError.__subclasses__() if kind.__module__ == "dibs.errors"]
+    classes = {kind.exit_status: f"`{kind.__name__}`" for kind in kinds}
+    yield "| status | meaning | class in Python |\n|---|---|---|"
+    for status, meaning in EXIT_STATUSES.items():
+        yield f"| {status} | {meaning} | {classes.get(status, '')} |"
+
+
+def _codes() -> Iterator[str]:
+    yield "| code | exit status | when | what to do |\n|---|---|---|---|"
+    for name, code in CODES.items():
+        statuses = " or ".join(str(kind.exit_status) for kind in code.kinds)
+        yield f"| `{name}` | {statuses} | {_code(code.when)} | {_code(code.hint)} |"
 
 
 def _cell(text: str) -> str:

@@ -22,10 +22,6 @@ DOCS = ROOT / "docs"
 REFERENCE = DOCS / "reference"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
 
-CODE = re.compile(r"[A-Z][A-Z_]{3,}")
-#: Codes that are handed on by position and not by name begin so.
-FAMILIES = re.compile(r"(PATH|GLOB|STORE|STORAGE|AGENT|REQUEST|TTL|WAIT|TASK|YAML)_[A-Z_]+")
-
 
 def page_id(page):
     return str(page.relative_to(ROOT))
@@ -51,31 +47,6 @@ def dibs_words(line):
     ends = [at for at, word in enumerate(words) if word in {"|", "&&", ";", "&", ">"}]
     if words and words[0] == "dibs" and words[1:]:
         yield words[1 : ends[0] if ends else None]
-
-
-def codes_in_source():
-    """Return every code that an error or a refusal can carry."""
-    found = set()
-    for path in (ROOT / "src" / "dibs").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if is_code(node):
-                found |= constants(node)
-            elif isinstance(node, ast.Constant) and FAMILIES.fullmatch(str(node.value)):
-                found.add(node.value)
-    return {code for code in found if CODE.fullmatch(code)}
-
-
-def is_code(node):
-    if isinstance(node, ast.Assign):
-        return ast.unparse(node.targets[0]) in {"code", "CODES"}
-    if isinstance(node, ast.FunctionDef):
-        return node.name == "code"
-    return isinstance(node, ast.keyword) and node.arg == "code"
-
-
-def constants(tree):
-    nodes = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    return {value for value in nodes if isinstance(value, str)}
 
 
 def test_generated_parts_of_the_reference_are_up_to_date():
@@ -107,15 +78,6 @@ def test_each_setting_is_in_the_reference():
     missing = [f.name for f in FIELDS if f"`{f.key}`" not in text or f.variable not in text]
 
     assert missing == []
-
-
-def test_the_reference_lists_exactly_the_codes_that_the_source_raises():
-    table = (REFERENCE / "errors.md").read_text("utf-8").partition("codes: begin")[2]
-
-    documented = re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE)
-
-    assert set(documented) == codes_in_source()
-    assert len(documented) == len(set(documented))
 
 
 def test_the_reference_lists_exactly_the_kinds_of_the_ledger():

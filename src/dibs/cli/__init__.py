@@ -7,17 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from dibs.errors import (
-    BadInput,
-    BadUsage,
-    DibsError,
-    Fenced,
-    Misconfigured,
-    NotAllowed,
-    NotFound,
-    Unavailable,
-    Unknown,
-)
+from dibs.errors import BadUsage, DibsError, Unavailable
 
 TYPE_CHECKING = False  # importing typing would double the time that `dibs help` takes
 if TYPE_CHECKING:
@@ -70,22 +60,7 @@ COMMANDS = {
 
 OK = 0
 HELD = 3
-UNAVAILABLE = 69
-INTERNAL = 70
 INTERRUPTED = 130
-
-#: The exit status of each broken promise; the first class that fits counts.
-EXIT_STATUS: tuple[tuple[type[DibsError], int], ...] = (
-    (Fenced, 4),
-    (Unknown, 5),
-    (NotFound, 6),
-    (BadUsage, 64),
-    (BadInput, 65),
-    (Unavailable, UNAVAILABLE),
-    (NotAllowed, 77),
-    (Misconfigured, 78),
-    (DibsError, INTERNAL),
-)
 
 
 def program() -> NoReturn:
@@ -103,7 +78,7 @@ def program() -> NoReturn:
         try:
             stream.flush()
         except OSError:
-            status = status or UNAVAILABLE
+            status = status or Unavailable.exit_status
     os._exit(status)
 
 
@@ -123,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         quieten()
         if not status:
             print(f"dibs: the answer cannot be written: {error.strerror}", file=sys.stderr)
-        return status or UNAVAILABLE
+        return status or Unavailable.exit_status
     return status
 
 
@@ -204,7 +179,7 @@ def _report(error: DibsError, *, as_json: bool) -> int:
 
         hint = f" ({_clause(error.hint)})" if error.hint else ""
         print(f"dibs: {printable(_clause(error.message) + hint)}", file=sys.stderr)
-    return next(status for kind, status in EXIT_STATUS if isinstance(error, kind))
+    return error.exit_status
 
 
 def _clause(sentence: str) -> str:

@@ -1,4 +1,4 @@
-"""Every way in which a call can fail to keep a promise, as one tree.
+"""The errors that Dibs raises, as one tree.
 
 ::
 
@@ -12,10 +12,10 @@
     ├── Unavailable     the engine cannot answer: disk full, read-only, gone, busy
     └── Misconfigured   the configuration or the place of the state is wrong
 
-"Somebody else holds it" is not here: it is an answer, a value of ``core.claims``.
+A claim that another agent holds is not an error but an answer, a value of ``core.claims``.
 
-The ``code`` is stable and documented in docs/reference/errors.md. A class has one of its own; where callers
-need to tell cases of one class apart, an instance carries a narrower one.
+The ``code`` is stable. A class has one of its own; where callers need to tell cases of one class apart, an
+instance carries a narrower one. ``errors.codes`` is the table of them all.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ class DibsError(Exception):
     """Base of everything that Dibs raises on purpose."""
 
     code = "ERROR"
+    #: The exit status of a command that fails with it.
+    exit_status = 70
     #: Whether the same call may succeed later without any change by the caller.
     retryable = False
 
@@ -45,36 +47,42 @@ class BadUsage(DibsError):
     """The call itself is wrong."""
 
     code = "USAGE"
+    exit_status = 64
 
 
 class BadInput(DibsError):
     """A value is outside of what is allowed; nothing was changed."""
 
     code = "BAD_INPUT"
+    exit_status = 65
 
 
 class NotAllowed(DibsError):
     """The caller may not do this."""
 
     code = "NOT_ALLOWED"
+    exit_status = 77
 
 
 class NotFound(DibsError):
     """The thing named is not there."""
 
     code = "NOT_FOUND"
+    exit_status = 6
 
 
 class Fenced(DibsError):
     """The caller acts on a claim that it no longer holds; nothing was changed."""
 
     code = "FENCED"
+    exit_status = 4
 
 
 class Unknown(DibsError):
     """The change may or may not have happened; repeat it with the same request id."""
 
     code = "UNKNOWN"
+    exit_status = 5
     retryable = True
 
 
@@ -82,6 +90,7 @@ class Unavailable(DibsError):
     """The engine cannot answer now; nothing was changed."""
 
     code = "UNAVAILABLE"
+    exit_status = 69
     retryable = True
 
 
@@ -89,3 +98,4 @@ class Misconfigured(DibsError):
     """The configuration, or the place where state lives, is wrong."""
 
     code = "CONFIG"
+    exit_status = 78
