@@ -17,7 +17,8 @@ from dibs.core.tasks.rules import Status, Task
 from dibs.project.project import create
 from dibs.services.board.orchestrator import Orchestrator
 from dibs.services.tasks import rows as taskrows
-from dibs.services.tasks.values import Draft, Past, Stored
+from dibs.services.tasks.values import Draft
+from dibs.services.state.tasks import Past, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dibs.api.client import Dibs
     from dibs.core.tasks.rules import Task
-    from dibs.services.tasks.values import Stored
+    from dibs.services.state.tasks import Stored
 
 
 class Attempt:

@@ -61,7 +61,8 @@ if TYPE_CHECKING:
     from dibs.services.claims.holdings import Renewed
     from dibs.services.commits.values import CommitDenied as RefusedCommit
     from dibs.services.commits.values import Committed
-    from dibs.services.tasks.values import Stored, TaskView
+    from dibs.services.state.tasks import Stored
+    from dibs.services.tasks.values import TaskView
 
 
 class Refused(DibsError):

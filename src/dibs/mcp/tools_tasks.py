@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from dibs.api.client import Dibs
     from dibs.mcp.inputs import TaskAsked
-    from dibs.services.tasks.values import NothingFree, Stored, TaskView
+    from dibs.services.state.tasks import Stored
+    from dibs.services.tasks.values import NothingFree, TaskView
 
     Act = Callable[[Dibs, TaskAsked], outputs.TaskTold]
 

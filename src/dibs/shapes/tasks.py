@@ -11,14 +11,8 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.ledger import Entry
     from dibs.core.tasks.rules import Handoff, Task
-    from dibs.services.tasks.values import (
-        Created,
-        NothingFree,
-        SimilarTask,
-        Stored,
-        TakenTask,
-        TaskView,
-    )
+    from dibs.services.state.tasks import Stored
+    from dibs.services.tasks.values import Created, NothingFree, SimilarTask, TakenTask, TaskView
 
     Shape = dict[str, Any]
 

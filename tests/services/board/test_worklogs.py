@@ -8,7 +8,7 @@ from dibs.core.claims.ledger import Entry
 from dibs.core.tasks.rules import Task
 from dibs.errors import BadInput
 from dibs.services.board.worklogs import ended_in, write_log
-from dibs.services.tasks.values import Stored
+from dibs.services.state.tasks import Stored
 from dibs.workdir.disk import Disk, Folders
 
 #: 2025-11-23 15:45:00 UTC.

@@ -8,7 +8,8 @@ from tests.services.crew import caller
 
 from dibs.core.tasks.rules import Handoff, Status
 from dibs.errors import DibsError
-from dibs.services.tasks import rows as taskrows
+from dibs.services.state import task_index
+from dibs.services.state import tasks as taskrows
 from dibs.services.tasks.texts import place_of
 from dibs.services.tasks.values import Draft, HandMade, NothingFree
 from dibs.taskfile.reading import read
@@ -165,7 +166,7 @@ class BoardModel(RuleBasedStateMachine):
             for row in taskrows.every(rows):
                 ready = taskrows._ready_for(rows, row)
                 assert ready == row.ready, row.id
-                marks |= taskrows._marks(row)
+                marks |= task_index.marks(row)
             return marks
 
         stored = {k: v for k, v in self.crew.rows() if k.startswith(DERIVED)}

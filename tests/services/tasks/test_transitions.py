@@ -356,7 +356,7 @@ def test_a_move_that_the_table_does_not_have_is_refused_with_those_that_it_has(b
 
 
 def test_a_text_of_before_is_known_by_its_digest(begun):
-    from dibs.services.tasks.rows import MAX_EARLIER, digest
+    from dibs.services.state.tasks import MAX_EARLIER, digest
 
     texts = [begun.row("a").text]
     for _ in range(25):

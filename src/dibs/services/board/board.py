@@ -15,7 +15,7 @@ from dibs.errors import DibsError, Unavailable
 from dibs.services.board.news import NOTHING, Known, is_lost, news_since
 from dibs.services.board.reconcile import Reconcile
 from dibs.services.board.reconcile_values import Settled
-from dibs.services.tasks.rows import digest
+from dibs.services.state.tasks import digest
 from dibs.workdir import index as indexes
 from dibs.workdir.disk import Disk, Folders
 from dibs.workdir.files import DECIDED, Files

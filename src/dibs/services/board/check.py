@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.services.board.board import Board
-    from dibs.services.tasks.values import Stored
+    from dibs.services.state.tasks import Stored
     from dibs.workdir.scan import BoardScan
 
 _NEXT = "the next board command settles it"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from dibs.core.claims.ledger import Kind
-from dibs.core.patterns.filing import Range
 from dibs.core.tasks.clashes import clashes
 from dibs.services.state.presence import role_of
-from dibs.services.tasks.rows import (
-    ANYBODY,
-    BUSY,
-    FRESH,
-    HANDOFF,
-    LENT,
-    OVER,
-    SINCE,
-    moment_of,
-    ready_of,
+from dibs.services.state.task_index import (
+    drop_clash,
+    finished,
+    fresh,
+    handoffs,
+    lent,
+    put_clash,
+    ready_for_anybody,
+    reported_clashes,
+    running,
+    silent,
 )
 from dibs.startup.records import Record
 
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-_CLASH = "clash//"
-
 
 class Due(Record):
     """Which acts of a cycle can have something to do."""
@@ -45,45 +45,36 @@ class Due(Record):
 
 def due_in(rows: Rows, config: Config, *, spread: bool) -> Due:
     """Look at the first row of each kind."""
-    since, over = _first(rows, SINCE), _first(rows, OVER)
+    never = (inf, "")
     return Due(
-        sweep=bool(_first(rows, BUSY) or _first(rows, LENT)),
-        assign=bool(_first(rows, FRESH) or (spread and _first(rows, ready_of(ANYBODY)))),
-        hand_off=bool(_first(rows, HANDOFF)),
-        stuck=bool(since) and moment_of(since) + config.board_timeout <= rows.now,
-        archive=bool(over) and moment_of(over) + config.board_archive_after <= rows.now,
+        sweep=any(running(rows)) or bool(lent(rows)),
+        assign=any(fresh(rows)) or (spread and any(ready_for_anybody(rows))),
+        hand_off=bool(handoffs(rows)),
+        stuck=next(silent(rows), never)[0] + config.board_timeout <= rows.now,
+        archive=next(finished(rows), never)[0] + config.board_archive_after <= rows.now,
     )
-
-
-def _first(rows: Rows, prefix: str) -> str:
-    """Return the first key that begins so, empty if there is none."""
-    return next((key for key, _ in rows.txn.scan(Range(prefix))), "")
 
 
 def warn_of_clashes(store: Store, caller: Caller, working: Sequence[Task]) -> list[TaskOverlap]:
     """Tell the ledger of each clash once, for as long as it lasts; return those that are new."""
     found = clashes(working, fold_case=store.fold_case)
-    keys = {f"{_CLASH}{clash.first}//{clash.second}".lower(): clash for clash in found}
-    if store.look(_known) == keys.keys():
+    pairs = {(clash.first.lower(), clash.second.lower()): clash for clash in found}
+    if store.look(reported_clashes) == pairs.keys():
         return []
 
     def step(rows: Rows) -> list[TaskOverlap]:
-        known = _known(rows)
-        for key in known - keys.keys():
-            rows.txn.delete(key)
-        fresh = [key for key in keys if key not in known]
-        for key in fresh:
-            clash = keys[key]
-            rows.txn.put(key, clash.witness)
+        known = reported_clashes(rows)
+        for pair in known - pairs.keys():
+            drop_clash(rows, pair)
+        new = [pair for pair in pairs if pair not in known]
+        for pair in new:
+            clash = pairs[pair]
+            put_clash(rows, pair, clash.witness)
             rows.emit(
                 caller.id, role_of(rows, caller.id), Kind.TASK_CLASH,
                 f"tasks {clash.first} and {clash.second} are both in progress on {clash.witness}",
                 task=clash.first, other=clash.second, path=clash.witness,
             )  # fmt: skip
-        return [keys[key] for key in fresh]
+        return [pairs[pair] for pair in new]
 
     return store.apply(step)
-
-
-def _known(rows: Rows) -> set[str]:
-    return {key for key, _ in rows.txn.scan(Range(_CLASH))}

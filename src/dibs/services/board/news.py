@@ -8,7 +8,7 @@ that the files were written from, the versions of all tasks tell.
 from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
-from dibs.services.tasks.rows import load, standing, versions
+from dibs.services.state.tasks import load, standing, versions
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
-    from dibs.services.tasks.values import Stored
+    from dibs.services.state.tasks import Stored
 
 #: From how many ledger entries on the versions of all tasks are read instead.
 MANY_ENTRIES = 2_000
@@ -85,7 +85,7 @@ def _changed(rows: Rows, known: Known, head: int, life: str) -> Collection[str]:
 def _told_since(rows: Rows, after: int, head: int) -> set[str] | None:
     """Return the tasks that the ledger names since ``after``; None if it does not hold all of that."""
     ids, last = set(), after
-    for entry in rows.txn.events(after):
+    for entry in rows.events(after):
         if entry.seq != last + 1 or entry.seq > after + MANY_ENTRIES:
             return None
         if entry.kind == Kind.LEDGER_RESTARTED:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from dibs.services.board.board import Board
     from dibs.services.board.reconcile_values import Settled
     from dibs.services.state.store import Store
+    from dibs.services.state.tasks import Stored
     from dibs.services.tasks.service import Tasks
-    from dibs.services.tasks.values import Stored
 
 #: What this machine keeps of its pages, and of who has what.
 PAGES_STATE, ROSTER_STATE = "board-pages.json", "board-roster.json"

@@ -20,7 +20,7 @@ from dibs.services.board.reconcile_values import (
     ended_text,
     target_of,
 )
-from dibs.services.tasks.rows import digest
+from dibs.services.state.tasks import digest
 from dibs.startup.records import Record
 from dibs.workdir.files import TaskFileCopy, TaskFileTarget
 from dibs.workdir.scan import UNFINISHED, stem
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.services.board.news import News
     from dibs.services.board.reconcile_undo import Commit
+    from dibs.services.state.tasks import Past, Stored
     from dibs.services.tasks.service import Tasks
-    from dibs.services.tasks.values import Past, Stored
     from dibs.workdir.files import Files
     from dibs.workdir.scan import BoardScan
 

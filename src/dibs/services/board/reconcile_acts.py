@@ -7,7 +7,7 @@ is waited for once.
 from __future__ import annotations
 
 from dibs.services.board.reconcile_values import Settled, by_people, target_of
-from dibs.services.tasks.rows import digest
+from dibs.services.state.tasks import digest
 from dibs.services.tasks.values import HandMade
 from dibs.startup.records import Record
 from dibs.workdir import moves

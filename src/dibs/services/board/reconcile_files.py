@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
     from dibs.core.claims.agents import Caller
+    from dibs.services.state.tasks import Stored
     from dibs.services.tasks.service import Tasks
-    from dibs.services.tasks.values import Stored
     from dibs.workdir.index import Aside
 
 #: Why a second file of a task stands aside.

@@ -16,7 +16,7 @@ from dibs.services.tasks.hand_edits import OWNED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.tasks.rules import Task
-    from dibs.services.tasks.values import Stored
+    from dibs.services.state.tasks import Stored
 
 
 def takes_back(row: Stored, task: Task | None) -> bool:

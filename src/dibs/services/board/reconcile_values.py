@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.tasks.rules import Status
-from dibs.services.tasks.rows import digest
+from dibs.services.state.tasks import digest
 from dibs.services.tasks.values import HandEditVerdict
 from dibs.startup.records import Record
 from dibs.taskfile.writing import edit, stamp
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.services.tasks.values import Past, Stored
+    from dibs.services.state.tasks import Past, Stored
     from dibs.workdir.index import Index
 
 #: What is said of a file that may be half written, and that nobody reads before it is whole.

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dibs.services.board.commits import BoardCommits
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
+    from dibs.services.state.tasks import Stored
     from dibs.services.tasks.service import Tasks
-    from dibs.services.tasks.values import Stored
     from dibs.workdir.disk import Folders
 
 #: How far back the ledger is read for the steps of a task; the rest of a long story is in the ledger itself.
@@ -87,7 +87,7 @@ class Trail(Record):
 
 def _told(rows: Rows, ids: Container[str] | None) -> dict[str, list[Entry]]:
     """Return what the newest part of the ledger says of each task, the oldest first."""
-    newest = list(islice(rows.txn.events(newest_first=True), LOOK_BACK))
+    newest = list(islice(rows.events(newest_first=True), LOOK_BACK))
     found: dict[str, list[Entry]] = {}
     for entry in reversed(newest):
         id_ = entry.details.get("task")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.ledger import Entry
     from dibs.core.tasks.rules import Task
-    from dibs.services.tasks.values import Stored
+    from dibs.services.state.tasks import Stored
     from dibs.workdir.disk import Folders
 
 PLACE = "logs"

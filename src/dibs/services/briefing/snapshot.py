@@ -9,7 +9,7 @@ from dibs.core.tasks.rules import Status
 from dibs.services.claims.service import held_in, waiting_in
 from dibs.services.state.decisions import pending
 from dibs.services.state.mailbox import MAIL, UNREAD, message_of
-from dibs.services.tasks.rows import statuses
+from dibs.services.state.tasks import statuses
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

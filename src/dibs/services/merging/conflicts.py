@@ -16,7 +16,7 @@ from dibs.errors import BadInput
 from dibs.git.log import last_change
 from dibs.services.merging.values import End
 from dibs.services.state.presence import arrive
-from dibs.services.tasks.rows import unfinished
+from dibs.services.state.tasks import unfinished
 from dibs.services.tasks.values import Draft
 
 TYPE_CHECKING = False

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from dibs.core.claims.ledger import Entry
     from dibs.core.patterns.pattern import Pattern
     from dibs.engines.base import Txn
 
@@ -111,6 +112,10 @@ class Rows:
         self.newest = self.txn.emit(Event(agent, role, kind, cut(summary, MAX_SUMMARY), details))
         return self.newest
 
+    def events(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
+        """Yield the entries of the ledger after a number."""
+        return self.txn.events(after, newest_first=newest_first)
+
     def flush(self) -> None:
         """Write what is written once for each step, however often it changed."""
         if self.notices:
@@ -158,6 +163,10 @@ class Rows:
     def count_filed(self) -> int:
         """Return how many rows are filed by pattern."""
         return sum(1 for _ in self.txn.scan(*(Range(prefix) for prefix in FILED)))
+
+    def is_anything_at(self, pattern: Pattern) -> bool:
+        """Tell whether a claim or a ticket's entry is filed under just this pattern."""
+        return next(iter(self.txn.scan((entry_prefix(pattern), ""))), None) is not None
 
     def put_claim(self, claim: Claim, pattern: Pattern) -> None:
         """File ``claim`` under ``pattern``, which is its own."""

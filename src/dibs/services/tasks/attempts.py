@@ -23,8 +23,9 @@ from dibs.services.claims.acquire import attempt
 from dibs.services.claims.holdings import give_back
 from dibs.services.state.own_claims import own_at
 from dibs.services.state.presence import expire, lose, role_of
-from dibs.services.state.rows import claim_of, decode
-from dibs.services.tasks.rows import BUSY, load, moment_of, note_until
+from dibs.services.state.rows import claim_of
+from dibs.services.state.task_index import running
+from dibs.services.state.tasks import load, note_until
 from dibs.services.tasks.texts import TaskWriter, moment, rewritten, sent_back
 from dibs.startup.records import Record
 from dibs.taskfile.writing import stamp
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from dibs.core.tasks.rules import Task
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
-    from dibs.services.tasks.values import Stored
+    from dibs.services.state.tasks import Stored
 
 
 class TakeRequest(Record):
@@ -144,8 +145,7 @@ def _claimed_for(rows: Rows, agent: str, id_: str, granted: Granted) -> tuple[st
 def _needed_elsewhere(rows: Rows, agent: str, id_: str) -> set[str]:
     """Return what the other running attempts of an agent have claimed."""
     found: set[str] = set()
-    for _, value in rows.txn.scan((BUSY, "")):
-        other, holder = decode(value)
+    for _, other, holder in running(rows):
         row = load(rows, other) if holder == agent and other != id_ else None
         if row is not None:
             found.update(rows.pattern(text).key for text in row.claimed)
@@ -234,10 +234,10 @@ def settle_dead(store: Store, rows: Rows, *, all_of_them: bool) -> list[Stored]:
     Unless all are looked at, those are passed over that cannot have run out yet.
     """
     ids = []
-    for key, value in rows.txn.scan((BUSY, "")):
-        if not all_of_them and moment_of(key) > rows.now:
+    for until, id_, _ in running(rows):
+        if not all_of_them and until > rows.now:
             break
-        ids.append(decode(value)[0])
+        ids.append(id_)
     back = [settle_one(store, rows, id_) for id_ in ids]
     return [stored for stored in back if stored is not None]
 

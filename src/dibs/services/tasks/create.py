@@ -10,9 +10,9 @@ from dibs.core.tasks.similarity import Active
 from dibs.core.text.names import quote
 from dibs.core.text.secrets import storable
 from dibs.errors import BadInput
-from dibs.services.tasks.rows import load, past, unfinished
+from dibs.services.state.tasks import Stored, load, past, unfinished
 from dibs.services.tasks.texts import TaskWriter, moment
-from dibs.services.tasks.values import SimilarTask, Stored
+from dibs.services.tasks.values import SimilarTask
 from dibs.taskfile.reading import error_of, late_times, read
 from dibs.taskfile.spellings import DEPENDENCIES
 from dibs.taskfile.writing import edit, render, stamp

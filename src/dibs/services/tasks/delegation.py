@@ -15,9 +15,9 @@ from dibs.core.tasks.rules import OPEN, check_title
 from dibs.core.text.names import quote
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.state import mailbox
+from dibs.services.state import tasks as taskrows
 from dibs.services.state.idempotency import answered, remember
 from dibs.services.state.presence import arrive
-from dibs.services.tasks import rows as taskrows
 from dibs.services.tasks.create import drafted, write_new
 from dibs.services.tasks.texts import TaskWriter
 from dibs.services.tasks.transitions import Moves
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dibs.core.tasks.delegation import Alike
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
-    from dibs.services.tasks.values import Stored
+    from dibs.services.state.tasks import Stored
 
 
 class Delegated(Record):

@@ -8,9 +8,8 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Status
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
-from dibs.services.tasks.rows import digest, past, refresh_dependents, retire
+from dibs.services.state.tasks import Past, Stored, digest, past, refresh_dependents, retire
 from dibs.services.tasks.texts import moment
-from dibs.services.tasks.values import Past, Stored
 from dibs.taskfile.writing import changes_for, edit
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.core.tasks.graph import unmet
 from dibs.core.tasks.rules import FINISHED, OPEN, TRANSITIONS, Status, Task, next_statuses
 from dibs.core.text.names import quote
-from dibs.services.tasks.rows import status_of
+from dibs.services.state.tasks import status_of
 from dibs.services.tasks.texts import place_of
 
 TYPE_CHECKING = False

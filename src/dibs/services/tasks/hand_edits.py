@@ -12,15 +12,17 @@ from dibs.core.tasks.batch import check_new
 from dibs.core.tasks.rules import ARCHIVE, FINISHED, OPEN, Status, Task
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
+from dibs.services.state.keys import TOLD_ASIDE
 from dibs.services.state.presence import arrive, role_of
+from dibs.services.state.task_index import forget_report, report
+from dibs.services.state.tasks import Stored, digest, load, past, standing
+from dibs.services.state.tasks import hold_back as hold
 from dibs.services.tasks.attempts import live_claim, no_attempt
 from dibs.services.tasks.create import filled_in, needs_of
 from dibs.services.tasks.hand_edit_archive import adopt
 from dibs.services.tasks.hand_edit_rules import Refusal, check_place, check_way, dated
-from dibs.services.tasks.rows import digest, load, past, standing
-from dibs.services.tasks.rows import hold_back as hold
 from dibs.services.tasks.texts import TaskWriter, moment, place_of
-from dibs.services.tasks.values import HandEditVerdict, Stored
+from dibs.services.tasks.values import HandEditVerdict
 from dibs.startup.records import Record
 from dibs.taskfile.reading import late_times
 from dibs.taskfile.writing import changes_for, edit
@@ -52,8 +54,6 @@ _KINDS = {
     Status.CANCELLED: Kind.TASK_CANCELLED,
     Status.BLOCKED: Kind.TASK_BLOCKED,
 }
-#: What a refusal was told for, by the file's id: told once for one content.
-_ASIDE = "told/aside//"
 
 
 class _Batch(Record):
@@ -87,7 +87,7 @@ def accept(
         except Refusal as no:
             verdicts.append(_refused(batch, made, no))
         else:
-            _forget_refusal(rows, made.id)
+            forget_report(rows, TOLD_ASIDE, made.id)
             verdicts.append(HandEditVerdict(made.id, made.place, stored))
     return verdicts
 
@@ -306,10 +306,8 @@ def _check_dependencies(batch: _Batch, task: Task) -> None:
 def _refused(batch: _Batch, made: HandMade, no: Refusal) -> HandEditVerdict:
     """Return the verdict, and tell the ledger once for one content of a file."""
     line = no.line or _line_of(made.reading.text, no.field)
-    key = _ASIDE + made.id.lower()
     mark = f"{no.code} {made.place} {digest(made.reading.text)}"
-    if batch.rows.txn.get(key) != mark:
-        batch.rows.txn.put(key, mark)
+    if report(batch.rows, TOLD_ASIDE, made.id, mark):
         where = f"{made.place}/{made.file}" + (f":{line}" if line else "")
         field = f"{no.field}: " if no.field else ""
         batch.rows.emit(
@@ -318,12 +316,6 @@ def _refused(batch: _Batch, made: HandMade, no: Refusal) -> HandEditVerdict:
             task=made.id, place=made.place, code=no.code, line=line, field=no.field,
         )  # fmt: skip
     return HandEditVerdict(made.id, made.place, None, no.code, no.message, line, no.field, no.hint)
-
-
-def _forget_refusal(rows: Rows, id_: str) -> None:
-    key = _ASIDE + id_.lower()
-    if rows.txn.get(key) is not None:
-        rows.txn.delete(key)
 
 
 def _line_of(text: str, field: str) -> int:

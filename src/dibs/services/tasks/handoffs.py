@@ -12,11 +12,13 @@ from dibs.core.tasks.rules import INBOX, Task
 from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput
 from dibs.services.claims.acquire import SHOWN
+from dibs.services.state.keys import TOLD_HANDOFF
 from dibs.services.state.presence import arrive
+from dibs.services.state.task_index import forget_report, handoffs, report
+from dibs.services.state.tasks import Stored, every, load, put
 from dibs.services.tasks.create import is_taken
-from dibs.services.tasks.rows import HANDOFF, every, load, put
 from dibs.services.tasks.texts import TaskWriter
-from dibs.services.tasks.values import Stored, Trouble
+from dibs.services.tasks.values import Trouble
 from dibs.taskfile.reading import error_of, read
 from dibs.taskfile.writing import render, stamp
 
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
     from dibs.core.tasks.rules import Handoff
     from dibs.services.state.rows import Rows
 
-#: That somebody was told of a handoff that cannot be made.
-_TOLD = "told/handoff//"
-
 
 def hand_off(
     rows: Rows, caller: Caller, known: Container[str]
@@ -38,7 +37,7 @@ def hand_off(
     """Make the tasks that finished ones ask for; say which cannot be made, each once."""
     made: list[Stored] = []
     troubles: list[Trouble] = []
-    waiting = [id_ for _, id_ in rows.txn.scan((HANDOFF, ""))]
+    waiting = handoffs(rows)
     if not waiting:
         return made, troubles
     people = _People(rows, known)
@@ -50,8 +49,8 @@ def hand_off(
         if isinstance(row, Stored):
             role = arrive(rows, caller).role
             made += _follow(rows, TaskWriter(rows, caller.id, role), source, row)
-            rows.txn.delete(_TOLD + id_.lower())
-        elif not _is_told(rows, source, row):
+            forget_report(rows, TOLD_HANDOFF, id_)
+        elif report(rows, TOLD_HANDOFF, id_, f"{row.code} {source.task.handoff.agent}"):
             _tell(rows, caller.id, arrive(rows, caller).role, source, row)
             troubles.append(row)
     return made, troubles
@@ -98,20 +97,9 @@ def _row_of(source: Stored, handoff: Handoff, people: _People) -> Stored | Troub
     return Stored(reading.task, file, INBOX, reading.text, 0, asked=handoff.agent)
 
 
-def _is_told(rows: Rows, source: Stored, trouble: Trouble) -> bool:
-    """Tell whether a trouble stands in the ledger already."""
-    return rows.txn.get(_TOLD + source.id.lower()) == _mark(source, trouble)
-
-
-def _mark(source: Stored, trouble: Trouble) -> str:
-    assert source.task.handoff is not None
-    return f"{trouble.code} {source.task.handoff.agent}"
-
-
 def _tell(rows: Rows, agent: str, role: str, source: Stored, trouble: Trouble) -> None:
     """Write a trouble into the ledger."""
     assert source.task.handoff is not None
-    rows.txn.put(_TOLD + source.id.lower(), _mark(source, trouble))
     rows.emit(
         agent, role, Kind.HANDOFF_REFUSED, trouble.message,
         task=source.id, next_agent=source.task.handoff.agent, code=trouble.code,

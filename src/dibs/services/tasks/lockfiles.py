@@ -30,6 +30,7 @@ from dibs.core.tasks.files import (
 )
 from dibs.core.text.names import AGENT_ID_CHARACTERS, AGENT_ID_MAX, check_agent_id
 from dibs.errors import BadInput
+from dibs.services.state.keys import AT, FINISHED, QUEUE
 from dibs.services.state.rows import claim_record
 
 TYPE_CHECKING = False
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 LOCKS, PENDING, DONE = "current_tasks", "tasks/pending", "tasks/done"
 ENDING = ".lock"
 #: Where rows of files lie, by the folder of the files.
-FOLDERS = {PENDING: "queue/", DONE: "finished/"}
+FOLDERS = {PENDING: QUEUE, DONE: FINISHED}
 #: How long a script's lock file counts unless the project says otherwise.
 LOCK_AGE = 7_200.0
 #: The id of a claim that a script made, and what it is for.
@@ -60,7 +61,7 @@ REASON = "lock file of a script"
 #: Whose a lock file is that names nobody.
 NOBODY = "unknown"
 
-_FILED = f"at/:{SCHEME}/"
+_FILED = f"{AT}:{SCHEME}/"
 _MARK = b"dibs:"
 #: How much of a file is searched for the lines that a script writes.
 _HEAD = 4096

@@ -1,7 +1,7 @@
 """The plain queue of shell agents: files that are tasks, seen through the claims of the task system.
 
-A queued file is the row ``queue/<file>`` whose value is the file's text, and ``finished/<file>`` once it is
-done. On a branch that scripts share, these rows are files which anybody adds and removes, so the board has no
+A queued file is a row, and another one once it is done. On a branch that scripts share, these rows are
+files which anybody adds and removes, so the board has no
 copy of them. The exclusion is the claim ``task:<name>``, and ``Taking`` hands them out after the board's own
 tasks, in the order of their names.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import EXCLUSIVE, Request, check_text, deadline
-from dibs.core.patterns.filing import Range
 from dibs.core.tasks.files import ENDINGS, name_of, pack, task_of_file, task_pattern, unpack
 from dibs.core.text.names import quote
 from dibs.errors import BadInput, NotFound
@@ -19,6 +18,7 @@ from dibs.services.claims.holdings import Holdings, give_back
 from dibs.services.state.idempotency import once
 from dibs.services.state.own_claims import own
 from dibs.services.state.presence import arrive, expire
+from dibs.services.state.task_index import finish_queue_file, put_queue_file, queue_files
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-PENDING, FINISHED = "queue/", "finished/"
 FREE, HELD, DONE = "free", "held", "done"
 #: The largest file that becomes a task, in bytes.
 MAX_FILE = 256 * 1024
@@ -62,14 +61,15 @@ class QueueFiles:
         """Return the pattern of a claim on the task."""
         return task_pattern(name, fold_case=self._fold)
 
-    def find(self, prefix: str, name: str) -> dict[str, str]:
+    def find(self, name: str, *, done: bool = False) -> dict[str, str]:
         """Return the files of one task: names that differ by case or ending are one task."""
         key = self.pattern(name).key
-        return {file: value for n, file, value in self._filed(prefix) if self.pattern(n).key == key}
+        filed = self._filed(done=done)
+        return {file: value for n, file, value in filed if self.pattern(n).key == key}
 
     def first(self, name: str) -> tuple[str, str]:
         """Return the name and the text of a task's file, pending or done; empty if it is gone."""
-        found = {**self.find(FINISHED, name), **self.find(PENDING, name)}
+        found = {**self.find(name, done=True), **self.find(name)}
         file, value = next(iter(found.items()), ("", ""))
         return file, unpack(value).decode("utf-8", "replace")
 
@@ -79,7 +79,7 @@ class QueueFiles:
 
     def done(self) -> list[QueuedFile]:
         """Return the files that are done."""
-        return [QueuedFile(name, file, DONE) for name, file, _ in self._filed(FINISHED)]
+        return [QueuedFile(name, file, DONE) for name, file, _ in self._filed(done=True)]
 
     def expire(self, agent: str) -> None:
         """Remove every expired claim on them: a script sees lock files, not deadlines."""
@@ -88,8 +88,8 @@ class QueueFiles:
                 expire(self._rows, key, claim)
 
     def _open(self) -> list[tuple[str, str]]:
-        done = {self.pattern(name).key for name, _, _ in self._filed(FINISHED)}
-        filed = self._filed(PENDING)
+        done = {self.pattern(name).key for name, _, _ in self._filed(done=True)}
+        filed = self._filed(done=False)
         return [(n, file) for n, file, _ in filed if self.pattern(n).key not in done]
 
     def _around(self, name: str, agent: str) -> Survey:
@@ -104,9 +104,8 @@ class QueueFiles:
             return QueuedFile(name, file, HELD, found.holder, why, found.since, found.expires_in)
         return QueuedFile(name, file, FREE)
 
-    def _filed(self, prefix: str) -> Iterator[tuple[str, str, str]]:
-        for key, value in self._rows.txn.scan(Range(prefix)):
-            file = key.removeprefix(prefix)
+    def _filed(self, *, done: bool) -> Iterator[tuple[str, str, str]]:
+        for file, value in queue_files(self._rows, done=done):
             name = task_of_file(file, fold_case=self._fold)
             if name:
                 yield name, file, value
@@ -129,12 +128,11 @@ class Queue:
         def finish(rows: Rows) -> list[Claim]:
             beat = arrive(rows, caller)
             filed = own(rows, caller.id, [pattern], token)
-            files = self._files(rows).find(PENDING, name)
+            files = self._files(rows).find(name)
             if not files:
                 raise _no_task(name)
             for file, value in files.items():
-                rows.txn.delete(PENDING + file)
-                rows.txn.put(FINISHED + file, value)
+                finish_queue_file(rows, file, value)
             task = task_of_file(next(iter(files)), fold_case=self._fold)
             summary = f"{caller.id} finished {task}" + (f": {words}" if words else "")
             details = {"task": task, "note": words} if words else {"task": task}
@@ -145,7 +143,7 @@ class Queue:
         def step(rows: Rows) -> QueuedFile:
             once(rows, caller.id, request_id, f"done\n{pattern.key}", lambda: finish(rows))
             # A repeated request may arrive after the file is gone.
-            file = next(iter(self._files(rows).find(FINISHED, name)), "")
+            file = next(iter(self._files(rows).find(name, done=True)), "")
             spelled = task_of_file(file, fold_case=self._fold) or name_of(pattern)
             return QueuedFile(spelled, file, DONE, caller.id, words)
 
@@ -172,10 +170,10 @@ class Queue:
         def step(rows: Rows) -> list[QueuedFile]:
             beat = arrive(rows, caller)
             for file, name in names.items():
-                for prefix, where in ((PENDING, "in the queue"), (FINISHED, "done")):
-                    if self._files(rows).find(prefix, name):
+                for done, where in ((False, "in the queue"), (True, "done")):
+                    if self._files(rows).find(name, done=done):
                         raise _exists(name, where)
-                rows.txn.put(PENDING + file, pack(files[file]))
+                put_queue_file(rows, file, pack(files[file]))
             added = list(names.values())
             summary = f"{caller.id} added {', '.join(added[:5])}"
             rows.emit(caller.id, beat.role, Kind.TASK_ADDED, summary, tasks=added[:SHOWN])

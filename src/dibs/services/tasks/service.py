@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
+from dibs.services.state import tasks as taskrows
 from dibs.services.state.idempotency import once
-from dibs.services.tasks import rows as taskrows
 from dibs.services.tasks.values import Created
 
 TYPE_CHECKING = False
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dibs.core.tasks.rules import Handoff
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
+    from dibs.services.state.tasks import Past, Stored
     from dibs.services.tasks.take import Around, Taking
     from dibs.services.tasks.transitions import Moves
     from dibs.services.tasks.values import (
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
         HandEditVerdict,
         HandMade,
         NothingFree,
-        Past,
         SimilarTask,
-        Stored,
         Stuck,
         TakenTask,
         TaskView,

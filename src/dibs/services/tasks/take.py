@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from heapq import merge
 from itertools import islice
 
 from dibs.core.claims.rules import EXCLUSIVE, Denied, Granted, Request, check_text
-from dibs.core.patterns.filing import entry_prefix
 from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.files import name_of
 from dibs.core.tasks.names import role_word
 from dibs.core.tasks.order import eligible
-from dibs.core.tasks.rules import PRIORITIES, Status, Task, check_step
+from dibs.core.tasks.rules import Status, Task, check_step
 from dibs.core.text.durations import check_wait
 from dibs.core.text.names import check_agent_id, quote
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services.claims.acquire import SHOWN, Survey, WaitOptions, attempt, queue_up, survey
 from dibs.services.state.idempotency import once
 from dibs.services.state.presence import arrive, offer_work, withdraw
-from dibs.services.state.rows import decode, encode
+from dibs.services.state.task_index import (
+    drop_turn,
+    examples,
+    is_lent,
+    put_turn,
+    ready_for,
+    running,
+    turn_of,
+)
+from dibs.services.state.tasks import Stored, load, need, past
 from dibs.services.tasks.attempts import (
     TakeRequest,
     begin,
@@ -36,23 +43,12 @@ from dibs.services.tasks.attempts import (
     settle_one,
 )
 from dibs.services.tasks.plain_queue import FREE, HELD, QueuedFile, QueueFiles
-from dibs.services.tasks.rows import (
-    ANYBODY,
-    ASIDE,
-    BUSY,
-    SPARE,
-    is_lent,
-    load,
-    need,
-    past,
-    ready_prefix,
-)
-from dibs.services.tasks.values import QUEUE, NothingFree, Stored, TakenTask
+from dibs.services.tasks.values import QUEUE, NothingFree, TakenTask
 from dibs.services.tasks.views import graph_around, shown_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from dibs.core.claims.agents import Beat, Caller
@@ -234,13 +230,13 @@ class Taking:
             turn = WaitOptions(until, self._store.waiter_ttl, standing=False)
             request = Request(caller.id, (self._turn,), EXCLUSIVE, wish.ttl, wish.reason)
             queue_up(rows, request, rows.beat(caller.id) or beat, line.own_ticket, turn)
-            rows.txn.put(f"turn/{caller.id}", encode([wish.roles, wish.claim]))
+            put_turn(rows, caller.id, wish.roles, claim=wish.claim)
         return NothingFree(self._in_the_way(rows), tuple(queued[:SHOWN]), len(_earlier(line)))
 
     def _first(self, rows: Rows, caller: Caller, wish: TakeRequest, line: Survey) -> Granted | None:
         """Begin the first task that nobody holds and no earlier waiter could take."""
         kept = self._kept_for_others(rows, line)
-        for id_ in candidates(rows, wish):
+        for id_ in ready_for(rows, wish.agent, wish.roles):
             stored = load(rows, id_)
             if stored is None or id_ in kept:
                 continue
@@ -261,14 +257,12 @@ class Taking:
         kept: set[str] = set()
         for agent in _earlier(line):
             wish = self._wish_of(rows, agent)
-            free = (id_ for id_ in candidates(rows, wish) if id_ not in kept)
+            free = (id_ for id_ in ready_for(rows, wish.agent, wish.roles) if id_ not in kept)
             kept.update(islice((id_ for id_ in free if self._is_free(rows, wish, id_)), 1))
         return kept
 
     def _wish_of(self, rows: Rows, agent: str) -> TakeRequest:
-        value = rows.txn.get(f"turn/{agent}")
-        roles, claim = decode(value) if value is not None else ((), False)
-        return TakeRequest(agent, tuple(roles), bool(claim), 0.0)
+        return TakeRequest(agent, *turn_of(rows, agent), 0.0)
 
     def _is_free(self, rows: Rows, wish: TakeRequest, id_: str) -> bool:
         stored = load(rows, id_)
@@ -297,36 +291,30 @@ class Taking:
 
     def _in_the_way(self, rows: Rows) -> tuple[TaskView, ...]:
         """Return some of the tasks that there are, and why they cannot be taken."""
-        scanned = (
-            *islice((decode(v)[0] for _, v in rows.txn.scan((BUSY, ""))), SHOWN),
-            *islice((decode(v)[0] for _, v in rows.txn.scan(("ready/", ""))), SHOWN),
-            *islice((v for _, v in rows.txn.scan((ASIDE, ""), ("needs/", ""))), SHOWN),
-        )
-        ids = list(dict.fromkeys(scanned))[:SHOWN]
-        return tuple(shown_in(self._store, rows, ids))
+        return tuple(shown_in(self._store, rows, examples(rows, SHOWN)))
 
     # -- waiting
 
     def _line(self, rows: Rows, agent: str) -> Survey:
         """Look at who waits for a task; those who are not heard of any more leave the line."""
-        if next(iter(rows.txn.scan((entry_prefix(self._turn), ""))), None) is None:
+        if not rows.is_anything_at(self._turn):
             return Survey()  # most of the time nobody waits
         line = survey(rows, Request(agent, (self._turn,), EXCLUSIVE, 0.0))
         for ticket in line.dead_tickets:
             withdraw(rows, ticket, "its waiter was not heard of")
-            rows.txn.delete(f"turn/{ticket.agent}")
+            drop_turn(rows, ticket.agent)
         return line
 
     def _out_of_line(self, rows: Rows, line: Survey) -> None:
         if line.own_ticket is not None:
             rows.drop_ticket(line.own_ticket)  # the entry that grants says so
-            rows.txn.delete(f"turn/{line.own_ticket.agent}")
+            drop_turn(rows, line.own_ticket.agent)
 
     def _leave(self, rows: Rows, agent: str) -> None:
         line = self._line(rows, agent)
         if line.own_ticket is not None:
             withdraw(rows, line.own_ticket, "it gave up")
-            rows.txn.delete(f"turn/{agent}")
+            drop_turn(rows, agent)
 
     def _pause(self, wish: TakeRequest, give_up: float) -> None:
         """Wait until a task may be free, a sign of life is due, or the time is over."""
@@ -345,50 +333,16 @@ class Taking:
         beat = rows.beat(wish.agent)
         wish = wish if beat is None else _with_role(wish, beat)
         kept = self._kept_for_others(rows, line)
-        for id_ in candidates(rows, wish):
+        for id_ in ready_for(rows, wish.agent, wish.roles):
             if id_ not in kept and self._is_free(rows, wish, id_):
                 return 0.0
-        for _, value in rows.txn.scan((BUSY, "")):
-            if live_claim(self._store, rows, decode(value)[0]) is None:
+        for _, id_, _ in running(rows):
+            if live_claim(self._store, rows, id_) is None:
                 return 0.0
         queued = self._queued(rows).pending(wish.agent)
         if sum(file.state == FREE for file in queued) > len(_earlier(line)):
             return 0.0
         return min((file.expires_in for file in queued if file.state == HELD), default=LOOK_EVERY)
-
-
-def candidates(rows: Rows, wish: TakeRequest) -> Iterator[str]:
-    """Yield the ids of the ready tasks that a caller may take, in the order of taking, each once."""
-    given: set[str] = set()
-    mine = {"", wish.agent, *wish.roles}
-    for key, value in _ready_rows(rows, wish):
-        id_, named = decode(value)
-        if id_ not in given and (named in mine or not key.startswith("ready/by-")):
-            given.add(id_)
-            yield id_
-
-
-def _ready_rows(rows: Rows, wish: TakeRequest) -> Iterator[tuple[str, str]]:
-    """Yield what is for the caller or for anybody, then what lies with others who have not begun it."""
-    yield from _meant_rows(rows, wish)
-    ranks = range(len(PRIORITIES))
-    yield from rows.txn.scan(*((ready_prefix(SPARE, rank), "") for rank in ranks))
-
-
-def _meant_rows(rows: Rows, wish: TakeRequest) -> Iterator[tuple[str, str]]:
-    """Yield rows by priority, then named, kin, role, anybody, then by age."""
-    roles = [role for role in wish.roles if role != wish.agent]
-    near = (f"to-{wish.agent}", f"by-{wish.agent}")
-    if len(roles) <= 1:
-        names = (*near, *(f"to-{role}" for role in roles), ANYBODY)
-        ranks = range(len(PRIORITIES))
-        yield from rows.txn.scan(*((ready_prefix(n, rank), "") for rank in ranks for n in names))
-        return
-    for rank in range(len(PRIORITIES)):
-        yield from rows.txn.scan(*((ready_prefix(name, rank), "") for name in near))
-        listed = [rows.txn.scan((ready_prefix(f"to-{role}", rank), "")) for role in roles]
-        yield from merge(*listed, key=lambda row: row[0].partition("//")[2])
-        yield from rows.txn.scan((ready_prefix(ANYBODY, rank), ""))
 
 
 def _with_role(wish: TakeRequest, beat: Beat) -> TakeRequest:

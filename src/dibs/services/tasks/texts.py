@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from dibs.core.tasks.rules import Status, check_step, folder_of
-from dibs.services.tasks.rows import put
+from dibs.services.state.tasks import put
 from dibs.taskfile.writing import changes_for, edit
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dibs.core.tasks.rules import Task
     from dibs.services.state.rows import Rows
-    from dibs.services.tasks.values import Stored
+    from dibs.services.state.tasks import Stored
 
 
 class TaskWriter:

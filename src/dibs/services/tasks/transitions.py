@@ -14,6 +14,7 @@ from dibs.core.text.names import check_agent_id, quote
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.state.own_claims import own
 from dibs.services.state.presence import arrive
+from dibs.services.state.tasks import need
 from dibs.services.tasks.attempts import (
     fail_with,
     live_claim,
@@ -23,7 +24,6 @@ from dibs.services.tasks.attempts import (
     revoke_claims,
     settle_one,
 )
-from dibs.services.tasks.rows import need
 from dibs.services.tasks.texts import TaskWriter, moment, rewritten, sent_back
 from dibs.startup.records import Record
 from dibs.taskfile.document import MAX_BYTES
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dibs.core.tasks.rules import Task
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
-    from dibs.services.tasks.values import Stored
+    from dibs.services.state.tasks import Stored
 
 #: How much of a stack trace is kept.
 MAX_TRACE = 20_000

@@ -10,23 +10,11 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Status
 from dibs.core.text.durations import show_span
 from dibs.services.state.presence import arrive, offers_work, role_of
-from dibs.services.state.rows import decode
+from dibs.services.state.task_index import finished, fresh, lent, ready_for_anybody, running, silent
+from dibs.services.state.tasks import Past, Stored, digest, load, retire
 from dibs.services.tasks.attempts import fail_with, live_claim, lose_attempt, settle_dead
-from dibs.services.tasks.rows import (
-    ANYBODY,
-    BUSY,
-    FRESH,
-    LENT,
-    OVER,
-    SINCE,
-    digest,
-    load,
-    moment_of,
-    ready_of,
-    retire,
-)
 from dibs.services.tasks.texts import TaskWriter, moment, rewritten, sent_back
-from dibs.services.tasks.values import Past, Stored, Stuck
+from dibs.services.tasks.values import Stuck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,8 +35,7 @@ MANY = 500
 def sweep(store: Store, rows: Rows) -> list[Stored]:
     """Take back what agents that are gone had: running attempts, and tasks that were lent to them."""
     back = settle_dead(store, rows, all_of_them=True)
-    for _, value in list(rows.txn.scan((LENT, ""))):
-        id_, agent = decode(value)
+    for id_, agent in lent(rows):
         stored = load(rows, id_)
         if stored is not None and not _is_live(store, rows, agent):
             back.append(_unassign(rows, stored, "gave no further sign of life"))
@@ -81,7 +68,7 @@ def _is_live(store: Store, rows: Rows, agent: str) -> bool:
 
 def assign(store: Store, rows: Rows, caller: Caller, *, spread: bool) -> list[Stored]:
     """Give ready new tasks to whom they name; with ``spread`` the others to the least loaded agents."""
-    named = [id_ for _, id_ in islice(rows.txn.scan((FRESH, "")), MANY)]
+    named = list(islice(fresh(rows), MANY))
     given = [(stored, stored.task.agent) for stored in _loaded(rows, named)]
     if spread:
         given += _spread(rows, _loads(store, rows, caller.id))
@@ -96,8 +83,7 @@ def _spread(rows: Rows, load_of: dict[str, int]) -> Iterator[tuple[Stored, str]]
     room = sum(max(0, LOAD - count) for count in load_of.values())
     if not room:
         return
-    ids = [decode(value)[0] for _, value in islice(rows.txn.scan((ready_of(ANYBODY), "")), room)]
-    for stored in _loaded(rows, ids):
+    for stored in _loaded(rows, list(islice(ready_for_anybody(rows), room))):
         agent = min(load_of, key=lambda one: (load_of[one], one))
         load_of[agent] += 1
         yield stored, agent
@@ -112,7 +98,7 @@ def _loaded(rows: Rows, ids: list[str]) -> Iterator[Stored]:
 
 def _loads(store: Store, rows: Rows, caller: str) -> dict[str, int]:
     """Return the live agents that take tasks, and how many each has already."""
-    held = Counter(decode(value)[1] for _, value in rows.txn.scan((LENT, ""), (BUSY, "")))
+    held = Counter([*(agent for _, agent in lent(rows)), *(agent for _, _, agent in running(rows))])
     return {
         agent.id: held[agent.id]
         for agent in rows.agents()
@@ -152,8 +138,8 @@ def stuck(store: Store, rows: Rows, caller: Caller) -> list[Stuck]:
 
 def _quiet(store: Store, rows: Rows) -> list[str]:
     found = []
-    for key, id_ in rows.txn.scan((SINCE, "")):
-        if moment_of(key) + store.config.board_timeout > rows.now:
+    for since, id_ in silent(rows):
+        if since + store.config.board_timeout > rows.now:
             break
         found.append(id_)
     return found
@@ -192,8 +178,8 @@ def _warn(store: Store, rows: Rows, teller: TaskWriter, stored: Stored) -> Stuck
 def archive(store: Store, rows: Rows, caller: Caller) -> list[Stored]:
     """Take tasks off that were finished long enough ago; one that shall be followed stays until it is."""
     ready: list[Stored] = []
-    for key, id_ in rows.txn.scan((OVER, "")):
-        if moment_of(key) + store.config.board_archive_after > rows.now or len(ready) >= MANY:
+    for at, id_ in finished(rows):
+        if at + store.config.board_archive_after > rows.now or len(ready) >= MANY:
             break
         row = load(rows, id_)
         if row is not None and not _is_open_ended(row):

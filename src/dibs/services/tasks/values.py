@@ -10,80 +10,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.rules import Granted
-    from dibs.core.tasks.rules import Task
+    from dibs.services.state.tasks import Past, Stored
     from dibs.services.tasks.plain_queue import QueuedFile
     from dibs.taskfile.reading import TaskFileReading
 
 #: The place of a task of the first document's queue, which has no file on the board.
 QUEUE = "queue"
-
-
-class Stored(Record):
-    """A task as its row holds it: what its file says, where it lies, and who works on it."""
-
-    task: Task
-    #: The file's name, and the folder that it lies in, below the board's own.
-    file: str
-    place: str
-    #: The whole text of the file.
-    text: str
-    #: The ledger number of its last change.
-    version: int
-    #: How often it was handed out.
-    attempt: int = 0
-    #: The fencing token of the running attempt, 0 if none runs.
-    token: int = 0
-    #: The session that works on it.
-    holder: str = ""
-    #: Who finished it.
-    doer: str = ""
-    #: Whom the file named when it came: there it goes back to.
-    asked: str = ""
-    #: When it was last reported as stuck.
-    warned: float = 0.0
-    #: Digests of texts that it had before, the newest last: a file that equals one is stale, not edited.
-    earlier: tuple[str, ...] = ()
-    #: How many attempts failed or were lost, and how many of them no longer count since a retry.
-    failures: int = 0
-    forgiven: int = 0
-    #: The task that was made of its handoff.
-    follower: str = ""
-    #: Artefacts that were claimed for the running attempt.
-    claimed: tuple[str, ...] = ()
-    #: Until when the running attempt surely lives: nobody needs to look before.
-    until: float = 0.0
-    #: Under whose names it stands among the ready ones; empty if nobody can take it.
-    ready: tuple[str, ...] = ()
-    #: Why its file stands aside, empty if it does not; as long as it does, nobody is handed the task.
-    aside: str = ""
-    #: The life of the board of which only its file was left, its version there, and the one that it got here.
-    survived: str = ""
-    outlived: int = 0
-    adopted: int = 0
-
-    @property
-    def id(self) -> str:
-        """The task's id."""
-        return self.task.id
-
-
-class Past(Record):
-    """How an archived task ended, and where its file lies."""
-
-    id: str
-    file: str
-    #: ``done`` or ``cancelled``.
-    status: str
-    #: The folder of its month, below the board's own: ``archive/2025-11``.
-    place: str
-    title: str = ""
-    agent: str = ""
-    doer: str = ""
-    completed: float = 0.0
-    #: The digest of the text that its file has in the archive.
-    digest: str = ""
-    #: The ledger number of its archiving.
-    version: int = 0
 
 
 class Draft(Record):

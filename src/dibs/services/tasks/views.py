@@ -6,9 +6,10 @@ from dibs.core.claims.rules import deadline
 from dibs.core.tasks.graph import Graph
 from dibs.core.tasks.order import urgency
 from dibs.core.tasks.rules import ARCHIVE, FINISHED, OPEN, Status, Task
+from dibs.services.state.task_index import dependents
+from dibs.services.state.tasks import Stored, every, load, need, past
 from dibs.services.tasks.attempts import live_claim
-from dibs.services.tasks.rows import dependents, every, load, need, past
-from dibs.services.tasks.values import Stored, TaskView
+from dibs.services.tasks.values import TaskView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
-    from dibs.services.tasks.values import Past
+    from dibs.services.state.tasks import Past
 
 
 def all_shown(store: Store, rows: Rows, *, finished: bool) -> list[TaskView]:

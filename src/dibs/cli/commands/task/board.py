@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from dibs.cli.support.session import Session
+    from dibs.services.state.tasks import Stored
     from dibs.services.tasks.plain_queue import Queue
     from dibs.services.tasks.service import Tasks
-    from dibs.services.tasks.values import SimilarTask, Stored
+    from dibs.services.tasks.values import SimilarTask
 
     T = TypeVar("T")
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.support.session import Session
-    from dibs.services.tasks.values import Stored
+    from dibs.services.state.tasks import Stored
 
 
 def _names_task(parser: ArgumentParser) -> None:

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Claim
     from dibs.core.tasks.rules import Handoff
+    from dibs.services.state.tasks import Stored
     from dibs.services.tasks.plain_queue import Queue, QueuedFile
     from dibs.services.tasks.service import Tasks
-    from dibs.services.tasks.values import SimilarTask, Stored
+    from dibs.services.tasks.values import SimilarTask
 
 
 def _names_attempt(parser: ArgumentParser) -> None:

@@ -1,43 +1,24 @@
-"""The rows of the board in one transaction, typed; decides nothing.
+"""The rows of tasks: what a task's row holds, and how it is read and written; decides nothing.
 
-An id is filed without regard to case, because it is a file's name. ``<part>`` is one of 64, so that no folder
-of the git engine grows long.
-
-- ``task/<part>/<id>``: a task that is not archived: its file's text, its place, and who works on it
-- ``version/<part>/<id>``: the number of the task's last change, for readers that look for what changed
-- ``board``: the number of the last change of any task, and the name of this board's life: a store that was
-  emptied begins another one
-- ``past/<part>/<id>``: how an archived task ended, and in which month; looked up, never walked through
-
-What follows is derived from the rows of tasks, so that nobody has to walk through them:
-
-- ``ready/<who>//<rank>/<created>/<id>``: a task that can be taken now: by ``to-NAME``, or by ``any``; it also
-  stands under ``by-NAME`` of those who did what it depended on, and under ``spare`` if it was only lent
-- ``needs/<dependency>//<id>``: that a task waits for another one, or did until that was done
-- ``busy//<moment>/<id>``: an attempt that runs, and until when it surely does
-- ``fresh//<id>``: a ready task that names somebody and is not assigned yet
-- ``lent//<id>``: a task that is assigned to an agent for which nobody asked
-- ``since//<moment>/<id>``: since when a task is assigned, or in progress without an attempt that can end
-- ``handoff//<id>``: a done task that asks for another one, which is not made yet
-- ``over//<moment>/<id>``: when a task was finished
-- ``aside//<id>``: a task that is handed to nobody because its file stands aside
+An id is filed without regard to case, because it is a file's name. What is derived from a task's row, so that
+nobody has to walk through all tasks, is in services/state/task_index.py.
 """
 
 from __future__ import annotations
 
 from hashlib import sha256
-from json.encoder import encode_basestring as quoted
 from os import urandom
 from zlib import crc32
 
 from dibs.core.patterns.filing import Range
 from dibs.core.tasks.graph import unmet
-from dibs.core.tasks.order import urgency
 from dibs.core.tasks.rules import FINISHED, OPEN, Handoff, Status, Task
 from dibs.core.text.names import quote
 from dibs.errors import NotFound
+from dibs.services.state.keys import BOARD, PAST, TASK, VERSION
 from dibs.services.state.rows import decode, encode
-from dibs.services.tasks.values import Past, Stored
+from dibs.services.state.task_index import ANYBODY, SPARE, dependents, is_lent, marks
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,15 +27,77 @@ if TYPE_CHECKING:
 
     from dibs.services.state.rows import Rows
 
-BOARD = "board"
 #: How many digests of earlier texts a row keeps.
 MAX_EARLIER = 20
-#: What the keys of the derived rows begin with; see above.
-BUSY, FRESH, LENT, SINCE = "busy//", "fresh//", "lent//", "since//"
-HANDOFF, OVER, ASIDE = "handoff//", "over//", "aside//"
-ANYBODY = "any"
-#: Under this name stand tasks that were assigned to an agent though nobody asked for that agent.
-SPARE = "spare"
+
+
+class Stored(Record):
+    """A task as its row holds it: what its file says, where it lies, and who works on it."""
+
+    task: Task
+    #: The file's name, and the folder that it lies in, below the board's own.
+    file: str
+    place: str
+    #: The whole text of the file.
+    text: str
+    #: The ledger number of its last change.
+    version: int
+    #: How often it was handed out.
+    attempt: int = 0
+    #: The fencing token of the running attempt, 0 if none runs.
+    token: int = 0
+    #: The session that works on it.
+    holder: str = ""
+    #: Who finished it.
+    doer: str = ""
+    #: Whom the file named when it came: there it goes back to.
+    asked: str = ""
+    #: When it was last reported as stuck.
+    warned: float = 0.0
+    #: Digests of texts that it had before, the newest last: a file that equals one is stale, not edited.
+    earlier: tuple[str, ...] = ()
+    #: How many attempts failed or were lost, and how many of them no longer count since a retry.
+    failures: int = 0
+    forgiven: int = 0
+    #: The task that was made of its handoff.
+    follower: str = ""
+    #: Artefacts that were claimed for the running attempt.
+    claimed: tuple[str, ...] = ()
+    #: Until when the running attempt surely lives: nobody needs to look before.
+    until: float = 0.0
+    #: Under whose names it stands among the ready ones; empty if nobody can take it.
+    ready: tuple[str, ...] = ()
+    #: Why its file stands aside, empty if it does not; as long as it does, nobody is handed the task.
+    aside: str = ""
+    #: The life of the board of which only its file was left, its version there, and the one that it got here.
+    survived: str = ""
+    outlived: int = 0
+    adopted: int = 0
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self.task.id
+
+
+class Past(Record):
+    """How an archived task ended, and where its file lies."""
+
+    id: str
+    file: str
+    #: ``done`` or ``cancelled``.
+    status: str
+    #: The folder of its month, below the board's own: ``archive/2025-11``.
+    place: str
+    title: str = ""
+    agent: str = ""
+    doer: str = ""
+    completed: float = 0.0
+    #: The digest of the text that its file has in the archive.
+    digest: str = ""
+    #: The ledger number of its archiving.
+    version: int = 0
+
 
 _TASK_DEFAULTS = Task("")._asdict()
 #: How a row begins whose first field is the task itself.
@@ -73,7 +116,7 @@ _LISTS = frozenset({"artefacts", "dependencies", "made"})
 
 def load(rows: Rows, id_: str) -> Stored | None:
     """Return the row of a task that is not archived."""
-    value = rows.txn.get(_key("task", id_)) if id_.isascii() else None  # each id is
+    value = rows.txn.get(_key(TASK, id_)) if id_.isascii() else None  # each id is
     return None if value is None else _stored(value)
 
 
@@ -94,7 +137,7 @@ def need(rows: Rows, id_: str) -> Stored:
 
 def every(rows: Rows) -> Iterator[Stored]:
     """Yield all tasks that are not archived, in no order that means anything."""
-    for _, value in rows.txn.scan(Range("task/")):
+    for _, value in rows.txn.scan(Range(TASK)):
         yield _stored(value)
 
 
@@ -113,7 +156,7 @@ def statuses(rows: Rows) -> Iterator[tuple[str, str]]:
 
 def _fields(rows: Rows) -> Iterator[dict[str, Any]]:
     """Yield what is stored of each task, without its file's text, which is most of a row."""
-    for _, value in rows.txn.scan(Range("task/")):
+    for _, value in rows.txn.scan(Range(TASK)):
         first = value.startswith(_TASK_FIRST)
         yield decode(value, len(_TASK_FIRST)) if first else decode(value)["task"]
 
@@ -124,7 +167,7 @@ def _status(fields: dict[str, Any]) -> str:
 
 def past(rows: Rows, id_: str) -> Past | None:
     """Return how an archived task ended."""
-    value = rows.txn.get(_key("past", id_)) if id_.isascii() else None
+    value = rows.txn.get(_key(PAST, id_)) if id_.isascii() else None
     return None if value is None else Past(**{**_PAST_DEFAULTS, **decode(value)})
 
 
@@ -157,7 +200,7 @@ def _stand(rows: Rows, number: int) -> None:
 def versions(rows: Rows) -> dict[str, int]:
     """Return the version of each task."""
     found = {}
-    for _, value in rows.txn.scan(Range("version/")):
+    for _, value in rows.txn.scan(Range(VERSION)):
         number, _, id_ = value.partition(" ")
         found[id_] = int(number)
     return found
@@ -179,7 +222,7 @@ def put(rows: Rows, new: Stored, old: Stored | None) -> Stored:
         new = new._replace(earlier=tuple(earlier)[-MAX_EARLIER:])
     new = new._replace(ready=_ready_for(rows, new))
     _write(rows, new, old)
-    rows.txn.put(_key("version", new.id), f"{new.version} {new.id}")
+    rows.txn.put(_key(VERSION, new.id), f"{new.version} {new.id}")
     if old is None or new.version != old.version:
         _stand(rows, new.version)
     if _is_done(new) != _is_done(old):
@@ -188,9 +231,9 @@ def put(rows: Rows, new: Stored, old: Stored | None) -> Stored:
 
 
 def _write(rows: Rows, new: Stored, old: Stored | None) -> None:
-    rows.txn.put(_key("task", new.id), _record(new))
-    before = _marks(old) if old is not None else {}
-    after = _marks(new)
+    rows.txn.put(_key(TASK, new.id), _record(new))
+    before = marks(old) if old is not None else {}
+    after = marks(new)
     for key in before:
         if key not in after:
             rows.txn.delete(key)
@@ -215,12 +258,12 @@ def note_until(rows: Rows, stored: Stored, until: float) -> None:
 def retire(rows: Rows, ended: Past, old: Stored | None) -> None:
     """Put ``ended`` in the place of a task's row, if it has one."""
     if old is not None:
-        rows.txn.delete(_key("task", old.id))
-        rows.txn.delete(_key("version", old.id))
-        for key in _marks(old):
+        rows.txn.delete(_key(TASK, old.id))
+        rows.txn.delete(_key(VERSION, old.id))
+        for key in marks(old):
             rows.txn.delete(key)
     kept = {name: value for name, value in ended._asdict().items() if value}
-    rows.txn.put(_key("past", ended.id), encode(kept))
+    rows.txn.put(_key(PAST, ended.id), encode(kept))
     _stand(rows, ended.version)
 
 
@@ -232,11 +275,6 @@ def refresh_dependents(rows: Rows, id_: str) -> None:
             ready = _ready_for(rows, found)
             if ready != found.ready:
                 _write(rows, found._replace(ready=ready), found)
-
-
-def dependents(rows: Rows, id_: str) -> list[str]:
-    """Return the unfinished tasks that name this one as a dependency."""
-    return [value for _, value in rows.txn.scan((f"needs/{id_.lower()}//", ""))]
 
 
 def _is_done(stored: Stored | None) -> bool:
@@ -258,73 +296,14 @@ def _ready_for(rows: Rows, stored: Stored) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def is_lent(stored: Stored) -> bool:
-    """Tell whether a task that names nobody lies with an agent that has not begun it."""
-    return stored.task.status == Status.ASSIGNED and stored.task.agent != stored.asked == ""
-
-
 def _doer(rows: Rows, id_: str) -> str:
     found: Stored | Past | None = load(rows, id_) or past(rows, id_)
     return found.doer if found is not None else ""
 
 
-def _marks(stored: Stored) -> dict[str, str]:
-    """Return the rows that are derived from a task's own."""
-    task, id_ = stored.task, stored.id
-    marks = {ready_key(who, task): _pair(id_, task.agent) for who in stored.ready}
-    if task.status not in {Status.DONE, Status.CANCELLED}:
-        marks |= {f"needs/{d.lower()}//{id_.lower()}": id_ for d in task.dependencies}
-    if stored.token:
-        marks[f"{BUSY}{_moment(stored.until)}/{id_.lower()}"] = _pair(id_, stored.holder)
-    if stored.ready and task.agent and task.status == Status.NEW:
-        marks[f"{FRESH}{id_.lower()}"] = id_
-    if is_lent(stored):
-        marks[f"{LENT}{id_.lower()}"] = _pair(id_, task.agent)
-    if task.status in {Status.ASSIGNED, Status.IN_PROGRESS} and not stored.token:
-        marks[f"{SINCE}{_moment(since(stored))}/{id_.lower()}"] = id_
-    if task.status == Status.DONE and task.handoff is not None and not stored.follower:
-        marks[f"{HANDOFF}{id_.lower()}"] = id_
-    if stored.aside:
-        marks[f"{ASIDE}{id_.lower()}"] = id_
-    if task.status in {Status.DONE, Status.CANCELLED}:
-        marks[f"{OVER}{_moment(task.completed)}/{id_.lower()}"] = id_
-    return marks
-
-
-def since(stored: Stored) -> float:
-    """Return since when nothing was heard of a task that is assigned or in progress."""
-    task = stored.task
-    return max(task.created, task.assigned, task.started, stored.warned)
-
-
-def moment_of(key: str) -> float:
-    """Return the moment that the key of a row of ``busy``, ``since`` or ``over`` holds."""
-    return float(key.split("/")[2])
-
-
-def ready_key(who: str, task: Task) -> str:
-    """Return the key under which a task stands among the ready ones of ``who``."""
-    return f"{ready_prefix(who, urgency(task.priority))}{_moment(task.created)}/{task.id.lower()}"
-
-
-def ready_prefix(who: str, rank: int) -> str:
-    """Return what the keys of ready tasks of one priority begin with."""
-    return f"{ready_of(who)}{rank}/"
-
-
-def ready_of(who: str) -> str:
-    """Return what the keys of the ready tasks of ``who`` begin with."""
-    return f"ready/{who}//"
-
-
-def _moment(seconds: float) -> str:
-    """Return a moment as text that sorts by time."""
-    return f"{min(max(seconds, 0.0), 999_999_999_999.0):016.3f}"
-
-
-def _key(kind: str, id_: str) -> str:
+def _key(prefix: str, id_: str) -> str:
     folded = id_.lower()
-    return f"{kind}/{crc32(folded.encode('utf-8', 'replace')) & 63:02x}/{folded}"
+    return f"{prefix}{crc32(folded.encode('utf-8', 'replace')) & 63:02x}/{folded}"
 
 
 # -- values as text
@@ -339,11 +318,6 @@ def _record(stored: Stored) -> str:
     kept = {n: v for (n, usual), v in zip(_STORED_FIELDS, stored, strict=True) if v != usual}
     kept["task"] = task
     return encode(kept)
-
-
-def _pair(first: str, second: str) -> str:
-    """Return two texts as ``encode`` does, three times as fast."""
-    return f"[{quoted(first)},{quoted(second)}]"
 
 
 def _stored(value: str) -> Stored:
