@@ -10,6 +10,8 @@ import subprocess
 
 import pytest
 
+from dibs.git import calls
+
 
 def picture(root):
     """Return every file of a folder with its bytes, its mode and where a link leads."""
@@ -446,3 +448,57 @@ def test_a_commit_of_dibs_itself_does_not_pay_twice(repo):
     repo.edit("b.txt")
 
     repo.git("hook", "run", "pre-commit", DIBS_COMMITTING="1")
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The git commands that Dibs starts, in their order."""
+    found, real = [], calls.spawn
+
+    def spawn(argv, **named):
+        found.append(next(w for w in argv if "=" not in w and not w.startswith("-")))
+        return real(argv, **named)
+
+    monkeypatch.setattr(calls, "spawn", spawn)
+    return found
+
+
+@pytest.mark.parametrize("in_front", [False, True])
+def test_a_commit_of_ours_starts_no_hook_where_all_are_our_own(held, dibs, started, in_front):
+    if in_front:
+        held.git("config", "core.hooksPath", ".hooks")
+    dibs("git", "install")
+    held.write("a.txt")
+    started.clear()
+
+    dibs("commit", "-m", "short", agent="alice")
+
+    assert started == ["config", "status", "commit", "diff-tree", "update-ref"]
+    assert held.git("log", "-1", "--format=%s") == "short"
+
+
+_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [*((where, name) for where in ("beside", "husky") for name in _HOOKS), ("ours", "pre-commit")],
+)
+def test_a_commit_of_ours_runs_each_hook_of_the_user(held, dibs, where, name):
+    line = f"echo user >>{held.root}/.git/log"
+    if where == "husky":
+        held.git("config", "core.hooksPath", ".husky")
+    elif where == "beside":
+        hook(held.root / ".git/hooks" / name, line)
+    dibs("git", "install")
+    if where == "husky":
+        hook(held.root / ".husky" / name, line)
+    elif where == "ours":  # changed by the user
+        ours = held.root / ".git/hooks" / name
+        hook(ours, *ours.read_text().splitlines()[1:3], line, "exit")
+    held.write("a.txt")
+
+    dibs("commit", "-m", "hooked", agent="alice")
+
+    assert (held.root / ".git/log").read_text() == "user\n"
+    assert held.git("log", "-1", "--format=%s") == "hooked"

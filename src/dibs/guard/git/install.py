@@ -13,8 +13,9 @@ from stat import S_ISREG
 
 from dibs.errors import Misconfigured
 from dibs.git.calls import GitCalls
+from dibs.git.hook_scripts import BEFORE, is_ours
 from dibs.guard.git.config_backup import change, read, recall, restore, write
-from dibs.guard.git.scripts import BEFORE, LOCAL, NOTE, USUAL, is_ours, script
+from dibs.guard.git.scripts import LOCAL, NOTE, USUAL, script
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.errors import BadInput, DibsError
+from dibs.errors import DibsError
+from dibs.guard.git.messages import HEADER, OK, not_asked, refuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,15 +17,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from dibs.core.claims.agents import Caller
-    from dibs.core.claims.coverage import Blocked
     from dibs.project.engines import Location
     from dibs.project.project import Project
-
-OK, REFUSED = 0, 1
-#: How much of SQLite's shared memory tells whether anything was written: the header of its WAL index.
-HEADER = 48
-#: What to do where nobody can be asked and it cannot wait.
-WAY_OUT = "  if it must be, set gate.on_error (DIBS_GATE_ON_ERROR=allow)"
 
 
 def program() -> NoReturn:
@@ -135,40 +129,6 @@ def committer(project: Project) -> Caller:
 
     identity = acting_agent(None, os.environ, project.place.repository.state)
     return Caller(identity.id, "human" if identity.human else "agent")
-
-
-def refuse(
-    stopped: Sequence[Blocked], what: str, caller: Caller | None, project: Project | None = None
-) -> int:
-    """Say on standard error what is stopped by whom, and what to do next; and tell the ledger."""
-    from dibs.guard.git.messages import lines
-
-    print("\n".join(lines(stopped, what, caller)), file=sys.stderr, flush=True)
-    if project is not None and caller is not None:
-        try:
-            project.gating.tell(caller, stopped)
-        except DibsError:
-            return REFUSED  # it stays refused, told or not
-    return REFUSED
-
-
-def not_asked(
-    error: DibsError | OSError | ImportError, *, allowed: bool, way_out: str = WAY_OUT
-) -> int:
-    """Say that nobody could be asked; refuse, unless the settings say otherwise."""
-    from dibs.core.text.names import printable
-
-    message = str(error)
-    if isinstance(error, BadInput):  # whoever asks is wrong, not the store
-        print(f"dibs: refused: {printable(message)}", file=sys.stderr)
-        return REFUSED
-    does = "let pass, though" if allowed else "refused, because"
-    print(f"dibs: {does} nobody can say who holds what: {printable(message)}", file=sys.stderr)
-    if not allowed:
-        if isinstance(error, DibsError) and error.hint:
-            print(f"  {printable(error.hint)}", file=sys.stderr)
-        print(way_out, file=sys.stderr)
-    return OK if allowed else REFUSED
 
 
 def _on_error() -> str:

@@ -10,12 +10,8 @@ import os
 import shlex
 import sys
 
-from dibs.guard.git.program import HEADER, WAY_OUT
-
-#: By this line, and the digest of the rest behind it, Dibs knows its own scripts; it touches no other.
-MARK = "# dibs-hook: written by `dibs git install`, taken away by `dibs git uninstall`"
-#: Behind this name a hook that was there before is kept and run first.
-BEFORE = ".dibs-before"
+from dibs.git.hook_scripts import BEFORE, marked
+from dibs.guard.git.messages import HEADER, WAY_OUT
 
 LOCAL = ("pre-commit", "pre-push", "reference-transaction")
 SERVER = ("pre-receive", "update")
@@ -163,39 +159,14 @@ def script(name: str, *, before: str = "", beside_state: bool = False) -> str:
     head = _HEAD.format(before=earlier) + _OTHER_NAME.format(name=name)
     body = _BODIES.get(name)
     if body is None:
-        return _marked(head + _HAND_ON)
+        return marked(head + _HAND_ON)
     state = '"$here"/..' if beside_state else '"$here"/../dibs'
     way_out = WAY_OUT
     if name in SERVER:
         head, way_out = head + _ALONE, "  whoever keeps the server has to do that"
     code = shlex.quote(_CODE.format(folders=_folders(), way_out=way_out))
     ask = _ASK.format(python=shlex.quote(sys.executable), code=code, way_out=way_out)
-    return _marked(head + ask + body.format(name=name, note=NOTE, size=HEADER, state=state))
-
-
-def _marked(text: str) -> str:
-    return f"#!/bin/sh\n{MARK} ({_digest(text)})\n{text}"
-
-
-def _digest(text: str) -> str:
-    from hashlib import sha256
-
-    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-
-
-def is_ours(path: str) -> bool:
-    """Tell whether Dibs wrote the hook at ``path``, and nobody changed it since.
-
-    A link to one of ours is somebody else's.
-    """
-    if os.path.islink(path):
-        return False
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            _, mark, text = file.read().split("\n", 2)
-    except (OSError, ValueError):
-        return False
-    return mark == f"{MARK} ({_digest(text)})"
+    return marked(head + ask + body.format(name=name, note=NOTE, size=HEADER, state=state))
 
 
 def _folders() -> list[str]:

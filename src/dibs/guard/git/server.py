@@ -15,7 +15,7 @@ from dibs.errors import BadInput, DibsError, Misconfigured
 from dibs.git.calls import GitCalls
 from dibs.git.incoming import is_nothing
 from dibs.guard.git.config_backup import change, recall, restore
-from dibs.guard.git.program import OK, REFUSED, not_asked, refuse
+from dibs.guard.git.messages import OK, REFUSED, not_asked, refuse
 from dibs.guard.git.updates import brought, git_here
 from dibs.local.repository import STATE_IN_GIT, Repository
 from dibs.project.engines import Location, open_engine

@@ -8,7 +8,8 @@ from dibs.core.claims.plain_commits import PlainCommit, only_new
 from dibs.git.incoming import KNOWN, PLACE_VARIABLES, is_nothing, new_commits
 from dibs.git.refs import commit_of
 from dibs.git.untrusted import guarded_calls
-from dibs.guard.git.program import OK, committer, opened, refuse
+from dibs.guard.git.messages import OK, refuse
+from dibs.guard.git.program import committer, opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -90,7 +90,7 @@ class Commits:
             build.private_index(state.git_dir) as index,
             private_directory(index) as place,
         ):
-            hooks = UserHooks(git.users(), setup.hooks, index, caller)
+            hooks = UserHooks(git, setup.hooks, index, caller)
             try:
                 ready = self._quick(git, caller, wish, plan, place, hooks, setup)
                 ready = ready or self._build(git, caller, wish, plan, index, hooks, setup)

@@ -7,14 +7,15 @@ import os
 
 from dibs.core.changes.trailers import check_message
 from dibs.errors import Unavailable
+from dibs.git.hook_scripts import is_users
 from dibs.local.identity import VARIABLE
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
-    from dibs.git.calls import UserCalls
     from dibs.git.config import ConfigReading
+    from dibs.git.untrusted import SafeGit
 
 #: The hooks of a commit, in their order.
 HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
@@ -45,52 +46,49 @@ def setup_of(reading: ConfigReading, common: str, tree: str) -> Setup:
 class UserHooks:
     """The hooks of one commit: each is run with the private index, its words shown on standard error."""
 
-    __slots__ = ("_agent", "_calls", "_folder", "_index")
+    __slots__ = ("_agent", "_calls", "_index", "_names")
 
-    def __init__(self, calls: UserCalls, folder: str, index: str, caller: Caller) -> None:
-        self._calls = calls
-        #: Who commits, so that a hook which asks Dibs speaks for the same agent.
+    def __init__(self, git: SafeGit, folder: str, index: str, caller: Caller) -> None:
+        self._calls = git.users()
+        #: The agent that commits, so that a hook which asks Dibs speaks for the same one.
         self._agent = "" if caller.human else caller.id
-        self._folder = folder
         self._index = index
-
-    def there(self, name: str) -> bool:
-        """Tell whether the user has this hook."""
-        return os.access(os.path.join(self._folder, name), os.X_OK)
+        #: The hooks to run. Our own have nothing to ask in a commit of ours; settings may name any.
+        self._names = {
+            name
+            for name in HOOKS
+            if git.reading.hooks or is_users(os.path.join(folder, name), git.tree)
+        }
 
     def have_a_say(self, *, verify: bool) -> bool:
-        """Tell whether a hook runs that may change the commit, or refuse it."""
-        names = (
-            ("pre-commit", "commit-msg", "prepare-commit-msg")
-            if verify
-            else ("prepare-commit-msg",)
-        )
-        return any(map(self.there, names))
+        """Return whether a hook runs that may change the commit or refuse it."""
+        names = HOOKS[:3] if verify else ("prepare-commit-msg",)
+        return not self._names.isdisjoint(names)
 
     def before(self) -> bool:
-        """Run ``pre-commit``; tell whether there is one, which may have changed the private index."""
-        if not self.there("pre-commit"):
+        """Run ``pre-commit``; return whether there is one, which may have changed the private index."""
+        if "pre-commit" not in self._names:
             return False
         self._must("pre-commit")
         return True
 
     def message(self, text: str, *, verify: bool) -> str:
         """Let the hooks read and change the message; return it, checked again."""
-        names = ["prepare-commit-msg", *(["commit-msg"] if verify else [])]
-        if not any(map(self.there, names)):
+        names = HOOKS[1:3] if verify else HOOKS[1:2]
+        if self._names.isdisjoint(names):
             return text
         place = f"{self._index}.msg"
         with open(place, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             file.write(f"{text}\n")
         for name in names:
-            if self.there(name):
+            if name in self._names:
                 self._must(name, place, *(["message"] if name == "prepare-commit-msg" else []))
         with open(place, encoding="utf-8", errors="surrogateescape", newline="") as file:
             return check_message(file.read())
 
     def after(self) -> None:
         """Run ``post-commit``, in whose hands nothing lies any more."""
-        if self.there("post-commit"):
+        if "post-commit" in self._names:
             with contextlib.suppress(Unavailable):  # the commit stands, whatever becomes of this
                 self._run("post-commit", index="")
 
@@ -101,7 +99,7 @@ class UserHooks:
 
     def _run(self, name: str, *arguments: str, index: str) -> int:
         variables = {"GIT_EDITOR": ":", "GIT_INDEX_FILE": index, VARIABLE: self._agent}
-        # Our own hook need not ask: others may commit meanwhile, and the gate looks at what is built on top.
+        # Our own hook must not ask: others may commit meanwhile, and the gate checks the finished commit.
         variables["DIBS_COMMITTING"] = "1"
         status = self._calls.run(
             "hook", "run", "--ignore-missing", name, "--", *arguments, variables=variables
