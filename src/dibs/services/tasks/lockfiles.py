@@ -14,9 +14,9 @@ agent of that name does meanwhile. Whatever is in such a file, it is honoured; a
 from __future__ import annotations
 
 import json
-import math
 import time
 
+from dibs.core.claims.agents import NEVER
 from dibs.core.claims.rules import EXCLUSIVE, MODES, Claim
 from dibs.core.patterns.filing import entry_prefix
 from dibs.core.tasks.files import (
@@ -36,10 +36,10 @@ from dibs.services.state.rows import claim_record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, Protocol, TypeGuard
+    from typing import Any, Protocol
 
     class Codec(Protocol):
-        """How rows lie in files; see engines/git/files.py."""
+        """The layout of everything else; engines/git/files.py says what a codec does."""
 
         @property
         def folders(self) -> tuple[str, ...]: ...
@@ -65,6 +65,8 @@ _FILED = f"{AT}:{SCHEME}/"
 _MARK = b"dibs:"
 #: How much of a file is searched for the lines that a script writes.
 _HEAD = 4096
+#: The last moment that a claim can have begun: the year 9999.
+_LATEST = 253_402_300_799
 _NUMBERS = ("ttl", "since", "hard")
 _TEXTS = ("pattern", "mode", "agent", "reason", "task")
 
@@ -135,13 +137,13 @@ class LockFiles:
             if line.startswith(_MARK):
                 row = _decoded(line.removeprefix(_MARK))
                 key, value = row.get("key"), row.get("value")
-                if _is_text(key) and _is_text(value) and self._fits(path, key, value):
+                if isinstance(key, str) and isinstance(value, str) and self._fits(path, key, value):
                     rows[key] = value
         return rows
 
     def _fits(self, path: str, key: str, value: str) -> bool:
         """Tell whether a row is a claim that belongs into this file and that all readers can read."""
-        record = _decoded(value.encode("utf-8", "replace"))
+        record = _decoded(value)
         if not key.startswith(_FILED) or self.path_of(key) != path or not _is_claim(record):
             return False
         agent = key[key.index("//") + 2 :].partition("/")[0]
@@ -168,29 +170,18 @@ class LockFiles:
 def _lock_file(path: str, rows: Mapping[str, str]) -> bytes:
     """Return the lines of the document's lock file, and a line of ours for each row."""
     task = path[len(LOCKS) + 1 : -len(ENDING)]
-    records = [_decoded(value.encode("utf-8", "replace")) for value in rows.values()]
-    first = min(records, key=lambda record: _number(record.get("since")))
+    since, agent = min(
+        (r.get("since", 0.0), r.get("agent", NOBODY)) for r in map(_decoded, rows.values())
+    )
+    is_plain = all(c.isalnum() or c in "-_." for c in task) and task[0] != "-"
     lines = [
-        f"agent: {first.get('agent', NOBODY)}",
-        f"claimed: {_utc(_number(first.get('since')))}",
-        f"task: {_plain_or_quoted(task)}",
+        f"agent: {agent}",
+        time.strftime("claimed: %Y-%m-%dT%H:%M:%SZ", time.gmtime(since)),
+        f"task: {task if is_plain else json.dumps(task, ensure_ascii=False)}",
     ]
     ours = ({"key": key, "value": rows[key]} for key in sorted(rows))
     lines += ["dibs: " + json.dumps(row, ensure_ascii=False) for row in ours]
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
-
-
-def _plain_or_quoted(text: str) -> str:
-    """Return a name as YAML takes it for a text: plain, or in quotes where it would mean something else."""
-    plain = all(c.isalnum() or c in "-_." for c in text) and text[0] != "-"
-    return text if plain else json.dumps(text, ensure_ascii=False)
-
-
-def _utc(moment: float) -> str:
-    try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
-    except (OverflowError, OSError, ValueError):
-        return "1970-01-01T00:00:00Z"
 
 
 def _named_agent(content: bytes) -> str:
@@ -199,51 +190,32 @@ def _named_agent(content: bytes) -> str:
     for line in text.splitlines():
         field, colon, value = line.partition(":")
         if colon and field.strip().lower() == "agent":
-            return _as_agent_id(_unquoted(value.strip()))
+            value = value.strip()
+            quoted = value[:1] in {'"', "'"}
+            name = value[1:].partition(value[0])[0] if quoted else value.partition(" #")[0]
+            plain = "".join(c if c in AGENT_ID_CHARACTERS else "-" for c in name.strip())
+            return plain.strip("-").lstrip("._-")[:AGENT_ID_MAX] or NOBODY
     return NOBODY
 
 
-def _unquoted(value: str) -> str:
-    """Return a YAML scalar without its quotes or the comment behind it."""
-    if value[:1] in {'"', "'"}:
-        return value[1:].partition(value[0])[0]
-    return value.partition(" #")[0]
-
-
-def _as_agent_id(name: str) -> str:
-    name = "".join(c if c in AGENT_ID_CHARACTERS else "-" for c in name.strip())
-    return name.strip("-").lstrip("._-")[:AGENT_ID_MAX] or NOBODY
-
-
-def _decoded(text: bytes) -> dict[str, Any]:
-    """Return the JSON object that ``text`` is, an empty one if it is none."""
+def _decoded(text: bytes | str) -> dict[str, Any]:
+    """Return the JSON object that ``text`` is; an empty one if it is not one that can be stored."""
     try:
         value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()  # JSON can spell half a character
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
 
 def _is_claim(record: dict[str, Any]) -> bool:
-    token = record.get("token")
+    """Tell whether a record that somebody may have changed is a claim that all readers can read."""
+    kinds = {name: type(value) for name, value in record.items()}
     return (
-        all(_is_text(record.get(field)) for field in _TEXTS)
-        and all(math.isfinite(_number(record.get(field), math.inf)) for field in _NUMBERS)
-        and isinstance(token, int)
-        and not isinstance(token, bool)
+        all(kinds.get(name) is str for name in _TEXTS)
+        and all(kinds.get(name) in {int, float} for name in _NUMBERS)
+        and all(0 <= record[name] <= NEVER for name in _NUMBERS)
+        and record["since"] <= _LATEST
+        and kinds.get("token") is int
         and record["mode"] in MODES
     )
-
-
-def _is_text(value: object) -> TypeGuard[str]:
-    """Tell whether a value is a text that can be stored: JSON can spell half a character."""
-    return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
-
-
-def _number(value: object, otherwise: float = 0.0) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return otherwise
-    try:
-        return float(value)
-    except OverflowError:
-        return otherwise
