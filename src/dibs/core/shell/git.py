@@ -2,254 +2,195 @@
 
 from __future__ import annotations
 
-from dibs.core.shell.commands import ParsedOptions, copy, option, options
+from dibs.core.shell.files import copy, patch
+from dibs.core.shell.options import CommandRule
 from dibs.core.shell.words import TOP, Arg
 from dibs.core.toolcalls.values import How
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
-    from dibs.core.shell.commands import Act, CommandEffects
-
-    Sub = Callable[[CommandEffects, list[Arg]], None]
-
-_STOPS = frozenset({"abort", "quit", "continue", "skip", "edit-todo", "show-current-patch"})
+    from dibs.core.shell.effects import ShellEffects
+    from dibs.core.shell.options import ParsedOptions
 
 
-def git(to: CommandEffects, args: list[Arg]) -> None:
-    """Find git's own command behind the options that stand before it."""
-    place, kept = 1, to.place
-    while place < len(args) and args[place].text.startswith("-"):
-        text = args[place].text
-        if text == "-C" and place + 1 < len(args):
-            to.go(args[place + 1])
-        elif text.startswith("--work-tree="):
-            to.go(args[place]._replace(text=text.removeprefix("--work-tree=")))
-        place += 2 if text in {"-C", "-c", "--git-dir", "--work-tree", "--namespace"} else 1
-    act = _SUBS.get(args[place].text) if place < len(args) else None
-    if act is not None:
-        act(to, args[place:])
-    to.place = kept
-
-
-def _split(args: list[Arg]) -> tuple[list[Arg], list[Arg] | None]:
-    """Return what stands before ``--`` and what behind it, None where there is none."""
-    for place, arg in enumerate(args):
+def _paths_after_dashes(given: ParsedOptions) -> list[Arg] | None:
+    """Return what follows ``--``; None where there is none."""
+    for place, arg in enumerate(given.args):
         if arg.text == "--":
-            return args[:place], args[place + 1 :]
-    return args, None
+            return list(given.args[place + 1 :])
+    return None
 
 
-def _paths(to: CommandEffects, paths: list[Arg], how: str = How.WRITE) -> None:
+def _write(to: ShellEffects, paths: Iterable[Arg]) -> None:
     for arg in paths:
-        to.touch(arg, how, deep=True)
+        to.touch(arg, deep=True)
 
 
-def checkout(to: CommandEffects, args: list[Arg]) -> None:
+def _checkout(to: ShellEffects, given: ParsedOptions) -> None:
     """Write the paths that are named, or go to another commit."""
-    before, paths = _split(args)
-    given = options(before, "bB orphan conflict pathspec-from-file")
-    if paths is not None and paths:
-        _paths(to, paths)
+    paths = _paths_after_dashes(given)
+    if paths:
+        _write(to, paths)
         return
     start = given.operands
-    if given.has("b", "B", "orphan"):
-        if start:
-            _switch(to, start[0])
-    elif len(start) == 1 and paths is None:
-        # A branch or a path: what it is, is known where the repository is.
-        if start[0].text == "." or start[0].glob or not start[0].sure:
-            to.touch(start[0], deep=True)
-        else:
-            to.tree("switch" if start[0].text == "-" else "checkout", _revision(start[0]))
+    if given.has("b B orphan") or (start and paths is not None):
+        _switch_to(to, start[:1])
+    elif len(start) > 1 or any(a.text == "." or a.glob or not a.sure for a in start):
+        _write(to, start)
     elif start:
-        _paths(to, start) if paths is None else _switch(to, start[0])
-    elif given.has("f", "force"):
+        # A branch or a path: whoever can look at the repository finds out.
+        to.tree("switch" if start[0].text == "-" else "checkout", _revision(start[0]))
+    elif given.has("f force"):
         to.tree("reset")
 
 
-def switch(to: CommandEffects, args: list[Arg]) -> None:
+def _switch(to: ShellEffects, given: ParsedOptions) -> None:
     """Go to another commit."""
-    given = options(args, "cC create force-create orphan conflict")
     if given.operands:
-        _switch(to, given.operands[0])
-    elif given.has("discard-changes", "f", "force"):
+        _switch_to(to, given.operands[:1])
+    elif given.has("discard-changes f force"):
         to.tree("reset")
+
+
+def _switch_to(to: ShellEffects, start: Iterable[Arg]) -> None:
+    for arg in start:
+        if arg.sure:
+            to.tree("switch", _revision(arg))
+        else:
+            to.doubt(f"git switch {arg.text}")
 
 
 def _revision(arg: Arg) -> str:
     return "@{-1}" if arg.text == "-" else arg.text
 
 
-def _switch(to: CommandEffects, arg: Arg) -> None:
-    if arg.sure:
-        to.tree("switch", _revision(arg))
-    else:
-        to.doubt(f"git switch {arg.text}")
-
-
-def commit(to: CommandEffects, args: list[Arg]) -> None:
+def _commit(to: ShellEffects, given: ParsedOptions) -> None:
     """Commit what is staged, or all, or the paths that are named."""
-    given = options(
-        args, "mFCctS message file reuse-message reedit-message template author date fixup squash"
-    )
-    if given.has("dry-run"):
-        return
-    to.stage(given.operands)
-    only = bool(given.operands) and not given.has("i", "include")
-    to.tree("commit", "only" if only else "all" if given.has("a", "all") else "")
+    if given.acts:
+        to.stage(given.operands)
+        only = given.operands and not given.has("i include")
+        to.tree("commit", "only" if only else "all" if given.has("a all") else "")
 
 
-def add(to: CommandEffects, args: list[Arg]) -> None:
+def _add(to: ShellEffects, given: ParsedOptions) -> None:
     """Put files into the index, for the next commit."""
-    given = options(args, " pathspec-from-file chmod")
-    if given.has("n", "dry-run"):
-        return
-    whole = given.has("A", "all", "u", "update") and not given.operands
-    to.stage([Arg(TOP)] if whole else given.operands)
+    if given.acts:
+        whole = given.has("A all u update") and not given.operands
+        to.stage([Arg(TOP)] if whole else given.operands)
 
 
-def restore(to: CommandEffects, args: list[Arg]) -> None:
-    """Write the paths, unless only the index is meant."""
-    given = options(args, "s source pathspec-from-file")
-    if given.has("S", "staged") and not given.has("W", "worktree"):
-        return
-    _paths(to, given.operands)
-
-
-def reset(to: CommandEffects, args: list[Arg]) -> None:
-    """Throw away what is not committed, and go to a commit."""
-    given = options(args)
-    if given.has("hard", "merge", "keep"):
-        to.tree("reset", given.operands[0].text if given.operands else "")
-
-
-def stash(to: CommandEffects, args: list[Arg]) -> None:
+def _stash(to: ShellEffects, given: ParsedOptions) -> None:
     """Take away what is not committed, or bring it back."""
-    before, paths = _split(args[1:])
-    verb = before[0].text if before and not before[0].text.startswith("-") else "push"
-    if verb in {"push", "save"}:
-        given = options(
-            before if before and before[0].text == verb else args[:1] + before, "m message"
-        )
-        if verb == "push" and (paths or given.operands):
-            _paths(to, paths or given.operands)
-        elif not given.has("staged", "S"):
-            to.tree("stash", "all" if given.has("u", "a", "include-untracked", "all") else "")
+    verb, *named = [arg.text for arg in given.operands] or ["push"]
+    paths = _paths_after_dashes(given) or given.operands[1:]
+    if given.args[1:2] and given.args[1].text.startswith("-"):
+        verb, paths = "push", _paths_after_dashes(given) or given.operands
+    if verb == "push" and paths:
+        _write(to, paths)
+    elif verb in {"push", "save"} and not given.has("staged S"):
+        to.tree("stash", "all" if given.has("u a include-untracked all") else "")
     elif verb in {"pop", "apply", "branch"}:
-        named = [arg.text for arg in before[1:] if not arg.text.startswith("-")]
         to.tree("unstash", named[-1] if named else "stash@{0}")
 
 
-def clean(to: CommandEffects, args: list[Arg]) -> None:
+def _clean(to: ShellEffects, given: ParsedOptions) -> None:
     """Delete what git does not know."""
-    given = options(args, "e exclude")
-    if given.has("n", "dry-run"):
-        return
-    if given.operands:
-        _paths(to, given.operands, How.DELETE)
-    else:
-        to.tree("clean", "ignored" if given.has("x", "X") else "")
+    if given.acts:
+        for arg in given.operands:
+            to.touch(arg, How.DELETE, deep=True)
+        if not given.operands:
+            to.tree("clean", "ignored" if given.has("x X") else "")
 
 
-def remove(to: CommandEffects, args: list[Arg]) -> None:
-    """Delete paths."""
-    given = options(args)
-    if not given.has("cached", "n", "dry-run"):
-        _paths(to, given.operands, How.DELETE)
+def _checkout_index(to: ShellEffects, given: ParsedOptions) -> None:
+    """Write files from the index."""
+    if given.has("a all"):
+        to.tree("reset")
+    _write(to, given.operands)
 
 
-def apply(to: CommandEffects, args: list[Arg]) -> None:
-    """Apply a patch; one in a file is not read."""
-    given = options(args, "pC directory exclude include")
-    if given.has("check", "stat", "numstat", "summary", "cached") and not given.has("apply"):
-        return
-    if to.stdin is not None:
-        to.patch(to.stdin)
-    else:
-        to.doubt(" ".join(["git", *(arg.text for arg in args)]))
-
-
-def joining(verb: str) -> Sub:
-    """Return an act that brings commits in, or stops doing so."""
-
-    def act(to: CommandEffects, args: list[Arg]) -> None:
-        given = options(args, "msXSi strategy strategy-option onto message mainline")
-        if given.has("abort", "quit"):
-            to.tree("reset")
-        elif given.has(*_STOPS) or (
-            verb == "pick" and given.has("no-commit", "n") and not given.operands
-        ):
-            return
-        elif verb == "pull":
-            to.tree("merge", "@{upstream}")
-            to.doubt(" ".join(["git", *(arg.text for arg in args)]))
-        else:
-            _joined(to, verb, given, args)
-
-    return act
-
-
-def _joined(to: CommandEffects, verb: str, given: ParsedOptions, args: list[Arg]) -> None:
-    onto = given.of("onto")
-    for arg in onto or given.operands[:10]:
-        if arg.sure:
-            to.tree(verb, arg.text)
-        else:
-            to.doubt(" ".join(a.text for a in args))
-    if not onto and not given.operands and verb == "merge":
-        to.tree(verb, "@{upstream}")
-
-
-def worktree(to: CommandEffects, args: list[Arg]) -> None:
-    """Take a working tree away."""
-    if args[1:] and args[1].text == "remove":
-        _paths(to, options(args[1:]).operands, How.DELETE)
-
-
-def raw(to: CommandEffects, args: list[Arg]) -> None:
-    """Write files from the index or a tree."""
-    given = options(args)
-    if args[0].text == "checkout-index":
-        if given.has("a", "all"):
-            to.tree("reset")
-        _paths(to, given.operands)
-    elif given.has("u"):
+def _reset(to: ShellEffects, given: ParsedOptions) -> None:
+    """Throw away what is not committed, and go to a commit."""
+    if given.acts:
         to.tree("reset", given.operands[0].text if given.operands else "")
 
 
-def shown(to: CommandEffects, args: list[Arg]) -> None:
-    """Show something, on the screen or in a file."""
-    for arg in options(args, " output").of("output"):
-        to.touch(arg)
+def _join(to: ShellEffects, given: ParsedOptions) -> None:
+    """Bring commits in, or stop doing so."""
+    verb = given.rule.tree
+    revisions = given.of("onto") or given.operands[:10]
+    if given.has("abort quit"):
+        to.tree("reset")
+    elif not given.acts:
+        return
+    elif verb == "pull":
+        to.tree("merge", "@{upstream}")
+        to.doubt(given.text)
+    elif verb == "merge" and not revisions:
+        to.tree(verb, "@{upstream}")
+    else:
+        for arg in revisions:
+            if arg.sure:
+                to.tree(verb, arg.text)
+            else:
+                to.doubt(given.text)
 
 
-def configure(to: CommandEffects, args: list[Arg]) -> None:
-    """Read or write settings, of git or in a file that is named."""
-    for arg in options(args, "f file").of("f", "file"):
-        to.touch(arg)
+def _doubt(to: ShellEffects, given: ParsedOptions) -> None:
+    """Do what cannot be known beforehand."""
+    to.doubt(given.text)
 
 
-def unknown(to: CommandEffects, args: list[Arg]) -> None:
-    """Do what cannot be told beforehand."""
-    to.doubt(" ".join(["git", *(arg.text for arg in args)]))
-
-
-def listed(to: CommandEffects, args: list[Arg]) -> None:
+def _ls_files(to: ShellEffects, given: ParsedOptions) -> None:
     """Name files to the next command."""
-    named = [arg for arg in options(args).operands if arg.glob or "." in arg.text]
-    to.gives = named or None
+    to.gives = [arg for arg in given.operands if arg.glob or "." in arg.text] or None
 
 
-_SUBS: dict[str, Sub] = {
-    "checkout": checkout, "switch": switch, "restore": restore, "reset": reset, "stash": stash,
-    "clean": clean, "rm": remove, "mv": copy(moves=True), "apply": apply, "am": unknown,
-    "merge": joining("merge"), "rebase": joining("merge"), "pull": joining("pull"),
-    "cherry-pick": joining("pick"), "revert": joining("pick"), "worktree": worktree,
-    "checkout-index": raw, "read-tree": raw, "bisect": unknown, "submodule": unknown,
-    "add": add, "stage": add, "commit": commit, "ls-files": listed, "filter-branch": unknown,
-    "diff": shown, "log": shown, "show": shown, "config": configure,
-    "archive": option("o", "output", valued="o output format prefix"),
+def _joining(tree: str) -> CommandRule:
+    return CommandRule(
+        "msXSi strategy strategy-option onto message mainline", act=_join, tree=tree,
+        unless="continue skip edit-todo show-current-patch",
+    )  # fmt: skip
+
+
+_SHOW = CommandRule(" output", output="output", how="")
+_UNKNOWN = CommandRule(act=_doubt)
+_INDEX = CommandRule(" pathspec-from-file chmod", act=_add, unless="n dry-run")
+RULES: dict[str, CommandRule] = {
+    "git": CommandRule(
+        "Cc git-dir work-tree namespace", folder="C work-tree", subcommands=True
+    ),
+    "git checkout": CommandRule("bB orphan conflict pathspec-from-file", act=_checkout),
+    "git switch": CommandRule("cC create force-create orphan conflict", act=_switch),
+    "git restore": CommandRule(
+        "s source pathspec-from-file", deep=True, unless="S staged", despite="W worktree"
+    ),
+    "git reset": CommandRule(act=_reset, needs="hard merge keep"),
+    "git read-tree": CommandRule(act=_reset, needs="u"),
+    "git checkout-index": CommandRule(act=_checkout_index),
+    "git stash": CommandRule("m message", act=_stash),
+    "git clean": CommandRule("e exclude", act=_clean, unless="n dry-run"),
+    "git rm": CommandRule(how=How.DELETE, deep=True, unless="cached n dry-run"),
+    "git mv": CommandRule("tS target-directory suffix", act=copy, how=How.DELETE),
+    "git apply": CommandRule(
+        "pC directory exclude include", act=patch, how="",
+        unless="check stat numstat summary cached", despite="apply",
+    ),
+    "git merge": _joining("merge"), "git rebase": _joining("merge"), "git pull": _joining("pull"),
+    "git cherry-pick": _joining("pick"), "git revert": _joining("pick"),
+    "git worktree": CommandRule(subcommands=True),
+    "git worktree remove": CommandRule(how=How.DELETE, deep=True),
+    "git add": _INDEX, "git stage": _INDEX,
+    "git commit": CommandRule(
+        "mFCctS message file reuse-message reedit-message template author date fixup squash",
+        act=_commit, unless="dry-run",
+    ),
+    "git ls-files": CommandRule(act=_ls_files),
+    "git diff": _SHOW, "git log": _SHOW, "git show": _SHOW,
+    "git config": CommandRule("f file", output="f file", how=""),
+    "git archive": CommandRule("o output format prefix", output="o output", how=""),
+    "git am": _UNKNOWN, "git bisect": _UNKNOWN, "git submodule": _UNKNOWN,
+    "git filter-branch": _UNKNOWN,
 }  # fmt: skip
-ACTS: dict[str, Act] = {"git": git}

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.core.shell.commands import CommandEffects
+    from dibs.core.shell.effects import ShellEffects
 
 #: So much of a program is looked at.
 _LONGEST = 400_000
@@ -68,7 +68,7 @@ _TEXTS = re.compile(_TEXT)
 _CHANGED = frozenset("wax+")
 
 
-def look(to: CommandEffects, text: str) -> None:
+def look(to: ShellEffects, text: str) -> None:
     """Note what a program writes."""
     if len(text) > _LONGEST:
         to.doubt("the rest of a very long program")
@@ -106,7 +106,7 @@ def _called(code: str) -> Iterator[tuple[str | None, str | None, str]]:
         yield m[4], m[5], How.WRITE
 
 
-def _method(to: CommandEffects, m: re.Match[str], known: dict[str, str]) -> None:
+def _method(to: ShellEffects, m: re.Match[str], known: dict[str, str]) -> None:
     """Note what a method of a path does: that of a name counts only where the name is a known path."""
     literal, inner, name, verb, given = m[1], m[2], m[3], m[4], m[5]
     path = literal[1:-1] if literal else known.get(inner or name or "")
@@ -131,7 +131,7 @@ def _named(path: str) -> Arg:
     return Arg(path, sure="{" not in path and "$" not in path)
 
 
-def _started(to: CommandEffects, code: str) -> None:
+def _started(to: ShellEffects, code: str) -> None:
     """Go through the commands that a program starts."""
     for m in _SHELLS.finditer(code):
         to.script(m[1][1:-1])
@@ -139,7 +139,7 @@ def _started(to: CommandEffects, code: str) -> None:
         to.run([Arg(found[1:-1]) for found in _TEXTS.findall(m[1])])
 
 
-def patched(to: CommandEffects, text: str) -> None:
+def patched(to: ShellEffects, text: str) -> None:
     """Note the files that a patch names: of git's kind, of diff's, or of the tool apply_patch."""
     if patches.is_patch(text):
         for touch in patches.touched(text):

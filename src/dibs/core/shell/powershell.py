@@ -8,7 +8,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.shell.commands import CommandEffects
+    from dibs.core.shell.effects import ShellEffects
 
 
 class Cmdlet(Record):
@@ -38,7 +38,13 @@ _GOES = frozenset({"cd", "set-location", "sl", "push-location", "chdir"})
 _ENDS = frozenset(";|&\n{}()")
 
 
-def look(to: CommandEffects, text: str) -> None:
+def names_cmdlet(text: str) -> bool:
+    """Tell whether a text has the name of a cmdlet that writes, and so may be PowerShell."""
+    folded = text.casefold()
+    return any(name in folded for name in CMDLETS if "-" in name)
+
+
+def look(to: ShellEffects, text: str) -> None:
     """Note what a command of PowerShell writes."""
     words: list[str] = []
     for word in [*_words(text), ";"]:
@@ -101,7 +107,7 @@ def _word(text: str, at: int) -> tuple[str, int]:
     return "".join(parts), at
 
 
-def _command(to: CommandEffects, words: list[str]) -> None:
+def _command(to: ShellEffects, words: list[str]) -> None:
     """Note what one command writes."""
     rest = []
     place = 0
@@ -138,7 +144,7 @@ def _parameters(words: list[str]) -> tuple[dict[str, str], list[str]]:
     return named, loose
 
 
-def _paths(to: CommandEffects, cmdlet: Cmdlet, words: list[str], name: str) -> None:
+def _paths(to: ShellEffects, cmdlet: Cmdlet, words: list[str], name: str) -> None:
     """Note the paths of a cmdlet, by the names of its parameters and by their order."""
     if name in {"new-item", "ni"} and "directory" in map(str.casefold, words):
         return
@@ -157,7 +163,7 @@ def _paths(to: CommandEffects, cmdlet: Cmdlet, words: list[str], name: str) -> N
     _touch(to, other, How.WRITE, into=last)
 
 
-def _touch(to: CommandEffects, path: str, how: str, *, into: str = "") -> None:
+def _touch(to: ShellEffects, path: str, how: str, *, into: str = "") -> None:
     text = _slashes(path.strip())
     if not text or text.casefold() in {"$null", "nul"}:
         return

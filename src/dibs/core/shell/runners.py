@@ -1,259 +1,136 @@
-"""Commands that run others: prefixes, shells, interpreters, ``find`` and ``xargs``. Pure."""
+"""Commands that run others: shells, interpreters, ``env``, ``find`` and ``xargs``. Pure."""
 
 from __future__ import annotations
 
-from dibs.core.shell.commands import HERE, options
+from dibs.core.shell.options import HERE, text_of
 from dibs.core.shell.words import Arg
 from dibs.core.toolcalls.values import How
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.shell.commands import Act, CommandEffects
+    from collections.abc import Callable, Sequence
 
-#: Actions of ``find`` that take an argument; of all others the tests do not matter here.
-_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-
-
-def prefix(valued: str = "", *, skip: int = 0) -> Act:
-    """Return an act that runs what stands behind its own options and ``skip`` operands."""
-    letters, *names = valued.split(" ")
-
-    def act(to: CommandEffects, args: list[Arg]) -> None:
-        place, left = 1, skip
-        while place < len(args):
-            text = args[place].text
-            if text == "--":
-                place += 1
-                break
-            if text.startswith("-") and len(text) > 1:
-                bare = text.lstrip("-")
-                alone = text[1:2] != "-" and len(text) == 2 and text[1] in letters  # noqa: PLR2004
-                place += 2 if alone or bare in names else 1
-            elif left:
-                left, place = left - 1, place + 1
-            else:
-                break
-        to.run(args[place + left :])
-
-    return act
+    from dibs.core.shell.effects import ShellEffects
+    from dibs.core.shell.options import ParsedOptions
 
 
-def timed(to: CommandEffects, args: list[Arg]) -> None:
-    """Run a command; the program of this name, not the word of the shell, may write how long it took."""
-    place = 1
-    while place < len(args) - 1 and args[place].text.startswith("-"):
-        if args[place].text in {"-o", "--output"}:
-            to.touch(args[place + 1])
-        place += 2 if args[place].text in {"-o", "--output", "-f", "--format"} else 1
-    prefix("fo format output")(to, args)
-
-
-def environment(to: CommandEffects, args: list[Arg]) -> None:
-    """Run what stands behind settings of variables; ``-S`` gives it as one text."""
-    rest = list(args[1:])
-    while rest:
-        text = rest[0].text
-        if text in {"-u", "--unset"}:
-            del rest[:2]
-        elif text in {"-C", "--chdir"} and len(rest) > 1:
-            to.go(rest[1])
-            del rest[:2]
-        elif text in {"-S", "--split-string"}:
-            to.script(" ".join(arg.text for arg in rest[1:]))
-            return
-        elif text.startswith("-") or "=" in text:
-            del rest[0]
-        else:
-            break
+def run_operands(to: ShellEffects, given: ParsedOptions) -> None:
+    """Run the operands behind settings of variables, as one text if an option asks for that."""
+    rest = given.operands[given.rule.skip :]
+    if given.has(given.rule.script):
+        run_text(to, rest)
+        return
+    while rest and (rest[0].text == "-" or "=" in rest[0].text):
+        del rest[0]
+        to.only_looks = False  # PAGER, PATH: another program may run by it
     to.run(rest)
 
 
-def evaluate(to: CommandEffects, args: list[Arg]) -> None:
-    """Run the arguments as one text."""
+def run_text(to: ShellEffects, args: Sequence[Arg]) -> None:
+    """Run arguments as one text of a shell."""
     if all(arg.sure for arg in args):
-        to.script(" ".join(arg.text for arg in args[1:]))
+        to.script(text_of(args))
     else:
-        to.doubt(" ".join(arg.text for arg in args))
+        to.doubt(text_of(args))
 
 
-def shell(to: CommandEffects, args: list[Arg]) -> None:
-    """Run the text behind ``-c``, or what comes by standard input."""
-    for place, arg in enumerate(args[1:], 1):
-        if arg.text.startswith("-") and not arg.text.startswith("--") and arg.text.endswith("c"):
-            text = args[place + 1] if place + 1 < len(args) else HERE
-            if text.sure:
-                to.script(text.text)
-            else:
-                to.doubt(text.text)
-            return
-        if not arg.text.startswith(("-", "+")):
-            return  # a file of commands: what it does is found afterwards
-    _by_input(to, args, to.script)
+def evaluate(to: ShellEffects, given: ParsedOptions) -> None:
+    """Run the operands as one text."""
+    run_text(to, given.operands)
 
 
-def _by_input(to: CommandEffects, args: list[Arg], act: object) -> None:
-    if to.stdin is not None:
-        act(to.stdin)  # type: ignore[operator]
-    elif to.fed is not None:
-        act(" ".join(arg.text for arg in to.fed))  # type: ignore[operator]
-    elif len(args) > 1 or to.fed:
-        to.doubt(" ".join(arg.text for arg in args))
+def shell(to: ShellEffects, given: ParsedOptions) -> None:
+    """Run the text behind ``-c``, or standard input; what a file of commands does is found afterwards."""
+    operands = [arg for arg in given.operands if arg.text[:1] != "+" and arg.text != "-"]
+    if given.has("c command"):
+        run_text(to, given.of("c command") or operands[:1])
+    elif (not operands or given.has("s")) and not run_input(to, to.script) and len(given.args) > 1:
+        to.doubt(given.text)
 
 
-def powershell(to: CommandEffects, args: list[Arg]) -> None:
+def run_input(to: ShellEffects, act: Callable[[str], None]) -> bool:
+    """Run what is known of standard input; return whether anything is."""
+    text = to.stdin if to.stdin is not None else None if to.fed is None else text_of(to.fed)
+    if text is not None:
+        act(text)
+    return text is not None
+
+
+def code(to: ShellEffects, text: str) -> None:
+    """Look for what a program writes, in the language of its interpreter."""
+    from dibs.core.shell.inline_code import look
+
+    look(to, text)
+
+
+def evaluate_code(to: ShellEffects, given: ParsedOptions) -> None:
+    """Run a program that is an operand."""
+    for arg in given.operands[:1]:
+        code(to, arg.text)
+
+
+def powershell(to: ShellEffects, given: ParsedOptions) -> None:
     """Run the text behind ``-Command``."""
-    for place, arg in enumerate(args[1:], 1):
+    from dibs.core.shell.powershell import look
+
+    for place, arg in enumerate(given.args[1:], 1):
         if arg.text.casefold() in {"-command", "-c"}:
-            to.powershell(" ".join(found.text for found in args[place + 1 :]))
+            look(to, text_of(given.args[place + 1 :]))
             return
 
 
-def interpreter(*flags: str, module: bool = False) -> Act:
-    """Return an act that looks into the program behind one of ``flags``, or in standard input."""
-
-    def act(to: CommandEffects, args: list[Arg]) -> None:
-        for place, arg in enumerate(args[1:], 1):
-            text = arg.text
-            if text in flags:
-                if place + 1 < len(args):
-                    to.code(args[place + 1].text)
-                return
-            if module and text == "-m":
-                to.run(args[place + 1 :])
-                return
-            if not text.startswith("-") or text == "-":
-                if text != "-":
-                    return
-                break
-        if to.stdin is not None:
-            to.code(to.stdin)
-        elif to.fed is not None:
-            to.code(" ".join(arg.text for arg in to.fed))
-
-    return act
-
-
-def inline(to: CommandEffects, args: list[Arg]) -> None:
-    """Perl and Ruby: with ``-i`` the operands are written, else the program behind ``-e`` is looked into."""
-    writes = code = False
-    operands: list[Arg] = []
-    rest = iter(args[1:])
-    for arg in rest:
-        text = arg.text
-        if text.startswith("-") and len(text) > 1 and not operands:
-            cluster = text[1:].split(".", 1)[0]
-            writes = writes or "i" in cluster
-            if cluster.endswith(("e", "E")) and not text.startswith("--"):
-                code = True
-                to.code(next(rest, HERE).text)
-        else:
-            operands.append(arg)
-    if writes:
-        for arg in operands if code else operands[1:]:
-            to.touch(arg)
-    elif not code and not operands and to.stdin is not None:
-        to.code(to.stdin)
-
-
-def find(to: CommandEffects, args: list[Arg]) -> None:
-    """Delete, or run commands on, what lies beneath the folders and has the name that is asked for."""
-    places = []
+def find(to: ShellEffects, given: ParsedOptions) -> None:
+    """Delete what is found beneath the folders under the name asked for, or run commands on it."""
+    args, places = given.args, []
     for arg in args[1:]:
         if arg.text.startswith(("-", "(", "!")) and arg.text not in {"-H", "-L", "-P"}:
             break
         if not arg.text.startswith("-"):
             places.append(arg)
+    places = places or [HERE]
     words = [arg.text for arg in args]
     name = next((words[i + 1] for i, w in enumerate(words[:-1]) if w in {"-name", "-iname"}), "*")
     simple = "-o" not in words and "-or" not in words and words.count("-name") <= 1
-    found = [
-        Arg(f"{p.text.rstrip('/')}/**/{name}" if p.text != "." else f"**/{name}", True, p.sure)
-        for p in places or [HERE]
-    ] if simple and name != "*" else []  # fmt: skip
-    for place in places or [HERE]:
-        if "-delete" in words and not found:
-            to.touch(place, How.DELETE, deep=True)
+    deep = not simple or name == "*"
+    found = places if deep else [
+        Arg(f"**/{name}" if p.text == "." else f"{p.text.rstrip('/')}/**/{name}", True, p.sure)
+        for p in places
+    ]  # fmt: skip
     for arg in found if "-delete" in words else ():
-        to.touch(arg, How.DELETE)
-    to.gives = found or [Arg(p.text, p.glob, p.sure) for p in places or [HERE]]
-    at, given = 0, to.gives
-    while at < len(words):
-        begin = at + 1
-        if words[at] in _FIND_RUNS:
-            while at < len(words) and words[at] not in {";", "+"}:
-                at += 1
-            _run_on(to, args[begin:at], given, deep=not found)
-        at += 1
-    to.gives = given
+        to.touch(arg, How.DELETE, deep=deep)
+    begin = 0
+    for at, word in enumerate([*words, ";"]):
+        if word in {"-exec", "-execdir", "-ok", "-okdir"} and not begin:
+            begin = at + 1
+        elif word in {";", "+"} and begin:
+            _run_on(to, args[begin:at], found, deep=deep)
+            begin = 0
+    to.gives = found
 
 
-def _run_on(to: CommandEffects, args: list[Arg], found: list[Arg], *, deep: bool) -> None:
+def _run_on(to: ShellEffects, args: Sequence[Arg], found: list[Arg], *, deep: bool) -> None:
     """Run a command with what was found in the place of ``{}``."""
     filled: list[Arg] = []
     for arg in args:
         if arg.text == "{}":
-            filled += [
-                Arg(a.text if not deep else f"{a.text.rstrip('/')}/**", True, a.sure) for a in found
-            ]
+            paths = [f"{a.text.rstrip('/')}/**" if deep else a.text for a in found]
+            filled += [Arg(p, True, a.sure) for p, a in zip(paths, found, strict=True)]
         else:
             filled.append(arg)
     if any("{}" in arg.text for arg in filled[1:]):
-        to.script(" ".join(arg.text for arg in filled[2 if filled[1].text == "-c" else 0 :]))
-        return
-    to.run(filled)
-
-
-def xargs(to: CommandEffects, args: list[Arg]) -> None:
-    """Run a command on what comes by standard input."""
-    place = 1
-    replaced = ""
-    while place < len(args) and args[place].text.startswith("-"):
-        text = args[place].text
-        if text in {"-I", "-i", "--replace"}:
-            replaced = args[place + 1].text if text == "-I" and place + 1 < len(args) else "{}"
-        elif text.startswith("-I"):
-            replaced = text[2:]
-        place += 2 if text in {"-I", "-n", "-P", "-L", "-d", "-s", "-a", "-E"} else 1
-    rest = args[place:]
-    if to.fed is None:
-        if rest:
-            to.run([*rest, Arg("…", sure=False)])
-        return
-    if replaced:
-        filled = [found for arg in rest for found in (to.fed if arg.text == replaced else [arg])]
+        to.script(text_of(filled[2 if filled[1].text == "-c" else 0 :]))
+    else:
         to.run(filled)
+
+
+def xargs(to: ShellEffects, given: ParsedOptions) -> None:
+    """Run a command on what it reads from standard input."""
+    rest = given.operands
+    if to.fed is None:
+        to.run([*rest, Arg("…", sure=False)] if rest else [])
+        return
+    replaced = [arg.text for arg in given.of("I")] or ["{}"] * given.has("i replace")
+    if replaced:
+        to.run([found for arg in rest for found in (to.fed if arg.text in replaced else [arg])])
     else:
         to.run([*rest, *to.fed])
-
-
-def watch(to: CommandEffects, args: list[Arg]) -> None:
-    """Run the operands as one text."""
-    to.script(" ".join(arg.text for arg in options(args, "n").operands))
-
-
-def package_runner(*words: str) -> Act:
-    """Return an act that runs what stands behind ``words``: ``uv run``, ``npm exec --``."""
-
-    def act(to: CommandEffects, args: list[Arg]) -> None:
-        if len(args) > 1 and args[1].text in words:
-            prefix("p with package")(to, args[1:])
-
-    return act
-
-
-ACTS: dict[str, Act] = {
-    "sudo": prefix("ugpCDhrtU user group chdir host"), "doas": prefix("uC"), "env": environment,
-    "nice": prefix("n adjustment"), "ionice": prefix("cnp class classdata"), "nohup": prefix(),
-    "timeout": prefix("ks kill-after signal", skip=1), "gtimeout": prefix("ks", skip=1),
-    "command": prefix(), "builtin": prefix(), "exec": prefix("a"), "time": timed,
-    "setsid": prefix(), "stdbuf": prefix("ioe"), "unbuffer": prefix(), "chronic": prefix(),
-    "flock": prefix("wE", skip=1), "busybox": prefix(), "npx": prefix("pc package"),
-    "bunx": prefix(), "pnpx": prefix(), "uvx": prefix("p from with python"), "strace": prefix("eopu"),
-    "eval": evaluate, "bash": shell, "sh": shell, "zsh": shell, "dash": shell, "ksh": shell,
-    "fish": shell, "su": shell, "watch": watch, "pwsh": powershell, "powershell": powershell,
-    "python": interpreter("-c", module=True), "pypy": interpreter("-c", module=True),
-    "python3": interpreter("-c", module=True), "node": interpreter("-e", "--eval", "-p", "--print"),
-    "bun": interpreter("-e"), "php": interpreter("-r"),
-    "perl": inline, "ruby": inline, "find": find, "xargs": xargs,
-    "pdm": package_runner("run"), "hatch": package_runner("run"), "rye": package_runner("run"),
-}  # fmt: skip

@@ -6,9 +6,12 @@ are read as if they ran where they are written, and both arms of a condition as 
 
 from __future__ import annotations
 
-from dibs.core.shell.steps import END, HOLE, MASK, QUOTED, RUN, VAR, ShellStep, StepKind, masked
+from dibs.core.shell.words import END, HOLE, MASK, QUOTED, RUN, VAR
+from dibs.startup.records import TextEnum
 
 _MARKS = str.maketrans(dict.fromkeys(map(ord, (MASK, VAR, QUOTED, RUN, END, HOLE))))
+#: What the shell would take for more than a character where it is not quoted.
+_MASKED = frozenset("*?[]{},~")
 _BREAKS = frozenset(" \t\r\n;&|()<>")
 _PLAIN_ENDS = _BREAKS | frozenset("'\"\\$`")
 #: Deeper than this nobody nests; a text that does is not read on.
@@ -23,6 +26,31 @@ _LEADERS = frozenset({
     "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "!", "{", "}", "time",
     "esac", "coproc",
 })  # fmt: skip
+
+
+class StepKind(metaclass=TextEnum):
+    """What a step is."""
+
+    COMMAND = "command"
+    LOOP = "loop"
+    #: A subshell: what it sets and where it goes ends with it.
+    OPEN = "open"
+    CLOSE = "close"
+
+
+class ShellStep:
+    """One step; ``words`` of a loop are its variable and then its values."""
+
+    __slots__ = ("kind", "piped", "redirects", "stdin", "words")
+
+    def __init__(self, kind: str, words: list[str], redirects: list[tuple[str, str]]) -> None:
+        self.kind = kind
+        self.words = words
+        self.redirects = redirects
+        #: What a here-document gives it, as it is written; None where it has none.
+        self.stdin: str | None = None
+        #: Whether it reads what the command before it writes.
+        self.piped = False
 
 
 class _TooMuch(Exception):
@@ -268,13 +296,13 @@ class _Scanner:
             if c in _BREAKS:
                 break
             if c == "'":
-                parts.append(masked(self._until("'", self.at + 1)))
+                parts.append(_masked(self._until("'", self.at + 1)))
             elif c == '"':
                 self.at += 1
                 parts.append(self.quoted('"'))
             elif c == "\\":
                 following = text[self.at + 1 : self.at + 2]
-                parts.append("" if following == "\n" else masked(following))
+                parts.append("" if following == "\n" else _masked(following))
                 self.at += 2
             elif c in "$`":
                 parts.append(self._dollar(VAR) if c == "$" else self._backticks())
@@ -311,7 +339,7 @@ class _Scanner:
                     if following == "\n"
                     else c + following
                 )
-                parts.append(masked(kept))
+                parts.append(_masked(kept))
                 self.at += 2
             elif c in "$`":
                 parts.append(self._dollar(QUOTED) if c == "$" else self._backticks())
@@ -321,7 +349,7 @@ class _Scanner:
                     self.at += 1
                 if begin == self.at:
                     self.at += 1  # a quotation mark within a here-document
-                parts.append(masked(text[begin : self.at]))
+                parts.append(_masked(text[begin : self.at]))
         self.whole = self.whole and not closer
         return "".join(parts)
 
@@ -343,7 +371,7 @@ class _Scanner:
             return mark + inside + END
         if following in {"'", '"'} and mark == VAR:
             self.at = begin + 1
-            return self.quoted('"') if following == '"' else masked(self._escaped(begin + 1))
+            return self.quoted('"') if following == '"' else _masked(self._escaped(begin + 1))
         return self._name(mark, begin)
 
     def _name(self, mark: str, begin: int) -> str:
@@ -397,3 +425,10 @@ def _bare(word: str) -> str:
 
 def _is_descriptor(raw: str) -> bool:
     return raw.isdigit() or (raw.startswith("{") and raw.endswith("}"))
+
+
+def _masked(text: str) -> str:
+    """Return ``text`` as a word in which all is quoted."""
+    if _MASKED.isdisjoint(text):
+        return text
+    return "".join(MASK + c if c in _MASKED else c for c in text)

@@ -1,16 +1,20 @@
-"""What the words of a shell command stand for: variables, braces and tildes put in, where known. Pure."""
+"""What the words of a shell command stand for: variables, braces and tildes put in, where known. Pure.
+
+A word keeps what is quoted apart from what is not: ``MASK`` precedes a character that the shell takes as it
+is, and ``VAR``, ``QUOTED`` and ``RUN`` begin what is put in later, which ``END`` ends. A ``HOLE`` is unknown.
+"""
 
 from __future__ import annotations
 
 from itertools import islice
 
-from dibs.core.shell.steps import END, HOLE, MASK, QUOTED, RUN, VAR
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+MASK, VAR, QUOTED, RUN, END, HOLE = "\x00", "\x01", "\x02", "\x03", "\x04", "\x05"
 #: A word stands for at most so many; what is beyond is not known.
 MOST = 64
 #: A variable holds at most so many characters that matter.

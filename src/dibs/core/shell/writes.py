@@ -1,47 +1,28 @@
 """Which files a shell command would write, as far as its text tells.
 
-Pure; never raises. It is best effort: what it cannot tell it names in ``Found.unsure``, and what it does not
-see at all is found after the command has run, by what has changed (``services/guard/attribution.py``).
+Pure; never raises. It is best effort: ``ShellWrites.unsure`` names what cannot be told. A write that is not
+seen at all is found after the command has run, by what has changed (``services/guard/attribution.py``).
 """
 
 from __future__ import annotations
 
-from dibs.core.shell import commands, formatters, runners, tools
-from dibs.core.shell import git as shellgit
-from dibs.core.shell.commands import CommandEffects
-from dibs.core.shell.steps import ShellStep, StepKind
-from dibs.core.shell.syntax import parse
-from dibs.core.shell.words import TOP, Arg, Scene, expand, value
-from dibs.core.toolcalls.values import How, Touch
+from dibs.core.shell.effects import MOST, ShellEffects, TreeCommand, WriteTarget, joined
+from dibs.core.shell.rules import apply_rule, find_rule
+from dibs.core.shell.syntax import ShellStep, StepKind, parse
+from dibs.core.shell.words import Arg, Scene, expand, value
+from dibs.core.toolcalls.values import How
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-#: More files than this are not named by one command.
-_MOST = 2000
+__all__ = ["LONGEST", "ShellWrites", "TreeCommand", "WriteTarget", "writes"]
+
 #: Commands within commands: ``bash -c 'bash -c …'``.
 _DEEPEST = 12
 #: Text beyond this is not looked at.
 LONGEST = 4 * 1024 * 1024
-#: What begins so is no file, or none that lasts.
-_NOWHERE = (
-    *(
-        "/dev/null",
-        "/dev/std",
-        "/dev/fd/",
-        "/dev/tty",
-        "/dev/zero",
-        "/dev/full",
-        "/dev/tcp/",
-        "/dev/udp/",
-    ),
-    "/proc/self/fd/",
-)
-COMMANDS = {
-    **commands.ACTS, **runners.ACTS, **tools.ACTS, **formatters.ACTS, **shellgit.ACTS,
-}  # fmt: skip
 #: Commands that only look, unless the table says what they write, or only start another.
 _LOOKS = frozenset({
     "ls", "cat", "head", "tail", "more", "nl", "wc", "diff", "cmp", "grep", "egrep",
@@ -63,51 +44,15 @@ _GIT_RUNS = ("-O", "--open-files-in-pager", "--upload-pack")
 _OUT = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 
 
-class WriteTarget(Record):
-    """A place that a command writes to; ``path`` is relative to where the agent stands, or absolute.
-
-    One that begins with ``:/`` is relative to the top of the working tree.
-    """
-
-    path: str
-    how: str = How.WRITE
-    #: Whether all beneath it is meant as well.
-    deep: bool = False
-    #: Whether it is a pattern.
-    glob: bool = False
-    #: If the path is a folder, then the file of this name in it is what is written.
-    into: str = ""
-
-
-class TreeCommand(Record):
-    """A git command that may change any file of the working tree."""
-
-    #: checkout, switch, reset, stash, unstash, clean, merge, pick, commit
-    verb: str
-    #: What it goes to, takes or applies; empty for the last commit.
-    revision: str = ""
-    #: Where it runs: relative to where the agent stands, or absolute.
-    place: str = ""
-    #: Of a commit, what is added to it: as the paths of targets are, or patterns as git knows them.
-    paths: tuple[str, ...] = ()
-
-
 class ShellWrites(Record):
     """What a command would write."""
 
     targets: tuple[WriteTarget, ...] = ()
-    #: What of it could not be told, in its own words.
+    #: The parts of it that cannot be told, as they are written.
     unsure: tuple[str, ...] = ()
     whole: tuple[TreeCommand, ...] = ()
     #: Whether all of it is known to write nothing.
     quiet: bool = False
-
-    @property
-    def touches(self) -> tuple[Touch, ...]:
-        """The same without a look at the disk: a pattern stands for its folder, git for the whole tree."""
-        found = [_touch(target) for target in self.targets]
-        found += [Touch(TOP, How.WRITE, True) for _ in self.whole[:1]]
-        return tuple(dict.fromkeys(found))
 
 
 def writes(
@@ -118,37 +63,28 @@ def writes(
     text = command[:LONGEST]
     if len(command) > LONGEST:
         walk.doubt("the rest of a very long command")
-    if powershell:
-        walk.powershell(text)
-    else:
+    if not powershell:
         walk.script(text)
-        if "-" in text and _speaks_powershell(text):
-            walk.powershell(text)
+    if powershell or "-" in text:
+        from dibs.core.shell.powershell import look, names_cmdlet
+
+        if powershell or names_cmdlet(text):
+            look(walk, text)
     quiet = walk.only_looks and not (walk.targets or walk.unsure or walk.whole or powershell)
     return ShellWrites(tuple(walk.targets), tuple(walk.unsure), tuple(walk.whole), quiet)
 
 
-class _Walk(CommandEffects):
-    """Goes through the steps of a command and notes what they write."""
+class _Walk(ShellEffects):
+    """Goes through the steps of a command and collects what they write."""
 
     def __init__(self, cwd: str, home: str, *, reads: bool) -> None:
-        self.targets: dict[WriteTarget, None] = {}
-        self.unsure: dict[str, None] = {}
-        self.whole: dict[TreeCommand, None] = {}
-        self.only_looks = True
-        self.reads = reads
-        self.stdin: str | None = None
-        self.fed: list[Arg] | None = None
-        self.gives: list[Arg] | None = None
-        #: Where the command stands now: relative to ``cwd``, absolute, or None where that is unknown.
-        self.place: str | None = ""
+        super().__init__(reads=reads)
         self._cwd = cwd
         self._home = home
         self._variables: dict[str, tuple[str, ...]] = {}
         self._level = 0
-        self._staged: list[str] = []
         #: How many arguments are still read.
-        self._left = 50 * _MOST
+        self._left = 50 * MOST
 
     @property
     def _scene(self) -> Scene:
@@ -156,7 +92,7 @@ class _Walk(CommandEffects):
         return Scene(self._variables, self._home, place)
 
     def script(self, text: str) -> None:
-        """Go through the text of a script."""
+        """Collect what the text of a shell script writes."""
         if self._level >= _DEEPEST:
             self.doubt(text)
             return
@@ -187,7 +123,7 @@ class _Walk(CommandEffects):
         scene = self._scene
         found = tuple(text for word in step.words[1:] for text in value(word, scene))
         if found:
-            self._variables[step.words[0]] = found[:_MOST]
+            self._variables[step.words[0]] = found[:MOST]
         for sign, word in step.redirects:
             self._redirected(sign, word)
 
@@ -233,7 +169,7 @@ class _Walk(CommandEffects):
             self.touch(arg, how)
 
     def run(self, args: Sequence[Arg]) -> None:
-        """Note what a command writes that gets these arguments, its name the first of them."""
+        """Collect what a command writes that gets these arguments, its name the first of them."""
         if not args:
             return
         if not args[0].sure:
@@ -242,113 +178,17 @@ class _Walk(CommandEffects):
         name = args[0].text.rpartition("/")[2]
         if name not in _LOOKS and not (name == "git" and _only_looks(args)):
             self.only_looks = False
-        act = COMMANDS.get(name) or COMMANDS.get(name.rstrip("0123456789."))
-        if act is None:
+        rule = find_rule(name)
+        if rule is None:
             return
         if self._level >= _DEEPEST:
             self.doubt(name)
             return
         self._level += 1
-        act(self, list(args))
+        apply_rule(self, rule, args)
         self._level -= 1
-
-    def touch(self, arg: Arg, how: str = How.WRITE, *, deep: bool = False, into: str = "") -> None:
-        """Note that a place is written to."""
-        path = arg.text
-        if not arg.sure:
-            self.doubt(path)
-            return
-        if (
-            not path
-            or path == "-"
-            or path.startswith(_NOWHERE)
-            or (how == How.READ and not self.reads)
-        ):
-            return
-        if self.place is None and not path.startswith(("/", TOP)):
-            self.doubt(path)
-            return
-        if len(self.targets) >= _MOST:
-            self.doubt("more files than can be told")
-            return
-        self.targets[WriteTarget(joined(self.place or "", path), how, deep, arg.glob, into)] = None
-
-    def tree(self, verb: str, revision: str = "") -> None:
-        """Note that git may change any file."""
-        if self.place is None:
-            self.doubt(f"git {verb} {revision}")
-        else:
-            paths = tuple(self._staged) if verb == "commit" else ()
-            self.whole[TreeCommand(verb, revision, self.place, paths)] = None
-
-    def stage(self, args: Sequence[Arg]) -> None:
-        """Note what git adds to the next commit."""
-        for arg in args:
-            if not arg.sure or self.place is None:
-                self.doubt(f"git add {arg.text}")
-            elif len(self._staged) < _MOST:
-                self._staged.append(joined(self.place, arg.text))
-
-    def go(self, arg: Arg) -> None:
-        """Stand somewhere else from now on."""
-        if not arg.sure or arg.glob or arg.text == "-":
-            self.place = None
-        elif self.place is not None or arg.text.startswith(("/", TOP)):
-            self.place = joined(self.place or "", arg.text)
-
-    def doubt(self, text: str) -> None:
-        """Note what cannot be told."""
-        if len(self.unsure) < 20:  # noqa: PLR2004 - more says no more
-            self.unsure[text[:200]] = None
-
-    def code(self, text: str) -> None:
-        """Look for what a program writes, in the language that its interpreter was given."""
-        from dibs.core.shell.inline_code import look
-
-        look(self, text)
-
-    def patch(self, text: str) -> None:
-        """Note the files that a patch changes."""
-        from dibs.core.shell.inline_code import patched
-
-        patched(self, text)
-
-    def powershell(self, text: str) -> None:
-        """Go through a command of PowerShell."""
-        from dibs.core.shell.powershell import look
-
-        look(self, text)
-
-
-def joined(place: str, path: str) -> str:
-    """Return a path as seen from where ``place`` is relative to; ``./`` in front is dropped."""
-    while path.startswith("./") and len(path) > 2:  # noqa: PLR2004 - more than the two signs
-        path = path[2:].lstrip("/")
-    if path.startswith(TOP):
-        return TOP + path[len(TOP) :].lstrip("/")
-    if not place or path.startswith("/"):
-        return path
-    if path in {"", "."}:
-        return place
-    return place + path if place == TOP else f"{place.rstrip('/')}/{path}"
 
 
 def _only_looks(args: Sequence[Arg]) -> bool:
     runs = any(arg.text.startswith(_GIT_RUNS) for arg in args)
     return len(args) > 1 and args[1].text in _GIT_LOOKS and not runs
-
-
-def _touch(target: WriteTarget) -> Touch:
-    path, deep = target.path, target.deep
-    if target.glob:
-        whole = path.split("/")
-        fixed = next((i for i, name in enumerate(whole) if any(c in name for c in "*?[")), 0)
-        path, deep = "/".join(whole[:fixed]) or ("/" if path.startswith("/") else "."), True
-    return Touch(path, target.how, deep)
-
-
-def _speaks_powershell(text: str) -> bool:
-    from dibs.core.shell.powershell import CMDLETS
-
-    folded = text.casefold()
-    return any(name in folded for name in CMDLETS if "-" in name)

@@ -1,0 +1,135 @@
+"""What a shell command has been found to write so far, and where it runs. Pure."""
+
+from __future__ import annotations
+
+from dibs.core.shell.words import TOP, Arg
+from dibs.core.toolcalls.values import How
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: One command names at most this many files.
+MOST = 2000
+#: Paths that begin so are not files, or not files that last.
+_NOWHERE = (
+    "/dev/null", "/dev/std", "/dev/fd/", "/dev/tty", "/dev/zero", "/dev/full", "/dev/tcp/",
+    "/dev/udp/", "/proc/self/fd/",
+)  # fmt: skip
+
+
+class WriteTarget(Record):
+    """A place that a command writes to; ``path`` is relative to the agent's folder, or absolute.
+
+    One that begins with ``:/`` is relative to the top of the working tree.
+    """
+
+    path: str
+    how: str = How.WRITE
+    #: Whether all beneath it is meant as well.
+    deep: bool = False
+    #: Whether it is a pattern.
+    glob: bool = False
+    #: If the path is a folder, then the file of this name in it is what is written.
+    into: str = ""
+
+
+class TreeCommand(Record):
+    """A git command that may change any file of the working tree."""
+
+    #: checkout, switch, reset, stash, unstash, clean, merge, pick, commit
+    verb: str
+    #: The commit that it checks out, merges or applies; empty for the last one.
+    revision: str = ""
+    #: Where it runs: relative to the agent's folder, or absolute.
+    place: str = ""
+    #: The paths that are added to a commit: like the paths of targets, or git's patterns.
+    paths: tuple[str, ...] = ()
+
+
+class ShellEffects:
+    """Collects what commands write."""
+
+    def __init__(self, *, reads: bool) -> None:
+        self.targets: dict[WriteTarget, None] = {}
+        self.unsure: dict[str, None] = {}
+        self.whole: dict[TreeCommand, None] = {}
+        #: Whether all commands so far are known to write nothing.
+        self.only_looks = True
+        #: Whether reads are collected, too.
+        self.reads = reads
+        #: What a here-document gives the command.
+        self.stdin: str | None = None
+        #: The output of the command before it and of this one, as arguments, where known.
+        self.fed: list[Arg] | None = None
+        self.gives: list[Arg] | None = None
+        #: The current folder: relative to the first one, absolute, or None where that is unknown.
+        self.place: str | None = ""
+        self._staged: list[str] = []
+
+    def run(self, args: Sequence[Arg]) -> None:
+        """Collect what a command writes that gets these arguments, its name the first of them."""
+        raise NotImplementedError
+
+    def script(self, text: str) -> None:
+        """Collect what the text of a shell script writes."""
+        raise NotImplementedError
+
+    def touch(self, arg: Arg, how: str = How.WRITE, *, deep: bool = False, into: str = "") -> None:
+        """Note that a path is written, deleted or read."""
+        path = arg.text
+        if how == How.READ and not self.reads:
+            return
+        if not arg.sure:
+            self.doubt(path)
+        elif path in {"", "-"} or path.startswith(_NOWHERE):
+            return
+        elif self.place is None and not path.startswith(("/", TOP)):
+            self.doubt(path)
+        elif len(self.targets) >= MOST:
+            self.doubt("more files than can be told")
+        else:
+            place = joined(self.place or "", path)
+            self.targets[WriteTarget(place, how, deep, arg.glob, into)] = None
+
+    def tree(self, verb: str, revision: str = "") -> None:
+        """Note that git may change any file."""
+        if self.place is None:
+            self.doubt(f"git {verb} {revision}")
+        else:
+            paths = tuple(self._staged) if verb == "commit" else ()
+            self.whole[TreeCommand(verb, revision, self.place, paths)] = None
+
+    def stage(self, args: Sequence[Arg]) -> None:
+        """Note what git adds to the next commit."""
+        for arg in args:
+            if not arg.sure or self.place is None:
+                self.doubt(f"git add {arg.text}")
+            elif len(self._staged) < MOST:
+                self._staged.append(joined(self.place, arg.text))
+
+    def go(self, arg: Arg) -> None:
+        """Change the current folder."""
+        if not arg.sure or arg.glob or arg.text == "-":
+            self.place = None
+        elif self.place is not None or arg.text.startswith(("/", TOP)):
+            self.place = joined(self.place or "", arg.text)
+
+    def doubt(self, text: str) -> None:
+        """Note something that cannot be known from the text."""
+        if len(self.unsure) < 20:  # noqa: PLR2004 - more says no more
+            self.unsure[text[:200]] = None
+
+
+def joined(place: str, path: str) -> str:
+    """Return a path as seen from where ``place`` is relative to; ``./`` in front is dropped."""
+    while path.startswith("./") and len(path) > 2:  # noqa: PLR2004 - more than the two signs
+        path = path[2:].lstrip("/")
+    if path.startswith(TOP):
+        return TOP + path[len(TOP) :].lstrip("/")
+    if not place or path.startswith("/"):
+        return path
+    if path in {"", "."}:
+        return place
+    return place + path if place == TOP else f"{place.rstrip('/')}/{path}"

@@ -1,0 +1,151 @@
+"""A rule of the command table, and a command's arguments taken apart by it. Pure."""
+
+from __future__ import annotations
+
+from dibs.core.shell.words import Arg
+from dibs.core.toolcalls.values import How
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from dibs.core.shell.effects import ShellEffects
+
+    Act = Callable[["ShellEffects", "ParsedOptions"], None]
+
+NOTHING = Arg("")
+HERE = Arg(".")
+
+
+class CommandRule(Record):
+    """What a command writes. Fields that name options hold them separated by blanks, without dashes."""
+
+    #: Options that take a value: the letters in one word, then the long ones.
+    values: str = ""
+    #: Letters whose value, if any, is the rest of their word: ``sed -i.bak``.
+    attached: str = ""
+    #: Long options begin with one dash: ``go build -o``.
+    one_dash: bool = False
+    #: The first word is letters, even without a dash: ``tar xf``.
+    bundled: bool = False
+    #: What happens to the operands; empty for nothing.
+    how: str = How.WRITE
+    #: How many operands come before the paths, or the command that it runs; -1 if only the last is a path.
+    skip: int = 0
+    #: One operand more comes first, a program, unless one of these options gives it.
+    program: str = ""
+    #: It acts only if one of these is given.
+    needs: str = ""
+    #: It does not act if one of these is given, unless one of ``despite`` is.
+    unless: str = ""
+    despite: str = ""
+    #: All beneath an operand is written: always, or only with ``-r``.
+    deep: bool = False
+    recursive: bool = False
+    #: Without an operand it acts on the current folder.
+    here: bool = False
+    #: Options whose values are a file to write, a folder to run in, and the text of a program.
+    output: str = ""
+    folder: str = ""
+    code: str = ""
+    #: The operands are another command; with one of the options ``script`` they are its text.
+    wraps: bool = False
+    script: str = ""
+    #: The first operand is a command of its own, which the table lists behind this one: ``ruff format``.
+    subcommands: bool = False
+    #: The kind of change of the whole working tree, for git.
+    tree: str = ""
+    #: Does all that the fields above cannot describe.
+    act: Act | None = None
+
+
+class ParsedOptions(Record):
+    """The arguments of one command."""
+
+    rule: CommandRule
+    args: Sequence[Arg]
+    flags: dict[str, list[Arg]]
+    operands: list[Arg]
+
+    def has(self, names: str) -> bool:
+        """Tell whether one of these options was given."""
+        return any(name in self.flags for name in names.split())
+
+    def of(self, names: str) -> list[Arg]:
+        """Return the values of these options."""
+        return [found for name in names.split() for found in self.flags.get(name, ())]
+
+    @property
+    def text(self) -> str:
+        """The whole command."""
+        return text_of(self.args)
+
+    @property
+    def acts(self) -> bool:
+        """Whether the options let the command act at all."""
+        rule = self.rule
+        if rule.needs and not self.has(rule.needs):
+            return False
+        return not self.has(rule.unless) or self.has(rule.despite)
+
+
+def text_of(args: Sequence[Arg]) -> str:
+    """Return arguments as one text."""
+    return " ".join(arg.text for arg in args)
+
+
+def parse_options(args: Sequence[Arg], rule: CommandRule) -> ParsedOptions:
+    """Take apart the arguments of a command, whose name is the first of them."""
+    names = rule.values.split(" ")[1:]
+    first_ends = rule.wraps or rule.subcommands
+    flags: dict[str, list[Arg]] = {}
+    operands: list[Arg] = []
+    rest = iter(args[1:])
+    for place, arg in enumerate(rest):
+        text = arg.text
+        if rule.bundled and not place and not text.startswith("-"):
+            text = f"-{text}"
+        if text == "--" and not rule.one_dash:
+            operands += rest
+        elif len(text) < 2 or text[0] != "-" or not arg.sure:  # noqa: PLR2004 - "-" is an operand
+            operands.append(arg)
+            if first_ends:
+                operands += rest
+        elif text.startswith("--") or rule.one_dash:
+            name, given, value = text.lstrip("-").partition("=")
+            held = flags.setdefault(name, [])
+            if given:
+                held.append(Arg(value, arg.glob))
+            elif name in names:
+                held.append(next(rest, NOTHING))
+        else:
+            _letters(text, rule, flags, rest)
+    return ParsedOptions(rule, args, flags, operands)
+
+
+def _letters(
+    text: str, rule: CommandRule, flags: dict[str, list[Arg]], rest: Iterator[Arg]
+) -> None:
+    """Take apart letters behind one dash."""
+    valued = rule.values.split(" ")[0]
+    for place, letter in enumerate(text[1:], 1):
+        held = flags.setdefault(letter, [])
+        if letter in rule.attached:
+            return
+        if letter in valued:
+            value = text[place + 1 :]
+            held.append(Arg(value) if value else next(rest, NOTHING))
+            return
+
+
+def base(path: str) -> str:
+    """Return the last name of a path."""
+    return path.rstrip("/").rpartition("/")[2]
+
+
+def within(folder: Arg, name: Arg, *, whole: bool = False) -> Arg:
+    """Return what ``name`` is called in ``folder``; with ``whole`` its folders are kept."""
+    inner = name.text if whole else base(name.text)
+    text = f"{folder.text.rstrip('/') or '/'}/{inner}"
+    return Arg(text, folder.glob or name.glob, folder.sure and name.sure)
