@@ -22,14 +22,14 @@ FORGETFUL = (
 )
 NOISY = (
     "import os, sys\n"
-    "from dibs.mcp import claiming, tools\n"
-    "real = claiming.status\n"
+    "from dibs.mcp import registry, tools_claims\n"
+    "real = tools_claims.status\n"
     "def status(*given):\n"
     "    print('a stray word')\n"
     "    os.write(1, b'another\\n')\n"
     "    os.system('echo a third')\n"
     "    return real(*given)\n"
-    "tools.TOOLS['status'] = tools.TOOLS['status']._replace(act=status)\n"
+    "registry.TOOLS['status'] = registry.TOOLS['status']._replace(act=status)\n"
     "from dibs.cli import program; program()"
 )
 
