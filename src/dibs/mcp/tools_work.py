@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dibs.core.talk.decision_rules import who_may
+from dibs.core.text.names import shown
 from dibs.errors import BadInput
 from dibs.mcp import outputs
 from dibs.mcp.messages import McpQuoting
 from dibs.mcp.tools_claims import ROWS, patterns_of
-from dibs.services.commits.intents import shown
 from dibs.services.commits.values import CommitRequest, Committed
 
 if TYPE_CHECKING:

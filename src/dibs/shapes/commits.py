@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.services.commits.intents import shown
+from dibs.core.text.names import shown
 from dibs.services.commits.values import CommitDenied, Committed
 from dibs.shapes.claims import claims
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.services.commits.intents import shown
+from dibs.core.text.names import shown
 from dibs.services.merging.conflicts import said_of
 from dibs.services.merging.values import FINE, End
 

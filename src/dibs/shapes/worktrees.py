@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.changes.worktrees import Holding
-    from dibs.services.worktrees.rows import Row
+    from dibs.services.state.worktrees import WorktreeRow
     from dibs.services.worktrees.salvage import Salvaged, SalvageView
     from dibs.services.worktrees.service import Listed, Skipped
 
     Shape = dict[str, Any]
 
 
-def row(value: Row) -> Shape:
+def row(value: WorktreeRow) -> Shape:
     """Shape a worktree that Dibs made."""
     return {
         "agent": value.agent, "path": value.path, "branch": value.branch, "base": value.base,

@@ -10,8 +10,8 @@ from tests.services.merge_yard import Yard, git, put
 from dibs.core.claims.agents import Agent, Caller
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.rows import encode
+from dibs.services.state.worktrees import WorktreeRow, put_row
 from dibs.services.worktrees.create import WorktreeRequest
-from dibs.services.worktrees.rows import Row, put_row
 
 pytestmark = pytest.mark.usefixtures("own_git")
 
@@ -376,7 +376,7 @@ def test_a_branch_of_any_name_is_its_worktrees_agents(yard):
     git(yard.main, "branch", "topic")
     tree = yard.folder / "topic"
     git(yard.main, "worktree", "add", "-q", tree, "topic")
-    row = Row("bob", str(tree), "topic", "", 0, "", "", 0.0, "ready")
+    row = WorktreeRow("bob", str(tree), "topic", "", 0, "", "", 0.0, "ready")
     yard.project.store.apply(lambda rows: put_row(rows, row))
     yard.claim("bob", "a.txt")
     put(tree, "a.txt", "x\n")

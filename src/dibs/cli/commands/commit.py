@@ -120,7 +120,7 @@ def _show(session: Session, answer: Committed | CommitDenied) -> None:
 
 def _print_committed(answer: Committed, reader: Caller) -> None:
     from dibs.cli.support.text import bold, dim, green, printable, yellow
-    from dibs.services.commits.intents import shown
+    from dibs.core.text.names import shown
 
     branch = "a detached HEAD" if answer.ref == "HEAD" else printable(answer.branch)
     word = f"{green('committed')} {bold(answer.commit[:10])}," if answer.commit else "would commit"
@@ -142,7 +142,7 @@ def _print_committed(answer: Committed, reader: Caller) -> None:
 def _print_left(answer: Committed, reader: Caller) -> None:
     """Say what else is changed: that is how a new file is missed before it is lost."""
     from dibs.cli.support.text import dim, printable, yellow
-    from dibs.services.commits.intents import shown
+    from dibs.core.text.names import shown
 
     if answer.nobody:
         print(yellow("changed nearby, and nobody's (claim them to commit them):"))
@@ -172,7 +172,7 @@ def _what(file: File) -> str:
 
 def _print_refused(answer: CommitDenied, reader: Caller) -> None:
     from dibs.cli.support.text import dim, printable, red, span
-    from dibs.services.commits.intents import shown
+    from dibs.core.text.names import shown
 
     if answer.hook:
         print(f"{red('refused')}: the {answer.hook} hook said no; nothing was committed")

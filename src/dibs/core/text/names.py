@@ -5,6 +5,8 @@ Pure.
 
 from __future__ import annotations
 
+import os
+
 from dibs.errors import BadInput
 
 TYPE_CHECKING = False
@@ -90,6 +92,11 @@ def quote(value: object) -> str:
 def printable(text: str) -> str:
     """Return ``text`` with all escaped that a terminal or a reader could take for control."""
     return text if text.isprintable() else "".join(map(visible, text))
+
+
+def shown(path: str) -> str:
+    """Return a path as text that any store takes: bytes that are not UTF-8 are escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def visible(character: str) -> str:

@@ -20,9 +20,9 @@ from dibs.errors import DibsError, Fenced, Unavailable, Unknown
 from dibs.git.refs import value_of
 from dibs.git.untrusted import SafeGitPool
 from dibs.local.clone import clone_id
-from dibs.services.commits import intents
 from dibs.services.commits.gate_lock import holds, refused, turn_taken
-from dibs.services.commits.intents import Intent
+from dibs.services.state import commits as intents
+from dibs.services.state.commits import Intent
 from dibs.services.state.presence import arrive
 from dibs.startup.records import Record
 
@@ -257,7 +257,7 @@ class Gate:
         raise refused(why)
 
     def _drop(self, intent: Intent) -> None:
-        self._store.apply(lambda rows: rows.txn.delete(intents.key_of(self.clone, intent.id)))
+        self._store.apply(lambda rows: intents.drop_intent(rows, self.clone, intent.id))
 
     # -- after the ref
 
@@ -319,7 +319,7 @@ class Gate:
             if moved:
                 intents.finish(rows, self.clone, intent)
                 return f"{intent.kind} {intent.new[:10]} of {intent.agent} had landed: finished"
-            rows.txn.delete(intents.key_of(self.clone, intent.id))
+            intents.drop_intent(rows, self.clone, intent.id)
             return f"{intent.kind} {intent.new[:10]} of {intent.agent} had not landed: dropped"
 
         line = self._store.apply(step)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.text.names import printable
+from dibs.core.text.names import printable, shown
 from dibs.errors import NotFound, Unavailable
 from dibs.git.index import (
     IndexBusy,
@@ -27,7 +27,6 @@ from dibs.services.claims.holdings import give_back
 from dibs.services.commits import build, gate
 from dibs.services.commits.build_fast import index_stat
 from dibs.services.commits.gate import Passage, RefMoved
-from dibs.services.commits.intents import shown
 from dibs.services.commits.report import about, files_of, releasable
 from dibs.services.commits.scope import still_covered
 from dibs.services.commits.shared_index import bring_forward, catch_up
@@ -167,7 +166,7 @@ class Landing:
         def record(rows: Rows) -> None:
             given.clear()
             if back:
-                filed = [(h.key, h.claim) for h in back if rows.txn.get(h.key) is not None]
+                filed = [(h.key, h.claim) for h in back if rows.is_filed(h.key)]
                 give_back(rows, self._caller.id, arrive(rows, self._caller), filed)
                 given.extend(claim for _, claim in filed)
 

@@ -6,12 +6,11 @@ import os
 
 from dibs.core.claims.coverage import Blocked, BlockReason, unclaimed
 from dibs.core.patterns.pattern import matches
-from dibs.core.text.names import quote
+from dibs.core.text.names import quote, shown
 from dibs.errors import BadInput, DibsError, NotFound
 from dibs.git.status import FileChange
 from dibs.local.repository import find
 from dibs.services.commits.build import stats
-from dibs.services.commits.intents import shown
 from dibs.services.commits.values import Committed, File
 
 TYPE_CHECKING = False

@@ -6,15 +6,11 @@ nobody asks after a while; and the ledger with its monthly files still tells.
 
 from __future__ import annotations
 
-from dibs.core.patterns.filing import Range
 from dibs.errors import Unavailable, Unknown
-from dibs.services.commits.intents import COMMIT
-from dibs.services.state.rows import decode
+from dibs.services.state.commits import commits, forget_commits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from dibs.git.calls import GitCalls
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
@@ -38,7 +34,7 @@ def forget_old(store: Store, git: GitCalls, clone: str) -> int:
             return 0
         under_way = _unmerged(git, store.config.merge_into)
         gone = [oid for oid in old if oid not in under_way][:MOST]
-        store.apply(lambda rows: _forget(rows, gone))
+        store.apply(lambda rows: forget_commits(rows, gone))
     except (Unavailable, Unknown):
         return 0
     return len(gone)
@@ -46,17 +42,11 @@ def forget_old(store: Store, git: GitCalls, clone: str) -> int:
 
 def _old(rows: Rows, clone: str) -> list[str]:
     found = []
-    for key, value in rows.txn.scan(Range(COMMIT)):
-        row = decode(value)
+    for oid, row in commits(rows):
         kept = KEPT if row.get("clone") == clone else KEPT_ELSEWHERE
         if row.get("at", 0.0) + kept < rows.now:
-            found.append(key.removeprefix(COMMIT))
+            found.append(oid)
     return found
-
-
-def _forget(rows: Rows, commits: Iterable[str]) -> None:
-    for oid in commits:
-        rows.txn.delete(f"{COMMIT}{oid}")
 
 
 def _unmerged(git: GitCalls, into: str) -> set[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dibs.core.claims.coverage import Cover, OwnedPattern
 from dibs.core.claims.rules import EXCLUSIVE, deadline, live
 from dibs.core.patterns.pattern import matches
+from dibs.core.text.names import shown
 from dibs.errors import Fenced
-from dibs.services.commits.intents import shown
 from dibs.services.state.own_claims import claims_of
 from dibs.startup.records import Record
 

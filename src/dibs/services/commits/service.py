@@ -10,6 +10,7 @@ from dibs.core.changes.trailers import check_message, signed
 from dibs.core.claims.coverage import sort, staged_by, uncovered
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
+from dibs.core.text.names import shown
 from dibs.errors import NotFound, Unavailable
 from dibs.git.state import read_state, refusal, state_of
 from dibs.git.status import begin_changed, compared_with, parsed
@@ -18,13 +19,13 @@ from dibs.services.claims.holdings import tell_lost
 from dibs.services.commits import build
 from dibs.services.commits.build_fast import can_do, private_directory, quick
 from dibs.services.commits.gate import Gate
-from dibs.services.commits.intents import intents, shown
 from dibs.services.commits.land import Landing, Ready
 from dibs.services.commits.report import about, chosen_from, files_of
 from dibs.services.commits.retention import EVERY, forget_old
 from dibs.services.commits.scope import fenced, lost_for, standing
 from dibs.services.commits.user_hooks import HOOKS, HookRefused, UserHooks, setup_of
 from dibs.services.commits.values import CommitDenied, CommitPlan, Committed, File
+from dibs.services.state.commits import intents
 from dibs.services.state.idempotency import answered
 from dibs.services.state.presence import arrive
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
     from dibs.services.commits.build import Stat
-    from dibs.services.commits.intents import Intent
+    from dibs.services.state.commits import Intent
 
 
 #: For how long files are read under git's lock, in seconds: whoever has it for longer counts as stopped.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.services.commits.intents import shown
+from dibs.core.text.names import shown
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

@@ -16,7 +16,7 @@ from dibs.services.guard.departures import Departures
 from dibs.services.guard.sessions import is_gone, seats
 from dibs.services.guard.trial_claims import forget, left_behind
 from dibs.services.state.own_claims import claims_of
-from dibs.services.worktrees.rows import left_alone
+from dibs.services.state.worktrees import left_alone
 from dibs.services.worktrees.service import Removed, Worktrees
 
 TYPE_CHECKING = False

@@ -9,7 +9,8 @@ from dibs.core.claims.protected import guarded
 from dibs.core.claims.rules import EXCLUSIVE, deadline
 from dibs.core.patterns.overlap import overlap
 from dibs.core.text.names import printable
-from dibs.services.state.rows import claim_of, decode
+from dibs.services.state.commits import makers
+from dibs.services.state.rows import claim_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ class Gating:
 
         def step(rows: Rows) -> list[Blocked]:
             found: dict[str, Blocked] = {}
-            makers = _makers(rows, [one.commit for one in made if one.commit])
+            made_by = makers(rows, [one.commit for one in made if one.commit])
             for one in made:
-                maker = makers.get(one.commit, one.maker)
+                maker = made_by.get(one.commit, one.maker)
                 agents = {maker} if maker else set[str]()
                 if committer is not None:
                     agents.add(committer.id)
@@ -83,22 +84,6 @@ class Gating:
                 paths=paths, files=len(stopped), holders=holders,
             )
         )  # fmt: skip
-
-
-def _makers(rows: Rows, commits: Sequence[str]) -> dict[str, str]:
-    """Return who made the commits that ``dibs commit`` made, or is about to put onto a branch."""
-    makers: dict[str, str] = {}
-    for oid in commits:
-        row = rows.txn.get(f"commit/{oid}")
-        if row is not None:
-            makers[oid] = decode(row)["agent"]
-    if len(makers) < len(commits):
-        wanted = set(commits)
-        for _, row in rows.txn.scan(("intent/", "")):
-            record = decode(row)
-            if record.get("new") in wanted:
-                makers.setdefault(record["new"], record["agent"])
-    return makers
 
 
 def _stops(

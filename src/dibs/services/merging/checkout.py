@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dibs.git.trees import TreeChange
     from dibs.git.untrusted import SafeGitPool
     from dibs.git.worktrees import WorktreeEntry
-    from dibs.services.commits.intents import Intent
+    from dibs.services.state.commits import Intent
 
 
 class MergeTarget(Record):

@@ -17,16 +17,14 @@ from dibs.core.changes.merges import (
 from dibs.core.changes.trailers import read_signed
 from dibs.core.claims.protected import guarded as guarded_file
 from dibs.core.claims.rules import live
-from dibs.core.patterns.filing import Range
 from dibs.core.patterns.pattern import matches, parse
 from dibs.errors import BadInput
 from dibs.git.log import changes_of, is_same, renamed
 from dibs.services.claims.service import held_in
-from dibs.services.commits.intents import COMMIT
+from dibs.services.state.commits import commits, get_commit
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.own_claims import claims_of
-from dibs.services.state.rows import decode
-from dibs.services.worktrees.rows import all_rows as worktree_rows
+from dibs.services.state.worktrees import all_rows as worktree_rows
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,9 +163,9 @@ def _patterns(store: Store, texts: Iterable[object]) -> tuple[Pattern, ...]:
 def _recorded(store: Store, rows: Rows, changes: Sequence[MergeCommit]) -> dict[str, PastClaim]:
     found = {}
     for change in changes:
-        value = rows.txn.get(f"{COMMIT}{change.oid}")
-        if value is not None:
-            found[change.oid] = _grant_of(store, decode(value))
+        record = get_commit(rows, change.oid)
+        if record is not None:
+            found[change.oid] = _grant_of(store, record)
     return found
 
 
@@ -195,11 +193,9 @@ def _originals(
 ) -> dict[str, dict[str, PastClaim]]:
     """Return by commit which others the gate recorded for the same agent and one of the same tokens."""
     found: dict[str, dict[str, PastClaim]] = {}
-    for key, value in rows.txn.scan(Range(COMMIT)) if changes else ():
-        row = decode(value)
+    for oid, row in commits(rows) if changes else ():
         for change in changes:
             if row.get("agent") == change.agent and set(change.tokens) & set(row.get("tokens", ())):
-                oid = key.removeprefix(COMMIT)
                 found.setdefault(change.oid, {})[oid] = _grant_of(store, row)
     return found
 

@@ -18,7 +18,6 @@ from dibs.services.merging.conflicts import make_task, report, settled_tasks
 from dibs.services.merging.queue import at_head
 from dibs.services.merging.tests import Trials, clear_up, command_of
 from dibs.services.merging.values import FINE, Branch, Rules
-from dibs.services.state.rows import decode
 from dibs.services.worktrees.ignored_files import Supply
 
 TYPE_CHECKING = False
@@ -240,13 +239,9 @@ def _is_branch(name: str) -> bool:
 
 def _owners(rows: Rows) -> dict[str, str]:
     """Return whose each branch is, as the rows of worktrees tell."""
-    from dibs.core.patterns.filing import Range
+    from dibs.services.state.worktrees import all_rows
 
-    found = {}
-    for _, value in rows.txn.scan(Range("tree/")):
-        row = decode(value)
-        found[str(row.get("branch", ""))] = str(row.get("agent", ""))
-    return found
+    return {row.branch: row.agent for row in all_rows(rows)}
 
 
 def _owner(branch: str, owners: dict[str, str], caller: Caller) -> str:

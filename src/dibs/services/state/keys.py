@@ -118,20 +118,6 @@ TABLE = {
          "the number of the last change of any task, and the name of this board's life",
          "for ever"),
     ),
-    "commits/intents": (
-        (f"{INTENT}CLONE/ID",
-         "a branch of this clone is about to move, or has moved and the ledger lacks it yet",
-         "until the ledger has it"),
-        (f"{GATE}CLONE", "the content of `refs/dibs/gate` of this clone", "for ever"),
-        (f"{COMMIT}OID",
-         "by whose claims a commit was made: agent, claims, tokens, patterns",
-         "30 days, longer on an unmerged branch"),
-    ),
-    "worktrees/rows": (
-        (f"{TREE}AGENT",
-         "a worktree that Dibs made: path, branch, base, slot, clone, host, made, stage",
-         "until the worktree is removed"),
-    ),
     "forecast/warnings": (
         (f"{WARNED}CLONE/A//B",
          "the files in which two agents were last warned of a conflict: a digest, branch, time",
@@ -184,5 +170,19 @@ TABLE = {
          "until one of them is over"),
         (f"{QUEUE}FILE", "a file of the plain queue whose task is not done", "until it is done"),
         (f"{FINISHED}FILE", "a file of the plain queue whose task is done", "for ever"),
+    ),
+    "state/commits": (
+        (f"{INTENT}CLONE/ID",
+         "a branch of this clone is about to move, or has moved and the ledger lacks it yet",
+         "until the ledger has it"),
+        (f"{GATE}CLONE", "the content of `refs/dibs/gate` of this clone", "for ever"),
+        (f"{COMMIT}OID",
+         "by whose claims a commit was made: agent, claims, tokens, patterns",
+         "30 days, longer on an unmerged branch"),
+    ),
+    "state/worktrees": (
+        (f"{TREE}AGENT",
+         "a worktree that Dibs made: path, branch, base, slot, clone, host, made, stage",
+         "until the worktree is removed"),
     ),
 }  # fmt: skip

@@ -164,6 +164,10 @@ class Rows:
         """Return how many rows are filed by pattern."""
         return sum(1 for _ in self.txn.scan(*(Range(prefix) for prefix in FILED)))
 
+    def is_filed(self, key: str) -> bool:
+        """Tell whether a claim is there still, by the key that it was found under."""
+        return self.txn.get(key) is not None
+
     def is_anything_at(self, pattern: Pattern) -> bool:
         """Tell whether a claim or a ticket's entry is filed under just this pattern."""
         return next(iter(self.txn.scan((entry_prefix(pattern), ""))), None) is not None

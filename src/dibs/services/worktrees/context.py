@@ -12,8 +12,8 @@ from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import WorktreeEntry, entries, git_dir_of, is_linked, owner_of
 from dibs.local.clone import clone_id
 from dibs.local.repository import main_tree, shared_state
+from dibs.services.state.worktrees import WorktreeRow, all_rows, forgets, row_of
 from dibs.services.worktrees.inspect import Looker
-from dibs.services.worktrees.rows import Row, all_rows, forgets, row_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ class CloneTree(Record):
     #: Why it cannot be looked into, such as a folder that belongs to another clone; usually empty.
     wrong: str = ""
     #: What the store knows of it, if Dibs made it.
-    row: Row | None = None
+    row: WorktreeRow | None = None
 
 
 class WorktreeContext:
@@ -99,15 +99,15 @@ class WorktreeContext:
         """Return the branch that work is merged into, empty where that cannot be told."""
         return self.store.config.merge_into or entries(self.git())[0].branch
 
-    def row(self, agent: str) -> Row | None:
+    def row(self, agent: str) -> WorktreeRow | None:
         """Return what the store knows of an agent's worktree."""
         return self.store.look(lambda rows: row_of(rows, agent))
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[WorktreeRow]:
         """Return the worktrees of this clone that Dibs made."""
         return [row for row in self.store.look(all_rows) if row.clone == self.clone]
 
-    def rows_elsewhere(self) -> list[Row]:
+    def rows_elsewhere(self) -> list[WorktreeRow]:
         """Return the worktrees of other clones that share the store."""
         return [row for row in self.store.look(all_rows) if row.clone != self.clone]
 
@@ -138,7 +138,7 @@ class WorktreeContext:
         ]
         return found
 
-    def find(self, named: str) -> Row:
+    def find(self, named: str) -> WorktreeRow:
         """Return the worktree of this clone that an agent or a path names."""
         path = os.path.realpath(named)
         for tree in self.trees():
@@ -165,7 +165,7 @@ def _wrong(path: str, common: str) -> str:
     return "its link to the repository is broken"
 
 
-def _row_for(entry: WorktreeEntry, known: list[Row]) -> Row | None:
+def _row_for(entry: WorktreeEntry, known: list[WorktreeRow]) -> WorktreeRow | None:
     """Return the row of a working tree: by its place, or by its branch if somebody moved it."""
     for row in known:
         if entry.path in {row.path, row.aside}:

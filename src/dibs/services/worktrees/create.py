@@ -15,12 +15,12 @@ from dibs.git.refs import HEADS, commit_of
 from dibs.git.untrusted import refuse_filters
 from dibs.git.worktrees import entries
 from dibs.services.state.presence import arrive, role_of
+from dibs.services.state.worktrees import WorktreeRow, all_rows, forgets, is_live, put_row
 from dibs.services.worktrees import locks
 from dibs.services.worktrees.ignored_files import Supply, hide_links, wired
 from dibs.services.worktrees.place import choose
 from dibs.services.worktrees.ports import ports_in_use
 from dibs.services.worktrees.remove import Remover
-from dibs.services.worktrees.rows import Row, all_rows, forgets, is_live, put_row
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ class WorktreeRequest(Record):
 class CreatedWorktree(Record):
     """A worktree that is there now."""
 
-    row: Row
+    row: WorktreeRow
     #: Whether this call made it.
     new: bool
     notes: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class Maker:
         notes += self._taken_ports(row)
         return CreatedWorktree(row, new=True, notes=tuple(notes))
 
-    def _existing(self, row: Row, wanted: WorktreeRequest) -> Row | None:
+    def _existing(self, row: WorktreeRow, wanted: WorktreeRequest) -> WorktreeRow | None:
         """Return the worktree that is there; nothing if its folder is gone."""
         tree = next((t for t in self._ground.trees() if t.row and t.agent == row.agent), None)
         if tree is None or tree.missing:
@@ -93,7 +93,7 @@ class Maker:
             raise _exists(f"{row.agent} has a worktree at {tree.path}")
         return row._replace(path=tree.path)
 
-    def _plan(self, caller: Caller, wanted: WorktreeRequest) -> Row:
+    def _plan(self, caller: Caller, wanted: WorktreeRequest) -> WorktreeRow:
         """Find branch, commit and folder; change nothing."""
         ground, git = self._ground, self._ground.git()
         branch = check_branch(wanted.branch) if wanted.branch else branch_for(wanted.agent)
@@ -116,7 +116,7 @@ class Maker:
         # A branch of an agent's own that holds nothing new starts over from where the others are.
         goes_on = bool(tip) and (bool(wanted.branch) or not is_in(git, tip, base))
         refuse_filters(git, None, tree=tip if goes_on else base)
-        return Row(
+        return WorktreeRow(
             wanted.agent, folder, branch, tip if goes_on else base, 0, ground.clone, caller.host,
             0.0, WorktreeStage.MAKING, new_branch=not tip,
         )  # fmt: skip
@@ -141,11 +141,11 @@ class Maker:
             )
         return found
 
-    def _register(self, caller: Caller, plan: Row) -> Row:
+    def _register(self, caller: Caller, plan: WorktreeRow) -> WorktreeRow:
         """Write the row, which takes a slot and says that somebody is at it."""
         config = self._ground.store.config
 
-        def step(rows: Rows) -> Row:
+        def step(rows: Rows) -> WorktreeRow:
             arrive(rows, caller)
             taken = {row.slot for row in all_rows(rows)}
             slot = free_slot(taken, config.worktree_port, config.worktree_ports)
@@ -156,7 +156,7 @@ class Maker:
 
         return self._ground.store.apply(step)
 
-    def _check_out(self, row: Row) -> None:
+    def _check_out(self, row: WorktreeRow) -> None:
         ground, git = self._ground, self._ground.git()
         with locks.of_repository(ground.state):
             tip = commit_of(git, HEADS + row.branch)
@@ -169,7 +169,7 @@ class Maker:
         ground.git(row.path).must("reset", "--hard", "--quiet")
         locks.reach("files")
 
-    def _supply(self, row: Row) -> list[str]:
+    def _supply(self, row: WorktreeRow) -> list[str]:
         config = self._ground.store.config
         supply = Supply(self._ground.git(), row.path)
         supply.copy(config.worktree_copy)
@@ -181,7 +181,7 @@ class Maker:
             supply.notes += [f"git ignores the link {name} now, by info/exclude" for name in hidden]
         return supply.notes
 
-    def _taken_ports(self, row: Row) -> list[str]:
+    def _taken_ports(self, row: WorktreeRow) -> list[str]:
         """Say which of the worktree's ports another program has."""
         config = self._ground.store.config
         first = config.worktree_port + row.slot * config.worktree_ports
@@ -189,7 +189,7 @@ class Maker:
         named = ", ".join(map(str, taken[:5])) + (", …" if len(taken) > 5 else "")  # noqa: PLR2004
         return [f"another program listens on its ports: {named}"] if taken else []
 
-    def _finish(self, caller: Caller, row: Row, *, setup: bool) -> Row:
+    def _finish(self, caller: Caller, row: WorktreeRow, *, setup: bool) -> WorktreeRow:
         done = row._replace(stage=WorktreeStage.SETUP if setup else WorktreeStage.READY)
 
         def step(rows: Rows) -> None:
@@ -204,13 +204,13 @@ class Maker:
         locks.reach("ready")
         return done
 
-    def _undo(self, row: Row) -> None:
+    def _undo(self, row: WorktreeRow) -> None:
         """Take back what was begun; what cannot be taken back now, the next command does."""
         with contextlib.suppress(DibsError, OSError):
             Remover(self._ground).abandon(row)
 
 
-def _elsewhere(row: Row) -> BadInput:
+def _elsewhere(row: WorktreeRow) -> BadInput:
     return BadInput(
         f"{row.agent} has a worktree in another clone, on {row.host}: {row.path}",
         code="WORKTREE_EXISTS",

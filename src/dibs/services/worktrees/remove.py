@@ -20,8 +20,8 @@ from dibs.git.snapshot import snapshot
 from dibs.git.trees import differences
 from dibs.git.worktrees import WorktreeEntry, forget, hold, is_back, let_go
 from dibs.services.state.presence import role_of
+from dibs.services.state.worktrees import WorktreeRow, drop_row, put_row, row_of
 from dibs.services.worktrees import locks, salvage
-from dibs.services.worktrees.rows import Row, drop_row, put_row, row_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -40,7 +40,7 @@ _HOLD = "dibs is removing it"
 class Removed(Record):
     """A worktree that is gone."""
 
-    row: Row
+    row: WorktreeRow
     #: The id of what was salvaged from it, empty where nothing had to be.
     salvage: str = ""
     #: Whether its branch went too, because another branch has all of it.
@@ -51,7 +51,7 @@ class Removed(Record):
 class KeptWorktree(Record):
     """A worktree that was not removed, and what forbids it."""
 
-    row: Row
+    row: WorktreeRow
     held: tuple[Holding, ...]
     code: str
 
@@ -63,7 +63,7 @@ class Remover:
         self._ground = ground
 
     def remove(
-        self, caller: Caller, row: Row, *, force: bool = False, why: str = ""
+        self, caller: Caller, row: WorktreeRow, *, force: bool = False, why: str = ""
     ) -> Removed | KeptWorktree:
         """Remove a worktree, or say what it holds."""
         admin = self._ground.admin_of(row.path)
@@ -118,7 +118,7 @@ class Remover:
             return [f"a removal of {agent}'s worktree that was broken off is finished"]
         return []
 
-    def abandon(self, row: Row) -> None:
+    def abandon(self, row: WorktreeRow) -> None:
         """Take back a worktree that nobody was told of; whatever somebody put into it is salvaged."""
         ground = self._ground
         admin = ground.admin_of(row.path)
@@ -133,7 +133,7 @@ class Remover:
                 ground.git().must("update-ref", "-d", HEADS + row.branch, tip)
         ground.store.apply(lambda rows: drop_row(rows, row.agent))
 
-    def forget_missing(self, caller: Caller, row: Row) -> None:
+    def forget_missing(self, caller: Caller, row: WorktreeRow) -> None:
         """Forget a worktree whose folder is gone; what only its index held is salvaged."""
         answer = self._remove_missing(
             caller, row, self._ground.admin_of(row.path), force=True, why="its folder was gone"
@@ -145,7 +145,7 @@ class Remover:
                 hint=answer.held[0].advice,
             )
 
-    def disown(self, caller: Caller, row: Row) -> Removed:
+    def disown(self, caller: Caller, row: WorktreeRow) -> Removed:
         """Forget a worktree of another clone; no folder and no repository is touched."""
 
         def step(rows: Rows) -> None:
@@ -160,11 +160,11 @@ class Remover:
 
     # -- steps
 
-    def _stage(self, row: Row) -> Row:
+    def _stage(self, row: WorktreeRow) -> WorktreeRow:
         self._ground.store.apply(lambda rows: put_row(rows, row))
         return row
 
-    def _move_back(self, row: Row) -> None:
+    def _move_back(self, row: WorktreeRow) -> None:
         if os.path.lexists(row.aside) and row.aside != row.path:
             try:
                 os.rename(row.aside, row.path)
@@ -179,7 +179,9 @@ class Remover:
             let_go(self._ground.git(), entry, _HOLD)
         self._stage(row._replace(stage=WorktreeStage.READY, aside=""))
 
-    def _save(self, row: Row, entry: WorktreeEntry, seen: InspectedWorktree, why: str) -> str:
+    def _save(
+        self, row: WorktreeRow, entry: WorktreeEntry, seen: InspectedWorktree, why: str
+    ) -> str:
         """Salvage what would be lost; return the id, empty where nothing would."""
         if not (seen.held or seen.ignored.files or seen.left_behind):
             return ""
@@ -195,7 +197,7 @@ class Remover:
         )
         return saved.id
 
-    def _save_foreign(self, row: Row, admin: str) -> None:
+    def _save_foreign(self, row: WorktreeRow, admin: str) -> None:
         """Salvage files of an unfinished worktree that the commit does not have just so."""
         if not admin or not os.path.isfile(os.path.join(row.path, ".git")):
             raise Unavailable(
@@ -209,7 +211,7 @@ class Remover:
             at = self._ground.store.look(lambda rows: rows.now)
             salvage.save(git, agent=row.agent, about=_about(row, "never finished"), at=at)
 
-    def _deleting(self, caller: Caller, row: Row, saved: str) -> Row:
+    def _deleting(self, caller: Caller, row: WorktreeRow, saved: str) -> WorktreeRow:
         """Write that all is safe: from here on the removal is only finished, never taken back."""
         safe = row._replace(stage=WorktreeStage.DELETING)
 
@@ -226,7 +228,7 @@ class Remover:
         locks.reach("deleting")
         return safe
 
-    def _finish(self, caller: Caller, row: Row) -> bool:
+    def _finish(self, caller: Caller, row: WorktreeRow) -> bool:
         """Delete what is safe; tell whether the branch went too."""
         if row.aside and os.path.lexists(row.aside):
             erase(row.aside)
@@ -244,7 +246,7 @@ class Remover:
         self._ground.store.apply(step)
         return gone
 
-    def _forget(self, row: Row) -> None:
+    def _forget(self, row: WorktreeRow) -> None:
         """Let git forget the worktree; one that it had only begun is not in its list, or locked by git."""
         git = self._ground.git()
         for path in filter(None, (row.path, row.aside)):
@@ -256,7 +258,7 @@ class Remover:
             else:
                 forget(git, entry, _HOLD)
 
-    def _drop_branch(self, row: Row) -> bool:
+    def _drop_branch(self, row: WorktreeRow) -> bool:
         """Delete the branch if Dibs made it, nobody has it checked out, and another branch has all of it."""
         git = self._ground.git()
         tip = commit_of(git, HEADS + row.branch)
@@ -266,7 +268,7 @@ class Remover:
         return git.run("update-ref", "-d", HEADS + row.branch, tip).code == 0
 
     def _remove_missing(
-        self, caller: Caller, row: Row, admin: str, *, force: bool, why: str
+        self, caller: Caller, row: WorktreeRow, admin: str, *, force: bool, why: str
     ) -> Removed | KeptWorktree:
         """Remove a worktree whose folder is gone: its index and its log may still hold something."""
         if os.path.lexists(row.path):
@@ -331,7 +333,7 @@ def erase(folder: str) -> None:
         shutil.rmtree(folder)
 
 
-def _tell_removed(rows: Rows, caller: Caller, row: Row, *, branch_gone: bool) -> None:
+def _tell_removed(rows: Rows, caller: Caller, row: WorktreeRow, *, branch_gone: bool) -> None:
     rows.emit(
         caller.id, role_of(rows, caller.id), Kind.WORKTREE_REMOVED,
         f"the worktree of {row.agent} is removed",
@@ -339,11 +341,11 @@ def _tell_removed(rows: Rows, caller: Caller, row: Row, *, branch_gone: bool) ->
     )  # fmt: skip
 
 
-def _kept(row: Row, blocked: list[Holding]) -> KeptWorktree:
+def _kept(row: WorktreeRow, blocked: list[Holding]) -> KeptWorktree:
     return KeptWorktree(row, tuple(blocked), code="WORK_INSIDE")
 
 
-def _about(row: Row, why: str) -> str:
+def _about(row: WorktreeRow, why: str) -> str:
     return f"{row.agent} on {row.branch}" + (f": {why}" if why else "")
 
 

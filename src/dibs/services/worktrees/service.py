@@ -12,11 +12,11 @@ from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.git import reachability
 from dibs.git.worktrees import WorktreeEntry
 from dibs.services.state.presence import arrive
+from dibs.services.state.worktrees import is_awaited, left_alone, put_row
 from dibs.services.worktrees import locks
 from dibs.services.worktrees.context import CloneTree, WorktreeContext
 from dibs.services.worktrees.create import CreatedWorktree, Maker, WorktreeRequest
 from dibs.services.worktrees.remove import KeptWorktree, Removed, Remover
-from dibs.services.worktrees.rows import is_awaited, left_alone, put_row
 from dibs.services.worktrees.salvage import sweep
 from dibs.services.worktrees.setup import run_setup, words_of
 from dibs.startup.records import Record
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
-    from dibs.services.worktrees.rows import Row
+    from dibs.services.state.worktrees import WorktreeRow
 
 __all__ = [
     "CloneTree",
@@ -56,7 +56,7 @@ class Listed(Record):
 class Skipped(Record):
     """A worktree that a clean-up left alone, and why."""
 
-    row: Row
+    row: WorktreeRow
     why: str
 
 
@@ -92,7 +92,7 @@ class Worktrees:
                 made = made._replace(row=self._set_up(made.row, command))
         return made
 
-    def setup(self, caller: Caller, named: str, command: str = "") -> Row:
+    def setup(self, caller: Caller, named: str, command: str = "") -> WorktreeRow:
         """Run the set-up command of a worktree again."""
         words = command or self._store.config.worktree_setup
         if not words:
@@ -162,13 +162,13 @@ class Worktrees:
         at, _, subject = said.decode("utf-8", "replace").strip().partition(" ")
         return Listed(tree, tuple(held), reachability.unpushed(git, tree.head), int(at), subject)
 
-    def _set_up(self, row: Row, command: str) -> Row:
+    def _set_up(self, row: WorktreeRow, command: str) -> WorktreeRow:
         run_setup(command, row.path, self._variables(row), f"dibs worktree setup {row.agent}")
         ready = row._replace(stage=WorktreeStage.READY)
         self._store.apply(lambda rows: put_row(rows, ready))
         return ready
 
-    def _variables(self, row: Row) -> dict[str, str]:
+    def _variables(self, row: WorktreeRow) -> dict[str, str]:
         config = self._store.config
         return variables(
             row.agent,
@@ -180,7 +180,7 @@ class Worktrees:
         )
 
     def _clean(
-        self, caller: Caller, row: Row, *, dry_run: bool
+        self, caller: Caller, row: WorktreeRow, *, dry_run: bool
     ) -> Removed | KeptWorktree | Skipped:
         if not self._store.look(lambda rows: left_alone(rows, row)):
             unfinished = row.stage not in {WorktreeStage.READY, WorktreeStage.SETUP}
@@ -193,7 +193,7 @@ class Worktrees:
             return Skipped(row, error.message)
 
     def _clean_held(
-        self, caller: Caller, row: Row, *, dry_run: bool
+        self, caller: Caller, row: WorktreeRow, *, dry_run: bool
     ) -> Removed | KeptWorktree | Skipped:
         """Clean up one worktree, whose lock is held; what is unfinished there is of nobody alive."""
         if dry_run:
@@ -208,17 +208,17 @@ class Worktrees:
             return Skipped(row, "the folder above it is gone: its disk may not be there")
         return Remover(self._ground).remove(caller, row)
 
-    def _why_not_alone(self, row: Row) -> str:
+    def _why_not_alone(self, row: WorktreeRow) -> str:
         awaited = self._store.look(lambda rows: is_awaited(rows, row))
         return "its agent has not begun yet" if awaited else "its agent is at work"
 
-    def _is_lost(self, caller: Caller, row: Row) -> bool:
+    def _is_lost(self, caller: Caller, row: WorktreeRow) -> bool:
         """Tell whether nobody can clean up a worktree but another clone: its own is gone from this host."""
         return row.is_gone_from(caller.host) and self._store.look(
             lambda rows: left_alone(rows, row)
         )
 
-    def _would_clean(self, row: Row) -> Removed | KeptWorktree | Skipped:
+    def _would_clean(self, row: WorktreeRow) -> Removed | KeptWorktree | Skipped:
         tree = next((tree for tree in self.all() if tree.row == row), None)
         if row.stage not in {WorktreeStage.READY, WorktreeStage.SETUP}:
             return Skipped(row, "a command on it was broken off; it is finished or undone")
@@ -230,7 +230,7 @@ class Worktrees:
         return KeptWorktree(row, seen.held, code="WORK_INSIDE") if seen.held else Removed(row)
 
 
-def _admit(rows: Rows, caller: Caller, row: Row) -> None:
+def _admit(rows: Rows, caller: Caller, row: WorktreeRow) -> None:
     """Take the call as a sign of life; refuse an agent that would pull a folder from under another."""
     arrive(rows, caller)
     if not caller.human and caller.id != row.agent and not left_alone(rows, row):
@@ -246,7 +246,7 @@ def _entry(tree: CloneTree) -> WorktreeEntry:
     return WorktreeEntry(tree.path, tree.head, ref, locked=tree.locked)
 
 
-def _refuse_own_place(row: Row) -> None:
+def _refuse_own_place(row: WorktreeRow) -> None:
     """Refuse to take the folder away that the caller stands in."""
     here = os.path.realpath(os.getcwd())
     if here == row.path or here.startswith(row.path + "/"):

@@ -1,4 +1,4 @@
-"""What the store knows of worktrees: a row ``tree/<agent>`` for each, in which stage it is, and its slot."""
+"""The rows of worktrees: the stage and the slot of each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 from dibs.core.changes.worktrees import WorktreeStage, is_left_alone
 from dibs.core.claims.agents import is_terminal
-from dibs.core.patterns.filing import Range
+from dibs.services.state.keys import TREE
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
 
@@ -14,10 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
 
-_PREFIX = "tree/"
 
-
-class Row(Record):
+class WorktreeRow(Record):
     """A worktree that Dibs made."""
 
     agent: str
@@ -48,25 +46,25 @@ def forgets(agent: str) -> str:
     return f"`dibs worktree rm {agent} --force --reason TEXT`"
 
 
-def all_rows(rows: Rows) -> list[Row]:
+def all_rows(rows: Rows) -> list[WorktreeRow]:
     """Return all worktrees of all clones."""
-    return [Row(**decode(value)) for _, value in rows.txn.scan(Range(_PREFIX))]
+    return [WorktreeRow(**decode(value)) for _, value in rows.txn.scan((TREE, ""))]
 
 
-def row_of(rows: Rows, agent: str) -> Row | None:
+def row_of(rows: Rows, agent: str) -> WorktreeRow | None:
     """Return the worktree of ``agent``."""
-    value = rows.txn.get(_PREFIX + agent)
-    return None if value is None else Row(**decode(value))
+    value = rows.txn.get(TREE + agent)
+    return None if value is None else WorktreeRow(**decode(value))
 
 
-def put_row(rows: Rows, row: Row) -> None:
+def put_row(rows: Rows, row: WorktreeRow) -> None:
     """Write what is known of a worktree."""
-    rows.txn.put(_PREFIX + row.agent, encode(row._asdict()))
+    rows.txn.put(TREE + row.agent, encode(row._asdict()))
 
 
 def drop_row(rows: Rows, agent: str) -> None:
     """Forget a worktree; its slot is free from now on."""
-    rows.txn.delete(_PREFIX + agent)
+    rows.txn.delete(TREE + agent)
 
 
 def is_live(rows: Rows, agent: str) -> bool:
@@ -75,7 +73,7 @@ def is_live(rows: Rows, agent: str) -> bool:
     return known is not None and not is_terminal(known.status) and rows.beat(agent) is not None
 
 
-def left_alone(rows: Rows, row: Row) -> bool:
+def left_alone(rows: Rows, row: WorktreeRow) -> bool:
     """Tell whether the agent of a worktree has ended, or was not heard of for long."""
     return is_left_alone(
         now=rows.now,
@@ -86,7 +84,7 @@ def left_alone(rows: Rows, row: Row) -> bool:
     )
 
 
-def is_awaited(rows: Rows, row: Row) -> bool:
+def is_awaited(rows: Rows, row: WorktreeRow) -> bool:
     """Tell whether a worktree was made for an agent that has not begun since."""
     known = rows.agent(row.agent)
     return row.waiting and (known is None or known.started < row.made)

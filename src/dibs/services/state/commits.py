@@ -1,30 +1,24 @@
-"""The rows by which the store and git agree: what is about to land, what landed, and the fence between them.
-
-- ``intent/<clone>/<id>``: a ref of this clone is about to move, or has moved and the ledger lacks it yet
-- ``gate/<clone>``: what ``refs/dibs/gate`` of this clone holds; whoever expects another value cannot land
-- ``commit/<oid>``: by whose claims a commit was made
-"""
+"""The rows by which the store and git agree: what is about to land, what landed, and their fence."""
 
 from __future__ import annotations
 
 import json
-import os
 
 from dibs.core.claims.ledger import Kind
-from dibs.core.patterns.filing import Range
+from dibs.core.text.names import shown
 from dibs.services.state.idempotency import remember
+from dibs.services.state.keys import COMMIT, GATE, INTENT
 from dibs.services.state.presence import role_of
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from dibs.services.state.rows import Rows
 
-#: Where it lies by whose claims a commit was made.
-COMMIT = "commit/"
 #: How many names an entry of the ledger lists.
 SHOWN = 100
 
@@ -52,30 +46,29 @@ class Intent(Record):
     landed: bool = False
 
 
-def shown(path: str) -> str:
-    """Return a path as text that any store takes: a byte that is no UTF-8 is spelled out."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-def key_of(clone: str, name: str) -> str:
-    """Return under which key an intent lies."""
-    return f"intent/{clone}/{name}"
-
-
 def put_intent(rows: Rows, clone: str, intent: Intent) -> None:
     """Write ``intent``; paths of any bytes are escaped."""
-    rows.txn.put(key_of(clone, intent.id), json.dumps(intent._asdict(), separators=(",", ":")))
+    rows.txn.put(_key(clone, intent.id), json.dumps(intent._asdict(), separators=(",", ":")))
 
 
 def get_intent(rows: Rows, clone: str, name: str) -> Intent | None:
     """Return an intent, nothing if somebody has finished or dropped it."""
-    value = rows.txn.get(key_of(clone, name))
+    value = rows.txn.get(_key(clone, name))
     return None if value is None else _intent(value)
+
+
+def drop_intent(rows: Rows, clone: str, name: str) -> None:
+    """Forget an intent."""
+    rows.txn.delete(_key(clone, name))
 
 
 def intents(rows: Rows, clone: str) -> list[Intent]:
     """Return all intents of a clone."""
-    return [_intent(value) for _, value in rows.txn.scan(Range(f"intent/{clone}/"))]
+    return [_intent(value) for _, value in rows.txn.scan((f"{INTENT}{clone}/", ""))]
+
+
+def _key(clone: str, name: str) -> str:
+    return f"{INTENT}{clone}/{name}"
 
 
 def _intent(value: str) -> Intent:
@@ -87,21 +80,21 @@ def _intent(value: str) -> Intent:
 
 def fence_row(rows: Rows, clone: str) -> str:
     """Return what ``refs/dibs/gate`` holds, as far as the store knows; empty for no such ref."""
-    value = rows.txn.get(f"gate/{clone}")
+    value = rows.txn.get(f"{GATE}{clone}")
     return "" if value is None else str(decode(value))
 
 
 def put_fence_row(rows: Rows, clone: str, oid: str) -> None:
     """Note what ``refs/dibs/gate`` holds."""
     if oid:
-        rows.txn.put(f"gate/{clone}", encode(oid))
+        rows.txn.put(f"{GATE}{clone}", encode(oid))
     else:
-        rows.txn.delete(f"gate/{clone}")
+        rows.txn.delete(f"{GATE}{clone}")
 
 
 def is_told(rows: Rows, intent: Intent) -> bool:
     """Tell whether the store has noted already that what was intended has happened."""
-    return rows.txn.get(f"{COMMIT}{intent.new}") is not None
+    return get_commit(rows, intent.new) is not None
 
 
 _KINDS = {"commit": Kind.COMMITTED, "merge": Kind.MERGED}
@@ -109,7 +102,7 @@ _KINDS = {"commit": Kind.COMMITTED, "merge": Kind.MERGED}
 
 def finish(rows: Rows, clone: str, intent: Intent, *, late: bool = False) -> int:
     """Note that what was intended has happened; return the entry's number in the ledger."""
-    rows.txn.delete(key_of(clone, intent.id))
+    drop_intent(rows, clone, intent.id)
     record = {
         "agent": intent.agent, "kind": intent.kind, "at": rows.now, "ref": intent.ref, "clone": clone,
         "claims": intent.claims, "tokens": intent.tokens, "patterns": intent.patterns,
@@ -127,3 +120,37 @@ def finish(rows: Rows, clone: str, intent: Intent, *, late: bool = False) -> int
         commit=intent.new, parent=intent.old, ref=intent.ref, paths=[*map(shown, intent.paths[:SHOWN])],
         files=len(intent.paths), patterns=intent.patterns[:SHOWN], tokens=intent.tokens[:SHOWN], **told,
     )  # fmt: skip
+
+
+# -- by whose claims commits were made
+
+
+def get_commit(rows: Rows, oid: str) -> dict[str, Any] | None:
+    """Return by whose claims a commit was made: agent, claims, tokens, patterns."""
+    value = rows.txn.get(f"{COMMIT}{oid}")
+    record: dict[str, Any] | None = None if value is None else decode(value)
+    return record
+
+
+def commits(rows: Rows) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield all commits that are remembered, each with its record."""
+    for key, value in rows.txn.scan((COMMIT, "")):
+        yield key.removeprefix(COMMIT), decode(value)
+
+
+def forget_commits(rows: Rows, oids: Iterable[str]) -> None:
+    """Forget by whose claims commits were made."""
+    for oid in oids:
+        rows.txn.delete(f"{COMMIT}{oid}")
+
+
+def makers(rows: Rows, oids: Sequence[str]) -> dict[str, str]:
+    """Return who made the commits that ``dibs commit`` made, or is about to put onto a branch."""
+    records = {oid: get_commit(rows, oid) for oid in oids}
+    found = {oid: record["agent"] for oid, record in records.items() if record is not None}
+    if len(found) < len(oids):
+        for _, value in rows.txn.scan((INTENT, "")):
+            record = decode(value)
+            if record.get("new") in records:
+                found.setdefault(record["new"], record["agent"])
+    return found
