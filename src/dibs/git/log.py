@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Unavailable
-from dibs.git.merging import merged
+from dibs.git.merge_tree import merged
 from dibs.git.trees import differences, parsed
 from dibs.startup.records import Record
 

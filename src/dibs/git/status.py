@@ -1,10 +1,14 @@
-"""What differs in a working tree: between the last commit, the index and the disk, path by path."""
+"""What differs in a working tree: between the last commit, the index and the disk, path by path.
+
+The only reader of ``git status``.
+"""
 
 from __future__ import annotations
 
 import os
 
 from dibs.errors import Unavailable
+from dibs.git.objects import GONE, LINK, SUBMODULE, TreeEntry
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -13,7 +17,6 @@ if TYPE_CHECKING:
 
 #: The mode of what is not there.
 ABSENT = "000000"
-GITLINK = "160000"
 
 _FIELDS, _FIELDS_UNMERGED = 9, 11
 
@@ -57,27 +60,87 @@ class FileChange(Record):
         return self.untracked and self.path.endswith("/")
 
 
-def changed(git: GitCalls) -> list[FileChange]:
-    """Return what differs in the whole tree: no renames, every new file by itself, nothing ignored.
+class Look(Record):
+    """A working tree at one moment."""
+
+    #: The commit that is checked out; empty before the first one.
+    head: str
+    #: The branch, such as ``main``; empty where none is checked out.
+    branch: str
+    #: Each path that differs from the commit, as it is now.
+    entries: dict[str, TreeEntry]
+    #: Repositories inside of the tree that it does not know.
+    nested: tuple[str, ...] = ()
+
+
+def changed(git: GitCalls, *paths: str) -> list[FileChange]:
+    """Return what differs in the tree, or below ``paths``: no renames, each new file, nothing ignored.
 
     Of a submodule only the commit that is checked out in it counts, not what is dirty inside.
     """
-    return parsed(begin_changed(git).must())
+    return parsed(begin_changed(git, *paths).must())
 
 
-def begin_changed(git: GitCalls) -> GitProcess:
+def begin_changed(git: GitCalls, *paths: str) -> GitProcess:
     """Start to look; ``parsed`` reads the answer, ``compared_with`` says with which commit it compares."""
     return git.begin(
         "status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all",
-        "--ignore-submodules=dirty", "--no-ahead-behind",
+        "--ignore-submodules=dirty", "--no-ahead-behind", "--", *paths,
     )  # fmt: skip
 
 
 def compared_with(out: bytes) -> str:
     """Return the commit that the answer of a status compares with, empty where there is none yet."""
-    first = out.partition(b"\0")[0].decode("ascii", "replace")
-    oid = first.removeprefix("# branch.oid ")
-    return "" if oid in {first, "(initial)"} else oid
+    return _about(out, "oid", "(initial)")
+
+
+def _about(out: bytes, name: str, nothing: str) -> str:
+    """Return what the head of an answer says of the branch; an empty text for ``nothing``."""
+    mark = f"# branch.{name} "
+    rows = (os.fsdecode(row) for row in out.split(b"\0", 2)[:2])
+    found = next((row.removeprefix(mark) for row in rows if row.startswith(mark)), nothing)
+    return "" if found == nothing else found
+
+
+def look(git: GitCalls, *paths: str) -> Look:
+    """Look at a working tree as it is now, or at some paths and all that is below them."""
+    out = begin_changed(git, *paths).must()
+    changes = parsed(out)
+    nested = tuple(change.path[:-1] for change in changes if change.nested)
+    entries = {c.path: _entry(git, c) for c in changes if not c.nested}
+    return Look(compared_with(out), _about(out, "head", "(detached)"), entries, nested)
+
+
+def _entry(git: GitCalls, change: FileChange) -> TreeEntry:
+    """Return what is at a path now; where only the disk knows the content, the object's name is empty."""
+    if change.code.endswith("?"):
+        return _untracked(os.path.join(git.tree, change.path))
+    if change.gone:
+        return GONE
+    if change.code[1] == "." and not change.unmerged:
+        return TreeEntry(change.index_mode, change.index_oid)
+    if change.work_mode == SUBMODULE:
+        return _submodule(git, change.path)
+    return TreeEntry(change.work_mode)
+
+
+def _submodule(git: GitCalls, path: str) -> TreeEntry:
+    """Return the commit that a submodule has checked out; one that cannot say counts as gone."""
+    try:
+        said = git.run("-C", os.path.join(".", path), "rev-parse", "--verify", "HEAD^{commit}")
+    except Unavailable:
+        return GONE
+    return GONE if said.code else TreeEntry(SUBMODULE, said.out.decode().strip())
+
+
+def _untracked(path: str) -> TreeEntry:
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return GONE  # it was deleted meanwhile
+    if os.path.islink(path):
+        return TreeEntry(LINK)
+    return TreeEntry("100755" if mode & 0o100 else "100644")
 
 
 def parsed(out: bytes) -> list[FileChange]:

@@ -1,21 +1,27 @@
-"""Objects that nobody else sees: they lie in a folder of their own, and go with it.
-
-Small objects are written without git, in the form that git reads; starting a process costs more.
-"""
+"""Objects in a folder of their own that nobody else sees; they are gone when the folder is."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
-import threading
 import zlib
 
 from dibs.core.changes.forecasts import above
 from dibs.errors import Unavailable
 from dibs.git.batch_process import Servant
+from dibs.git.objects import (
+    GONE,
+    LINK,
+    TREE,
+    TreeEntry,
+    content_of,
+    headers,
+    members_of,
+    names_of,
+    read_loose,
+    write_loose,
+)
 from dibs.git.snapshot import quarantined
-from dibs.git.status_all import GONE, LINK, TreePath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,13 +30,11 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.git.conversions import Conversions
 
-TREE = "40000"
 #: Objects of one run need not survive a power cut, and are soon read again.
 QUICK = ("-c", "core.fsync=none", "-c", "core.looseCompression=1")
 #: From how many bytes on a changed file is left out: reading it would hold everybody up.
 LARGEST = 16 << 20
 _WHO = "dibs <dibs@localhost> 0 +0000"
-_SHA1 = 40
 #: How many trees are remembered.
 _TREES = 4_096
 
@@ -44,7 +48,7 @@ class TempObjects:
         self._folder = folder
         self._folders = (folder, os.path.join(common, "objects"))
         self._reader = Servant(git, "cat-file", "--batch", "-z", variables=self.variables)
-        self._trees: dict[str, dict[bytes, TreePath]] = {}
+        self._trees: dict[str, dict[str, TreeEntry]] = {}
         self._roots: dict[str, str] = {}
 
     def close(self) -> None:
@@ -55,9 +59,7 @@ class TempObjects:
         """Return the kind and the content of an object; None if there is none."""
         for folder in self._folders:
             try:
-                with open(os.path.join(folder, oid[:2], oid[2:]), "rb") as file:
-                    head, _, content = zlib.decompress(file.read()).partition(b"\0")
-                return head.split(b" ")[0].decode(), content
+                return read_loose(folder, oid)
             except (OSError, zlib.error):
                 continue  # it is in a pack, or git knows what is wrong with it
         self._reader.ask(oid.encode() + b"\0")
@@ -90,30 +92,19 @@ class TempObjects:
             oid, kind, size = said[at:end].decode().split(" ")
             at = end + 1 + int(size) + 1
             if kind == "tree":
-                self._trees[oid] = _members(said[end + 1 : at - 1], len(oid) // 2)
+                self._trees[oid] = members_of(said[end + 1 : at - 1], len(oid) // 2)
             if head:
                 self._roots[head] = oid
 
     def write(self, kind: str, content: bytes, like: str) -> str:
         """Write an object, and return its name; names are as long as ``like``."""
-        data = b"%s %d\0%s" % (kind.encode(), len(content), content)
-        digest = hashlib.sha1 if len(like) == _SHA1 else hashlib.sha256
-        oid = str(digest(data).hexdigest())
-        place = os.path.join(self._folder, oid[:2])
-        path = os.path.join(place, oid[2:])
-        if not os.path.exists(path):
-            os.makedirs(place, exist_ok=True)
-            new = f"{path}.{os.getpid()}.{threading.get_ident()}"  # the same may be written twice at once
-            with open(new, "wb") as file:
-                file.write(zlib.compress(data, 1))
-            os.replace(new, path)
-        return oid
+        return write_loose(self._folder, kind, content, like)
 
-    def commit(self, head: str, entries: Mapping[str, TreePath]) -> str:
+    def commit(self, head: str, entries: Mapping[str, TreeEntry]) -> str:
         """Return a commit on ``head`` in which ``entries`` differ; the same for the same question."""
         plan: _Plan = {}
         for path, entry in entries.items():
-            *folders, name = os.fsencode(path).split(b"/")
+            *folders, name = names_of(path)
             level = plan
             for folder in folders:
                 level = level.setdefault(folder, (None, {}))[1]
@@ -122,14 +113,14 @@ class TempObjects:
         text = f"tree {tree}\nparent {head}\nauthor {_WHO}\ncommitter {_WHO}\n\nas it lies\n"
         return self.write("commit", text.encode(), head)
 
-    def at(self, head: str, path: str) -> TreePath:
+    def at(self, head: str, path: str) -> TreeEntry:
         """Return what a commit has at a path; the folders on the way are remembered."""
         return self.within(self._root(head), path)
 
-    def within(self, tree: str, path: str) -> TreePath:
+    def within(self, tree: str, path: str) -> TreeEntry:
         """Return what a tree has at a path."""
-        found = TreePath(TREE, tree)
-        for name in os.fsencode(path).split(b"/"):
+        found = TreeEntry(TREE, tree)
+        for name in names_of(path):
             if found.mode != TREE or not found.oid:
                 return GONE
             found = self._tree(found.oid).get(name, GONE)
@@ -139,7 +130,7 @@ class TempObjects:
         known = self._roots.get(head)
         if known is None:
             found = self.read(head)
-            known = "" if found is None else found[1][5 : 5 + len(head)].decode()
+            known = "" if found is None else headers(found[1], "tree")[0]
             self._roots[head] = known
         return known
 
@@ -154,20 +145,20 @@ class TempObjects:
                 inside = self._overlay(inside, below, like)
             if entry is not None and entry.mode:
                 # Whatever lay below a file that stands here now, it does not any more.
-                members[name] = TreePath(TREE, inside) if below and inside else entry
+                members[name] = TreeEntry(TREE, inside) if below and inside else entry
             elif inside:
-                members[name] = TreePath(TREE, inside)
+                members[name] = TreeEntry(TREE, inside)
             elif entry is None and old is not None and not is_folder:
                 members[name] = old
-        return self.write("tree", _content(members), like) if members else ""
+        return self.write("tree", content_of(members), like) if members else ""
 
-    def _tree(self, oid: str) -> dict[bytes, TreePath]:
+    def _tree(self, oid: str) -> dict[str, TreeEntry]:
         known = self._trees.get(oid)
         if known is None:
             found = self.read(oid)
             if found is None or found[0] != "tree":
                 raise Unavailable(f"the repository lacks the folder {oid}", code="GIT_FAILED")
-            known = _members(found[1], len(oid) // 2)
+            known = members_of(found[1], len(oid) // 2)
             if len(self._trees) >= _TREES:
                 self._trees.clear()
                 self._roots.clear()
@@ -176,30 +167,7 @@ class TempObjects:
 
 
 #: What becomes of the names in a folder: of the name itself, if anything, and of what is below it.
-_Plan = dict[bytes, tuple[TreePath | None, "_Plan"]]
-
-
-def _members(content: bytes, size: int) -> dict[bytes, TreePath]:
-    members, at = {}, 0
-    while at < len(content):
-        space = content.index(b" ", at)
-        end = content.index(b"\0", space)
-        oid = content[end + 1 : end + 1 + size]
-        members[content[space + 1 : end]] = TreePath(content[at:space].decode(), oid.hex())
-        at = end + 1 + size
-    return members
-
-
-def _content(members: Mapping[bytes, TreePath]) -> bytes:
-    """Return a tree as git stores it: a folder is sorted as if its name ended in a slash."""
-    rows = sorted(
-        (name + b"/" if entry.mode == TREE else name, name, entry)
-        for name, entry in members.items()
-    )
-    return b"".join(
-        b"%s %s\0%s" % (entry.mode.encode(), name, bytes.fromhex(entry.oid))
-        for _, name, entry in rows
-    )
+_Plan = dict[str, tuple[TreeEntry | None, "_Plan"]]
 
 
 class Filler:
@@ -218,7 +186,7 @@ class Filler:
         """End the process that reads files."""
         self._hasher.close()
 
-    def fill(self, entries: dict[str, TreePath], like: str) -> list[tuple[str, str]]:
+    def fill(self, entries: dict[str, TreeEntry], like: str) -> list[tuple[str, str]]:
         """Complete ``entries``; those that cannot be are taken out, and returned with the reason."""
         left = []
         gone = {path for path, entry in entries.items() if not entry.mode}
@@ -236,7 +204,7 @@ class Filler:
         return left
 
     def _filled(
-        self, path: str, entry: TreePath, like: str, gone: Container[str]
+        self, path: str, entry: TreeEntry, like: str, gone: Container[str]
     ) -> tuple[str, str]:
         """Return why a file is left out, or its object; neither if it is gone."""
         place = os.path.join(self._git.tree, path)

@@ -12,18 +12,19 @@ import hashlib
 import zlib
 
 from dibs.engines.git import pack
-from dibs.engines.git.trees import (
+from dibs.errors import Misconfigured, Unavailable
+from dibs.git.objects import (
     FILE,
     FILES,
     LINK,
     TREE,
-    Member,
+    TreeEntry,
     content_of,
+    framed,
     headers,
-    is_text,
     members_of,
+    read_loose,
 )
-from dibs.errors import Misconfigured, Unavailable
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -66,7 +67,7 @@ class Objects:
         self._hash: Callable[..., Any] = hashlib.sha1
         self._packed = packed
         self._markers = markers
-        self._trees: dict[str, dict[str, Member]] = {}
+        self._trees: dict[str, dict[str, TreeEntry]] = {}
 
     def name_by(self, algorithm: str) -> None:
         """Name objects as the remote does."""
@@ -74,8 +75,7 @@ class Objects:
 
     def write(self, kind: str, content: bytes, number: int) -> str:
         """Write an object of the commit with this number, and return its name."""
-        data = b"%s %d\0%s" % (kind.encode(), len(content), content)
-        oid = str(self._hash(data).hexdigest())
+        oid = str(self._hash(framed(kind, content)).hexdigest())
         row = (oid, kind, len(content), zlib.compress(content, 1), number, 0)
         # What was written before may have been dropped since, so it has to go with this commit as well.
         self._cache.run(f"{_ADD} ON CONFLICT(oid) DO UPDATE SET n = excluded.n", row)
@@ -87,8 +87,7 @@ class Objects:
             assert isinstance(content, bytes)
             return str(kind), zlib.decompress(content)
         try:
-            with open(f"{self._folder}/{oid[:2]}/{oid[2:]}", "rb") as file:
-                data = zlib.decompress(file.read())
+            return read_loose(self._folder, oid)
         except FileNotFoundError:
             found = self._packed(oid)
             if found is None:
@@ -96,8 +95,6 @@ class Objects:
             return found
         except (OSError, zlib.error) as error:
             raise damaged(self._folder, oid) from error
-        head, _, content = data.partition(b"\0")
-        return head.split(b" ", 1)[0].decode(), content
 
     def pack_from(self, number: int) -> bytes:
         """Return a pack of what was written for the commits from ``number`` on."""
@@ -155,14 +152,14 @@ class Objects:
 
     # -- trees
 
-    def tree(self, oid: str) -> dict[str, Member]:
+    def tree(self, oid: str) -> dict[str, TreeEntry]:
         """Return what is in a tree; no tree has nothing in it."""
         if not oid:
             return {}
         found = self._trees.get(oid)
         if found is None:
             content = self.read(oid)[1]
-            found = dict(members_of(content, self._hash().digest_size))
+            found = members_of(content, self._hash().digest_size)
             if self._cache.db.in_transaction:  # the next process shall find it without git
                 row = (oid, "tree", len(content), zlib.compress(content, 1), 0, 1)
                 self._cache.run(f"{_ADD} ON CONFLICT(oid) DO NOTHING", row)
@@ -190,13 +187,13 @@ class Objects:
             if before and not is_folder and not self._is_file(where + name, before):
                 raise _in_the_way(where + name, "no plain file", "file")
             if isinstance(wanted, str):
-                members[name] = Member(FILE, wanted)
+                members[name] = TreeEntry(FILE, wanted)
             elif wanted is not None:
                 if before is not None and before.mode != TREE:
                     raise _in_the_way(where + name, "a file", "folder")
                 below = self._edit(before.oid if before else "", wanted, number, f"{where}{name}/")
                 if below:
-                    members[name] = Member(TREE, below)
+                    members[name] = TreeEntry(TREE, below)
         if not members:
             return ""
         written = self.write("tree", content_of(members), number)
@@ -225,13 +222,13 @@ class Objects:
         """Tell whether a file counts by being there."""
         return path.rpartition("/")[0] in self._markers
 
-    def _is_file(self, path: str, member: Member) -> bool:
+    def _is_file(self, path: str, member: TreeEntry) -> bool:
         return member.mode in FILES or (member.mode == LINK and self.is_marker(path))
 
     def _changed(
-        self, path: str, old: Member | None, new: Member | None
+        self, path: str, old: TreeEntry | None, new: TreeEntry | None
     ) -> Iterator[FileDifference]:
-        if old == new or not is_text(path):
+        if old == new or not _is_text(path):
             return
         below_old = old.oid if old and old.mode == TREE else ""
         below_new = new.oid if new and new.mode == TREE else ""
@@ -243,6 +240,11 @@ class Objects:
             before, after = self.tree(below_old), self.tree(below_new)
             for name in sorted(before.keys() | after.keys()):
                 yield from self._changed(f"{path}/{name}", before.get(name), after.get(name))
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name in a tree is UTF-8; all of ours are, and others are passed over."""
+    return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
 
 
 def damaged(where: str, oid: str) -> Unavailable:

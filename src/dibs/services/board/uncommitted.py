@@ -7,6 +7,7 @@ import stat
 
 from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
 from dibs.core.text.names import AGENT_ID_CHARACTERS
+from dibs.git.status import changed
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -78,14 +79,9 @@ def _compared(
 
 def differing(git: GitCalls, folder: str) -> Iterable[str]:
     """Yield the paths below ``folder`` that differ from the last commit or the index; ignored ones do not."""
-    out = git.must(
-        "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all",
-        "--ignore-submodules=all", "--", folder,
-    )  # fmt: skip
-    for row in out.split(b"\0"):
-        code, path = row[:2], os.fsdecode(row[3:])
-        unmerged = b"U" in code or code in {b"AA", b"DD"}
-        if not path or unmerged or not path.isprintable() or path.startswith('"'):
+    for change in changed(git, folder):
+        path = change.path
+        if change.unmerged or not path.isprintable() or path.startswith('"'):
             continue
         inner = path.removeprefix(f"{folder}/")
         if inner.startswith(f"{_LOGS}/") or _owner(inner) is not None:

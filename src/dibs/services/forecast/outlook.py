@@ -10,7 +10,7 @@ from dibs.errors import NotFound, Unavailable
 from dibs.git.attributes import attribute_files
 from dibs.git.branches import ancestry, branches, changes
 from dibs.git.conversions import ATTRIBUTES, Conversions
-from dibs.git.merge_pairs import Merger
+from dibs.git.merge_tree import Merger
 from dibs.git.temp_objects import TempObjects
 from dibs.services.forecast.cache import Outcomes, salt_of
 from dibs.services.forecast.trees import CloneTrees, left_of

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from dibs.core.changes.forecasts import NotCovered, above, touched
 from dibs.errors import DibsError
-from dibs.git.status_all import GONE, LINK, SUBMODULE, Look, TreePath, look
-from dibs.git.temp_objects import TREE, Filler
+from dibs.git.objects import GONE, LINK, SUBMODULE, TREE, TreeEntry
+from dibs.git.status import Look, look
+from dibs.git.temp_objects import Filler
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -38,7 +39,7 @@ class TreeSeen(Record):
 
     head: str
     branch: str
-    entries: dict[str, TreePath]
+    entries: dict[str, TreeEntry]
     left: tuple[tuple[str, str], ...]
     #: The index at that moment: git's knowledge of what is tracked.
     mark: tuple[int, int, int]
@@ -78,7 +79,7 @@ class CloneTrees:
             for path, now in read.items()
         }
 
-    def _differing(self, head: str, entries: Mapping[str, TreePath]) -> dict[str, TreePath]:
+    def _differing(self, head: str, entries: Mapping[str, TreeEntry]) -> dict[str, TreeEntry]:
         """Return those entries that are not as a commit has them."""
         return {p: entry for p, entry in entries.items() if entry != self._scratch.at(head, p)}
 
@@ -105,7 +106,7 @@ class CloneTrees:
             fresh = self._glance(path, before, names)
             again = set(names) if fresh is not None else _within(before.entries, names)
             if fresh is None:
-                now = look(self._git_of(path), sorted(names))
+                now = look(self._git_of(path), *sorted(names))
                 if (now.head, now.branch) != (before.head, before.branch) or not now.head:
                     return False
                 fresh = now.entries
@@ -131,11 +132,11 @@ class CloneTrees:
 
     def _glance(
         self, path: str, before: TreeSeen, names: Collection[str]
-    ) -> dict[str, TreePath] | None:
+    ) -> dict[str, TreeEntry] | None:
         """Look at files that git is known to count in, without asking it; None if one may be new to it."""
         if before.mark != _index(path):
             return None
-        found: dict[str, TreePath] = {}
+        found: dict[str, TreeEntry] = {}
         for name in names:
             tracked = self._scratch.at(before.head, name)
             known = before.entries.get(name, tracked)
@@ -187,7 +188,7 @@ class CloneTrees:
         at = self._scratch.at
         return touched(changes, [folder for folder in emptied if at(commit, folder).mode != TREE])
 
-    def _how(self, head: str, path: str, entry: TreePath) -> str:
+    def _how(self, head: str, path: str, entry: TreeEntry) -> str:
         if not entry.mode:
             return "D"
         return "M" if self._scratch.at(head, path).mode in {*_FILES, LINK, SUBMODULE} else "A"
@@ -214,7 +215,7 @@ def _index(path: str) -> tuple[int, int, int]:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _on_disk(path: str) -> TreePath | None:
+def _on_disk(path: str) -> TreeEntry | None:
     """Return what stands at a path as far as that is seen from outside; None for no plain file."""
     try:
         status = os.lstat(path)
@@ -222,7 +223,7 @@ def _on_disk(path: str) -> TreePath | None:
         return GONE
     if not stat.S_ISREG(status.st_mode):
         return None
-    return TreePath(_FILES[1] if status.st_mode & 0o100 else _FILES[0])
+    return TreeEntry(_FILES[1] if status.st_mode & 0o100 else _FILES[0])
 
 
 def _are_few(names: Collection[str]) -> bool:

@@ -12,7 +12,7 @@ from dibs.core.changes.trailers import check_message, signed
 from dibs.core.text.names import few
 from dibs.errors import Unavailable
 from dibs.git.log import commits
-from dibs.git.merging import merged
+from dibs.git.merge_tree import merged
 from dibs.git.refs import HEADS, tip_of
 from dibs.git.status import changed
 from dibs.git.trees import differences

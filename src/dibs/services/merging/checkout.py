@@ -7,9 +7,10 @@ import contextlib
 from dibs.core.text.names import quote
 from dibs.errors import NotFound, Unavailable
 from dibs.git.index import IndexBusy, clear_up, index_locked
+from dibs.git.objects import SUBMODULE
 from dibs.git.refs import HEADS, tip_of
 from dibs.git.state import branch_of, read_state, rebased_in, state_of
-from dibs.git.status import GITLINK, changed
+from dibs.git.status import changed
 from dibs.git.trees import differences
 from dibs.git.update_tree import PATIENCE, bring_forward, in_the_way, move_forward
 from dibs.startup.records import Record
@@ -106,7 +107,7 @@ def _is_work(change: FileChange) -> bool:
     New files are looked at by themselves. What is checked out in a submodule is left alone by merges, so it
     lags behind until somebody updates it.
     """
-    lags = change.index_mode == GITLINK and not change.staged
+    lags = change.index_mode == SUBMODULE and not change.staged
     return not change.untracked and not lags
 
 

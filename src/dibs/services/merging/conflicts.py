@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
-    from dibs.git.merging import MergeConflict
+    from dibs.git.merge_tree import MergeConflict
     from dibs.services.merging.values import MergeVerdict
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store

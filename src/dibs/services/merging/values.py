@@ -7,7 +7,7 @@ from dibs.startup.records import Record, TextEnum
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.changes.merges import Outside
-    from dibs.git.merging import MergeConflict
+    from dibs.git.merge_tree import MergeConflict
 
 
 class End(metaclass=TextEnum):

@@ -1,6 +1,6 @@
-"""What merging two commits would give: ``git merge-tree``, many merges in one process.
+"""Merging commits without a working tree: ``git merge-tree``, one merge or many in one process.
 
-Nothing is checked out and no branch moves. Conflicts are told with the paths as both sides know them.
+Nothing is checked out and no branch moves.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import re
 from dibs.core.changes.forecasts import ForecastConflict
 from dibs.core.changes.hunks import conflicting
 from dibs.errors import Unavailable
-from dibs.git.calls import require_version
+from dibs.git.calls import checked, require_version
+from dibs.git.objects import FILES, TreeEntry
 from dibs.git.temp_objects import QUICK
 from dibs.startup.records import Record
 
@@ -32,15 +33,25 @@ BATCH = 100
 
 _REASON = re.compile(r"CONFLICT \(([^)]*)\)")
 _BINARY = "CONFLICT (binary)"
-_FILES = ("100644", "100755")
+#: What git answers when something conflicts.
+_CONFLICTS = 1
 
 
-class ConflictStage(Record):
-    """One side of a path that conflicts: 1 is the common base, 2 the first commit, 3 the second."""
+class MergeConflict(Record):
+    """A path that two branches changed in ways that git cannot put together."""
 
-    mode: str
-    oid: str
-    number: int
+    path: str
+    #: What kind of conflict it is, in git's words: ``contents``, ``modify/delete``, and so on.
+    kind: str
+    #: How many places of the text conflict, 0 where there is no text to look at.
+    hunks: int = 0
+
+
+class MergeOutcome(Record):
+    """What came of a merge; without conflicts ``tree`` is the result."""
+
+    tree: str
+    clashes: tuple[MergeConflict, ...] = ()
 
 
 class MergeMessage(Record):
@@ -57,8 +68,40 @@ class Merged(Record):
     clean: bool
     #: The merged files, with marks where they conflict.
     tree: str
-    stages: dict[str, dict[int, ConflictStage]]
+    #: The sides of each path that conflicts: 1 is the common base, 2 the first commit, 3 the second.
+    stages: dict[str, dict[int, TreeEntry]]
     messages: tuple[MergeMessage, ...]
+
+
+def merged(git: GitCalls, ours: str, theirs: str) -> MergeOutcome:
+    """Merge two commits; nothing but objects is written."""
+    # Files must not wander into folders by a guess: scope is checked by path.
+    said = git.run(
+        "-c", "merge.directoryRenames=conflict", "merge-tree", "--write-tree", "-z", "--messages",
+        "--end-of-options", ours, theirs,
+    )  # fmt: skip
+    if said.code != _CONFLICTS:
+        return MergeOutcome(checked(said, "merge-tree").split(b"\0")[0].decode().strip())
+    words = iter(said.out.split(b"\0"))
+    tree = next(words).decode().strip()
+    stages, messages = _conflicts(words)
+    kinds: dict[str, str] = {}
+    for message in messages:
+        if message.kind.startswith("CONFLICT") and message.paths:
+            kinds.setdefault(message.paths[0], message.kind.removeprefix("CONFLICT").strip(" ()"))
+    return MergeOutcome(
+        tree,
+        tuple(
+            MergeConflict(path, kinds.get(path, "contents"), _marks(git, tree, path))
+            for path in dict.fromkeys([*stages, *kinds])
+        ),
+    )
+
+
+def _marks(git: GitCalls, tree: str, path: str) -> int:
+    """Count the places that conflict, by the marks in the merged text."""
+    said = git.run("cat-file", "blob", f"{tree}:{path}")
+    return 0 if said.code else sum(line.startswith(b"<<<<<<< ") for line in said.out.split(b"\n"))
 
 
 class Merger:
@@ -123,15 +166,15 @@ class Merger:
         return tuple(found[path] for path in sorted(found))
 
     def _hunks(
-        self, tree: str, path: str, sides: dict[int, ConflictStage], one: str, other: str
+        self, tree: str, path: str, sides: dict[int, TreeEntry], one: str, other: str
     ) -> tuple[Hunk, ...]:
         """Return the lines that conflict, where both sides are files with lines."""
         ours, theirs = sides.get(2), sides.get(3)
-        if ours is None or theirs is None or not {ours.mode, theirs.mode} <= set(_FILES):
+        if ours is None or theirs is None or not {ours.mode, theirs.mode} <= set(FILES):
             return ()
         texts = []
         whole = self._scratch.within(tree, path)
-        if whole.mode not in _FILES:
+        if whole.mode not in FILES:
             return ()
         for oid in (whole.oid, ours.oid, theirs.oid):
             found = self._scratch.read(oid)
@@ -143,26 +186,32 @@ class Merger:
 
 
 def _merged(first: bytes, words: Iterator[bytes]) -> Merged:
-    """Read one outcome; ``first`` is its first word."""
+    """Read one outcome of many; ``first`` is its first word."""
     tree = next(words).decode()
-    stages: dict[str, dict[int, ConflictStage]] = {}
+    return Merged(first == b"1", tree, *_conflicts(words))
+
+
+def _conflicts(
+    words: Iterator[bytes],
+) -> tuple[dict[str, dict[int, TreeEntry]], tuple[MergeMessage, ...]]:
+    """Read what follows the name of a merged tree: the sides of each path, then git's messages."""
+    stages: dict[str, dict[int, TreeEntry]] = {}
     while line := next(words):
         about, _, path = line.partition(b"\t")
         mode, oid, number = about.decode().split()
-        stages.setdefault(os.fsdecode(path), {})[int(number)] = ConflictStage(
-            mode, oid, int(number)
-        )
+        sides = stages.setdefault(os.fsdecode(path), {})
+        sides[int(number)] = TreeEntry(mode, oid)
     messages = []
     # What ends the messages is nothing, or advice about submodules.
-    while (count := next(words)).isdigit():
+    while (count := next(words, b"")).isdigit():
         paths = tuple(os.fsdecode(next(words)) for _ in range(int(count)))
         kind, text = (next(words).decode("utf-8", "replace") for _ in range(2))
         messages.append(MergeMessage(paths, kind, text.rstrip("\n")))
-    return Merged(first == b"1", tree, stages, tuple(messages))
+    return stages, tuple(messages)
 
 
 def _reason(
-    path: str, sides: dict[int, ConflictStage], messages: Iterable[MergeMessage]
+    path: str, sides: dict[int, TreeEntry], messages: Iterable[MergeMessage]
 ) -> tuple[str, str]:
     """Return the kind of a conflict at a path, and git's words for it."""
     about = [m for m in messages if path in m.paths and m.kind.startswith("CONFLICT")]

@@ -1,0 +1,99 @@
+"""Git objects without a git process: how they are named, stored and read, and what trees and commits hold."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TREE = "40000"
+FILE = "100644"
+FILES = (FILE, "100755")
+LINK = "120000"
+SUBMODULE = "160000"
+_SHA1 = 40
+
+
+class TreeEntry(Record):
+    """What a tree has at a path. No ``mode``: nothing. No ``oid``: the file on disk has to be read."""
+
+    mode: str = ""
+    oid: str = ""
+
+
+GONE = TreeEntry()
+
+
+def framed(kind: str, content: bytes) -> bytes:
+    """Return an object as git hashes and stores it."""
+    return b"%s %d\0%s" % (kind.encode(), len(content), content)
+
+
+def write_loose(folder: str, kind: str, content: bytes, like: str) -> str:
+    """Write an object into the object store ``folder`` and return its name, as long as ``like``."""
+    import hashlib
+    import threading
+    import zlib
+
+    data = framed(kind, content)
+    oid = str((hashlib.sha1 if len(like) == _SHA1 else hashlib.sha256)(data).hexdigest())
+    place = os.path.join(folder, oid[:2])
+    path = os.path.join(place, oid[2:])
+    if not os.path.exists(path):
+        os.makedirs(place, exist_ok=True)
+        new = f"{path}.{os.getpid()}.{threading.get_ident()}"  # others may write the same object
+        with open(new, "wb") as file:
+            file.write(zlib.compress(data, 1))
+        os.replace(new, path)
+    return oid
+
+
+def read_loose(folder: str, oid: str) -> tuple[str, bytes]:
+    """Return the kind and content of a loose object; raise ``OSError`` or ``zlib.error``."""
+    import zlib
+
+    with open(f"{folder}/{oid[:2]}/{oid[2:]}", "rb") as file:
+        head, _, content = zlib.decompress(file.read()).partition(b"\0")
+    return head.split(b" ", 1)[0].decode(), content
+
+
+def headers(commit: bytes, name: str) -> list[str]:
+    """Return the values of a header of a commit."""
+    lines = commit.partition(b"\n\n")[0].decode("utf-8", "replace").split("\n")
+    return [line[len(name) + 1 :] for line in lines if line.startswith(name + " ")]
+
+
+def names_of(path: str) -> list[str]:
+    """Return the names on the way to a path on disk, spelled as ``members_of`` spells them."""
+    return os.fsencode(path).decode("utf-8", "surrogateescape").split("/")
+
+
+def members_of(content: bytes, size: int) -> dict[str, TreeEntry]:
+    """Return what a tree holds, by name; ``size`` is the number of bytes in an object's name."""
+    members, at = {}, 0
+    while at < len(content):
+        space = content.index(b" ", at)
+        end = content.index(b"\0", space)
+        # Never as the locale has it: all machines have to read and write the same names.
+        name = content[space + 1 : end].decode("utf-8", "surrogateescape")
+        mode = content[at:space].decode()
+        at = end + 1 + size
+        members[name] = TreeEntry(mode, content[end + 1 : at].hex())
+    return members
+
+
+def content_of(members: Mapping[str, TreeEntry]) -> bytes:
+    """Return the content of a tree; git sorts a folder as if its name ended in a slash."""
+    rows = []
+    for name, member in members.items():
+        raw = name.encode("utf-8", "surrogateescape")
+        rows.append((raw + b"/" if member.mode == TREE else raw, raw, member))
+    rows.sort()
+    return b"".join(
+        b"%s %s\0%s" % (member.mode.encode(), raw, bytes.fromhex(member.oid))
+        for _, raw, member in rows
+    )
