@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dibs.cli import COMMANDS
+from dibs.cli.support import COMMANDS
 from dibs.cli.support.parsing import build
 from dibs.config.load import FIELDS
 from dibs.core.base.diagrams import state_diagram, state_table

@@ -12,7 +12,7 @@ from textwrap import dedent
 
 import pytest
 
-from dibs.cli import COMMANDS
+from dibs.cli.support import COMMANDS
 from dibs.cli.support.parsing import build, parse
 from dibs.config.load import FIELDS
 from dibs.core.claims.ledger import Kind

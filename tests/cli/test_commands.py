@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from dibs.cli import COMMANDS, load, main
+from dibs.cli import main
+from dibs.cli.support import COMMANDS, load
 from dibs.cli.support.parsing import build
 
 

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from dibs.cli import COMMANDS
 from dibs.cli.commands.completion import SHELLS, grammar
+from dibs.cli.support import COMMANDS
 
 from .conftest import PROGRAM
 

@@ -208,11 +208,11 @@ def test_an_index_that_was_written_is_news_of_its_whole_tree(repo, trees):
 def test_a_watch_is_not_woken_by_what_it_writes_itself(repo, trees):
     watched = TreeWatcher(str(repo / ".git"))
     watched._roots = (str(repo),)
-    watched._told = {f"{repo}/.git/dibs/forecast-objects-x/ab/cd"}
+    watched._changed = {f"{repo}/.git/dibs/forecast-objects-x/ab/cd"}
     watched._news.set()
 
     assert watched.wait(0.05) == ({}, False)
-    assert watched._told == set()
+    assert watched._changed == set()
     assert not watched._news.is_set()
 
 

@@ -57,6 +57,7 @@ def test_help_loads_neither_parser_nor_engine_nor_json(repo, words):
     assert {name for name in modules if name.startswith("dibs")} == {
         "dibs",
         "dibs.cli",
+        "dibs.cli.support",
         "dibs.errors",
     }
 

@@ -20,6 +20,12 @@ FORGETFUL = (
     "Briefings.delivered = delivered\n"
     "from dibs.cli import program; program()"
 )
+#: A server that was started with an ignored hang-up, as under nohup.
+UNDER_NOHUP = (
+    "import signal\n"
+    "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    "from dibs.cli import program; program()"
+)
 NOISY = (
     "import os, sys\n"
     "from dibs.mcp import registry, tools_claims\n"
@@ -181,6 +187,17 @@ def test_a_signal_ends_the_server_and_its_waiters(repo, path, wires):
         alice.call("release", all=True)
         for bob in crew.values():
             bob.close()
+
+
+def test_an_ignored_hang_up_does_not_end_the_server(repo):
+    bob = Stdio(repo, "bob", NEW, program=(sys.executable, "-c", UNDER_NOHUP))
+    try:
+        bob.call("status")
+        bob.process.send_signal(signal.SIGHUP)
+
+        assert bob.call("status")["agent"] == "bob"
+    finally:
+        bob.close()
 
 
 def test_a_signal_ends_the_http_server_and_its_waiters(repo, path, wires):

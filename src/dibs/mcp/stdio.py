@@ -19,6 +19,7 @@ from anyio import to_thread
 from mcp.shared.message import SessionMessage
 
 from dibs.api.client import Dibs
+from dibs.local.signals import not_ignored
 from dibs.mcp.callers import of_process
 from dibs.mcp.framing import MOST_BYTES, TOO_LONG, Fault, Flight, parse
 from dibs.mcp.server import build
@@ -122,7 +123,8 @@ async def _serve(surface: _Local, wire_in: BinaryIO, wire_out: int) -> None:
 
 async def _leave_on_signal(scope: anyio.CancelScope) -> None:
     """End as if the input had ended, so that waiters leave the queue."""
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP, signal.SIGINT) as signals:
+    numbers = not_ignored((signal.SIGTERM, signal.SIGHUP, signal.SIGINT))
+    with anyio.open_signal_receiver(*numbers) as signals:
         async for _ in signals:
             scope.cancel()
             return

@@ -8,7 +8,8 @@ from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted, Queued
 from dibs.core.patterns.pattern import overlap
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
 from dibs.mcp import outputs
-from dibs.mcp.messages import McpQuoting, refused_next
+from dibs.mcp.messages import refused_next
+from dibs.shapes.quoting import Quoting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +65,7 @@ def outcome(dibs: Dibs, answer: Outcome) -> outputs.ClaimTold:
             for one, ends in zip(answer.claims, answer.expires, strict=True)
         ]
         return outputs.ClaimTold(agent=dibs.caller.id, granted=True, claims=grants)
-    quoted = McpQuoting(map(str, answer.conflicts))
+    quoted = Quoting(None, map(str, answer.conflicts))
     obstacles = [_obstacle(one, quoted) for one in answer.conflicts]
     first = obstacles[0] if obstacles else None
     return outputs.ClaimTold(
@@ -80,7 +81,7 @@ def outcome(dibs: Dibs, answer: Outcome) -> outputs.ClaimTold:
     )
 
 
-def _obstacle(value: Conflict, quoted: McpQuoting) -> outputs.Obstacle:
+def _obstacle(value: Conflict, quoted: Quoting) -> outputs.Obstacle:
     whose = value.holder
     return outputs.Obstacle(
         path=quoted.path(value.pattern, whose),
@@ -146,7 +147,7 @@ def status(dibs: Dibs, asked: StatusAsked) -> outputs.StatusTold:
     seen = project.overview(me if asked.mine else "")
     if asked.paths:
         seen = _concerning(dibs, seen, asked.paths)
-    quoted = McpQuoting(map(str, (seen.claims, seen.queue, seen.agents)))
+    quoted = Quoting(None, map(str, (seen.claims, seen.queue, seen.agents)))
     rows = (seen.claims, seen.queue, seen.agents)
     return outputs.StatusTold(
         agent=me,
@@ -191,7 +192,7 @@ def _concerning(dibs: Dibs, seen: Overview, paths: Sequence[str]) -> Overview:
     )
 
 
-def _held(value: HeldClaim, quoted: McpQuoting) -> outputs.Held:
+def _held(value: HeldClaim, quoted: Quoting) -> outputs.Held:
     one = value.claim
     return outputs.Held(
         path=quoted.path(one.pattern, one.agent),
@@ -220,7 +221,7 @@ def ask(dibs: Dibs, asked: AskAsked) -> outputs.AskTold:
         found = dibs.project.holdings.ask(
             dibs.caller, patterns, within=asked.within, note=asked.note
         )
-    quoted = McpQuoting(map(str, found))
+    quoted = Quoting(None, map(str, found))
     free = ["Nobody else holds it: call claim."] if not found else []
     told_so = ["Work on something else; brief tells you the answer."] if found else []
     return outputs.AskTold(

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from dibs.core.claims.rules import Denied
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
 from dibs.mcp import outputs
-from dibs.mcp.messages import McpQuoting, refused_next
+from dibs.mcp.messages import refused_next
 from dibs.mcp.tools_claims import ROWS, patterns_of
 from dibs.services.tasks.values import TakenTask
 from dibs.shapes import tasks
+from dibs.shapes.quoting import Quoting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -126,10 +127,10 @@ def _move(dibs: Dibs, asked: TaskAsked, act: Callable[[], Stored]) -> outputs.Ta
 def _one(
     dibs: Dibs, asked: TaskAsked, stored: Stored, steps: Sequence[str] = (), *, text: bool = False
 ) -> outputs.TaskTold:
-    quoted = McpQuoting(map(str, stored))
+    quoted = Quoting(None, map(str, stored))
     job = _job(stored, stored.holder, stored.task.status, quoted)
     if text:
-        job.text = quoted.page(stored.text, stored.task.created_by or "board")
+        job.text = quoted.file(stored.text, stored.task.created_by or "board")
     return outputs.TaskTold(
         agent=dibs.caller.id, ok=True, action=asked.action, task=job, next=list(steps),
         note=quoted.note,
@@ -139,7 +140,7 @@ def _one(
 def _listed(
     dibs: Dibs, asked: TaskAsked, found: Sequence[TaskView], *, ok: bool
 ) -> outputs.TaskTold:
-    quoted = McpQuoting(str(one.stored.task) for one in found)
+    quoted = Quoting(None, (str(one.stored.task) for one in found))
     jobs = [_job(one.stored, one.holder, one.state, quoted) for one in found[:ROWS]]
     steps = [] if ok else ["Nothing is free for you now: work on something else, and ask again."]
     return outputs.TaskTold(
@@ -148,7 +149,7 @@ def _listed(
     )  # fmt: skip
 
 
-def _job(stored: Stored, holder: str, state: str, quoted: McpQuoting) -> outputs.Job:
+def _job(stored: Stored, holder: str, state: str, quoted: Quoting) -> outputs.Job:
     said = stored.task
     whose = said.created_by or "board"
     return outputs.Job(

@@ -8,9 +8,9 @@ from dibs.core.talk.decision_rules import who_may
 from dibs.core.text.names import shown
 from dibs.errors import BadInput
 from dibs.mcp import outputs
-from dibs.mcp.messages import McpQuoting
 from dibs.mcp.tools_claims import ROWS, patterns_of
 from dibs.services.commits.values import CommitRequest, Committed
+from dibs.shapes.quoting import Quoting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ def commit(dibs: Dibs, asked: CommitAsked) -> outputs.CommitTold:
     )
     answer = dibs.project.commits.commit(dibs.caller, wish)
     if not isinstance(answer, Committed):
-        quoted = McpQuoting(map(str, answer.blocked))
+        quoted = Quoting(None, map(str, answer.blocked))
         said = [f"The {answer.hook} hook said no; mend what it names."] if answer.hook else []
         return outputs.CommitTold(
             agent=dibs.caller.id,
@@ -48,7 +48,7 @@ def commit(dibs: Dibs, asked: CommitAsked) -> outputs.CommitTold:
             next=said or ["Name only paths that you hold, or claim the others first."],
             note=quoted.note,
         )
-    quoted = McpQuoting([*(shown(one.path) for one in answer.nobody), *map(str, answer.others)])
+    quoted = Quoting(None, [*(shown(one.path) for one in answer.nobody), *map(str, answer.others)])
     others = [_blocked(one, quoted) for one in answer.others[:ROWS]]
     return outputs.CommitTold(
         agent=dibs.caller.id,
@@ -65,7 +65,7 @@ def commit(dibs: Dibs, asked: CommitAsked) -> outputs.CommitTold:
     )
 
 
-def _blocked(value: Blocked, quoted: McpQuoting) -> outputs.Blocked:
+def _blocked(value: Blocked, quoted: Quoting) -> outputs.Blocked:
     whose = value.holder or "git"
     return outputs.Blocked(
         path=quoted.path(shown(value.path), whose),
@@ -110,7 +110,7 @@ def decide(dibs: Dibs, asked: DecideAsked) -> outputs.DecideTold:
 
 
 def _decision(me: str, found: Decision) -> outputs.DecideTold:
-    quoted = McpQuoting(map(str, found))
+    quoted = Quoting(None, map(str, found))
     mine = found.asker == me
     waits = found.outcome == "pending"
     return outputs.DecideTold(

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.session import Session
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Claim, Lost
     from dibs.services.claims.agents import AgentView
+    from dibs.shapes.quoting import Quoting
 
 FENCED = 4
 #: What ``report`` can say of an agent; each is an option.
@@ -110,7 +110,7 @@ def _list(session: Session, args: Namespace) -> int:
 
 def _print_list(seen: list[AgentView], reader: Caller) -> None:
     from dibs.cli.commands.status import agent_table
-    from dibs.cli.support.quoting import Quoting
+    from dibs.shapes.quoting import Quoting
 
     if seen:
         quoted = Quoting(reader, map(str, seen))
@@ -133,8 +133,8 @@ def _show(session: Session, args: Namespace) -> int:
     }
 
     def text() -> None:
-        from dibs.cli.support.quoting import Quoting
         from dibs.cli.support.text import claim_line, waiter_line
+        from dibs.shapes.quoting import Quoting
 
         quoted = Quoting(session.caller, map(str, (seen, lost, held, waiting)))
         lines = _agent_lines(seen, quoted)
@@ -230,7 +230,7 @@ def _report(session: Session, args: Namespace) -> int:
     seen, _ = session.project.agents.show(agent.id)
 
     def text() -> None:
-        from dibs.cli.support.quoting import Quoting
+        from dibs.shapes.quoting import Quoting
 
         quoted = Quoting(session.caller, [str(seen)])
         print("\n".join(quoted.page(_agent_lines(seen, quoted))))

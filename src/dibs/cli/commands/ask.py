@@ -42,8 +42,8 @@ def run(args: Namespace) -> int:
 def _print(asked: list[Ask], patterns: list[Pattern], reader: Caller) -> None:
     from shlex import quote
 
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.text import bold, clock, printable, span
+    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(reader, map(str, asked))
     lines = []

@@ -83,7 +83,7 @@ def _write(session: Session, delivery: Delivery) -> bool:
             warn_if_old(as_of)
             print(delivery.text + delivery.whole, end="", flush=True)
     except BrokenPipeError:
-        from dibs.cli import quieten
+        from dibs.cli.support import quieten
 
         quieten()
         return False

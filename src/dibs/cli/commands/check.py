@@ -39,8 +39,8 @@ def run(args: Namespace) -> int:
 
 
 def _print(conflicts: tuple[Conflict, ...], reader: Caller) -> None:
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.text import conflict_line, green, red
+    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(reader, map(str, conflicts))
     lines = [f"  {conflict_line(conflict, quoted)}" for conflict in conflicts]

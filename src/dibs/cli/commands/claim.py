@@ -72,7 +72,7 @@ def acquire(
 
     if not wait:
         return ask()
-    from dibs.cli.support.signals import leaving_on_end
+    from dibs.local.signals import leaving_on_end
 
     with leaving_on_end():
         return ask()

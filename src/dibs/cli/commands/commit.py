@@ -151,7 +151,7 @@ def _print_left(answer: Committed, reader: Caller) -> None:
     if answer.elsewhere:
         print(dim(f"{_files(answer.elsewhere)} elsewhere changed, and nobody's: `dibs changes`"))
     if answer.others:
-        from dibs.cli.support.quoting import Quoting
+        from dibs.shapes.quoting import Quoting
 
         quoted = Quoting(reader, map(str, answer.others))
         lines = [
@@ -178,7 +178,7 @@ def _print_refused(answer: CommitDenied, reader: Caller) -> None:
         print(f"{red('refused')}: the {answer.hook} hook said no; nothing was committed")
         print(f"  {dim('-')} its words are above; --no-verify leaves out pre-commit and commit-msg")
         return
-    from dibs.cli.support.quoting import Quoting
+    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(reader, map(str, answer.blocked))
     lines = []

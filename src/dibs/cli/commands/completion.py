@@ -114,7 +114,7 @@ def _tasks(session: Session) -> list[str]:
 
 def grammar() -> Iterator[Completions]:
     """Yield every command, and every verb of one, as its own parser describes it."""
-    from dibs.cli import COMMANDS, load
+    from dibs.cli.support import COMMANDS, load
     from dibs.cli.support.parsing import build
 
     for name, summary in COMMANDS.items():

@@ -13,17 +13,17 @@ exit status: 0 sent, or taken back; 3 such work is under way, nothing was sent;
 
 from __future__ import annotations
 
-from dibs.cli import HELD, OK
+from dibs.cli.support import HELD, OK
 from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.session import Session
     from dibs.core.tasks.delegation import Alike
     from dibs.services.tasks.delegation import Delegated, Repeated
+    from dibs.shapes.quoting import Quoting
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -81,9 +81,9 @@ def _cancel(session: Session, args: Namespace) -> int:
 
 def _print(session: Session, answer: Delegated | Repeated, word: str) -> None:
     from dibs.cli.commands.task.board import print_moved
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.text import bold, yellow
     from dibs.services.tasks.delegation import Repeated
+    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(session.caller, map(str, answer.alike))
     for line in quoted.page(f"{yellow('similar')} {_alike(a, quoted)}" for a in answer.alike):

@@ -31,7 +31,7 @@ def _redraw(session: Session, take: Callable[[], Overview], interval: float) -> 
     from rich.live import Live
     from rich.text import Text
 
-    from dibs.cli.support.signals import leaving_on_end
+    from dibs.local.signals import leaving_on_end
 
     def view(taken: Overview) -> Text:
         as_of = session.project.engine.as_of

@@ -140,8 +140,8 @@ def _follow(session: Session, query: Query, limit: int) -> int:
 
 
 def _print(entries: list[Entry], now: float, reader: Caller) -> None:
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.text import clock, dim
+    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(reader, map(str, entries))
     lines = []

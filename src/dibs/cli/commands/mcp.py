@@ -63,7 +63,7 @@ def run(args: Namespace) -> int:
 
         serve(args.repo)
         return 0
-    from dibs.cli.support.signals import leaving_on_end
+    from dibs.local.signals import leaving_on_end
 
     with leaving_on_end():
         _serve_http(args)

@@ -50,7 +50,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Merge, print what became of each branch, and return the exit status."""
     from dibs.cli.support.session import Session
-    from dibs.cli.support.signals import leaving_on_end
+    from dibs.local.signals import leaving_on_end
     from dibs.services.merging.queue import QueueTimeout
 
     wish = _wish(args)

@@ -110,8 +110,8 @@ def _print(cycle: Cycle) -> None:
 
 def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None) -> int:
     """Run cycles until told to end; tell of the first, and then of those that did something."""
-    from dibs.cli.support.signals import leaving_on_end
-    from dibs.cli.support.watching import BoardWatcher
+    from dibs.cli.support.watcher import BoardWatcher
+    from dibs.local.signals import leaving_on_end
 
     told: object = None
     lost = changed = False

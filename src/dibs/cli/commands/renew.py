@@ -44,8 +44,8 @@ def run(args: Namespace) -> int:
 
 def show_news(answer: Renewed, now: float, reader: Caller) -> None:
     """Print what an agent holds, what it lost, and what it is asked for."""
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.text import ask_line, claim_line, lost_line, red, yellow
+    from dibs.shapes.quoting import Quoting
 
     # A claim that was handed over keeps the reason of whoever had it before.
     quoted = Quoting(reader, map(str, (*answer.claims, *answer.lost, *answer.asks)))

@@ -162,8 +162,8 @@ class _Run:
         """Give a sign of life if one is due, and pass on the news."""
         keeper.keep()
         if keeper.lost or keeper.asks:
-            from dibs.cli.support.quoting import Quoting
             from dibs.cli.support.text import ask_line, lost_line
+            from dibs.shapes.quoting import Quoting
 
             quoted = Quoting(self._session.caller, map(str, (*keeper.lost, *keeper.asks)))
             news = [lost_line(lost, quoted) for lost in keeper.lost]

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
-    from dibs.cli.support.quoting import Quoting
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Held, Waiter
     from dibs.services.claims.agents import AgentView
     from dibs.services.claims.overview import Overview
+    from dibs.shapes.quoting import Quoting
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -64,7 +64,7 @@ def shape(taken: Overview) -> dict[str, object]:
 
 def lines(taken: Overview, reader: Caller) -> list[str]:
     """Return a snapshot as text."""
-    from dibs.cli.support.quoting import Quoting
+    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(reader, map(str, (taken.agents, taken.claims, taken.queue)))
     parts: list[Sequence[str]] = [[_agents_line(taken), *_decisions_line(taken)]]

@@ -49,8 +49,8 @@ def _shape(found: dict[str, Around]) -> dict[str, object]:
 
 
 def _print(found: dict[str, Around], reader: Caller) -> None:
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.text import green, holder_line, printable, waiter_line
+    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(reader, map(str, found.values()))
     lines = []

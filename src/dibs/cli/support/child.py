@@ -14,6 +14,8 @@ import subprocess
 import time
 from contextlib import suppress
 
+from dibs.local.signals import not_ignored
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,8 +49,7 @@ class ChildProcess:
         os.set_blocking(self._wake_write, False)
         self._wakeup = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         # What is ignored stays so, for the command too: it may run under nohup.
-        heard = [n for n in FORWARDED if signal.getsignal(n) != signal.SIG_IGN]
-        self._handlers = {n: signal.signal(n, self._forward) for n in heard}
+        self._handlers = {n: signal.signal(n, self._forward) for n in not_ignored(FORWARDED)}
         self._handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, _ignore)
         try:
             self._start(command, environ)

@@ -8,10 +8,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dibs.cli.support.quoting import Quoting
     from dibs.core.claims.rules import Ask
     from dibs.core.talk.decisions import Decision
     from dibs.services.claims.disputes import DisputeSide, Sides
+    from dibs.shapes.quoting import Quoting
 
 
 def side_lines(decision: Decision, value: Sides, quoted: Quoting) -> Iterator[str]:

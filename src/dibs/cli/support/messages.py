@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dibs.cli.support.quoting import Quoting
 from dibs.cli.support.text import bold, clock
 from dibs.core.claims.agents import HUMAN
 from dibs.core.talk.mail import MAX_MESSAGE, MailKind, Priority
 from dibs.core.text.untrusted import is_plain
+from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ class Session:
                 warn_if_old(as_of)
                 text()
         except BrokenPipeError:
-            from dibs.cli import quieten
+            from dibs.cli.support import quieten
 
             quieten()
 

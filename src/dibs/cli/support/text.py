@@ -15,7 +15,6 @@ from dibs.core.text.names import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.cli.support.quoting import Quoting
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import (
         Ask,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
         Queued,
         Waiter,
     )
+    from dibs.shapes.quoting import Quoting
 
 __all__ = [
     "ask_line",
@@ -152,8 +152,8 @@ def outcome(value: Outcome, now: float, reader: Caller, own: str = "") -> None:
     if isinstance(value, Granted):
         _granted(value, now, reader, own)
         return
-    from dibs.cli.support.quoting import Quoting
     from dibs.shapes.claims import next_steps
+    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(reader, [str(value)])
     lines = [f"  {conflict_line(conflict, quoted)}" for conflict in value.conflicts]
@@ -166,7 +166,7 @@ def outcome(value: Outcome, now: float, reader: Caller, own: str = "") -> None:
 def _granted(value: Granted, now: float, reader: Caller, own: str) -> None:
     quoted = None
     if any(claim.reason not in {"", own} for claim in value.claims):
-        from dibs.cli.support.quoting import Quoting
+        from dibs.shapes.quoting import Quoting
 
         quoted = Quoting(reader, [str(value)])  # a claim that was handed over keeps its reason
     lines = [

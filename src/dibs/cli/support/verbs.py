@@ -23,7 +23,7 @@ class Verbs(dict[str, ArgumentParser]):
         self._modules = modules
 
     def __missing__(self, name: str) -> Parser:
-        from dibs.cli import load
+        from dibs.cli.support import load
 
         module = load(self._modules[name])
         options, action = module.VERBS[name]

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator
 
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.session import Session
     from dibs.core.talk.decisions import Decision
     from dibs.services.claims.disputes import Sides
+    from dibs.shapes.quoting import Quoting
 
 
 def _ls_options(parser: ArgumentParser) -> None:
@@ -36,8 +36,8 @@ def _ls(session: Session, args: Namespace) -> int:
 
 
 def _print_list(session: Session, shown: list[Decision], left: int, now: float) -> None:
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.text import bold, dim, span
+    from dibs.shapes.quoting import Quoting
 
     if not shown:
         print("there are no such decisions: `dibs decide new TITLE` records one")
@@ -97,8 +97,8 @@ def _sides(session: Session, decision: Decision) -> Sides | None:
 
 
 def _page(session: Session, decision: Decision, sides: Sides | None, now: float) -> Iterator[str]:
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.text import bold, span
+    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(session.caller, map(str, (decision, sides)))
     yield from quoted.legend

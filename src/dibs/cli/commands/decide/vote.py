@@ -57,10 +57,10 @@ def _decide(session: Session, args: Namespace, outcome: str, *, conflict: bool =
 
 
 def _print(session: Session, decided: list[Decision]) -> None:
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.text import bold, green, red, yellow
     from dibs.core.talk.decision_rules import before_asker
     from dibs.core.talk.decisions import Outcome
+    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(session.caller, [decision.title for decision in decided])
     paint = {Outcome.CONFIRMED: green, Outcome.REJECTED: red}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
 import time
 
+from dibs.cli.support.watcher import SLICE, FileWatcher
 from dibs.core.changes.forecasts import news
 from dibs.core.text.names import printable
 from dibs.errors import NotFound, Unavailable, Unknown
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 #: After so many rounds the objects of all earlier ones are dropped, and everything is looked at.
 ROUNDS = 500
-#: How long one wait is, so that a signal is met soon.
-SLICE = 0.5
 #: How long a watch takes to begin, at most.
 BEGIN = 1.0
 #: What in a git directory tells of branches, of working trees, or of how they are merged.
@@ -37,7 +35,7 @@ _BRANCHES = re.compile(
 
 def watch(session: Session, args: Namespace) -> int:
     """Follow the working trees; print what begins to conflict, and what no longer does."""
-    from dibs.cli.support.signals import leaving_on_end
+    from dibs.local.signals import leaving_on_end
 
     printer = Printer(session, args)
     forecasts = session.project.forecasts
@@ -131,77 +129,32 @@ class Printer:
             print(f"{dim(clock(moment, moment))} {green('cleared')} {names}")
 
 
-class TreeWatcher:
-    """Working trees and branches, watched by a thread where ``watchfiles`` is installed, else not at all."""
+class TreeWatcher(FileWatcher):
+    """Working trees and branches."""
 
     def __init__(self, common: str) -> None:
+        super().__init__()
         self._common = common
         self._roots: tuple[str, ...] = ()
-        self._told: set[str] = set()
-        self._lock = threading.Lock()
-        self._news = threading.Event()
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    @property
-    def live(self) -> bool:
-        """Whether changes are told of."""
-        return self._thread is not None and self._thread.is_alive()
 
     def __enter__(self) -> TreeWatcher:
-        """Begin; there is nothing to watch yet."""
         return self
-
-    def __exit__(self, *_: object) -> None:
-        """End the thread."""
-        self._stop()
 
     def keep(self, roots: Iterable[str]) -> bool:
         """Watch these working trees from now on; tell whether that only begins now."""
         wanted = tuple(sorted(path for path in roots if os.path.isdir(path)))
         if wanted == self._roots and (self.live or self._thread is None):
             return False
-        self._stop()
         self._roots = wanted
-        try:
-            import watchfiles  # noqa: F401 - the extra `watch`
-        except ImportError:
-            return False
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="dibs-watch", daemon=True)
-        self._thread.start()
-        return True
-
-    def _stop(self) -> None:
-        self._end.set()
-        if self._thread is not None:
-            self._thread.join(2.0)
-            self._thread = None
-
-    def _follow(self) -> None:
-        from watchfiles import watch as follow
-
         refs = [os.path.join(self._common, name) for name in ("refs", "worktrees")]
-        places = [*self._roots, *(path for path in refs if os.path.isdir(path))]
-        try:
-            for changes in follow(
-                *places, watch_filter=None, stop_event=self._end, step=50, debounce=200
-            ):
-                with self._lock:
-                    self._told.update(path for _, path in changes)
-                self._news.set()
-        except (OSError, RuntimeError):
-            return  # no more watches left, or a folder is gone: then looking now and then counts
+        return self.start([*wanted, *(path for path in refs if os.path.isdir(path))])
 
     def wait(self, longest: float) -> tuple[dict[str, set[str]], bool]:
         """Return what changed, by working tree (no path: anything), and whether branches may have moved."""
         until = time.monotonic() + longest
         while (left := until - time.monotonic()) > 0:
             if self._news.wait(min(SLICE, left)):
-                with self._lock:
-                    told, self._told = self._told, set()
-                    self._news.clear()
-                changed, refs = self.sorted(told)
+                changed, refs = self.sorted(self.take())
                 if changed or refs:
                     return changed, refs
         return {}, False

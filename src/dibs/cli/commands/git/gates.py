@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.cli import HELD, OK
+from dibs.cli.support import HELD, OK
 from dibs.errors import BadUsage, DibsError, NotAllowed, NotFound
 
 TYPE_CHECKING = False

@@ -6,10 +6,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from dibs.cli.support.quoting import Quoting
     from dibs.cli.support.session import Session
     from dibs.core.talk.recipients import Group
     from dibs.services.talk.groups import GroupView
+    from dibs.shapes.quoting import Quoting
 
 
 def _no_options(_: ArgumentParser) -> None:
@@ -66,7 +66,7 @@ def _changed(session: Session, group: Group) -> int:
 
 
 def _quoting(session: Session, groups: list[Group]) -> Quoting:
-    from dibs.cli.support.quoting import Quoting
+    from dibs.shapes.quoting import Quoting
 
     return Quoting(session.caller, map(str, groups))
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.cli import HELD, OK
+from dibs.cli.support import HELD, OK
 from dibs.errors import BadUsage, NotAllowed, NotFound
 
 TYPE_CHECKING = False

@@ -40,7 +40,7 @@ def _take(session: Session, args: Namespace) -> int:
     Prints where its file lies and what it says. If you die, the task comes back.
     """
     from dibs.cli.commands.task.board import on_board
-    from dibs.cli.support.signals import leaving_on_end
+    from dibs.local.signals import leaving_on_end
     from dibs.services.tasks.values import TakenTask
 
     wait = session.project.config.wait if args.wait is None else args.wait

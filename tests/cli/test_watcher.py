@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dibs.cli.support.watching import BoardWatcher
+from dibs.cli.support.watcher import BoardWatcher
 from dibs.core.claims.ledger import Event
 from dibs.engines.memory import MemoryEngine
 

@@ -1,0 +1,117 @@
+"""Waiting for files to change, where ``watchfiles`` is installed; for a board also by its ledger."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.engines.base import Engine
+    from dibs.services.board.board import Board
+
+#: How long one wait is, so that a signal or a changed file is met soon.
+SLICE = 0.5
+
+
+class FileWatcher:
+    """A thread that collects the paths that change below some folders."""
+
+    def __init__(self) -> None:
+        self._changed: set[str] = set()
+        self._lock = threading.Lock()
+        self._news = threading.Event()
+        self._end = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether changes are noticed."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def __enter__(self) -> FileWatcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self, folders: Iterable[str]) -> bool:
+        """Watch these folders from now on; False where ``watchfiles`` is missing."""
+        self.stop()
+        try:
+            import watchfiles  # noqa: F401 - the extra `watch`
+        except ImportError:
+            return False
+        self._end = threading.Event()
+        self._thread = threading.Thread(
+            target=self._follow, args=(list(folders),), name="dibs-watch", daemon=True
+        )
+        self._thread.start()
+        return True
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._end.set()
+        if self._thread is not None:
+            self._thread.join(2.0)
+            self._thread = None
+
+    def _follow(self, folders: list[str]) -> None:
+        from watchfiles import watch
+
+        options = {"watch_filter": None, "stop_event": self._end, "step": 50, "debounce": 200}
+        try:
+            for changes in watch(*folders, **options):  # type: ignore[arg-type]
+                with self._lock:
+                    self._changed.update(path for _, path in changes if self.counts(path))
+                    if self._changed:
+                        self._news.set()
+        except (OSError, RuntimeError):
+            return  # no more watches left, or a folder is gone: then looking now and then counts
+
+    def counts(self, path: str) -> bool:  # noqa: ARG002 - a subclass looks at it
+        """Tell whether a changed path is of interest."""
+        return True
+
+    def take(self) -> set[str]:
+        """Return the paths that changed since the last call."""
+        with self._lock:
+            changed, self._changed = self._changed, set()
+            self._news.clear()
+        return changed
+
+
+class BoardWatcher(FileWatcher):
+    """The files of a board."""
+
+    def __init__(self, board: Board) -> None:
+        super().__init__()
+        folders = board.folders
+        self._folder = os.path.join(folders.base, folders.folder)
+
+    def __enter__(self) -> BoardWatcher:
+        os.makedirs(self._folder, exist_ok=True)
+        self.start([self._folder])
+        return self
+
+    def counts(self, path: str) -> bool:
+        """Tell whether a path is a task's file: neither unfinished, nor a page that we write ourselves."""
+        return path.lower().endswith((".yaml", ".yml"))
+
+    def wait(self, engine: Engine, after: int, longest: float) -> bool:
+        """Return when a file changed, the ledger moved past ``after``, or ``longest`` seconds went by.
+
+        The answer is whether a file changed: somewhere, so that all have to be looked at.
+        """
+        until = time.monotonic() + longest
+        while not self._news.is_set() and (left := until - time.monotonic()) > 0:
+            if engine.wait(after, min(SLICE, left)) > after:
+                break
+        return bool(self.take())
+
+    def pause(self, seconds: float) -> None:
+        """Wait, whatever happens."""
+        time.sleep(seconds)

@@ -1,0 +1,34 @@
+"""Signals that ask a process to end; one that was ignored at its start stays ignored, as under nohup."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import contextmanager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import NoReturn
+
+#: The signals that others send to a process that is to end.
+ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+def not_ignored(numbers: Iterable[signal.Signals]) -> list[signal.Signals]:
+    """Return the signals that this process does not ignore."""
+    return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
+
+
+@contextmanager
+def leaving_on_end() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into an exception, so that queue places and the terminal are given back."""
+
+    def leave(number: int, _: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in not_ignored(ENDING)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
