@@ -76,18 +76,9 @@ def remember(state: str, now: Stamp, written: Written) -> None:
     _, changed, *_ = now
     if time.time_ns() - int(changed) < _SETTLED_NS:
         return
-    content = quickjson.dumps({"stamp": now, "values": written}).encode()
-    path = f"{state}/{CACHE}"
-    draft = f"{path}.{os.getpid()}"
+    from dibs.local.files import write_file
+
     try:
-        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_file(f"{state}/{CACHE}", quickjson.dumps({"stamp": now, "values": written}))
     except OSError:
         return
-    try:
-        try:
-            os.write(file, content)
-        finally:
-            os.close(file)
-        os.replace(draft, path)
-    except OSError:
-        os.unlink(draft)

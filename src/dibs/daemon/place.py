@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import suppress
 
 from dibs.errors import Misconfigured
+from dibs.local.locks import FileLock
 from dibs.startup.pack import is_private
 
 
@@ -22,41 +22,21 @@ def private_folder(path: str) -> None:
         )
 
 
-class ProcessLock:
-    """A lock that ends with its process, on a file that names it."""
+class ProcessLock(FileLock):
+    """A file lock whose file names the process that holds it."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._file = -1
-
-    def take(self) -> bool:
-        """Take the lock and write down who has it; False if another process has."""
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(file)
-            return False
-        self._file = file
-        os.ftruncate(file, 0)
-        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
-        return True
-
-    def free(self) -> None:
-        """Give it back."""
-        os.close(self._file)
+    def take(self, timeout: float | None = 0.0) -> bool:
+        """Take the lock and write down who holds it; tell whether that worked."""
+        taken = super().take(timeout)
+        if taken:
+            os.ftruncate(self.handle, 0)
+            os.pwrite(self.handle, f"{os.getpid()}\n".encode(), 0)
+        return taken
 
     def holder(self) -> int:
-        """Return the process that has the lock, 0 for none."""
-        try:
-            file = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
+        """Return the process that holds the lock, 0 for none."""
+        if not self.is_held():
             return 0
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            text = os.pread(file, 20, 0).strip()
-            return int(text) if text.isdigit() else 0
-        finally:
-            os.close(file)
-        return 0
+        with open(self.path, encoding="ascii") as file:
+            text = file.read(20).strip()
+        return int(text) if text.isdigit() else 0

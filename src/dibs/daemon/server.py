@@ -56,7 +56,7 @@ class HookServer:
             finally:
                 self._leave(listener)
         finally:
-            lock.free()
+            lock.release()
         return True
 
     def end(self, _number: int = 0, _frame: FrameType | None = None) -> None:

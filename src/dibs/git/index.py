@@ -17,10 +17,7 @@ import os
 import shutil
 import time
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from dibs.local import locks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,15 +141,10 @@ def _keep_early(mark: str) -> int:
 
 def _flocked(file: int) -> bool | None:
     """Take the flock of a file; None where there is no such thing."""
-    if fcntl is None:
-        return None
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return locks.try_lock(file) if locks.SUPPORTED else None
     except OSError:
         return None
-    return True
 
 
 def _runs(mark: str) -> bool:
@@ -233,7 +225,7 @@ def set_free(place: str) -> None:
 
 def _yielding(place: str) -> str:
     """Return the mark of the process of ours that has the lock and has agreed to give it up."""
-    if fcntl is None:
+    if not locks.SUPPORTED:
         return ""
     for name in _marks(place):
         mark = os.path.join(place, name)
@@ -265,7 +257,7 @@ def _adopt(mark: str, lock: str) -> bool:
 @contextlib.contextmanager
 def _hand(place: str) -> Iterator[None]:
     """Be the only one who changes whose the lock is; one that is stopped just then holds nobody up."""
-    if fcntl is None:
+    if not locks.SUPPORTED:
         yield
         return
     file = os.open(place, os.O_RDONLY | os.O_CLOEXEC)

@@ -36,8 +36,9 @@ def framed(kind: str, content: bytes) -> bytes:
 def write_loose(folder: str, kind: str, content: bytes, like: str) -> str:
     """Write an object into the object store ``folder`` and return its name, as long as ``like``."""
     import hashlib
-    import threading
     import zlib
+
+    from dibs.local.files import write_file
 
     data = framed(kind, content)
     oid = str((hashlib.sha1 if len(like) == _SHA1 else hashlib.sha256)(data).hexdigest())
@@ -45,10 +46,7 @@ def write_loose(folder: str, kind: str, content: bytes, like: str) -> str:
     path = os.path.join(place, oid[2:])
     if not os.path.exists(path):
         os.makedirs(place, exist_ok=True)
-        new = f"{path}.{os.getpid()}.{threading.get_ident()}"  # others may write the same object
-        with open(new, "wb") as file:
-            file.write(zlib.compress(data, 1))
-        os.replace(new, path)
+        write_file(path, zlib.compress(data, 1))
     return oid
 
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dibs.core.text.names import quote
 from dibs.errors import Misconfigured, NotAllowed, NotFound
 from dibs.git.config import parts
+from dibs.local.files import write_file
+from dibs.local.locks import FileLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,25 +100,13 @@ class Trust:
     @contextmanager
     def _changing(self) -> Iterator[dict[str, list[str]]]:
         """Give out all lists, one caller at a time; what is in them at the end is kept."""
-        import fcntl
-
         os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-        lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with FileLock(f"{self._path}.lock"):
             lists = self._read()
             yield lists
             kept = {place: lines for place, lines in lists.items() if lines}
             text = json.dumps({"version": _VERSION, "allowed": kept}, indent=2, sort_keys=True)
-            new = f"{self._path}.new"
-            file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with open(file, "w", encoding="utf-8", errors="surrogateescape") as stream:
-                stream.write(text + "\n")
-                stream.flush()
-                os.fsync(file)
-            os.replace(new, self._path)
-        finally:
-            os.close(lock)
+            write_file(self._path, text + "\n", sync=True)
 
 
 def _place(environ: Mapping[str, str]) -> str:

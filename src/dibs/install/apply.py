@@ -101,7 +101,7 @@ def _write(repository: Repository, change: FileChange) -> None:
             code="WIRING_BUSY",
             hint="run it again",
         )
-    manifest.write_file(repository, place, change.new, change.mode)
+    manifest.replace_file(repository, place, change.new, change.mode)
 
 
 class Undone(Record):

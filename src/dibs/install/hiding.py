@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.install.entries import blocks
-from dibs.install.manifest import write_file
+from dibs.install.manifest import replace_file
 from dibs.install.working_tree import others
 
 TYPE_CHECKING = False
@@ -85,4 +85,4 @@ def _write(repository: Repository, text: str) -> None:
         return
     os.makedirs(os.path.dirname(place), exist_ok=True)
     mode = os.stat(place).st_mode & 0o777 if os.path.exists(place) else 0o644
-    write_file(repository, place, text.encode("utf-8", "surrogateescape"), mode)
+    replace_file(repository, place, text.encode("utf-8", "surrogateescape"), mode)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from hashlib import sha256
 
 from dibs.errors import Unavailable
+from dibs.local.files import write_file
+from dibs.local.locks import FileLock
 from dibs.local.repository import with_own_state
 from dibs.startup.records import Record
 
@@ -80,7 +82,7 @@ def save(repository: Repository, manifest: Manifest) -> None:
     shape = manifest._asdict()
     shape["files"] = {path: list(kept) for path, kept in manifest.files.items()}
     place = os.path.join(folder, _NAME)
-    write_file(repository, place, json.dumps(shape, indent=1).encode(), 0o600)
+    replace_file(repository, place, json.dumps(shape, indent=1).encode(), 0o600)
 
 
 def forget(repository: Repository) -> None:
@@ -101,7 +103,7 @@ def keep(repository: Repository, content: bytes) -> str:
     place = os.path.join(folder_of(repository), _BACKUPS, name)
     if not os.path.exists(place):
         os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-        write_file(repository, place, content, 0o600)
+        replace_file(repository, place, content, 0o600)
     return name
 
 
@@ -125,61 +127,39 @@ def digest(content: bytes) -> str:
 @contextmanager
 def alone(repository: Repository) -> Iterator[None]:
     """Let one process at a time change the files of a working tree."""
-    import fcntl
-
     folder = folder_of(repository)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    handle = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+    lock = FileLock(os.path.join(folder, _LOCK))
+    if not lock.take():
+        raise Unavailable(
+            "another dibs init is at work here",
+            code="WIRING_BUSY",
+            hint="run it again in a moment",
+        )
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Unavailable(
-                "another dibs init is at work here",
-                code="WIRING_BUSY",
-                hint="run it again in a moment",
-            ) from None
         yield
     finally:
-        os.close(handle)
+        lock.release()
 
 
-def write_file(repository: Repository, place: str, content: bytes, mode: int) -> None:
-    """Put a file in its place in one step, so that no reader ever sees half of it; its owner stays.
+def replace_file(repository: Repository, place: str, content: bytes, mode: int) -> None:
+    """Replace a file in one step, synced to the disk; its owner stays.
 
-    The draft lies in the state, where a kill leaves nothing in the user's way, unless that is another disk.
+    The draft is in the state, where a kill leaves nothing in the user's way, unless that is another disk.
     """
     folder = folder_of(repository)
     if not _on_one_disk(folder, os.path.dirname(place)):
         folder = os.path.dirname(place)
-    draft = os.path.join(folder, f".dibs-{os.getpid()}.tmp")
-    with suppress(FileNotFoundError):
-        os.unlink(draft)  # of a process of that number that was killed
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    try:
-        with open(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            _give(file.fileno(), place)
-        os.chmod(draft, mode)
-        try:
-            os.replace(draft, place)
-        except OSError as error:  # the reader knows nothing of the draft
-            error.filename = place
-            raise
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(draft)
+    write_file(place, content, mode=mode, sync=True, drafts=folder, owner=_owner(place))
 
 
 def _on_one_disk(one: str, other: str) -> bool:
     return os.path.isdir(one) and os.stat(one).st_dev == os.stat(other).st_dev
 
 
-def _give(handle: int, place: str) -> None:
-    """Give a new file to the owner of what it replaces, or else of its folder, where we may."""
+def _owner(place: str) -> tuple[int, int] | None:
+    """Return who owns the file, or else its folder; None where the owner cannot be set."""
     if os.geteuid() != 0:
-        return
+        return None
     status = os.stat(place if os.path.exists(place) else os.path.dirname(place))
-    os.fchown(handle, status.st_uid, status.st_gid)
+    return status.st_uid, status.st_gid

@@ -150,16 +150,11 @@ def note(state: str, pid: int, born: int, agent: str) -> None:
     if _noted(state, pid) == [str(born), agent]:
         return
     folder = os.path.join(state, FOLDER)
-    path = os.path.join(folder, str(pid))
-    scratch = f"{path}.{os.getpid()}"
+    from dibs.local.files import write_file
+
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NOFOLLOW, 0o600)
-        try:
-            os.write(handle, f"{born} {agent}\n".encode("ascii"))
-        finally:
-            os.close(handle)
-        os.replace(scratch, path)
+        write_file(os.path.join(folder, str(pid)), f"{born} {agent}\n")
     except OSError:
         return
 

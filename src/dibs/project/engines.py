@@ -6,6 +6,7 @@ import os
 
 from dibs.config.load import DEFAULT
 from dibs.errors import Misconfigured
+from dibs.local.files import write_file
 from dibs.startup import quickjson
 from dibs.startup.records import Record
 
@@ -221,14 +222,8 @@ def _times_made(path: str) -> int:
 def _mark(path: str, times: int) -> None:
     """Write the marker; where nothing can be written, somebody else does it later."""
     marker = os.path.join(os.path.dirname(path), MARKER)
-    temporary = f"{marker}.{os.getpid()}"
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(quickjson.dumps({"made": times}))
-            file.flush()
-            os.fsync(handle)
-        os.replace(temporary, marker)
+        write_file(marker, quickjson.dumps({"made": times}), sync=True)
     except OSError:
         return
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 
+from dibs.local.files import write_file
 from dibs.startup.records import Record
-from dibs.workdir.cache_files import write_note
 from dibs.workdir.disk import FileStamp
 
 TYPE_CHECKING = False
@@ -259,5 +259,5 @@ def save(index: Index, path: str, now: float) -> None:
     top |= {"life": index.life, "folders": folders, "behind": sorted(index.behind)}
     text = "\n".join([json.dumps(top), *body, ""])
     with suppress(OSError):
-        write_note(path, text)
+        write_file(path, text)
         index.saved()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import struct
 import zlib
+
+from dibs.local.files import write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def write(folder: str, rows: Sequence[Row], new_hash: Callable[..., Any]) -> Non
     checksum = data[-new_hash().digest_size :]
     index = _index(places, checksum)
     name = f"{folder}/pack-{checksum.hex()}"
-    _put(f"{name}.pack", data)
-    _put(f"{name}.idx", index + new_hash(index).digest())
+    write_file(f"{name}.pack", data)
+    write_file(f"{name}.idx", index + new_hash(index).digest())
 
 
 def _header(kind: int, size: int) -> bytes:
@@ -77,14 +77,3 @@ def _index(places: list[tuple[str, int, int]], checksum: bytes) -> bytes:
             checksum,
         )
     )
-
-
-def _put(path: str, data: bytes) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    finally:  # a disk that is full shall not be filled further by each try
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)

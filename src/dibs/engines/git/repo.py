@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 
+from dibs.local.files import write_file
+
 REMOTE_REF = "refs/dibs/remote"
 LOST_REFS = "refs/dibs/lost"
 
@@ -95,12 +97,5 @@ def _first_line(path: str) -> str:
 
 
 def _write(repo: str, name: str, text: str) -> None:
-    # Not beside the file: git takes everything below refs/ for a ref.
-    temporary = f"{repo}/new-{os.getpid()}-{os.urandom(4).hex()}"
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, f"{repo}/{name}")
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+    # The draft is not beside the file: git takes everything below refs/ for a ref.
+    write_file(f"{repo}/{name}", text, drafts=repo)

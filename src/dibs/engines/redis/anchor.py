@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 
+from dibs.local.files import write_file
 from dibs.startup.records import Record
 
 #: 2026-01-01 in seconds: lives are counted from here.
@@ -52,16 +53,9 @@ def remember(path: str, memory: Anchor, *, firmly: bool) -> None:
     """
     if not path:
         return
-    temporary = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(memory._asdict(), file)
-            if firmly:
-                file.flush()
-                os.fsync(handle)
-        os.replace(temporary, path)
+        write_file(path, json.dumps(memory._asdict()), sync=firmly)
     except OSError:
         return
 

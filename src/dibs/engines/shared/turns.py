@@ -15,14 +15,8 @@ from __future__ import annotations
 import os
 import time
 
-try:
-    import fcntl
-except ImportError:  # Windows: writers meet at SQLite's own lock
-    fcntl = None  # type: ignore[assignment]
+from dibs.local.locks import try_lock, unlock
 
-_NOW_OR_NEVER = 0 if fcntl is None else fcntl.LOCK_EX | fcntl.LOCK_NB
-_FREE = 0 if fcntl is None else fcntl.LOCK_UN
-_flock = None if fcntl is None else fcntl.flock
 _monotonic = time.monotonic
 
 #: Seconds for which a writer that has had its turn may go on without standing in line again.
@@ -54,28 +48,21 @@ class Turns:
 
     def enter(self, now: float, timeout: float) -> bool:
         """Take the gate within ``timeout`` seconds of ``now`` (monotonic); tell if it worked."""
-        if _flock is None:
+        if now < self._turn_ends and try_lock(self._gate):
             return True
-        try:
-            if now < self._turn_ends:
-                _flock(self._gate, _NOW_OR_NEVER)
-                return True
-            _flock(self._line, _NOW_OR_NEVER)
-        except BlockingIOError:
+        if now < self._turn_ends or not try_lock(self._line):
             return self._wait(now, timeout)
         try:
-            _flock(self._gate, _NOW_OR_NEVER)
+            if not try_lock(self._gate):
+                return self._wait_at_head(now + timeout)
             self._turn_ends = now + _TURN
-        except BlockingIOError:
-            return self._wait_at_head(now + timeout)
         finally:
-            _flock(self._line, _FREE)
+            unlock(self._line)
         return True
 
     def leave(self) -> None:
         """Give the gate back."""
-        if _flock is not None:
-            _flock(self._gate, _FREE)
+        unlock(self._gate)
 
     def close(self) -> None:
         """Close both files."""
@@ -86,38 +73,24 @@ class Turns:
         deadline = started + timeout
         while (now := _monotonic()) < deadline:
             time.sleep(min(jitter(_PAUSE), deadline - now))
-            if _taken(self._line):
+            if try_lock(self._line):
                 try:
                     return self._wait_at_head(deadline)
                 finally:
-                    _release(self._line)
-            if now - started > _PATIENCE and _taken(self._gate):
+                    unlock(self._line)
+            if now - started > _PATIENCE and try_lock(self._gate):
                 return True
         return False
 
     def _wait_at_head(self, deadline: float) -> bool:
         pause = 0.0002
         while (now := _monotonic()) < deadline:
-            if _taken(self._gate):
+            if try_lock(self._gate):
                 self._turn_ends = now + _TURN
                 return True
             time.sleep(jitter(pause))
             pause = min(pause * 1.03, 0.002)
         return False
-
-
-def _taken(lock: int) -> bool:
-    assert _flock is not None
-    try:
-        _flock(lock, _NOW_OR_NEVER)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _release(lock: int) -> None:
-    assert _flock is not None
-    _flock(lock, _FREE)
 
 
 def _open_private(path: str) -> int:

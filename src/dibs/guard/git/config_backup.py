@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
+
+from dibs.local.files import write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,14 +71,7 @@ def write(path: str, text: str, mode: int = 0o755) -> None:
     content = text.encode("utf-8", "surrogateescape")
     if read(path) == content and os.access(path, os.X_OK) == bool(mode & 0o100):
         return
-    temporary = f"{path}.dibs-{os.getpid()}"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(temporary)
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with open(handle, "wb") as file:
-        file.write(content)
-    os.chmod(temporary, mode)
-    os.replace(temporary, path)
+    write_file(path, content, mode=mode)
 
 
 def _text(content: bytes) -> str:

@@ -14,8 +14,8 @@ from hashlib import sha256
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks import pages
+from dibs.local.files import write_file
 from dibs.startup.records import Record
-from dibs.workdir.cache_files import write_note
 from dibs.workdir.disk import FileStamp, mark_of, read, status_of
 from dibs.workdir.moves import Meanwhile, write
 
@@ -194,4 +194,4 @@ def recall(path: str) -> PageState:
 
 def remember(path: str, memory: PageState) -> None:
     """Write what is known of the pages."""
-    write_note(path, json.dumps(memory._asdict()))
+    write_file(path, json.dumps(memory._asdict()))

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 
 from dibs.core.tasks.rules import Status
-from dibs.workdir.cache_files import write_note
+from dibs.local.files import write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Roster:
     def save(self) -> None:
         """Keep it for the next process; without it, that looks at every task once."""
         with suppress(OSError):
-            write_note(self._path, json.dumps([self.head, self._known]))
+            write_file(self._path, json.dumps([self.head, self._known]))
 
     def _load(self) -> None:
         try:

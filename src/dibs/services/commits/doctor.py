@@ -15,8 +15,8 @@ from dibs.git.calls import GitCalls
 from dibs.git.config import executing
 from dibs.git.locks import find_stale, put_aside
 from dibs.git.trust import Trust
+from dibs.local.files import write_file
 from dibs.services.commits.gate import Gate
-from dibs.workdir.cache_files import write_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class GitCare:
         return {str(k): str(v) for k, v in content.items()} if isinstance(content, dict) else None
 
     def _remember(self, digests: dict[str, str]) -> None:
-        write_note(self._note, json.dumps(digests, sort_keys=True))
+        write_file(self._note, json.dumps(digests, sort_keys=True))
 
     def _digests(self) -> dict[str, str]:
         """Return a digest of each hook that git would run."""

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 
 from dibs.errors import Unavailable
 from dibs.git.calls import last_words
 from dibs.git.refs import value_of
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from dibs.local.locks import FileLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dibs.git.calls import GitCalls
-
-_SHORTEST, _LONGEST = 0.0005, 0.02
 
 
 def holds(git: GitCalls, ref: str, commit: str) -> bool:
@@ -52,26 +45,10 @@ def refused(why: str) -> Unavailable:
 @contextlib.contextmanager
 def turn_taken(state: str, patience: float) -> Iterator[None]:
     """Be the one process of a clone at its gate; after ``patience`` go on without it."""
-    if fcntl is None:
-        yield
-        return
     os.makedirs(state, mode=0o700, exist_ok=True)
-    place = os.path.join(state, "gate.lock")
-    file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = FileLock(os.path.join(state, "gate.lock"))
+    lock.take(patience)
     try:
-        _wait_for(file, patience)
         yield
     finally:
-        os.close(file)
-
-
-def _wait_for(file: int, patience: float) -> None:
-    give_up, pause = time.monotonic() + patience, _SHORTEST
-    while time.monotonic() < give_up:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(pause)
-            pause = min(pause * 1.5, _LONGEST)
-        else:
-            return
+        lock.release()

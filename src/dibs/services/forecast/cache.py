@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 
 from dibs.core.changes.forecasts import ForecastConflict
+from dibs.local.files import write_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,12 +53,8 @@ class Outcomes:
         for key in list(self._known)[:-KEPT]:
             del self._known[key]
         text = json.dumps({"form": _FORM, "salt": self._salt, "merges": self._known})
-        folder = os.path.dirname(self._path)
         with contextlib.suppress(OSError):
-            handle, new = tempfile.mkstemp(prefix="forecast-", suffix=".new", dir=folder)
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(text)
-            os.replace(new, self._path)
+            write_file(self._path, text)
 
 
 def _read(path: str, salt: str) -> dict[str, tuple[ForecastConflict, ...]]:

@@ -12,6 +12,7 @@ import time
 from zlib import crc32
 
 from dibs.errors import DibsError
+from dibs.local.files import write_file
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
 
@@ -162,10 +163,7 @@ class TreeSnapshots:
 
     def _write(self, name: str, text: str) -> None:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        scratch = os.path.join(self._folder, f".{name}.{os.getpid()}")
-        with open(scratch, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text)
-        os.replace(scratch, os.path.join(self._folder, name))
+        write_file(os.path.join(self._folder, name), text)
 
 
 def _name(agent: str, call: str) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import time
 
 from dibs.core.claims.rules import EXCLUSIVE, Granted, live
 from dibs.core.patterns.pattern import parse
 from dibs.core.text.durations import TTL_MIN, check_wait
 from dibs.errors import DibsError, Fenced, NotFound, Unavailable
 from dibs.local.heartbeat import Heartbeat
+from dibs.local.locks import FileLock
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state.own_claims import own, own_at
@@ -145,30 +145,16 @@ def _alone(
     state: str, agent: str, branch: str, wait: object, told: Callable[[str], None]
 ) -> Iterator[None]:
     """Let two merges of one agent take turns as well; to the store they are the same holder."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: the branch is moved by compare-and-swap all the same
-        yield
-        return
     os.makedirs(state, mode=0o700, exist_ok=True)
     name = hashlib.sha256(f"{agent}\n{branch}".encode()).hexdigest()[:16]
-    handle = os.open(os.path.join(state, f"merge-{name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    lock = FileLock(os.path.join(state, f"merge-{name}.lock"))
+    taken = lock.take()
+    if not taken and wait:
+        told(f"waiting behind another merge of {agent}")
+        taken = lock.take(check_wait(wait))
+    if not taken:
+        raise Unavailable(f"another merge of {agent} into {branch} is under way", code="MERGE_BUSY")
     try:
-        until = time.monotonic() + (check_wait(wait) if wait else 0.0)
-        said = False
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() >= until:
-                    raise Unavailable(
-                        f"another merge of {agent} into {branch} is under way", code="MERGE_BUSY"
-                    ) from None
-            if not said:
-                told(f"waiting behind another merge of {agent}")
-            said = True
-            time.sleep(_POLL)
         yield
     finally:
-        os.close(handle)
+        lock.release()

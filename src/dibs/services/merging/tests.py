@@ -18,6 +18,7 @@ from dibs.core.text.durations import show_span
 from dibs.core.text.names import printable
 from dibs.errors import BadInput, Fenced
 from dibs.git.untrusted import guarded_calls, refuse_filters
+from dibs.local.locks import FileLock
 from dibs.local.process_table import end_group
 from dibs.services.merging.values import Run
 
@@ -133,7 +134,8 @@ def _tree(git: SafeGit, state: str, commit: str) -> Iterator[tuple[str, int]]:
     os.makedirs(above, mode=0o700, exist_ok=True)
     place = os.path.join(above, f"{os.getpid()}-{time.time_ns():x}")
     os.mkdir(place, 0o700)
-    handle = _locked(place)
+    lock = FileLock(os.path.join(place, "lock"))
+    lock.take()
     try:
         tree = _tree_in(place)
         bare = ("--detach", "--no-checkout", "--quiet")
@@ -141,23 +143,10 @@ def _tree(git: SafeGit, state: str, commit: str) -> Iterator[tuple[str, int]]:
         inside = guarded_calls(tree, timeout=git.timeout)  # a worktree may have settings of its own
         refuse_filters(inside, None, tree=commit)
         inside.must("reset", "--hard", "--quiet")
-        yield tree, handle
+        yield tree, lock.handle
     finally:
         _take_away(git, place)
-        os.close(handle)
-
-
-def _locked(place: str) -> int:
-    handle = os.open(os.path.join(place, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    with contextlib.suppress(ImportError):
-        import fcntl
-
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            return -1
-    return handle
+        lock.release()
 
 
 def _tree_in(place: str) -> str:
@@ -179,14 +168,14 @@ def clear_up(git: GitCalls, state: str) -> int:
     cleared = 0
     for name in sorted(os.listdir(above)) if os.path.isdir(above) else ():
         place = os.path.join(above, name)
-        handle = _locked(place)
-        if handle < 0:
+        lock = FileLock(os.path.join(place, "lock"))
+        if not lock.take():
             continue  # its process lives
         try:
             _take_away(git, place)
             cleared += 1
         finally:
-            os.close(handle)
+            lock.release()
     return cleared
 
 

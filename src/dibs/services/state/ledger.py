@@ -171,17 +171,15 @@ def _archive(folder: str, entries: list[Entry]) -> None:
     """
     import time
 
+    from dibs.local.locks import FileLock
+
     os.makedirs(folder, mode=0o700, exist_ok=True)
     months: dict[str, list[Entry]] = {}
     for entry in entries:
         months.setdefault(time.strftime("%Y-%m", time.gmtime(entry.at)), []).append(entry)
-    lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        _take(lock)
+    with FileLock(os.path.join(folder, "lock")):
         for month, group in months.items():
             _append(os.path.join(folder, f"{month}.jsonl"), group)
-    finally:
-        os.close(lock)
 
 
 def _archived(folder: str) -> Iterator[Entry]:
@@ -199,14 +197,6 @@ def _archived(folder: str) -> Iterator[Entry]:
                     yield Entry(**decode(line.decode("utf-8", "surrogateescape").strip()))
                 except (Unavailable, TypeError):
                     continue
-
-
-def _take(lock: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows: two archivers at once may repeat lines; a reader sees the number
-        return
-    fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def _append(path: str, entries: list[Entry]) -> None:

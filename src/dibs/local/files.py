@@ -1,0 +1,73 @@
+"""Atomic file writes: a reader sees the old content or the new content, never a part of it."""
+
+# Hooks and claims come past here: only built-in modules.
+
+from __future__ import annotations
+
+import os
+from _thread import get_ident
+
+#: What only the owner may read and write; no umask changes it.
+_PRIVATE = 0o600
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_NEW |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def write_file(
+    path: str,
+    content: str | bytes,
+    *,
+    mode: int = _PRIVATE,
+    sync: bool = False,
+    drafts: str = "",
+    owner: tuple[int, int] | None = None,
+) -> None:
+    """Replace the file at ``path``; if that fails, the old one stays and no draft is left.
+
+    ``sync`` waits for the disk. ``drafts`` is the folder of the draft, on the same file system; by default it
+    is beside the file. An ``OSError`` names ``path``.
+    """
+    data = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
+    place = f"{drafts}/{os.path.basename(path)}" if drafts else path
+    draft = f"{place}.{os.getpid()}-{get_ident():x}"
+    placed = False
+    try:
+        handle = _create(draft, mode)
+        try:
+            _fill(handle, data, mode, owner)
+            if sync:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.replace(draft, path)
+        placed = True
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+    finally:
+        if not placed:
+            _remove(draft)
+
+
+def _create(draft: str, mode: int) -> int:
+    try:
+        return os.open(draft, _NEW, mode)
+    except FileExistsError:  # left by a killed process that had the same number
+        os.unlink(draft)
+        return os.open(draft, _NEW, mode)
+
+
+def _fill(handle: int, data: bytes, mode: int, owner: tuple[int, int] | None) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+    if owner is not None:
+        os.fchown(handle, *owner)
+    if mode != _PRIVATE and hasattr(os, "fchmod"):  # the umask has changed it
+        os.fchmod(handle, mode)
+
+
+def _remove(draft: str) -> None:
+    try:
+        os.unlink(draft)
+    except OSError:
+        return

@@ -1,0 +1,102 @@
+"""File locks: one process at a time holds a file's lock, and a process that dies releases it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+#: Whether this system has file locks. Without them every lock is free; callers that cannot do without ask.
+SUPPORTED = fcntl is not None
+
+#: Seconds between two tries: the first pause and the longest.
+_SHORTEST, _LONGEST = 0.0005, 0.02
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def try_lock(handle: int) -> bool:
+    """Lock an open file unless another process has locked it; tell whether it is locked now."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def unlock(handle: int) -> None:
+    """Unlock an open file."""
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+class FileLock:
+    """A lock file; a process that dies releases it. ``with`` waits for it without a limit."""
+
+    __slots__ = ("handle", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        #: The open file while the lock is held; a child process that inherits it holds the lock as well.
+        self.handle = -1
+
+    def take(self, timeout: float | None = 0.0) -> bool:
+        """Take the lock within ``timeout`` seconds (None: wait without a limit); tell whether that worked."""
+        handle = os.open(self.path, _FLAGS, 0o600)
+        try:
+            if not _wait(handle, timeout):
+                return False
+            self.handle, handle = handle, -1
+        finally:
+            if handle >= 0:
+                os.close(handle)
+        return True
+
+    def release(self) -> None:
+        """Release the lock, if it is held."""
+        if self.handle >= 0:
+            os.close(self.handle)
+            self.handle = -1
+
+    def is_held(self) -> bool:
+        """Tell whether a process holds the lock; the file is not created."""
+        if fcntl is None:
+            return False
+        try:
+            handle = os.open(self.path, _FLAGS & ~os.O_CREAT)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(handle)
+        return False
+
+    def __enter__(self) -> FileLock:
+        """Take the lock."""
+        self.take(None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Release the lock."""
+        self.release()
+
+
+def _wait(handle: int, timeout: float | None) -> bool:
+    if timeout is None:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        return True
+    give_up, pause = time.monotonic() + timeout, _SHORTEST
+    while not try_lock(handle):
+        if time.monotonic() >= give_up:
+            return False
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST)
+    return True
