@@ -13,7 +13,7 @@ import pytest
 from tests.cli.wirings import SETTINGS, THEIRS, git, our_handlers, put, tree
 
 from dibs.install import apply, manifest
-from dibs.install.agents import AGENTS
+from dibs.install.agents.table import AGENTS
 
 EVERY = ",".join(AGENTS)
 

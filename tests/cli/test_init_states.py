@@ -11,7 +11,7 @@ import pytest
 from tests.cli.wirings import git, tree
 
 from dibs.guard.git.install import GitHooks
-from dibs.install.agents import AGENTS
+from dibs.install.agents.table import AGENTS
 
 pytestmark = pytest.mark.usefixtures("home")
 

@@ -7,8 +7,8 @@ import tomllib
 
 import pytest
 
-from dibs.install.agents import AGENTS
-from dibs.install.agents.base import Choice
+from dibs.install.agents.edits import Choice, file_edits
+from dibs.install.agents.table import AGENTS
 from dibs.install.detect import found
 from dibs.install.entries import texts
 from dibs.install.entries.commands import commands
@@ -32,7 +32,7 @@ HOOK_FILES = {
 def files(agent, root="/nowhere", **choice):
     made = Choice(str(root), commands(shared=choice.get("shared", False)), **choice)
     pieces = {}
-    for wish in AGENTS[agent].wishes(made):
+    for wish in file_edits(AGENTS[agent], made):
         pieces.setdefault(wish.path, []).append(wish.piece)
     return {path: put_all(tuple(some), b"", path).decode() for path, some in pieces.items()}
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import dibs
-from dibs.install.agents.base import Choice
-from dibs.install.agents.claude import hooks
+from dibs.install.agents.edits import Choice, hook_entries
+from dibs.install.agents.table import AGENTS
 from dibs.install.entries import texts
 from dibs.install.entries.commands import commands
 
@@ -20,7 +20,7 @@ def read(path):
 
 
 def test_its_hooks_are_those_of_init():
-    made = hooks(Choice("/", commands(shared=True), shared=True))
+    made = hook_entries(AGENTS["claude"], Choice("/", commands(shared=True), shared=True))
 
     assert read(PLUGIN / "hooks" / "hooks.json")["hooks"] == {
         event: list(groups) for event, groups in made.groups.items()

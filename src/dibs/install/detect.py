@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from dibs.install.agents import AGENTS
+from dibs.install.agents.table import AGENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from dibs.install.agents.base import AgentInstaller
+    from dibs.install.agents.table import AgentSettings
 
 
 def found(root: str, environ: Mapping[str, str], made: Collection[str] = ()) -> dict[str, str]:
@@ -22,7 +22,7 @@ def found(root: str, environ: Mapping[str, str], made: Collection[str] = ()) -> 
     return {name: how for name, how in shown.items() if how}
 
 
-def program(agent: AgentInstaller, environ: Mapping[str, str]) -> str:
+def program_of(agent: AgentSettings, environ: Mapping[str, str]) -> str:
     """Return the agent's program, as the PATH finds it; empty if it does not."""
     for name in agent.programs:
         for folder in environ.get("PATH", "").split(os.pathsep):
@@ -33,9 +33,9 @@ def program(agent: AgentInstaller, environ: Mapping[str, str]) -> str:
 
 
 def _shown(
-    agent: AgentInstaller, root: str, environ: Mapping[str, str], made: Collection[str]
+    agent: AgentSettings, root: str, environ: Mapping[str, str], made: Collection[str]
 ) -> str:
-    place = program(agent, environ)
+    place = program_of(agent, environ)
     if place:
         return f"program {place}"
     home = environ.get("HOME", "")

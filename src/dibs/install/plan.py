@@ -8,7 +8,9 @@ import stat
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
 from dibs.install import hiding, manifest
-from dibs.install.agents import AGENTS
+from dibs.install.agents.edits import Choice, file_edits, settings_edit
+from dibs.install.agents.table import AGENTS
+from dibs.install.entries.commands import commands
 from dibs.install.entries.pieces import Block, put_all, take_all
 from dibs.install.working_tree import WorkingTree
 from dibs.startup.records import Record
@@ -17,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dibs.install.agents.base import Choice, FileEdit
+    from dibs.install.agents.edits import FileEdit
     from dibs.install.entries.pieces import Piece
     from dibs.install.manifest import Manifest
     from dibs.local.repository import Repository
@@ -85,7 +87,7 @@ def plan(
     known = manifest.load(repository)
     names = tuple(name for name in AGENTS if name in {*agents, *known.agents})
     ground = WorkingTree(repository)
-    wishes = [(name, wish) for name in names for wish in AGENTS[name].wishes(choice)]
+    wishes = [(name, wish) for name in names for wish in file_edits(AGENTS[name], choice)]
     wishes += [("", wish) for wish in more]
     files, notes = _files(ground, wishes)
     changes = [_change(ground, file, known) for file in files]
@@ -188,35 +190,29 @@ def _has_ours(pieces: tuple[Piece, ...], content: bytes, path: str) -> bool:
 
 def guessed(repository: Repository) -> Manifest:
     """Return what may have been done where nothing is written down, as in a clone of shared files."""
-    from dibs.install.agents.base import Choice
-    from dibs.install.common import SETTINGS
-    from dibs.install.entries.commands import commands
-
-    ground, paths = WorkingTree(repository), [SETTINGS.path]
-    for shared in (True, False):
-        choice = Choice(repository.root, commands(shared=shared), shared)
-        paths += [wish.path for agent in AGENTS.values() for wish in agent.wishes(choice)]
+    ground = WorkingTree(repository)
+    paths = [edit.path for edit in _every_edit(repository, shared=True)]
     places = filter(None, map(ground.inside, (*paths, "CLAUDE.md")))
     return manifest.Manifest(files={path: manifest.InstalledFile("", "") for path in places})
 
 
+def _every_edit(repository: Repository, *, shared: bool) -> list[FileEdit]:
+    """Return all that Dibs may ever have written, first what it writes with this setting of ``shared``."""
+    found = [settings_edit()]
+    for each in (shared, not shared):
+        choice = Choice(repository.root, commands(shared=each), each)
+        found += [edit for agent in AGENTS.values() for edit in file_edits(agent, choice)]
+    return found
+
+
 def every_piece(repository: Repository, path: str, known: Manifest) -> tuple[Piece, ...]:
     """Return all that Dibs may ever have put into a file."""
-    from dibs.install.agents.base import Choice
-    from dibs.install.common import SETTINGS
-    from dibs.install.entries.commands import commands
-
     ground = WorkingTree(repository)
-    found: list[Piece] = [SETTINGS.piece] if path == SETTINGS.path else []
-    for shared in (known.shared, not known.shared):
-        choice = Choice(repository.root, commands(shared=shared), shared)
-        for agent in AGENTS.values():
-            for wish in agent.wishes(choice):
-                if ground.inside(wish.path) == path and wish.piece not in found:
-                    found.append(wish.piece)
+    edits = _every_edit(repository, shared=known.shared)
+    found = [edit.piece for edit in edits if ground.inside(edit.path) == path]
     if path.endswith(".md") and not found:
         found.append(Block(""))  # a page that got its block when other pages were there
-    return tuple(found)
+    return tuple(piece for at, piece in enumerate(found) if piece not in found[:at])
 
 
 def read(repository: Repository, path: str) -> tuple[bytes | None, int]:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.install.documents import SETTINGS, is_within, written
 
 from dibs.errors import BadInput
-from dibs.install.agents import AGENTS
-from dibs.install.agents.base import Choice
+from dibs.install.agents.edits import Choice, file_edits
+from dibs.install.agents.table import AGENTS
 from dibs.install.entries.commands import Commands, commands, is_our_hook, is_our_server
 from dibs.install.entries.json_scan import ANY, scan
 from dibs.install.entries.pieces import Default, HookEntries, McpEntry, put_all, take_all
@@ -26,7 +26,7 @@ ALL = ANY
 
 
 def pieces_of(agent, path, made=OURS, root="/nowhere"):
-    wishes = AGENTS[agent].wishes(Choice(root, made))
+    wishes = file_edits(AGENTS[agent], Choice(root, made))
     return tuple(wish.piece for wish in wishes if wish.path == path)
 
 

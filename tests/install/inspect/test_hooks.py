@@ -5,8 +5,9 @@ import subprocess
 
 import pytest
 
+from dibs.install.agents.table import AGENTS
 from dibs.install.inspect.agents import findings, look
-from dibs.install.inspect.hooks import AGENTS, Wired, hooks_of, read_settings
+from dibs.install.inspect.hooks import Wired, hooks_of, read_settings
 from dibs.install.inspect.servers import servers_of
 from dibs.install.prove.hooks import SHELL, matches, refusal, trials
 from dibs.install.prove.run import Ran
@@ -106,7 +107,7 @@ def test_a_file_that_cannot_be_read_is_told_and_the_others_are_read(tmp_path, te
 )
 def test_settings_of_any_shape_are_read_without_an_error(tmp_path, content):
     for name in AGENTS:
-        for place in AGENTS[name].files:
+        for place in AGENTS[name].hooks.files:
             if "*" not in place and place.endswith(".json"):
                 write(tmp_path / place, content)
 
@@ -184,7 +185,7 @@ def test_an_answer_refuses_only_where_the_agent_would_take_it_so(agent, ran, ref
 def test_a_shell_is_tried_with_the_very_path_however_it_is_spelled(agent, tmp_path):
     place = tmp_path / "o'brien's \"$(x)\" folder"
     place.mkdir()
-    event = next(iter(AGENTS[agent].before))
+    event = next(iter(AGENTS[agent].hooks.before))
     hook = Wired(agent, "x", event, 0, 0, "", "")
 
     for trial in trials(hook, str(place / "proof"), "s", str(place)):

@@ -36,13 +36,6 @@ class Style(Record):
     twice: bool = True
 
 
-#: What each agent takes in its file of hooks; tried with the real programs where they can be had. A file that
-#: is written otherwise is passed over silently by some, with all hooks in it.
-HOOK_STYLES = {
-    "claude": Style(mark=True),
-    "codex": Style(twice=False),
-    "gemini": Style(comments=True),
-}
 #: Whatever anybody takes.
 ANY = Style(comments=True, trailing=True, mark=True)
 

@@ -210,11 +210,11 @@ class WholeFile(Record):
     """A file that is all ours; one of that name which is not ours is left alone."""
 
     text: str
-    #: A line by which we know an older one of ours again.
-    mark: str
+    #: A line by which we know an older one of ours again; without it the file is its reader's from then on.
+    mark: str = ""
 
     def put(self, text: str, name: str) -> str:
-        """Return our text."""
+        """Return our text, or what is there if that is its reader's."""
         if text and self.mark not in text:
             raise BadInput(
                 f"{name} is there already, and Dibs did not write it",
@@ -222,21 +222,7 @@ class WholeFile(Record):
                 field=name,
                 hint="move it away, or leave this agent out",
             )
-        return self.text
-
-    def take(self, text: str, name: str, before: str) -> str:  # noqa: ARG002 - it goes, or it stays
-        """Return nothing if this is as we wrote it; else what its owner made of it."""
-        return "" if text == self.text else text
-
-
-class CreateOnce(Record):
-    """A file that is made where there is none, and belongs to its reader from then on."""
-
-    text: str
-
-    def put(self, text: str, name: str) -> str:  # noqa: ARG002 - nothing can be wrong with it
-        """Return our text, or what is there."""
-        return text or self.text
+        return text if text and not self.mark else self.text
 
     def take(self, text: str, name: str, before: str) -> str:  # noqa: ARG002 - it goes, or it stays
         """Return nothing if this is as we wrote it; else what its owner made of it."""

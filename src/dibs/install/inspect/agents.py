@@ -8,8 +8,10 @@ import shutil
 import subprocess
 
 from dibs.core.base.findings import Finding, Level
+from dibs.install.agents.table import AGENTS
+from dibs.install.detect import program_of
 from dibs.install.inspect.consent import Consent, Trusted, consent
-from dibs.install.inspect.hooks import AGENTS, hooks_of
+from dibs.install.inspect.hooks import hooks_of
 from dibs.install.inspect.servers import servers_of
 from dibs.startup.records import Record
 
@@ -49,7 +51,7 @@ def look(root: str, home: str, environ: Mapping[str, str]) -> list[AgentSetup]:
     found = []
     for name in AGENTS:
         hooks, bad = hooks_of(name, root, home, environ)
-        program = _program(name, environ)
+        program = program_of(AGENTS[name], environ)
         servers = servers_of(name, root, home, environ)
         if not (program or hooks or bad or servers):
             continue
@@ -124,12 +126,6 @@ def _broken(hook: Wired) -> str:
     if not gone:
         return ""
     return f"the hook at {hook.event} names {gone[0]}, which is gone: run `dibs init` again"
-
-
-def _program(name: str, environ: Mapping[str, str]) -> str:
-    path = environ.get("PATH", "")
-    found = (shutil.which(program, path=path) for program in AGENTS[name].programs)
-    return next(filter(None, found), "")
 
 
 def version_of(program: str) -> str:

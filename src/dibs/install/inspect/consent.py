@@ -11,6 +11,7 @@ import json
 import os
 import re
 
+from dibs.install.agents.table import AGENTS
 from dibs.install.inspect.hooks import files_of, read_settings
 from dibs.startup.records import Record, TextEnum
 
@@ -23,13 +24,6 @@ if TYPE_CHECKING:
 
 #: What Codex takes where a hook names no time.
 _CODEX_TIMEOUT = 600
-#: The setting of each agent that switches all hooks off, and the value that does.
-_SWITCHES = {
-    "claude": (("disableAllHooks",), True),
-    "copilot": (("disableAllHooks",), True),
-    "codex": (("features", "hooks"), False),
-    "gemini": (("hooksConfig", "enabled"), False),
-}
 
 
 class Trusted(metaclass=TextEnum):
@@ -78,7 +72,7 @@ def consent(
 
 def _switch(name: str, root: str, home: str, environ: Mapping[str, str]) -> str:
     """Return the setting, and its file, by which an agent runs no hooks at all; empty if there is none."""
-    keys, off = _SWITCHES.get(name, ((), None))
+    keys, off = AGENTS[name].hooks.switch, AGENTS[name].hooks.off
     files = files_of(name, root, home, environ) if keys else []
     # The repository's word counts before the user's, and of two files there the later one's.
     inside = [file for file in files if file.startswith(root + os.sep)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dibs.core.base.findings import Finding, Level
 from dibs.guard.git.install import GitHooks
 from dibs.install import manifest
+from dibs.install.agents.table import AGENTS
 from dibs.install.inspect.consent import Trusted
 from dibs.install.prove.hooks import SHELL, WRITE, covers
 from dibs.install.prove.run import GuardProof, ProofOutcome
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
     from dibs.install.inspect.agents import AgentSetup
     from dibs.local.repository import Repository
-
-#: An agent that has no hooks of its own, and those whose hooks it runs.
-_BORROWS = {"vscode": ("claude", "copilot")}
 
 
 class Gap(Record):
@@ -57,10 +55,15 @@ def gaps(repository: Repository, seen: Sequence[AgentSetup]) -> list[Gap]:
     return found
 
 
+def _lenders(name: str) -> tuple[str, ...]:
+    """Return the agents whose hooks an agent runs."""
+    return AGENTS[name].borrows or (name,)
+
+
 def guarded_by(name: str, seen: Sequence[AgentSetup]) -> str:
     """Return whose hooks guard an agent: its own, or those of another that it runs; empty for nobody's."""
     wired = {one.name for one in seen if one.wired}
-    return next((lender for lender in _BORROWS.get(name, (name,)) if lender in wired), "")
+    return next((lender for lender in _lenders(name) if lender in wired), "")
 
 
 def switched_off(seen: Sequence[AgentSetup]) -> list[Gap]:
@@ -70,7 +73,7 @@ def switched_off(seen: Sequence[AgentSetup]) -> list[Gap]:
 
 
 def _of_agent(name: str, agents: dict[str, AgentSetup]) -> Iterator[Gap]:
-    lenders = _BORROWS.get(name, (name,))
+    lenders = _lenders(name)
     wired = [agents[lender] for lender in lenders if lender in agents and agents[lender].wired]
     if not wired:
         yield Gap(

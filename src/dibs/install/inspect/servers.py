@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.install.inspect.hooks import AGENTS, read_settings
+from dibs.install.agents.table import AGENTS
+from dibs.install.inspect.hooks import read_settings, user_places
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -13,21 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = "dibs"
-#: For each agent: its files in a repository, those of its user, and the key of the table of servers.
-_PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
-    "claude": ((".mcp.json",), (), "mcpServers"),
-    "codex": ((".codex/config.toml",), (".codex/config.toml",), "mcp_servers"),
-    "gemini": ((".gemini/settings.json",), (".gemini/settings.json",), "mcpServers"),
-    "copilot": ((), (".copilot/mcp-config.json",), "mcpServers"),
-    "cursor": ((".cursor/mcp.json",), (".cursor/mcp.json",), "mcpServers"),
-    "windsurf": ((), (".codeium/windsurf/mcp_config.json",), "mcpServers"),
-    "opencode": (
-        ("opencode.json", "opencode.jsonc", ".opencode/opencode.json"),
-        (".config/opencode/opencode.json",),
-        "mcp",
-    ),
-    "vscode": ((".vscode/mcp.json",), (), "servers"),
-}
 
 
 class McpRegistration(Record):
@@ -45,20 +31,19 @@ def servers_of(
     name: str, root: str, home: str, environ: Mapping[str, str]
 ) -> list[McpRegistration]:
     """Return where one agent is told of the server; a file that cannot be read tells nothing."""
-    own, users, key = _PLACES.get(name, ((), (), ""))
     agent = AGENTS[name]
-    moved = environ.get(agent.home_variable, "") if agent.home_variable else ""
-    files = [os.path.join(root, path) for path in own]
-    for path in users if home else ():
-        inside = path.removeprefix(agent.home_folder + "/")
-        files.append(os.path.join(moved, inside) if moved else os.path.join(home, path))
+    settings = agent.server
+    if settings is None:
+        return []
+    files = [os.path.join(root, path) for path in settings.files]
+    files += user_places(agent, settings.user_files, home, environ)
     found = []
     for file in files:
         try:
-            settings = read_settings(file)
+            there = read_settings(file)
         except (OSError, ValueError, RecursionError):
             continue
-        table = settings.get(key) if isinstance(settings, dict) else None
+        table = there.get(settings.key) if isinstance(there, dict) else None
         entry = table.get(NAME) if isinstance(table, dict) else None
         if isinstance(entry, dict):
             found.append(_server(name, file, entry))

@@ -96,7 +96,7 @@ def _in_git_directory(folder: str) -> bool:
 
 def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[str, str]]:
     """Return the agents that are meant, and by what each was found."""
-    from dibs.install.agents import AGENTS
+    from dibs.install.agents.table import AGENTS
 
     if args.agents == _NONE:
         return [], {}
@@ -127,8 +127,7 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Install
     from dibs.cli.commands.mcp import has_extra
     from dibs.config import load
     from dibs.install import manifest
-    from dibs.install.agents.base import Choice
-    from dibs.install.common import SETTINGS
+    from dibs.install.agents.edits import SETTINGS_FILE, Choice, settings_edit
     from dibs.install.entries.commands import commands
     from dibs.install.plan import plan
 
@@ -146,9 +145,8 @@ def _plan(args: Namespace, repository: Repository, agents: list[str]) -> Install
         reads=config.guard_reads,
     )
     wired = bool(agents) or bool(known.agents)
-    ours = SETTINGS.path in known.files
-    there = os.path.lexists(os.path.join(repository.root, SETTINGS.path))
-    more = [SETTINGS] if wired and (ours or not there) else []
+    ours = SETTINGS_FILE in known.files
+    more = [settings_edit()] if wired and (ours or not choice.has(SETTINGS_FILE)) else []
     made = plan(repository, agents, choice, more)
     return made._replace(notes=(*made.notes, _NO_SERVER)) if no_server and made.agents else made
 

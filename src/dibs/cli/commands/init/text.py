@@ -90,7 +90,7 @@ def _project_lines(report: InitReport) -> None:
 
 
 def _plan_lines(report: InitReport) -> None:
-    from dibs.install.agents import AGENTS
+    from dibs.install.agents.table import AGENTS
 
     for name in report.plan.agents:
         how = report.found.get(name, "")
@@ -118,7 +118,7 @@ def _change_line(change: FileChange) -> None:
 def _trust_lines(report: InitReport) -> None:
     from textwrap import TextWrapper
 
-    from dibs.install.agents import AGENTS
+    from dibs.install.agents.table import AGENTS
 
     wrapped = TextWrapper(80, "  ", "    ", break_long_words=False, break_on_hyphens=False)
     told = [f"{AGENTS[name].title} {line}" for name, line in _to_trust(report)]
@@ -132,7 +132,7 @@ def _trust_lines(report: InitReport) -> None:
 
 def _to_trust(report: InitReport) -> list[tuple[str, str]]:
     """Return what is left to a human, agent by agent."""
-    from dibs.install.agents import AGENTS
+    from dibs.install.agents.table import AGENTS
 
     return [(name, line) for name in report.plan.agents for line in AGENTS[name].trust]
 

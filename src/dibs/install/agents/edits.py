@@ -1,0 +1,152 @@
+"""What ``dibs init`` writes for an agent: one routine that reads the table of agents."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from dibs.install.agents.table import AGENTS, PATIENCE, SHORT_PATIENCE
+from dibs.install.entries import texts
+from dibs.install.entries.json_scan import Style
+from dibs.install.entries.pieces import Block, Default, HookEntries, McpEntry, Table, WholeFile
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.install.agents.table import AgentSettings
+    from dibs.install.entries.commands import Commands
+    from dibs.install.entries.pieces import Piece
+
+#: What the first line of opencode's plug-in holds, and where the words of the command go.
+_PLUGIN_MARK, _PLUGIN_COMMAND = "dibs:opencode", '"@DIBS_HOOK@"'
+#: The settings, all of them as comments; a file that is there is never touched.
+SETTINGS_FILE = "dibs.toml"
+
+
+class Choice(Record):
+    """What the user wants to have written, and where."""
+
+    root: str
+    commands: Commands
+    #: Whether the files are for everybody who works on the repository.
+    shared: bool = False
+    servers: bool = True
+    instructions: bool = True
+    #: Whether reading a file is asked about, too.
+    reads: bool = False
+
+    def has(self, path: str) -> bool:
+        """Tell whether the repository has this file or folder."""
+        return os.path.lexists(os.path.join(self.root, path))
+
+    def lines(self, path: str) -> list[str]:
+        """Return the lines of a file of the repository; none if it cannot be read."""
+        try:
+            with open(os.path.join(self.root, path), encoding="utf-8", errors="replace") as file:
+                return [line.strip() for line in file]
+        except OSError:
+            return []
+
+
+class FileEdit(Record):
+    """One piece that an agent needs in one file."""
+
+    #: The file, relative to the root.
+    path: str
+    piece: Piece
+    #: What it is, for people: hooks, MCP server, instructions, skill.
+    what: str
+    #: Whether it holds for this machine alone, so that it must not be committed.
+    local: bool = False
+
+
+def settings_edit() -> FileEdit:
+    """Return the settings of Dibs, which a repository gets whichever agents work in it."""
+    return FileEdit(SETTINGS_FILE, WholeFile(texts.settings()), "settings")
+
+
+def file_edits(agent: AgentSettings, choice: Choice) -> list[FileEdit]:
+    """Return all that an agent needs, as far as it is wanted."""
+    local = not choice.shared
+    found = _hook_edits(AGENTS[agent.borrows[0]] if agent.borrows else agent, choice)
+    if choice.servers and agent.server and agent.server.file:
+        found.append(_server_edit(agent, choice))
+    if choice.instructions:
+        found.append(FileEdit(_page(agent, choice), Block(texts.BLOCK), "instructions"))
+    if choice.instructions and agent.skills:
+        piece = WholeFile(texts.SKILL, texts.SKILL_MARK)
+        found.append(FileEdit(f"{agent.skills}/dibs/SKILL.md", piece, "skill", local=local))
+    return found
+
+
+def _page(agent: AgentSettings, choice: Choice) -> str:
+    # Claude Code reads AGENTS.md by itself only where there is no CLAUDE.md, so none is made here.
+    if agent.page != "CLAUDE.md":
+        return agent.page
+    takes_in = "@AGENTS.md" in choice.lines("CLAUDE.md")
+    return "CLAUDE.md" if choice.has("CLAUDE.md") and not takes_in else "AGENTS.md"
+
+
+def _hook_edits(agent: AgentSettings, choice: Choice) -> list[FileEdit]:
+    settings, local = agent.hooks, not choice.shared
+    path = settings.shared_file if choice.shared and settings.shared_file else settings.file
+    if path.endswith(".js"):
+        return [FileEdit(path, WholeFile(_plugin(choice), _PLUGIN_MARK), "plugin", local=local)]
+    found: list[Piece] = [hook_entries(agent, choice)]
+    if settings.version:
+        found.insert(0, Default(("version",), settings.version))
+    return [FileEdit(path, piece, "hooks", local=local) for piece in found]
+
+
+def hook_entries(agent: AgentSettings, choice: Choice) -> HookEntries:
+    """Return the handlers of all events that tell us something."""
+    settings = agent.hooks
+    tools = settings.writers
+    if choice.reads and settings.readers:
+        tools = f"{tools}|{settings.readers}"
+    groups: dict[str, tuple[Any, ...]] = {}
+    for event in (*settings.tool_events, *settings.other_events):
+        group = handler = _handler(agent, event, choice)
+        if settings.grouped:
+            matcher = {"matcher": f"^({tools})$"} if event in settings.tool_events else {}
+            group = {**matcher, "hooks": [handler]}
+        groups[event] = (group,)
+    return HookEntries(groups, settings.style or Style())
+
+
+def _handler(agent: AgentSettings, event: str, choice: Choice) -> dict[str, Any]:
+    settings = agent.hooks
+    refuses = event.lower().startswith(("pre", "beforetool"))
+    named = event if settings.names_event else ""
+    command = choice.commands.hook(agent.name, named, can_refuse=refuses)
+    handler = {**settings.first, settings.key: command, **settings.more}
+    if settings.time_key:
+        usual = PATIENCE if event in settings.tool_events else SHORT_PATIENCE
+        handler[settings.time_key] = settings.times.get(event, usual) * settings.per_second
+    return {**handler, **settings.refusing} if refuses else handler
+
+
+def _plugin(choice: Choice) -> str:
+    """Return the text of opencode's plug-in, with the command in it."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "opencode.js")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    words = [*choice.commands.hook_words, "opencode"]
+    return text.replace(_PLUGIN_COMMAND, json.dumps(words, ensure_ascii=False))
+
+
+def _server_edit(agent: AgentSettings, choice: Choice) -> FileEdit:
+    """Return the registration of our MCP server."""
+    settings = agent.server
+    assert settings is not None
+    file, path = settings.file, (settings.key, "dibs")
+    program, *arguments = choice.commands.server
+    entry: dict[str, Any] = {"command": program, "args": arguments, **settings.more}
+    if agent.name == "opencode":
+        file = "opencode.jsonc" if choice.has("opencode.jsonc") else file
+        entry = {"type": "local", "command": list(choice.commands.server), "enabled": True}
+    toml = file.endswith(".toml")
+    piece: Piece = Table(path, entry) if toml else McpEntry(path, entry, settings.style)
+    return FileEdit(file, piece, "MCP server", local=not choice.shared)

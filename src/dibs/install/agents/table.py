@@ -1,0 +1,236 @@
+"""The coding agents that Dibs knows: how each is found, and how its files name hooks and MCP servers."""
+
+from __future__ import annotations
+
+from dibs.install.entries.json_scan import ANY, Style
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: For how many seconds an agent waits for a hook. Ours answers far earlier; many let pass what is late.
+PATIENCE, SHORT_PATIENCE = 60, 10
+_NONE: dict[str, Any] = {}
+
+
+class HookSettings(Record):
+    """How one agent keeps its hooks. Paths are relative to the repository or, of user files, to the home."""
+
+    #: The file that ``dibs init`` writes, and the one that it writes to be committed, where that differs.
+    file: str = ""
+    shared_file: str = ""
+    #: The files that the agent reads: globs, all of them are read.
+    files: tuple[str, ...] = ()
+    user_files: tuple[str, ...] = ()
+    #: The events at which a write can be refused.
+    before: tuple[str, ...] = ("PreToolUse",)
+    #: The events of a tool, and all others that we want; a time differs from the usual where it is named.
+    tool_events: tuple[str, ...] = ()
+    other_events: tuple[str, ...] = ()
+    times: dict[str, int] = {}  # noqa: RUF012 - a record's default, which nobody changes
+    #: The tools that write and that read, as a pattern; empty if the agent has no matchers.
+    writers: str = ""
+    readers: str = ""
+    #: Whether an event has groups of handlers, as with Claude Code, and not handlers.
+    grouped: bool = False
+    #: The key of the command, and whether the command names its event because the payload does not.
+    key: str = "command"
+    names_event: bool = False
+    #: The key of a handler's time, and how many of its units a second has.
+    time_key: str = "timeout"
+    per_second: int = 1
+    #: What a handler has first, what else it has, and what else one that can refuse has.
+    first: dict[str, Any] = _NONE
+    more: dict[str, Any] = _NONE
+    refusing: dict[str, Any] = _NONE
+    #: The number of the format that the file has to name; 0 for none.
+    version: int = 0
+    #: What the agent takes beyond plain JSON, tried with the real program; None where it could not be tried.
+    style: Style | None = None
+    #: The setting that switches all hooks off, and the value that does.
+    switch: tuple[str, ...] = ()
+    off: bool = True
+
+
+class ServerSettings(Record):
+    """How one agent keeps its MCP servers."""
+
+    #: The file that ``dibs init`` writes, and the key of the table of servers in it.
+    file: str
+    key: str = "mcpServers"
+    #: The files that the agent reads.
+    files: tuple[str, ...] = ()
+    user_files: tuple[str, ...] = ()
+    #: What the entry has beyond the command.
+    more: dict[str, Any] = _NONE
+    style: Style = Style()
+
+
+class AgentSettings(Record):
+    """One coding agent."""
+
+    name: str
+    title: str
+    #: Programs on the PATH, folders in the home, and files in the repository that show that it is used.
+    programs: tuple[str, ...]
+    homes: tuple[str, ...]
+    signs: tuple[str, ...]
+    hooks: HookSettings
+    server: ServerSettings | None = None
+    #: The page of instructions that it reads, and the folder of its skills.
+    page: str = "AGENTS.md"
+    skills: str = ""
+    #: What its user has to do before our hooks run. Dibs never does that for them.
+    trust: tuple[str, ...] = ()
+    #: The agents whose files of hooks it reads instead of files of its own; the first are written for it.
+    borrows: tuple[str, ...] = ()
+    #: The variable that names another folder for its user's files, and the folder that it stands for.
+    home_variable: str = ""
+    home_folder: str = ""
+
+
+_TYPED = {"type": "command"}
+_SESSION = (
+    "SessionStart",
+    "UserPromptSubmit",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+    "SessionEnd",
+)
+_CAMEL_TOOLS = ("preToolUse", "postToolUse", "postToolUseFailure")
+_SHARED_SERVERS = ".mcp.json"
+
+_CLAUDE = AgentSettings(
+    "claude", "Claude Code", ("claude",), (".claude",), (".claude", "CLAUDE.md"),
+    HookSettings(
+        ".claude/settings.local.json", ".claude/settings.json",
+        (".claude/settings.json", ".claude/settings.local.json"), (".claude/settings.json",),
+        tool_events=("PreToolUse", "PostToolUse", "PostToolUseFailure"), other_events=_SESSION,
+        writers="Write|Edit|MultiEdit|NotebookEdit|Bash|PowerShell|mcp__.*", readers="Read|Grep|Glob",
+        grouped=True, first=_TYPED, refusing={"onFailure": "block"}, style=Style(mark=True),
+        switch=("disableAllHooks",),
+    ),
+    ServerSettings(_SHARED_SERVERS, files=(_SHARED_SERVERS,)),
+    page="CLAUDE.md", skills=".claude/skills",
+    trust=("asks once whether this folder and its MCP server `dibs` are to be trusted: say yes to both",),
+    home_variable="CLAUDE_CONFIG_DIR", home_folder=".claude",
+)  # fmt: skip
+
+_CODEX = AgentSettings(
+    "codex", "Codex CLI", ("codex",), (".codex",), (".codex",),
+    HookSettings(
+        ".codex/hooks.json", "", (".codex/hooks.json", ".codex/config.toml"),
+        (".codex/hooks.json", ".codex/config.toml"),
+        tool_events=("PreToolUse", "PostToolUse"), other_events=_SESSION, times={"SessionEnd": 3},
+        writers="Bash|apply_patch|Edit|Write|mcp__.*", grouped=True, first=_TYPED,
+        style=Style(twice=False), switch=("features", "hooks"), off=False,
+    ),
+    ServerSettings(
+        ".codex/config.toml", "mcp_servers", (".codex/config.toml",), (".codex/config.toml",),
+        more={"startup_timeout_sec": 20},
+    ),
+    skills=".agents/skills",
+    trust=(
+        "skips hooks silently until you trust them: start it here, trust the folder, and then its /hooks",
+        "runs commands in a login shell: have dibs on the PATH that your profile sets, or use its MCP tools",
+    ),
+    home_variable="CODEX_HOME", home_folder=".codex",
+)  # fmt: skip
+
+_GEMINI = AgentSettings(
+    "gemini", "Gemini CLI", ("gemini",), (".gemini",), (".gemini", "GEMINI.md"),
+    HookSettings(
+        ".gemini/settings.json", "", (".gemini/settings.json",), (".gemini/settings.json",),
+        before=("BeforeTool",), tool_events=("BeforeTool", "AfterTool"),
+        other_events=("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"),
+        writers="write_file|replace|run_shell_command|mcp_.*",
+        readers="read_file|read_many_files|glob|search_file_content|list_directory",
+        grouped=True, first=_TYPED, more={"name": "dibs"}, per_second=1000,
+        style=Style(comments=True), switch=("hooksConfig", "enabled"), off=False,
+    ),
+    ServerSettings(
+        ".gemini/settings.json", "mcpServers", (".gemini/settings.json",), (".gemini/settings.json",),
+        more={"timeout": PATIENCE * 1000}, style=Style(comments=True),
+    ),
+    page="GEMINI.md", skills=".gemini/skills",
+    trust=("runs in a trusted folder only: start it here and trust the folder; it warns of new hooks once",),
+)  # fmt: skip
+
+_COPILOT = AgentSettings(
+    "copilot", "Copilot CLI", ("copilot",), (".copilot",),
+    (".github/hooks", ".github/copilot-instructions.md"),
+    HookSettings(
+        ".github/hooks/dibs.json", "", (".github/hooks/*.json", ".github/copilot/settings*.json"),
+        (".copilot/hooks/*.json", ".copilot/settings.json"),
+        before=("preToolUse", "PreToolUse"), tool_events=_CAMEL_TOOLS,
+        other_events=("sessionStart", "userPromptSubmitted", "subagentStart", "subagentStop",
+                      "agentStop", "sessionEnd"),
+        key="bash", names_event=True, time_key="timeoutSec", first=_TYPED, version=1,
+        switch=("disableAllHooks",),
+    ),
+    ServerSettings(_SHARED_SERVERS, user_files=(".copilot/mcp-config.json",)),
+    skills=".github/skills",
+    trust=(
+        "skips hooks silently until you trust the folder: start it here and say so; -p needs --trust-folder",
+    ),
+    home_variable="COPILOT_HOME", home_folder=".copilot",
+)  # fmt: skip
+
+_OPENCODE = AgentSettings(
+    "opencode", "opencode", ("opencode",), (".config/opencode",),
+    (".opencode", "opencode.json", "opencode.jsonc"),
+    HookSettings(  # a plug-in, which calls the same command
+        ".opencode/plugin/dibs.js", "", (".opencode/plugin/*.js", ".opencode/plugins/*.js"),
+        (".config/opencode/plugin/*.js", ".config/opencode/plugins/*.js"),
+        before=("tool.execute.before",),
+    ),
+    ServerSettings(
+        "opencode.json", "mcp", ("opencode.json", "opencode.jsonc", ".opencode/opencode.json"),
+        (".config/opencode/opencode.json",), style=ANY,
+    ),
+    skills=".agents/skills",
+)  # fmt: skip
+
+_CURSOR = AgentSettings(
+    "cursor", "Cursor", ("cursor-agent", "cursor"), (".cursor",), (".cursor", ".cursorrules"),
+    HookSettings(
+        ".cursor/hooks.json", "", (".cursor/hooks.json",), (".cursor/hooks.json",),
+        before=("preToolUse", "beforeShellExecution"), tool_events=_CAMEL_TOOLS,
+        other_events=("sessionStart", "beforeSubmitPrompt", "subagentStart", "subagentStop", "stop",
+                      "sessionEnd"),
+        refusing={"failClosed": True}, version=1,
+    ),
+    ServerSettings(".cursor/mcp.json", files=(".cursor/mcp.json",), user_files=(".cursor/mcp.json",)),
+    trust=(
+        "runs project hooks in a trusted workspace only; switch the MCP server `dibs` on in its settings",
+    ),
+)  # fmt: skip
+
+_WINDSURF = AgentSettings(
+    "windsurf", "Windsurf", ("windsurf",), (".codeium/windsurf",), (".windsurf", ".windsurfrules"),
+    HookSettings(  # it can tell its model nothing but a refusal
+        ".windsurf/hooks.json", "", (".windsurf/hooks.json",), (".codeium/windsurf/hooks.json",),
+        before=("pre_write_code", "pre_run_command"),
+        tool_events=("pre_write_code", "pre_run_command", "pre_mcp_tool_use", "post_write_code",
+                     "post_run_command", "post_mcp_tool_use"),
+        other_events=("post_cascade_response",), time_key="",
+        more={"show_output": False}, refusing={"show_output": True},
+    ),
+    ServerSettings("", user_files=(".codeium/windsurf/mcp_config.json",)),
+    trust=("keeps MCP servers for all projects: add `dibs` there yourself if you want its tools",),
+)  # fmt: skip
+
+_VSCODE = AgentSettings(
+    # Its folders are in every second home and repository, and say nothing of its agent.
+    "vscode", "VS Code", ("code", "code-insiders"), (), (), HookSettings(),
+    ServerSettings(".vscode/mcp.json", "servers", (".vscode/mcp.json",), more={"type": "stdio"}, style=ANY),
+    trust=("runs hooks in a trusted workspace only; start its MCP server `dibs` from .vscode/mcp.json",),
+    borrows=("claude", "copilot"),
+)  # fmt: skip
+
+AGENTS: dict[str, AgentSettings] = {
+    agent.name: agent
+    for agent in (_CLAUDE, _CODEX, _GEMINI, _COPILOT, _OPENCODE, _CURSOR, _WINDSURF, _VSCODE)
+}
