@@ -7,7 +7,8 @@ from tests.core.briefing.sights import NONCE, NOW, crew, said
 from tests.core.briefing.test_page import PLENTY, text_of, unfenced
 
 from dibs.core.briefing.crew import sections
-from dibs.core.briefing.page import MIN_BUDGET, Line, Section, items, render, tokens
+from dibs.core.briefing.layout import render
+from dibs.core.briefing.page import MIN_BUDGET, Line, Section, items, tokens
 from dibs.core.claims.agents import Agent
 from dibs.core.talk.mail import VITAL
 from dibs.core.text.untrusted import ShownTime, UntrustedText

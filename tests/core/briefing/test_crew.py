@@ -8,8 +8,9 @@ from tests.core.briefing.sights import NONCE, NOW, as_lead, asked, crew, held, s
 
 from dibs.core.briefing.activity import is_told, words
 from dibs.core.briefing.crew import sections
+from dibs.core.briefing.layout import render
 from dibs.core.briefing.neighbours import ConflictFinder, Neighbourhood
-from dibs.core.briefing.page import digest, render, show
+from dibs.core.briefing.page import digest, show
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Entry, Kind
 from dibs.core.claims.rules import Ask

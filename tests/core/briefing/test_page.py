@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from tests.core.briefing.sights import NONCE, NOW, as_lead, asked, crew, held, waits
 
 from dibs.core.briefing.crew import is_lead, sections
+from dibs.core.briefing.layout import render
 from dibs.core.briefing.page import (
     digest,
     foreign_texts,
     items,
-    render,
     show,
 )
 from dibs.core.briefing.snapshot import Snapshot, Tally

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.core.briefing.sights import NONCE, NOW, as_lead, asked, crew, held, said, waits
 
 from dibs.core.briefing.crew import sections
-from dibs.core.briefing.page import foreign_texts, render
+from dibs.core.briefing.layout import render
+from dibs.core.briefing.page import foreign_texts
 from dibs.core.briefing.snapshot import Tally
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Entry

@@ -1,12 +1,13 @@
-"""What the ledger says, in the words that the crew document has for it. Pure.
+"""Ledger entries in the crew document's words, and the parts that lines share. Pure.
 
-The words are ours; names of things and free text in an entry are text of others.
+The words are ours; names and free text in an entry are untrusted.
 """
 
 from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.talk.decisions import Outcome
+from dibs.core.text.durations import show_span
 from dibs.core.text.untrusted import Part, UntrustedText, path, word
 
 TYPE_CHECKING = False
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 #: How many things an entry names; the others are counted.
 NAMED = 3
 
-#: What a briefing does not repeat: signs of life, what only its agent needs, what is mail, and what the list
-#: of the crew shows.
+#: What a briefing does not repeat: heartbeats, what only its agent needs, mail, and what the crew list shows.
 UNTOLD = frozenset({
     Kind.FILE_READ, Kind.FILE_EDIT, Kind.LOCK_RENEWED, Kind.LOCK_DENIED, Kind.LOCK_UNQUEUED,
     Kind.MESSAGE_SENT, Kind.GROUP_MESSAGE, Kind.GROUP_CHANGED, Kind.PROGRESS_UPDATE, Kind.TASK_EDITED,
@@ -28,7 +28,7 @@ UNTOLD = frozenset({
     Kind.BOARD_CYCLE, Kind.LEDGER_RESTARTED, Kind.STORE_MOVED,
 })  # fmt: skip
 
-#: Roles of crews that are more than one word, and may stand outside of a fence because we know them.
+#: Roles of more than one word that are shown without a fence because we know them.
 CREW_ROLES = frozenset({
     "code reviewer", "critical reviewer", "data engineer", "devops engineer", "product manager",
     "project lead", "project manager", "qa engineer", "qa tester", "readability reviewer",
@@ -36,24 +36,18 @@ CREW_ROLES = frozenset({
     "software engineer", "tech lead", "technical writer", "test engineer", "ux designer",
 })  # fmt: skip
 
-#: What was done to what, for kinds whose entries name paths or patterns.
+#: What was done to the paths or patterns, or to the tasks, that an entry names.
 _TO_PATHS = {
     Kind.LOCK_ACQUIRED: "Acquired lock on ",
     Kind.LOCK_RELEASED: "Released lock on ",
-    Kind.LOCK_RENEWED: "Renewed lock on ",
     Kind.LOCK_EXPIRED: "Lost by silence the lock on ",
     Kind.LOCK_REVOKED: "Revoked lock on ",
     Kind.LOCK_TRANSFERRED: "Handed over lock on ",
-    Kind.LOCK_DENIED: "Was refused ",
     Kind.LOCK_QUEUED: "Waits for ",
     Kind.RELEASE_REQUESTED: "Asks for ",
     Kind.RELEASE_ANSWERED: "Answered who asks for ",
     Kind.CONFLICT_ESCALATED: "Put before a human the conflict over ",
-    Kind.FILE_EDIT: "Edited ",
-    Kind.FILE_READ: "Read ",
 }
-_OF_LOCKS = frozenset({Kind.LOCK_ACQUIRED, Kind.LOCK_RELEASED})
-#: The same for kinds whose entries name a task.
 _TO_TASKS = {
     Kind.TASK_STARTED: "Started task ",
     Kind.TASK_COMPLETED: "Completed task ",
@@ -71,8 +65,7 @@ _TO_TASKS = {
     Kind.DELEGATED: "Delegated task ",
     Kind.DELEGATION_CANCELLED: "Took back task ",
 }
-#: What says it all, and what stands before an entry's own summary.
-_WHOLE = {Kind.AGENT_JOINED: "Joined", Kind.SUB_AGENT_SPAWNED: "Joined"}
+#: What is written before an entry's title or summary.
 _BEFORE = {
     Kind.DECISION_MADE: "Decision",
     Kind.DECISION_ASKED: "Asks for a decision",
@@ -84,7 +77,7 @@ _BEFORE = {
     Kind.CONFLICT_FORECAST: "Conflict ahead",
     Kind.ERROR: "Error",
 }
-#: What became of a decision that waited; one that nobody had to confirm is a decision, and no more.
+#: The outcome of a decision that was pending; one that nobody had to confirm is only a decision.
 _OUTCOMES = {
     Outcome.CONFIRMED: " confirmed",
     Outcome.REJECTED: " rejected",
@@ -93,40 +86,37 @@ _OUTCOMES = {
 
 
 def is_told(entry: Entry) -> bool:
-    """Tell whether an entry is news to others; the lock of a task says what the task's entry says."""
+    """Tell whether an entry is news to others; the lock of a task repeats the task's entry."""
     if entry.kind in UNTOLD:
         return False
-    named = things(entry.details, "patterns", "pattern") if entry.kind in _OF_LOCKS else []
+    of_locks = entry.kind in {Kind.LOCK_ACQUIRED, Kind.LOCK_RELEASED}
+    named = things(entry.details, "patterns", "pattern") if of_locks else []
     return not named or not all(name.startswith("task:") for name in named)
 
 
 def words(entry: Entry) -> tuple[Part, ...]:
     """Return what an entry says, without who and when."""
-    details = entry.details
-    if entry.kind in _TO_PATHS:
+    kind, agent, details = entry.kind, entry.agent, entry.details
+    if kind in _TO_PATHS:
         named = things(details, "patterns", "pattern", "paths", "path", "files")
         if named:
-            return (*_did(entry), *listed(named, entry.agent))
-    if entry.kind in _TO_TASKS:
+            return (*_answered(entry), *listed(named, agent))
+    if kind in _TO_TASKS:
         named = [name.removeprefix("task:") for name in things(details, "tasks", "task")]
         if named:
-            return (_TO_TASKS[entry.kind], *listed(named, entry.agent))
-    if entry.kind in _WHOLE:
-        return (_WHOLE[entry.kind],)
-    what = _BEFORE.get(entry.kind) or _spelled(entry.kind)
-    if entry.kind == Kind.DECISION_MADE:
+            return (_TO_TASKS[kind], *listed(named, agent))
+    what = _BEFORE.get(kind) or _spelled(kind)
+    if kind == Kind.DECISION_MADE:
         what += _OUTCOMES.get(str(details.get("outcome")), "")
-    title = details.get("title")
-    if isinstance(title, str) and title:
-        # Whoever decides has not written what it decides on.
-        author = next(iter(things(details, "asker")), entry.agent)
-        return (f"{what} — ", UntrustedText(title, author, 120))
-    said = _without(entry.agent, entry.summary)
-    return (f"{what} — ", UntrustedText(said, entry.agent, 120)) if said else (what,)
+    # The title of a decision was written by the agent that asked for it.
+    titles = things(details, "title")
+    author = next(iter(things(details, "asker")), agent) if titles else agent
+    said = titles[0] if titles else _without(agent, entry.summary)
+    return (f"{what} — ", UntrustedText(said, author, 120)) if said else (what,)
 
 
-def _did(entry: Entry) -> tuple[Part, ...]:
-    """Return what was done to paths; of an answer, what was said to whom."""
+def _answered(entry: Entry) -> tuple[Part, ...]:
+    """Return what was done to paths; for an answer, what was said to whom."""
     answer, asker = (things(entry.details, name) for name in ("answer", "asker"))
     if entry.kind != Kind.RELEASE_ANSWERED or not answer or not asker:
         return (_TO_PATHS[entry.kind],)
@@ -143,15 +133,12 @@ def _without(agent: str, summary: str) -> str:
 def _spelled(kind: str) -> str:
     """Return a kind that has no words of its own, as words; one of a newer Dibs may be any text."""
     plain = kind.replace("_", "")
-    return (
-        kind.replace("_", " ").capitalize()
-        if plain.isascii() and plain.isalpha() and len(kind) <= 32  # noqa: PLR2004
-        else "Event"
-    )
+    known = plain.isascii() and plain.isalpha() and len(kind) <= 32  # noqa: PLR2004
+    return kind.replace("_", " ").capitalize() if known else "Event"
 
 
 def things(details: dict[str, Any], *names: str) -> list[str]:
-    """Return what the details of an entry or a message name under the first of the names that they have."""
+    """Return what the details of an entry or a message name under the first of ``names`` that they have."""
     for name in names:
         found = details.get(name)
         if isinstance(found, str) and found:
@@ -171,7 +158,24 @@ def listed(named: Sequence[str], origin: str, *, count: int = 0, most: int = NAM
 
 
 def role_part(role: str, agent: str) -> Part:
-    """Return a role for a line; none that only looks like the role of humans passes for it."""
+    """Return a role for a line; one that only looks like the role of humans is fenced."""
     if role.lower() == "human" != role:
         return UntrustedText(role, agent, 80)
     return role if role.lower() in CREW_ROLES else word(role or "agent", agent)
+
+
+def reason_part(
+    reason: str, origin: str, before: str = " - ", limit: int = 200
+) -> tuple[Part, ...]:
+    """Return somebody's reason for the end of a line; nothing if it is empty."""
+    return (before, UntrustedText(reason, origin, limit)) if reason else ()
+
+
+def span(seconds: float) -> str:
+    """Return a span to the second; a negative one is 0."""
+    return show_span(max(0, round(seconds)))
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count and its noun: ``1 task``, ``2 tasks``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""The crew as one agent needs to see it: from a sight to the sections of a briefing. Pure.
+"""The crew as one agent needs to see it: from a snapshot to the sections of a briefing. Pure.
 
 The forms of the lines under PROJECT HEALTH, YOUR AGENTS, OTHER CREW, CURRENT CREW STATUS and RECENT ACTIVITY
 are those of the crew document.
@@ -6,11 +6,10 @@ are those of the crew document.
 
 from __future__ import annotations
 
-from dibs.core.briefing.activity import is_told, listed, role_part, words
-from dibs.core.briefing.mail import mail_sections, span
-from dibs.core.briefing.own import own_sections
+from dibs.core.briefing.activity import is_told, listed, plural, role_part, span, words
+from dibs.core.briefing.holdings import crew_sections, own_sections
+from dibs.core.briefing.mail import mail_sections
 from dibs.core.briefing.page import Line, Section
-from dibs.core.briefing.stalls import stall_sections
 from dibs.core.claims.agents import HUMAN, AgentStatus, family, is_terminal
 from dibs.core.text.untrusted import Part, ShownTime, word
 
@@ -73,14 +72,14 @@ def _lead_view(sight: Snapshot) -> list[Section]:
         Section("YOUR AGENTS", _roster(sight, own, "your agents"), rank=3),
         Section("OTHER CREW", _roster(sight, rest, "other agents"), rank=4),
     ]
-    return [*(section for section in found if section.lines), *stall_sections(sight)]
+    return [*(section for section in found if section.lines), *crew_sections(sight)]
 
 
 def _health(sight: Snapshot, crew: Sequence[Agent]) -> Line:
-    active = sum(agent.status == AgentStatus.RUNNING for agent in crew)
-    idle = sum(agent.status == AgentStatus.IDLE for agent in crew)
-    done = sum(agent.status in {AgentStatus.COMPLETED, AgentStatus.EXITED} for agent in crew)
-    fallen = sum(agent.status in {AgentStatus.FAILED, AgentStatus.TERMINATED} for agent in crew)
+    statuses = [agent.status for agent in crew]
+    active, idle = statuses.count(AgentStatus.RUNNING), statuses.count(AgentStatus.IDLE)
+    done = statuses.count(AgentStatus.COMPLETED) + statuses.count(AgentStatus.EXITED)
+    fallen = statuses.count(AgentStatus.FAILED) + statuses.count(AgentStatus.TERMINATED)
     tally = sight.tally
     icon = "✅"
     if tally.blocked or tally.failed:
@@ -93,12 +92,9 @@ def _health(sight: Snapshot, crew: Sequence[Agent]) -> Line:
     fleet = f" {active} active, {idle} idle, {done} done"
     parts: list[Part] = [icon + share + fleet + (f", {fallen} failed" if fallen else "")]
     if sight.pending:
-        count = len(sight.pending)
         age = sight.now - min(decision.at for decision in sight.pending)
-        parts += [
-            f" · ⚠️ {count} decision{'s' if count > 1 else ''} pending",
-            ShownTime(f" ({_age(age)})"),
-        ]
+        pending = f" · ⚠️ {plural(len(sight.pending), 'decision')} pending"
+        parts += [pending, ShownTime(f" ({_age(age)})")]
     return Line("health", tuple(parts))
 
 
@@ -111,9 +107,8 @@ def _age(seconds: float) -> str:
 
 
 def _blocked(tally: Tally) -> Line:
-    count = len(tally.blocked)
-    parts: list[Part] = [f"{count} blocked task{'' if count == 1 else 's'}"]
-    if count:
+    parts: list[Part] = [plural(len(tally.blocked), "blocked task")]
+    if tally.blocked:
         parts += [": ", *listed(tally.blocked, "board")]
     if tally.failed:
         parts += [f" · {len(tally.failed)} failed: ", *listed(tally.failed, "board")]
@@ -128,7 +123,7 @@ def _roster(sight: Snapshot, agents: Iterable[Agent], whose: str) -> tuple[Line,
             ended += 1
             continue
         model = (" [", word(agent.model, agent.id), "]") if agent.model else ()
-        task = (", task: ", _task(agent)) if agent.task else ()
+        task = (", task: ", word(agent.task, agent.id, _TASK_SHOWN)) if agent.task else ()
         parts = (f"- {agent.id}", *_called(agent), " — ", role_part(agent.role, agent.id), *model,
                  " — ", word(agent.status, agent.id), *task, *_silence(sight, agent))  # fmt: skip
         lines.append(Line(f"agent {agent.id}", parts))
@@ -150,10 +145,6 @@ def _called(agent: Agent) -> tuple[Part, ...]:
     return (" ", word(agent.name, agent.id)) if named else ()
 
 
-def _task(agent: Agent) -> Part:
-    return word(agent.task, agent.id, _TASK_SHOWN)
-
-
 # -- the specialist's view
 
 
@@ -173,7 +164,9 @@ def _specialist_view(sight: Snapshot) -> list[Section]:
 
 
 def _peer(agent: Agent, patterns: Sequence[str]) -> Line:
-    task: tuple[Part, ...] = (", Task: ", _task(agent)) if agent.task else (", No task",)
+    task: tuple[Part, ...] = (
+        (", Task: ", word(agent.task, agent.id, _TASK_SHOWN)) if agent.task else (", No task",)
+    )
     # A task is claimed by its name; who tells of its task has told of that claim.
     files = [one for one in patterns if not (agent.task and one.startswith("task:"))]
     locks = (", Locked: ", *listed(files, agent.id, most=_LOCKED_SHOWN)) if files else ()

@@ -1,16 +1,14 @@
 """Mail as lines of a briefing. Pure.
 
-What Dibs tells of claims is said in our own words, with the paths and reasons in it as text of others; what
-somebody said is text of others as a whole.
+Notices of claims are our own words, with untrusted paths and reasons; what somebody said is untrusted text.
 """
 
 from __future__ import annotations
 
-from dibs.core.briefing.activity import NAMED, listed, role_part, things
+from dibs.core.briefing.activity import NAMED, listed, reason_part, role_part, span, things
 from dibs.core.briefing.page import Line, Section
 from dibs.core.claims.agents import HUMAN
 from dibs.core.talk.mail import VITAL, MailKind, Priority
-from dibs.core.text.durations import show_span
 from dibs.core.text.untrusted import Part, ShownTime, UntrustedText, is_plain, word
 
 TYPE_CHECKING = False
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
 #: How much of a message a briefing has; `dibs inbox` has all of it.
 MESSAGE_SHOWN = 1_000
-_REASON_SHOWN = 200
 
 _RANK = {Priority.URGENT: 0, Priority.HIGH: 1, Priority.NORMAL: 2, Priority.LOW: 3}
 _LABELS = {
@@ -29,13 +26,14 @@ _LABELS = {
     Priority.HIGH: "high priority ",
     Priority.LOW: "low priority ",
 }
-#: What the shortest form of a line says of messages that must be told.
+#: The shortest form of a message, by its kind.
 _BARE = {
     MailKind.RELEASE_REQUEST: "you are asked to release",
     MailKind.EXPIRED: "claims of yours ran out",
     MailKind.REVOKED: "claims of yours were revoked",
     MailKind.HANDED_OVER: "claims were handed to you",
 }
+#: A notice's label, what was done, and its end; the sender did what begins with a blank.
 _OF_CLAIMS = {
     MailKind.RELEASE_REQUEST: ("RELEASE REQUEST: ", " asks you for ", ""),
     MailKind.EXPIRED: ("EXPIRED: ", "your {claims} on ", " ran out"),
@@ -53,63 +51,61 @@ _NOUNS = {
 }
 
 
-def span(seconds: float) -> str:
-    """Return a span to the second; what has passed is nothing."""
-    return show_span(max(0, round(seconds)))
-
-
-def of_human(message: Message) -> bool:
+def _of_human(message: Message) -> bool:
     """Tell whether a human says something by this message."""
     return message.role == HUMAN and message.kind == MailKind.MESSAGE
 
 
 def mail_sections(mail: Sequence[Message], now: float) -> tuple[list[Section], list[Section]]:
-    """Return what has to come first of the mail, and the rest; the urgent before the old."""
-    vital = [_line(message, now) for message in mail if message.kind in VITAL]
-    said = _by_priority([message for message in mail if message.kind not in VITAL])
-    human = [_line(message, now) for message in said if of_human(message)]
-    rest = [_line(message, now) for message in said if not of_human(message)]
-    first = (*vital, *human)
+    """Return the mail that comes first, and the rest, the urgent before the old."""
+    lines = {message.id: _line(message, now) for message in mail}
+    vital = [message for message in mail if message.kind in VITAL]
+    said = sorted(
+        (message for message in mail if message.kind not in VITAL),
+        key=lambda message: _RANK.get(message.priority, 2),
+    )
+    first = [lines[m.id] for m in (*vital, *filter(_of_human, said))]
+    rest = [lines[m.id] for m in said if not _of_human(m)]
     return (
-        [Section("FOR YOU NOW", first, volatile=True)] if first else [],
+        [Section("FOR YOU NOW", tuple(first), volatile=True)] if first else [],
         [Section("MAIL", tuple(rest), volatile=True)] if rest else [],
     )
 
 
-def _by_priority(mail: Sequence[Message]) -> list[Message]:
-    return sorted(mail, key=lambda message: _RANK.get(message.priority, 2))
-
-
 def _line(message: Message, now: float) -> Line:
-    parts = _notice(message, now) if message.kind != MailKind.MESSAGE else ()
-    said = parts or _said(message, now)
-    bare = f"- {_bare(message)}: dibs inbox shows {message.id}"
-    must = message.kind in VITAL or of_human(message)
-    return Line(message.id, said, must, message.id, bare)
-
-
-def _bare(message: Message) -> str:
-    if of_human(message):
-        return "HUMAN wrote"
-    return _BARE.get(message.kind) or _NOUNS.get(message.kind, "a message")
+    human, kind = _of_human(message), message.kind
+    short = _BARE.get(kind) or _NOUNS.get(kind, "a message")
+    bare = f"- {'HUMAN wrote' if human else short}: dibs inbox shows {message.id}"
+    parts = _notice(message, now) or _said(message, now)
+    return Line(message.id, parts, human or kind in VITAL, message.id, bare)
 
 
 def _notice(message: Message, now: float) -> tuple[Part, ...]:
-    """Return what became of claims, where the message names them; nothing for another message."""
-    named = things(message.data, "patterns")
+    """Return what happened to claims, where the message names them; nothing for another message."""
+    patterns, data = things(message.data, "patterns"), message.data
     words = _of_claims(message)
-    if not named or words is None:
+    if not patterns or words is None:
         return ()
     label, verb, after = words
-    count = message.data.get("count")
-    count = max(len(named), count) if isinstance(count, int) else len(named)
+    count = data.get("count")
+    count = max(len(patterns), count) if isinstance(count, int) else len(patterns)
     verb = verb.format(claims="claim" if count == 1 else "claims")
+    origin = message.sender or "dibs"
     who = (word(message.sender, "dibs"),) if verb.startswith(" ") else ()
-    what = listed(named, message.sender or "dibs", count=count)
-    told: tuple[Part, ...] = (f"- {label}", *who, verb, *what, after)
-    if message.kind == MailKind.RELEASE_REQUEST:
-        return (*told, *_until(message, now), *_because(message), answer_hint(message.id))
-    return (*told, ShownTime(f" ({span(now - message.at)} ago)"), *_because(message))
+    reason = data.get("reason") or data.get("note")
+    because = reason_part(reason, origin, ": ") if isinstance(reason, str) else ()
+    told: tuple[Part, ...] = (
+        f"- {label}",
+        *who,
+        verb,
+        *listed(patterns, origin, count=count),
+        after,
+    )
+    if message.kind != MailKind.RELEASE_REQUEST:
+        return (*told, ShownTime(f" ({span(now - message.at)} ago)"), *because)
+    until = None if data.get("promised") else data.get("until")
+    within = (ShownTime(f" within {span(until - now)}"),) if isinstance(until, int | float) else ()
+    return (*told, *within, *because, answer_hint(message.id))
 
 
 def named(message: Message) -> Sequence[str]:
@@ -118,29 +114,14 @@ def named(message: Message) -> Sequence[str]:
 
 
 def _of_claims(message: Message) -> tuple[str, str, str] | None:
-    """Return our words for a notice: its label, what was done, the end.
-
-    What a blank begins was done by the sender.
-    """
+    """Return our words for a notice, None if its own text says it."""
     if message.kind == MailKind.REVOKED and not message.sender:
         return ("REVOKED: ", "your {claims} on ", " became void")
     if message.kind == MailKind.RELEASE_REQUEST and message.data.get("promised"):
         return ("RELEASE REQUEST: ", " still waits for ", ", which you promised by now")
     if message.kind == MailKind.RELEASED and message.data.get("why"):
-        return None  # it ended in a way that its text tells
+        return None
     return _OF_CLAIMS.get(message.kind)
-
-
-def _because(message: Message) -> tuple[Part, ...]:
-    reason = message.data.get("reason") or message.data.get("note")
-    if not isinstance(reason, str) or not reason:
-        return ()
-    return (": ", UntrustedText(reason, message.sender or "dibs", _REASON_SHOWN))
-
-
-def _until(message: Message, now: float) -> tuple[Part, ...]:
-    until = None if message.data.get("promised") else message.data.get("until")
-    return (ShownTime(f" within {span(until - now)}"),) if isinstance(until, int | float) else ()
 
 
 def answer_hint(message: str) -> str:
@@ -150,25 +131,25 @@ def answer_hint(message: str) -> str:
 
 def _said(message: Message, now: float) -> tuple[Part, ...]:
     """Return what somebody said: who, when, to whom, and the words."""
-    origin = HUMAN if of_human(message) else message.sender or "dibs"
-    text = UntrustedText(message.text, origin, MESSAGE_SHOWN)
-    label = _LABELS.get(message.priority, "")
-    if of_human(message):
-        who: tuple[Part, ...] = (f"- HUMAN {label}{message.id}",)
-    elif message.sender:
+    sender, role = message.sender, message.role
+    start = f"{_LABELS.get(message.priority, '')}{message.id}"
+    origin = HUMAN if _of_human(message) else sender or "dibs"
+    if _of_human(message):
+        who: tuple[Part, ...] = (f"- HUMAN {start}",)
+    elif sender:
         noun = _NOUNS.get(message.kind, "")
-        role = role_part(message.role, message.sender)
-        who = (f"- {label}{message.id} {noun and noun + ' '}from ", word(message.sender, "dibs"))
-        who += (" (", role, ")") if message.role else ()
+        who = (f"- {start} {noun and noun + ' '}from ", word(sender, "dibs"))
+        who += (" (", role_part(role, sender), ")") if role else ()
     else:
-        who = (f"- {label}{message.id} {_NOUNS.get(message.kind, 'notice')}",)
+        who = (f"- {start} {_NOUNS.get(message.kind, 'notice')}",)
     many = (" to ", word(message.to, origin)) if len(message.boxes) > 1 else ()
     reply = (", in reply to ", word(message.reply_to, origin)) if message.reply_to else ()
     ago = ShownTime(f", {span(now - message.at)} ago")
-    return (*who, *many, *reply, ago, *_wanted(message, now), ": ", text)
+    text = UntrustedText(message.text, origin, MESSAGE_SHOWN)
+    return (*who, *many, *reply, ago, *_acknowledge(message, now), ": ", text)
 
 
-def _wanted(message: Message, now: float) -> tuple[Part, ...]:
+def _acknowledge(message: Message, now: float) -> tuple[Part, ...]:
     if not message.wants_ack:
         return ()
     within = (ShownTime(f" within {span(message.due - now)}"),) if message.due else ()

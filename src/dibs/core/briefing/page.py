@@ -1,7 +1,7 @@
-"""A briefing as values: lines in sections, what of them is stable, and how they become text.
+"""A briefing as values: lines in sections, their digest, and what their text costs.
 
-Pure. A line is made of parts: our own words, text of others (which is fenced), and words that depend on
-the time alone. The digest is taken over what is stable: time alone never changes it.
+Pure. A line is made of parts: our own words, untrusted text (which is fenced), and words that depend on
+the time alone. The digest covers what is stable: time alone never changes it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-#: No budget is smaller: the frame, what the fence means and one vital line need this much.
+#: The smallest budget: the frame, what the fence means and one vital line need this much.
 MIN_BUDGET = 200
-#: No larger one can be asked for: nobody reads more at once.
 MAX_BUDGET = 100_000
-FULL, DELTA = "full", "delta"
-OPENING, CLOSING = "<!-- CREW_UPDATE", "CREW_UPDATE -->"
 
 
 def check_budget(tokens: int) -> int:
@@ -39,13 +36,13 @@ class Line(Record):
     #: What it is about, in plain words that are shown when it is gone; unique in a briefing.
     key: str
     parts: tuple[Part, ...]
-    #: Whether it comes before everything else; so do vital messages.
+    #: Whether it comes before everything else, as vital messages do.
     must: bool = False
     #: The id of the message that it carries.
     mail: str = ""
-    #: What is said in its place where there is no room for it; our own words only.
+    #: What replaces it where there is no room for it; our own words only.
     bare: str = ""
-    #: The message on the same page that says all of it: it is not said twice, and counts as told.
+    #: The message on the same page that says all of it: the line is left out, and counts as told.
     said_by: str = ""
 
 
@@ -54,27 +51,14 @@ class Section(Record):
 
     title: str
     lines: tuple[Line, ...]
-    #: Whether it is no part of the digest: mail and activity are told once, not held against the last time.
+    #: Whether it is not in the digest: mail and activity are told once, not compared with the last time.
     volatile: bool = False
-    #: Which sections get room first where there is little; the order of the text is another matter.
+    #: Which sections get room first; the order of the text is that of the list.
     rank: int = 5
 
 
-class Rendered(Record):
-    """A briefing as text."""
-
-    text: str
-    #: The ids of the messages that are in it.
-    mail: tuple[str, ...]
-    #: How many lines found no room.
-    left: int
-    mode: str
-    #: What its reader knows after it: the items of stable lines that it was told, now or before.
-    told: dict[str, str]
-
-
-def stable(line: Line) -> str:
-    """Return what of a line does not depend on the time."""
+def _stable(line: Line) -> str:
+    """Return the part of a line that does not depend on the time."""
     found = []
     for part in line.parts:
         if isinstance(part, str):
@@ -91,7 +75,7 @@ def _hash(text: str, size: int) -> str:
 def items(sections: Iterable[Section]) -> dict[str, str]:
     """Return a short hash of each stable line, by its key."""
     return {
-        line.key: _hash(f"{section.title}\n{stable(line)}", 4)
+        line.key: _hash(f"{section.title}\n{_stable(line)}", 4)
         for section in sections
         if not section.volatile
         for line in section.lines
@@ -99,13 +83,13 @@ def items(sections: Iterable[Section]) -> dict[str, str]:
 
 
 def digest(sections: Iterable[Section]) -> str:
-    """Return what stands for all that is stable in the sections, in whatever order."""
+    """Return a hash of all stable lines of the sections, in any order."""
     found = items(sections)
     return _hash("\n".join(f"{key}\t{found[key]}" for key in sorted(found)), 16)
 
 
 def foreign_texts(sections: Iterable[Section]) -> list[str]:
-    """Return all texts of others, for ``nonce_for``."""
+    """Return all untrusted texts, for ``nonce_for``."""
     return [
         part.text
         for section in sections
@@ -139,10 +123,9 @@ _BLANKS = re.compile(r" (?=[A-Za-z])")
 def tokens(text: str) -> int:
     """Return how many tokens a model's tokenizer makes of ``text`` at most.
 
-    Tokenizers that merge pairs of bytes never make more tokens than bytes: so much is counted for what is
-    not ASCII. Digits, signs and letters count one each (some tokenizers never merge digits). Only pairs of
-    letters that all tokenizers have count one, and the words that briefings themselves are made of. Seven
-    tokenizers were asked: for pages this is 1.4 to 2 times the truth, for random letters just above it.
+    No tokenizer makes more tokens than bytes: that is the count of what is not ASCII. Digits, signs and
+    letters count one each. Pairs of letters that all tokenizers have count one, and so do the words that
+    briefings are made of. By seven tokenizers this is 1.4 to 2 times the truth for pages.
     """
     rest, known = _WORDS.subn("", text)
     size = len(rest) if rest.isascii() else len(rest.encode("utf-8", "surrogatepass"))
@@ -150,7 +133,7 @@ def tokens(text: str) -> int:
 
 
 def show(parts: Sequence[Part], nonce: str, limit: int = 1_000_000) -> str:
-    """Return the text of a line's parts; no text of others gets more than ``limit`` characters."""
+    """Return the text of a line's parts, each untrusted text cut at ``limit`` characters."""
     found = []
     for part in parts:
         if isinstance(part, UntrustedText):
@@ -159,21 +142,3 @@ def show(parts: Sequence[Part], nonce: str, limit: int = 1_000_000) -> str:
         else:
             found.append(part.text if isinstance(part, ShownTime) else part)
     return "".join(found)
-
-
-def render(
-    sections: Sequence[Section],
-    *,
-    nonce: str,
-    budget: int,
-    number: int,
-    known: dict[str, str] | None = None,
-) -> Rendered:
-    """Return the briefing ``number`` as text of at most ``budget`` tokens.
-
-    ``known`` is what the reader was told before (``Rendered.told``); with it only what changed is told,
-    where that is shorter. Without it everything is.
-    """
-    from dibs.core.briefing.budget import lay_out
-
-    return lay_out(sections, items(sections), nonce, max(budget, MIN_BUDGET), number, known)

@@ -35,7 +35,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from dibs.core.briefing.page import Rendered, Section
+    from dibs.core.briefing.layout import Rendered
+    from dibs.core.briefing.page import Section
     from dibs.core.briefing.snapshot import Snapshot
     from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Rows
@@ -196,7 +197,7 @@ def _again(rows: Rows, wish: _Wish, offer: Offer) -> Delivery:
 
     Who asked for the whole state and lost a change gets the state behind it, without mail: that has its turn.
     """
-    from dibs.core.briefing.page import FULL
+    from dibs.core.briefing.layout import FULL
 
     caller, told = wish.caller, offer.briefed
     seen = sight(rows, caller.id, human=caller.human)
@@ -235,7 +236,8 @@ def _clock(moment: float) -> str:
 def _render(
     sections: list[Section], budget: int, number: int, known: dict[str, str] | None
 ) -> Rendered:
-    from dibs.core.briefing.page import foreign_texts, render
+    from dibs.core.briefing.layout import render
+    from dibs.core.briefing.page import foreign_texts
     from dibs.core.text.untrusted import nonce_for
 
     nonce = nonce_for(foreign_texts(sections), lambda: os.urandom(4).hex())
