@@ -121,7 +121,7 @@ def _open_git(place: Location, url: str) -> Engine:
 
 def _renewal(place: Location) -> Callable[[Txn, str], None]:
     def renew(txn: Txn, why: str) -> None:
-        from dibs.services.migration.new_life import begin_life
+        from dibs.services.state.lifecycle import begin_life
 
         begin_life(txn, why, fold_case=place.loaded.config.fold_case)
 

@@ -19,7 +19,7 @@ from dibs.engines.shared.clock import Sources
 from dibs.errors import Fenced, Unknown
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.migration.new_life import begin_life
+from dibs.services.state.lifecycle import begin_life
 from dibs.services.state.store import Store
 from dibs.testing import ManualClock
 from dibs.testing.steps import increment

@@ -22,8 +22,8 @@ from dibs.engines.redis.connection import RedisConnection
 from dibs.engines.redis.engine import RedisEngine
 from dibs.errors import Misconfigured, Unavailable
 from dibs.services.claims.service import Claims
-from dibs.services.migration.new_life import begin_life
 from dibs.services.state.ledger import Ledger
+from dibs.services.state.lifecycle import begin_life
 from dibs.services.state.store import Store
 from dibs.testing.steps import entries, everything, increment, put
 

@@ -14,7 +14,7 @@ from dibs.core.tasks.rules import Status
 from dibs.errors import NotAllowed, Unavailable
 from dibs.services.briefing.service import DEBOUNCE, LEASE, Briefings
 from dibs.services.briefing.snapshot import tally
-from dibs.services.retention_mail import trim
+from dibs.services.retention import trim_mail as trim
 from dibs.services.talk.mail import Mail
 from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import Draft

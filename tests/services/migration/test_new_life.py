@@ -6,7 +6,7 @@ from tests.services.crew import caller
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
 from dibs.errors import Fenced
-from dibs.services.migration.new_life import begin_life
+from dibs.services.state.lifecycle import begin_life
 
 
 def test_a_new_life_voids_every_claim_and_fences_its_token(crew):

@@ -25,7 +25,7 @@ from dibs.services.claims.service import Claims
 from dibs.services.migration import service
 from dibs.services.migration.service import Migration, StoreSide, cancel
 from dibs.services.state import deadlines
-from dibs.services.state.closed import closure
+from dibs.services.state.lifecycle import closure
 from dibs.services.state.store import CLOSED, Store
 from dibs.services.talk.decisions import Decisions
 from dibs.services.talk.mail import Mail

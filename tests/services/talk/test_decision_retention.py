@@ -5,8 +5,8 @@ from tests.services.crew import caller
 from tests.services.deciding import Court
 
 from dibs.errors import NotFound
-from dibs.services import retention_decisions
-from dibs.services.retention_decisions import trim
+from dibs.services import retention
+from dibs.services.retention import trim_decisions as trim
 from dibs.services.state.ledger import Query
 
 YEAR = 365 * 86_400
@@ -48,7 +48,7 @@ def test_the_ledger_has_why_something_was_decided():
 
 
 def test_a_piece_of_work_is_bounded(monkeypatch):
-    monkeypatch.setattr(retention_decisions, "BATCH", 3)
+    monkeypatch.setattr(retention, "BATCH", 3)
     court = Court()
     for number in range(5):
         court.decisions.new(caller("bob"), f"number {number}")

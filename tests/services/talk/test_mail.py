@@ -9,7 +9,7 @@ from dibs.core.patterns.pattern import parse
 from dibs.core.talk.limits import MAX_UNREAD
 from dibs.core.talk.mail import HUMANS
 from dibs.errors import BadInput, NotFound, Unavailable
-from dibs.services import retention_mail
+from dibs.services import retention
 from dibs.services.briefing.service import Briefings
 from dibs.services.state import deadlines
 from dibs.services.talk.groups import Groups
@@ -589,11 +589,11 @@ def test_mail_is_forgotten_when_it_is_old_and_all_were_told(post):
     post.say("alice", "carol", "briefed")
     post.read_all("bob")
     post.clock.advance(post.store.config.mail_keep - 1)
-    assert retention_mail.trim(post.store) == 0
+    assert retention.trim_mail(post.store) == 0
     post.clock.advance(1)
-    assert retention_mail.trim(post.store) == 1
+    assert retention.trim_mail(post.store) == 1
     post.brief("carol")
-    assert retention_mail.trim(post.store) == 2
+    assert retention.trim_mail(post.store) == 2
 
     assert [post.kept(start) for start in ("mail/", "box/", "unread/", "rate/")] == [[], [], [], []]
 
@@ -601,10 +601,10 @@ def test_mail_is_forgotten_when_it_is_old_and_all_were_told(post):
 def test_unread_words_are_kept_until_their_reader_has_ended(post):
     post.say("alice", "bob")
     post.clock.advance(10 * post.store.config.mail_keep)
-    assert retention_mail.trim(post.store) == 0
+    assert retention.trim_mail(post.store) == 0
     post.agents.leave(caller("bob"))
 
-    assert retention_mail.trim(post.store) == 1
+    assert retention.trim_mail(post.store) == 1
 
 
 def test_mail_is_trimmed_with_the_ledger():

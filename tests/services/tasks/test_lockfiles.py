@@ -11,7 +11,7 @@ from tests.services.queues import PlainQueue
 from dibs.core.claims.rules import Claim, Granted
 from dibs.core.patterns.pattern import parse
 from dibs.errors import BadInput, NotFound
-from dibs.services.migration.new_life import begin_life
+from dibs.services.state.lifecycle import begin_life
 from dibs.services.state.rows import decode
 from dibs.services.tasks.lockfiles import LockFiles
 from dibs.services.tasks.values import NothingFree

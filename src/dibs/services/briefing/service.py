@@ -26,7 +26,7 @@ from dibs.services.state.deliveries import (
     put_offer,
     reader_of,
 )
-from dibs.services.state.mailbox import UNREAD, boxes_of, mark, row_of
+from dibs.services.state.mailbox import boxes_of, mark_briefed, row_of
 from dibs.services.state.presence import arrive
 from dibs.services.talk.decisions import settle
 from dibs.startup.records import Record
@@ -186,7 +186,7 @@ def _news(rows: Rows, wish: _Wish, last: Briefed) -> _Plan | None:
     page = _render(sections, wish.budget, number, None if forgot else last.items)
     if not (forgot or page.mail) and digest == last.digest:
         return None
-    newest = next((entry.seq for entry in rows.txn.events(newest_first=True)), 0)
+    newest = next((entry.seq for entry in rows.events(newest_first=True)), 0)
     told = Briefed(number, 0.0, digest, page.told, newest, page.mode, life)
     offer = Offer(told, page.text, {id_: waiting.boxes[id_] for id_ in page.mail}, page.left)
     return _Plan(_delivery(page, number, digest, seen), offer)
@@ -274,7 +274,6 @@ def _end(rows: Rows, caller: Caller, number: int) -> bool:
     for message, boxes in offer.mail.items():
         row = row_of(message)
         for box in boxes:
-            rows.txn.delete(f"{UNREAD}{box}/{row}")
-            mark(rows, box, row, briefed=number)
+            mark_briefed(rows, box, row, number)
     put_briefed(rows, reader, offer.briefed._replace(at=rows.now))
     return True

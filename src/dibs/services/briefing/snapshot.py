@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dibs.core.briefing.activity import is_told
 from dibs.core.briefing.snapshot import Snapshot, Tally
-from dibs.core.patterns.filing import Range
 from dibs.core.tasks.rules import Status
 from dibs.services.claims.service import held_in, waiting_in
 from dibs.services.state.decisions import pending
-from dibs.services.state.mailbox import MAIL, UNREAD, message_of
+from dibs.services.state.mailbox import message_in, unread_rows
 from dibs.services.state.tasks import statuses
 from dibs.startup.records import Record
 
@@ -62,13 +61,11 @@ def unread(rows: Rows, boxes: tuple[str, ...], without: Iterable[str] = ()) -> U
     left_out = set(without)
     listed: dict[str, list[str]] = {}
     for box in boxes:
-        prefix = f"{UNREAD}{box}/"
-        for key, _ in rows.txn.scan(Range(prefix)):
-            listed.setdefault(key[len(prefix) :], []).append(box)
+        for row, _ in unread_rows(rows, box):
+            listed.setdefault(row, []).append(box)
     messages, where = [], {}
     for row in sorted(listed)[:MAX_MAIL]:
-        value = rows.txn.get(f"{MAIL}{row}")
-        message = None if value is None else message_of(value)
+        message = message_in(rows, row)
         if message is not None and message.id not in left_out:
             messages.append(message)
             where[message.id] = listed[row]
@@ -92,7 +89,7 @@ def tally(rows: Rows) -> Tally:
 def _activity(rows: Rows, me: str) -> list[Entry]:
     """Return what others did lately, oldest first; only the newest entries are looked at."""
     found: list[Entry] = []
-    for looked, entry in enumerate(rows.txn.events(newest_first=True)):
+    for looked, entry in enumerate(rows.events(newest_first=True)):
         if looked >= LOOKED_AT or len(found) >= KEPT:
             break
         if entry.agent != me and is_told(entry):

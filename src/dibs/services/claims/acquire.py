@@ -347,7 +347,7 @@ def _replace_earlier(
     for pattern in fresh:
         if pattern.key in around.own:
             key, own = around.own[pattern.key]
-            rows.txn.delete(key)
+            rows.drop_claim(key)
             beat = beat._replace(claims=beat.claims - (1 if own.token else 0))
         if beat.lost and rows.lost_at(agent, pattern) is not None:
             rows.drop_lost(agent, pattern)

@@ -246,7 +246,6 @@ def end_agent(rows: Rows, agent: Agent, status: str, why: str) -> None:
     """Write an agent as one that has ended; its tickets go, its claims are gone already."""
     for ticket in [ticket for ticket in rows.tickets() if ticket.agent == agent.id]:
         withdraw(rows, ticket, "its agent ended")
-    for key, _ in list(rows.lost(agent.id)):
-        rows.txn.delete(key)
+    rows.drop_losses(agent.id)
     rows.put_agent(agent._replace(status=status, ended=why))
     rows.drop_beat(agent.id)

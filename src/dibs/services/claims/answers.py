@@ -121,7 +121,7 @@ def _meant(rows: Rows, holder: str, pattern: Pattern | None, message: str, to: s
 def _give(rows: Rows, holder: str, beat: Beat, answered: Sequence[Filed]) -> None:
     """Give back what was asked for; who is answered here need not be told of that as well."""
     for key, _ in answered:
-        rows.txn.delete(key)
+        rows.drop_ask(key)
     wanted = {rows.pattern(ask.pattern).key for _, ask in answered}
     mine = [
         (key, claim)

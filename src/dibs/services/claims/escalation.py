@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import EXCLUSIVE, Denied, Request, check_text, live, ticket_deadline
-from dibs.core.patterns.filing import Range
 from dibs.core.patterns.pattern import overlap
 from dibs.core.talk.decision_rules import DISPUTED, KEPT
 from dibs.core.talk.decisions import CONFLICT, Decision, Outcome
 from dibs.core.text.names import cut, few
 from dibs.services.claims.acquire import SHOWN, survey
-from dibs.services.state.decisions import pending, put_decision
+from dibs.services.state.decisions import get_refusal, pending, put_decision, put_refusal
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import arrive, role_of, withdraw
-from dibs.services.state.rows import decode, encode
 from dibs.services.talk.decision_effects import open_decision, tell
 from dibs.startup.records import Record
 
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-REFUSED = "refused/"
 #: How much of a pattern a title shows.
 LONG = 60
 #: How long, in seconds, an asker may be silent until nobody decides for it any more.
@@ -269,7 +266,7 @@ def carry_out(
     data["asks"] = _asks(rows, holder, decision.asker, disputed)
     for key, ask in list(rows.asks(holder)):
         if ask.asker == decision.asker and ask.pattern in disputed:
-            rows.txn.delete(key)  # the human has answered it, and the asker hears that
+            rows.drop_ask(key)  # the human has answered it, and the asker hears that
     if confirmed:
         data["first"] = _first_in_line(rows, data["wanted"])
         _revoke(rows, caller, decision, reason)
@@ -295,12 +292,9 @@ def _refuse(rows: Rows, caller: Caller, decision: Decision, reason: str) -> None
     """Take the asker out of the queue, its requests off, and leave word for a process that waits."""
     patterns = [rows.pattern(claim.pattern) for _, claim in _disputed(rows, decision)]
     tickets = {t.number: t for t in _tickets_for(rows, decision.asker, patterns)}
-    _forget_refusals(rows)
     for number, ticket in tickets.items():
-        refusal = {
-            "at": rows.now, "by": caller.id, "reason": reason, "decision": decision.id,
-        }  # fmt: skip
-        rows.txn.put(f"{REFUSED}{number:016d}", encode(refusal))
+        said = {"by": caller.id, "reason": reason, "decision": decision.id}
+        put_refusal(rows, number, said, REFUSAL_KEPT)
         withdraw(rows, ticket, f"{caller.id} refused it" + _because(reason))
     tell(rows, decision.data["holder"], decision, KEPT, caller.id, reason)
 
@@ -309,19 +303,11 @@ def _because(reason: str) -> str:
     return f": {reason}" if reason else ""
 
 
-def _forget_refusals(rows: Rows) -> None:
-    """Take off refusals that all waiters have read, or never will."""
-    for key, value in list(rows.txn.scan(Range(REFUSED))):
-        if decode(value)["at"] + REFUSAL_KEPT <= rows.now:
-            rows.txn.delete(key)
-
-
 def refusal(rows: Rows, ticket: int, conflicts: Sequence[Conflict]) -> Denied | None:
     """Return what a human said to all who waited with this ticket."""
-    value = rows.txn.get(f"{REFUSED}{ticket:016d}")
-    if value is None:
+    said = get_refusal(rows, ticket)
+    if said is None:
         return None
-    said = decode(value)
     return Denied(
         tuple(conflicts[:SHOWN]), "refused", (), said["decision"], said["by"], said["reason"]
     )

@@ -183,7 +183,7 @@ def give_back(rows: Rows, agent: str, beat: Beat, filed: Sequence[Filed]) -> Non
     texts = [claim.pattern for _, claim in filed]
     asks = drop_asks(rows, agent, map(rows.pattern, texts))
     for key, _ in filed:
-        rows.txn.delete(key)
+        rows.drop_claim(key)
     counted = len([claim for _, claim in filed if claim.token])
     seen, ttl, hard, claims, lost, role = beat
     rows.put_beat(agent, Beat(seen, ttl, hard, max(0, claims - counted), lost, role))

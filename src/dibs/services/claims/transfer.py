@@ -106,5 +106,5 @@ def _drop_same(rows: Rows, agent: str, pattern: Pattern) -> int:
         if rows.pattern(claim.pattern).key == pattern.key
     ]
     for key in same:
-        rows.txn.delete(key)
+        rows.drop_claim(key)
     return len(same)

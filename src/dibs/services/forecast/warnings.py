@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations
-from urllib.parse import quote
 
 from dibs.core.claims.ledger import Kind
-from dibs.core.patterns.filing import Range
 from dibs.core.talk.mail import MailKind
 from dibs.core.text.names import few, printable
 from dibs.services.state.mailbox import tell
 from dibs.services.state.presence import arrive
-from dibs.services.state.rows import decode, encode
+from dibs.services.state.worktrees import drop_warning, put_warning, warning_key, warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: Where it is noted which files a pair was warned of.
-WARNED = "warned/"
 #: How many files an entry of the ledger names.
 NAMED = 50
 _SHOWN = 3
@@ -41,11 +37,11 @@ def warn(store: Store, caller: Caller, forecast: Forecast, clone: str) -> list[P
         fresh, gone = _plan(rows, forecast, clone)
         role = arrive(rows, caller).role if fresh else ""
         for key in gone:
-            rows.txn.delete(key)
+            drop_warning(rows, key)
         for pair in fresh:
             files = [printable(clash.path) for clash in pair.clashes]
             row = {"files": pair.digest, "base": forecast.base, "at": rows.now}
-            rows.txn.put(_key(clone, *pair.names), encode(row))
+            put_warning(rows, warning_key(clone, *pair.names), row)
             rows.emit(
                 caller.id,
                 role,
@@ -65,13 +61,12 @@ def warn(store: Store, caller: Caller, forecast: Forecast, clone: str) -> list[P
 
 def _plan(rows: Rows, forecast: Forecast, clone: str) -> tuple[list[Pair], list[str]]:
     """Return the pairs to warn of, and the keys of warnings that hold no more."""
-    found = rows.txn.scan(Range(f"{WARNED}{clone}/"))
-    listed = {key: decode(row) for key, row in found}
-    now = {_key(clone, *pair.names): pair for pair in forecast.pairs if pair.clashes}
+    listed = warnings(rows, clone)
+    now = {warning_key(clone, *pair.names): pair for pair in forecast.pairs if pair.clashes}
     fresh = [p for key, p in now.items() if listed.get(key, {}).get("files") != p.digest]
     if not listed:
         return fresh, []
-    unsaid = {_key(clone, *names) for names in _unsaid(forecast)}
+    unsaid = {warning_key(clone, *names) for names in _unsaid(forecast)}
     gone = [
         key
         for key, row in listed.items()
@@ -88,15 +83,6 @@ def _unsaid(forecast: Forecast) -> Iterator[tuple[str, str]]:
     for one, other in combinations(sorted(names), 2):
         if (one, other) not in said and (other, one) not in said:
             yield one, other
-
-
-def _key(clone: str, one: str, other: str) -> str:
-    first, second = sorted((one, other))
-    return f"{WARNED}{clone}/{_plain(first)}//{_plain(second)}"
-
-
-def _plain(name: str) -> str:
-    return quote(name.encode("utf-8", "surrogateescape"), safe="@+")
 
 
 def _summary(pair: Pair, files: list[str]) -> str:

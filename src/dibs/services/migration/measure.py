@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 
 from dibs.core.base.findings import Finding, Level
-from dibs.core.patterns.filing import Range
 from dibs.errors import Unavailable
-from dibs.services.migration.service import PROBE
-from dibs.services.state.closed import ClosedReason, closure
+from dibs.services.state.lifecycle import ClosedReason, closure, probe
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -48,26 +47,24 @@ def is_open(engine: Engine) -> list[Finding]:
 
 def measure(engine: Engine, *, write: bool) -> Measured:
     """Time real transactions and views; ``write`` where something may be written for a moment."""
-    key = f"{PROBE}{os.urandom(6).hex()}"
-
-    def put(txn: Txn) -> None:
-        for left_behind, _ in list(txn.scan(Range(PROBE))):
-            txn.delete(left_behind)
-        txn.put(key, "1")
-
-    def remove(txn: Txn) -> None:
-        txn.delete(key)
-
+    name = os.urandom(6).hex()
     engine.view(_look)  # the first call connects
     view = _median([lambda: engine.view(_look)])
     if not write:
         return Measured(None, view)
-    return Measured(_median([lambda: engine.transact(put), lambda: engine.transact(remove)]), view)
+    return Measured(
+        _median(
+            [
+                lambda: engine.transact(partial(probe, name=name)),
+                lambda: engine.transact(partial(probe, name="")),
+            ]
+        ),
+        view,
+    )
 
 
-def _look(txn: Txn) -> float:
-    txn.get(PROBE)
-    return txn.now
+def _look(txn: Txn) -> object:
+    return closure(txn), txn.now
 
 
 def _median(calls: list[Callable[[], object]]) -> float:

@@ -1,7 +1,7 @@
 """Moving a project's state from one store to another, so that nothing is lost, doubled, or granted twice.
 
-Theory of operation. Both stores are closed (see ``closing``) while rows and ledger are copied, so nobody is
-granted anything by either. The order makes every moment at which the mover can die a safe one:
+Both stores are closed while rows and ledger are copied, so nobody is granted anything by either. The order
+makes every moment at which the mover can die a safe one:
 
 1. the source is closed as *moving*, in the transaction that finds nobody at work, or is told to go on;
 2. the target is closed as *arriving*; then the ledger, with its numbers, and all rows are copied;
@@ -17,22 +17,28 @@ whatever was reached. Numbers go on in the target above all of the source, becau
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from itertools import islice
 
-from dibs.core.claims.ledger import Event, Kind
-from dibs.core.patterns.filing import Range
+from dibs.core.text.durations import show_span
 from dibs.errors import BadInput, NotAllowed, Unavailable
-from dibs.services.migration.carry import carried, digest, live_claims, refuse_while_at_work
-from dibs.services.migration.new_life import STORE
-from dibs.services.state.closed import ORIGIN, ClosedReason, Closure, close, closure, moves, refusal
-from dibs.services.state.deadlines import DUE
-from dibs.services.state.rows import encode
-from dibs.services.state.store import CLOSED
+from dibs.services.claims.service import held_in, waiting_in
+from dibs.services.state import lifecycle
+from dibs.services.state.lifecycle import (
+    ClosedReason,
+    Closure,
+    close,
+    closure,
+    contents,
+    live_claims,
+    refusal,
+)
+from dibs.services.state.rows import Rows, encode
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeVar
 
     from dibs.core.claims.ledger import Entry
@@ -43,8 +49,8 @@ if TYPE_CHECKING:
 
 #: Rows, or entries, in one transaction.
 BATCH = 1000
-#: What ``dibs engine check`` writes and removes again; a check that was killed leaves it behind.
-PROBE = "probe/"
+#: How many agents a refusal names.
+NAMED = 5
 
 
 class StoreSide(Record):
@@ -91,8 +97,7 @@ def cancel(source: StoreSide) -> bool:
             return False
         if found.why != ClosedReason.MOVING:
             raise refusal(encode(found._asdict()))
-        txn.delete(CLOSED)
-        _tell(txn, f"the state stays here: the move to {found.other} was cancelled", found)
+        lifecycle.reopen(txn, found)
         return True
 
     return source.engine.transact(step)
@@ -190,7 +195,7 @@ class Migration:
                 refuse_while_at_work(txn, fold_case=self._fold)
             out = Closure(ClosedReason.MOVING, self._run, self._target.name, txn.now)
             close(txn, out)
-            _tell(txn, f"the state moves to {out.other}", out)
+            lifecycle.tell_move(txn, f"the state moves to {out.other}", out)
             return out
 
         return self._source.engine.transact(step)
@@ -208,27 +213,23 @@ class Migration:
 
         self._target.engine.transact(step)
 
-    def _clear(self, prefix: str = "") -> None:
+    def _clear(self, rows: Callable[[Txn], Iterator[Row]] = contents) -> None:
         """Remove what an earlier try, or an earlier time, left in the target."""
-
-        def some(txn: Txn) -> list[str]:
-            return [key for key, _ in islice(_state(txn, prefix), BATCH)]
-
-        while keys := _fresh(self._target, some):
-            self._write(keys, lambda txn, key: txn.delete(key))
+        while found := _fresh(self._target, lambda txn: list(islice(rows(txn), BATCH))):
+            self._write([key for key, _ in found], lifecycle.remove)
 
     def _copy_ledger(self) -> None:
         last = _fresh(self._source, _newest)
         while (after := _fresh(self._target, _newest)) < last:
             entries = _fresh(self._source, lambda txn: list(islice(txn.events(after), BATCH)))
-            self._write(entries, lambda txn, entry: txn.restore(entry))
+            self._write(entries, lifecycle.restore)
             self._progress(f"copied the ledger up to {entries[-1].seq} of {last}")
 
     def _copy_rows(self) -> None:
-        rows = _fresh(self._source, lambda txn: list(_state(txn)))
+        rows = _fresh(self._source, lambda txn: list(contents(txn)))
         for done in range(0, len(rows), BATCH):
             some = rows[done : done + BATCH]
-            self._write(some, lambda txn, row: txn.put(*row))
+            self._write(some, lifecycle.write)
             self._progress(f"copied {done + len(some)} of {len(rows)} rows")
 
     def _compare(self, out: Closure) -> MoveReport:
@@ -251,14 +252,16 @@ class Migration:
 
     def _set_moments(self, out: Closure) -> None:
         """Let the target's clock go on from the moment at which the source was closed."""
-        rows = _fresh(self._source, lambda txn: list(_state(txn)))
+        rows = _fresh(self._source, lambda txn: list(contents(txn)))
         shift = _fresh(self._target, lambda txn: txn.now) - out.at
         shortest = self._target.engine.shortest_ttl
-        changed = list(carried(rows, out.at, shift, shortest))
-        self._clear(DUE)  # their keys are moments: an earlier try may have left others
+        changed = list(lifecycle.carried(rows, out.at, shift, shortest))
+        self._clear(
+            lifecycle.deadline_rows
+        )  # their keys are moments: an earlier try may have left others
         for done in range(0, len(changed), BATCH):
             some = changed[done : done + BATCH]
-            self._write(some, lambda txn, row: txn.put(*row))
+            self._write(some, lifecycle.write)
 
     def _leave(self, out: Closure) -> None:
         def step(txn: Txn) -> None:
@@ -272,9 +275,7 @@ class Migration:
     def _open(self, out: Closure, past: list[str]) -> None:
         def step(txn: Txn) -> None:
             self._check_mine(txn)
-            txn.delete(CLOSED)
-            txn.put(ORIGIN, encode({"moves": [*past, out.id], "from": self._source.name}))
-            _tell(txn, f"the state came here from {self._source.name}", out)
+            lifecycle.open_moved(txn, out._replace(other=self._source.name), past)
 
         self._target.engine.transact(step)
 
@@ -292,13 +293,12 @@ class Migration:
             out.id, len(rows), len(entries), claims, entries[-1].seq, digest(rows, entries)
         )
 
-    def _write(self, things: Sequence[T], write: Callable[[Txn, T], None]) -> None:
+    def _write(self, things: Sequence[T], write: Callable[[Txn, Sequence[T]], None]) -> None:
         """Write to the target, in one transaction."""
 
         def step(txn: Txn) -> None:
             self._check_mine(txn)
-            for thing in things:
-                write(txn, thing)
+            write(txn, things)
 
         self._target.engine.transact(step)
 
@@ -311,7 +311,9 @@ class Migration:
 
 def standing(txn: Txn) -> StoreContents:
     """Say what is in a store."""
-    return StoreContents(closure(txn), moves(txn), sum(1 for _ in _state(txn)), _newest(txn))
+    return StoreContents(
+        closure(txn), lifecycle.moves(txn), sum(1 for _ in contents(txn)), _newest(txn)
+    )
 
 
 def _arrives(there: StoreContents, out: Closure) -> bool:
@@ -320,14 +322,8 @@ def _arrives(there: StoreContents, out: Closure) -> bool:
     return within is not None and (within.why, within.id) == (ClosedReason.ARRIVING, out.id)
 
 
-def _state(txn: Txn, prefix: str = "") -> Iterator[Row]:
-    """Yield all rows, or those that begin with ``prefix``, but those of the store itself."""
-    rows = txn.scan(Range(prefix))
-    return (row for row in rows if row[0] not in {CLOSED, ORIGIN} and not row[0].startswith(PROBE))
-
-
 def _everything(txn: Txn) -> tuple[list[Row], list[Entry]]:
-    return list(_state(txn)), list(txn.events())
+    return list(contents(txn)), list(txn.events())
 
 
 def _newest(txn: Txn) -> int:
@@ -343,13 +339,45 @@ def _fresh(side: StoreSide, step: Callable[[Txn], T]) -> T:
     return answer
 
 
-def _tell(txn: Txn, summary: str, move: Closure) -> None:
-    txn.emit(Event(STORE, "store", Kind.STORE_MOVED, summary, {"move": move.id}))
-
-
 def _interfered(side: StoreSide) -> Unavailable:
     return Unavailable(
         f"somebody else moves {side.name} at the same time, or has cancelled the move",
         code="STORE_MOVING",
         hint="see `dibs engine check`, then run it again",
     )
+
+
+def refuse_while_at_work(txn: Txn, *, fold_case: bool) -> None:
+    """Refuse to move a state under the hands of those who hold or wait for something."""
+    rows = Rows(txn, fold_case=fold_case)
+    holding: dict[str, int] = {}
+    for held in held_in(rows):
+        holding[held.claim.agent] = holding.get(held.claim.agent, 0) + 1
+    waiting = {waiter.ticket.agent for waiter in waiting_in(rows)}
+    agents = sorted({*holding, *waiting})
+    if not agents:
+        return
+    told = [_at_work(rows, agent, holding.get(agent, 0)) for agent in agents[:NAMED]]
+    more = f" and {len(agents) - NAMED} more" if len(agents) > NAMED else ""
+    raise NotAllowed(
+        f"agents are at work here: {', '.join(told)}{more}",
+        code="STORE_ACTIVE",
+        hint="let them finish, or take their claims along with --force; nothing was changed",
+    )
+
+
+def _at_work(rows: Rows, agent: str, claims: int) -> str:
+    does = f"holds {claims}" if claims else "waits"
+    seen = rows.seen(agent)
+    ago = f", seen {show_span(round(max(0.0, rows.now - seen)))} ago" if seen else ""
+    return f"{agent} ({does}{ago})"
+
+
+def digest(rows: Iterable[Row], entries: Iterable[Entry]) -> str:
+    """Return a short text that differs where any row or entry does."""
+    found = sha256()
+    for row in rows:
+        found.update(encode(row).encode("utf-8", "surrogatepass"))
+    for entry in entries:
+        found.update(encode(entry).encode("utf-8", "surrogatepass"))
+    return found.hexdigest()[:16]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from dibs.core.patterns.filing import Range
+from dibs.services.state.keys import DUE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Store, Rows, str], None]
 
-DUE = "due/"
 #: How many deadlines one transaction carries out, so that none grows long.
 BATCH = 100
 #: For each kind of deadline the service, and the function in it, that carries it out.
@@ -86,7 +85,7 @@ def _passed(rows: Rows) -> Iterator[str]:
     A kind that this version does not know stays for one that does.
     """
     now = mark(rows.now)
-    for key, _ in rows.txn.scan(Range(DUE)):
+    for key, _ in rows.txn.scan((DUE, "")):
         _, moment, what, _ = key.split("/", 3)
         if moment > now:
             return

@@ -1,15 +1,14 @@
-"""Where briefings lie, inside a transaction.
-
-- ``offer/<reader>``: the delivery under way: its text word for word, and what it tells
-- ``briefed/<reader>``: the last delivery that happened
+"""The rows of briefings: the one under way to each reader, and the last one that was delivered.
 
 A reader is an agent; all humans are one reader, because they share a box.
 """
 
 from __future__ import annotations
 
-from dibs.core.patterns.filing import Range
+from itertools import islice
+
 from dibs.core.talk.mail import HUMANS
+from dibs.services.state.keys import BRIEFED, OFFER
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Rows
-
-OFFER, BRIEFED = "offer/", "briefed/"
 
 
 class Briefed(Record):
@@ -83,10 +80,16 @@ def put_briefed(rows: Rows, reader: str, briefed: Briefed) -> None:
     rows.txn.delete(OFFER + reader)
 
 
+def forget_outlived(rows: Rows, keep: float, most: int) -> None:
+    """Forget some of the rows of readers that have ended, once nothing was told to them for so long."""
+    for key in list(islice(outlived(rows, keep), most)):
+        rows.txn.delete(key)
+
+
 def outlived(rows: Rows, keep: float) -> Iterator[str]:
-    """Yield the rows of readers that have ended, once nothing was told to them for so long."""
+    """Yield the rows that can be forgotten."""
     for prefix, moment in ((OFFER, "until"), (BRIEFED, "at")):
-        for key, value in rows.txn.scan(Range(prefix)):
+        for key, value in rows.txn.scan((prefix, "")):
             reader = key.removeprefix(prefix)
             if reader == HUMANS or rows.beat(reader) is not None:
                 continue

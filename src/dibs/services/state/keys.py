@@ -52,11 +52,6 @@ TABLE = {
     "state/presence": (
         (f"{WORKER}ID", "that an agent takes tasks", "until the agent ends"),
     ),
-    "claims/escalation": (
-        (f"{REFUSED}TICKET",
-         "that a human refused what a ticket waited for, for all that waited with it",
-         "one day"),
-    ),
     "state/idempotency": (
         (f"{REQUEST}ID/REQUEST", "the answer to a request, for its repeats", "one day"),
     ),
@@ -84,11 +79,7 @@ TABLE = {
          "when a message was read in the box of an agent or `@human`, and what became of it",
          "as the message"),
         (f"{UNREAD}BOX/N", "that a message waits for a briefing", "until it was told"),
-    ),
-    "talk/send": (
         (f"{RATE}ID", "how much an agent may still say", "one minute"),
-    ),
-    "talk/groups": (
         (f"{GROUP}NAME", "the members of a group", "until it is removed"),
     ),
     "state/deliveries": (
@@ -102,6 +93,9 @@ TABLE = {
     "state/decisions": (
         (f"{DECISION}N", "a decision", "one year after it was made"),
         (f"{OPEN}N", "that a decision waits for somebody, and since when", "until it is made"),
+        (f"{REFUSED}TICKET",
+         "that a human refused what a ticket waited for, for all that waited with it",
+         "one day"),
     ),
     "state/deadlines": (
         (f"{DUE}MOMENT/WHAT/ID",
@@ -117,20 +111,6 @@ TABLE = {
         (BOARD,
          "the number of the last change of any task, and the name of this board's life",
          "for ever"),
-    ),
-    "forecast/warnings": (
-        (f"{WARNED}CLONE/A//B",
-         "the files in which two agents were last warned of a conflict: a digest, branch, time",
-         "until the conflict is gone"),
-    ),
-    "state/closed": (
-        (CLOSED,
-         "that nobody may work in this store: its state has moved, or is being moved",
-         "until a move is cancelled or finished"),
-        (ORIGIN, "the moves that this state has been through", "for ever"),
-    ),
-    "migration/service": (
-        (f"{PROBE}…", "a measurement of `dibs engine`", "a few milliseconds"),
     ),
     "state/task_index": (
         (f"{READY}WHO//RANK/CREATED/ID",
@@ -184,5 +164,15 @@ TABLE = {
         (f"{TREE}AGENT",
          "a worktree that Dibs made: path, branch, base, slot, clone, host, made, stage",
          "until the worktree is removed"),
+        (f"{WARNED}CLONE/A//B",
+         "the files in which two agents were last warned of a conflict: a digest, branch, time",
+         "until the conflict is gone"),
+    ),
+    "state/lifecycle": (
+        (CLOSED,
+         "that nobody may work in this store: its state has moved, or is being moved",
+         "until a move is cancelled or finished"),
+        (ORIGIN, "the moves that this state has been through", "for ever"),
+        (f"{PROBE}…", "a measurement of `dibs engine`", "a few milliseconds"),
     ),
 }  # fmt: skip

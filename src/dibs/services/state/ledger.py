@@ -6,8 +6,8 @@ import os
 from itertools import islice
 
 from dibs.errors import Unavailable
+from dibs.services.state.keys import CLOSED
 from dibs.services.state.rows import decode, encode
-from dibs.services.state.store import CLOSED
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

@@ -1,8 +1,4 @@
-"""Putting mail into boxes, inside the transaction of what it tells of.
-
-- ``mail/<id>``: a message
-- ``box/<box>/<id>``: that it lies in a box; when it was read there, and acknowledged
-- ``unread/<box>/<id>``: that the owner of the box has not been briefed of it
+"""Messages in boxes, the groups that they go to, and how many an agent may send: rows of one transaction.
 
 What Dibs itself says of claims is collected in the rows of a step, and written once at its end: a hundred
 claims that run out together are one message. Who has ended is told nothing.
@@ -10,8 +6,10 @@ claims that run out together are one message. Who has ended is told nothing.
 
 from __future__ import annotations
 
-from dibs.core.patterns.filing import Range
+from dibs.core.talk.limits import Bucket
 from dibs.core.talk.mail import HUMANS, NAMED, MailKind, Message, wording
+from dibs.core.talk.recipients import Group
+from dibs.services.state.keys import BOX, GROUP, MAIL, RATE, UNREAD
 from dibs.services.state.rows import decode, encode
 
 TYPE_CHECKING = False
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.rules import Ask, Claim, Lost
     from dibs.services.state.rows import Rows
-
-MAIL, BOX, UNREAD = "mail/", "box/", "unread/"
 
 #: What a holder is told of a claim that it lost; it hears of the others in another way, or has ended.
 _LOSSES = {"expired": MailKind.EXPIRED, "revoked": MailKind.REVOKED, "void": MailKind.REVOKED}
@@ -121,12 +117,16 @@ def rewrite(rows: Rows, message: Message) -> None:
 
 def message_at(rows: Rows, number: str) -> Message | None:
     """Return the message with this id, None if there is none or it was forgotten."""
-    value = rows.txn.get(f"{MAIL}{row_of(number)}")
-    return None if value is None else message_of(value)
+    return message_in(rows, row_of(number))
 
 
-def message_of(value: str) -> Message:
-    """Return the message that a row holds."""
+def message_in(rows: Rows, row: str) -> Message | None:
+    """Return the message that a row holds, None if there is none or it was forgotten."""
+    value = rows.txn.get(f"{MAIL}{row}")
+    return None if value is None else _message(value)
+
+
+def _message(value: str) -> Message:
     record = decode(value)
     record["boxes"] = tuple(record["boxes"])
     return Message(**record)
@@ -134,8 +134,8 @@ def message_of(value: str) -> Message:
 
 def messages(rows: Rows) -> Iterator[Message]:
     """Yield all messages, the oldest first."""
-    for _, value in rows.txn.scan(Range(MAIL)):
-        yield message_of(value)
+    for _, value in rows.txn.scan((MAIL, "")):
+        yield _message(value)
 
 
 def state_of(rows: Rows, box: str, row: str) -> dict[str, Any] | None:
@@ -153,6 +153,45 @@ def mark(rows: Rows, box: str, row: str, **changes: object) -> None:
         rows.txn.put(key, encode({**decode(state), **changes}))
 
 
+def box_rows(rows: Rows, box: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the row of each message in a box, and what became of it there."""
+    prefix = f"{BOX}{box}/"
+    for key, value in rows.txn.scan((prefix, "")):
+        yield key.removeprefix(prefix), decode(value)
+
+
+def mark_read(rows: Rows, box: str, row: str) -> None:
+    """Note that the owner of a box has read a message in it; it no longer fills the box."""
+    state = state_of(rows, box, row)
+    if state is None or "read" in state:
+        return
+    mark(rows, box, row, read=rows.now)
+    if rows.txn.get(f"{UNREAD}{box}/{row}") is not None:
+        rows.txn.put(f"{UNREAD}{box}/{row}", "{}")
+
+
+def mark_briefed(rows: Rows, box: str, row: str, number: int) -> None:
+    """Note by which briefing the owner of a box was told of a message."""
+    rows.txn.delete(f"{UNREAD}{box}/{row}")
+    mark(rows, box, row, briefed=number)
+
+
+def unread_rows(rows: Rows, box: str) -> Iterator[tuple[str, bool]]:
+    """Yield the row of each message that waits for a briefing, and whether an agent said it."""
+    prefix = f"{UNREAD}{box}/"
+    for key, value in rows.txn.scan((prefix, "")):
+        yield key.removeprefix(prefix), value != "{}"
+
+
+def forget(rows: Rows, message: Message) -> None:
+    """Forget a message, in all its boxes."""
+    row = row_of(message.id)
+    rows.txn.delete(f"{MAIL}{row}")
+    for box in message.boxes:
+        rows.txn.delete(f"{BOX}{box}/{row}")
+        rows.txn.delete(f"{UNREAD}{box}/{row}")
+
+
 def untold(rows: Rows, box: str, number: str) -> bool:
     """Tell whether the owner of a box has neither read a message in it, nor is being briefed of it."""
     from dibs.services.state.deliveries import get_offer
@@ -167,3 +206,55 @@ def untold(rows: Rows, box: str, number: str) -> bool:
 def boxes_of(agent: str, *, human: bool) -> tuple[str, ...]:
     """Return the boxes that somebody reads."""
     return (agent, HUMANS) if human else (agent,)
+
+
+# -- how many messages an agent may still send
+
+
+def get_rate(rows: Rows, agent: str) -> Bucket | None:
+    """Return how much an agent may still say, None if it has said nothing lately."""
+    value = rows.txn.get(f"{RATE}{agent}")
+    return None if value is None else Bucket(*decode(value))
+
+
+def put_rate(rows: Rows, agent: str, bucket: Bucket) -> None:
+    """Note how much an agent may still say."""
+    rows.txn.put(f"{RATE}{agent}", encode(list(bucket)))
+
+
+def forget_rates(rows: Rows, keep: float) -> None:
+    """Forget how much agents may say of which nothing was heard for so long."""
+    for key, value in list(rows.txn.scan((RATE, ""))):
+        if Bucket(*decode(value)).at + keep <= rows.now:
+            rows.txn.delete(key)
+
+
+# -- groups
+
+
+def groups(rows: Rows) -> dict[str, Group]:
+    """Return all groups by their names."""
+    listed = ((key.removeprefix(GROUP), value) for key, value in rows.txn.scan((GROUP, "")))
+    return {name: _group(name, value) for name, value in listed}
+
+
+def get_group(rows: Rows, name: str) -> Group | None:
+    """Return the group of this name, which can be one."""
+    value = rows.txn.get(f"{GROUP}{name}")
+    return None if value is None else _group(name, value)
+
+
+def put_group(rows: Rows, group: Group) -> None:
+    """Write a group."""
+    record = {"members": group.members, "roles": group.roles, "by": group.by, "at": group.at}
+    rows.txn.put(f"{GROUP}{group.name}", encode(record))
+
+
+def drop_group(rows: Rows, name: str) -> None:
+    """Forget a group."""
+    rows.txn.delete(f"{GROUP}{name}")
+
+
+def _group(name: str, value: str) -> Group:
+    record = decode(value)
+    return Group(name, tuple(record["members"]), tuple(record["roles"]), record["by"], record["at"])

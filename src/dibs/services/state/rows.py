@@ -182,6 +182,10 @@ class Rows:
             key = claim_key(pattern, name_of(own), claim.agent, claim.id)
         self.txn.put(key, claim_record(claim))
 
+    def drop_claim(self, key: str) -> None:
+        """Remove a claim, by the key that it was found under."""
+        self.txn.delete(key)
+
     # -- tickets
 
     def ticket(self, number: int) -> Ticket | None:
@@ -274,6 +278,11 @@ class Rows:
         """Forget that ``agent`` lost its claim on ``pattern``."""
         self.txn.delete(f"lost/{agent}/{pattern.key}")
 
+    def drop_losses(self, agent: str) -> None:
+        """Forget all claims that ``agent`` lost."""
+        for key, _ in list(self.lost(agent)):
+            self.txn.delete(key)
+
     def asks(self, holder: str = "") -> Iterator[tuple[str, Ask]]:
         """Yield the key and record of each release request, to one holder or to all."""
         prefix = f"ask/{holder}/" if holder else "ask/"
@@ -284,6 +293,10 @@ class Rows:
         """Write a release request; a repeat replaces the earlier one."""
         key = self._ask_key(ask.holder, ask.pattern, ask.asker)
         self.txn.put(key, encode(ask._asdict()))
+
+    def drop_ask(self, key: str) -> None:
+        """Remove a release request, by the key that it was found under."""
+        self.txn.delete(key)
 
     def is_asked(self, holder: str, pattern: str, asker: str) -> bool:
         """Tell whether ``asker`` has a release request for just this pattern at ``holder``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs.core.text.durations import check_ttl, show_span
 from dibs.errors import BadInput, Unavailable, Unknown
+from dibs.services.state.keys import CLOSED
 from dibs.services.state.rows import Rows
 
 TYPE_CHECKING = False
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from dibs.engines.base import Engine, Txn
 
     T = TypeVar("T")
-
-#: The row of a store in which nobody may work; see services/state/closed.py.
-CLOSED = "closed"
 
 
 class Store:
@@ -73,14 +71,12 @@ class Store:
 
     def _trim(self) -> None:
         """Keep ledger, mail and decisions within bounds; what cannot be archived now stays until it can."""
-        from dibs.services.retention_decisions import trim as trim_decisions
-        from dibs.services.retention_mail import trim as trim_mail
+        from dibs.services.retention import trim
         from dibs.services.state.ledger import Ledger
 
         try:
             Ledger(self).trim()
-            trim_mail(self)
-            trim_decisions(self)
+            trim(self)
         except (OSError, Unavailable, Unknown):
             return  # the change itself is done, and its caller must hear so
 
@@ -97,6 +93,6 @@ class Store:
 def _refuse_if_closed(txn: Txn) -> None:
     closed = txn.get(CLOSED)
     if closed is not None:
-        from dibs.services.state.closed import refusal
+        from dibs.services.state.lifecycle import refusal
 
         raise refusal(closed)

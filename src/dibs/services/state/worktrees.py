@@ -1,17 +1,20 @@
-"""The rows of worktrees: the stage and the slot of each."""
+"""The rows of worktrees, and of warnings that two of them would conflict."""
 
 from __future__ import annotations
 
 import os
+from urllib.parse import quote
 
 from dibs.core.changes.worktrees import WorktreeStage, is_left_alone
 from dibs.core.claims.agents import is_terminal
-from dibs.services.state.keys import TREE
+from dibs.services.state.keys import TREE, WARNED
 from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dibs.services.state.rows import Rows
 
 
@@ -88,3 +91,29 @@ def is_awaited(rows: Rows, row: WorktreeRow) -> bool:
     """Tell whether a worktree was made for an agent that has not begun since."""
     known = rows.agent(row.agent)
     return row.waiting and (known is None or known.started < row.made)
+
+
+# -- warnings that two worktrees of a clone would conflict
+
+
+def warnings(rows: Rows, clone: str) -> dict[str, dict[str, Any]]:
+    """Return of what each pair was last warned, by key."""
+    return {key: decode(value) for key, value in rows.txn.scan((f"{WARNED}{clone}/", ""))}
+
+
+def put_warning(rows: Rows, key: str, warning: dict[str, Any]) -> None:
+    """Note of what a pair was warned."""
+    rows.txn.put(key, encode(warning))
+
+
+def drop_warning(rows: Rows, key: str) -> None:
+    """Forget a warning: its conflict is gone."""
+    rows.txn.delete(key)
+
+
+def warning_key(clone: str, one: str, other: str) -> str:
+    """Return the key of the warning to a pair, in either order."""
+    names = (
+        quote(name.encode("utf-8", "surrogateescape"), safe="@+") for name in sorted((one, other))
+    )
+    return f"{WARNED}{clone}/{'//'.join(names)}"

@@ -6,7 +6,7 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.talk.mail import HUMANS, MailKind, Message, box_of
 from dibs.core.text.names import cut, few
 from dibs.services.state import mailbox
-from dibs.services.talk.mail import mark_read, need, no_message
+from dibs.services.talk.mail import need, no_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def acknowledge(rows: Rows, caller: Caller, role: str, number: str) -> Message:
     if not own:
         raise no_message(number)
     for box in own:
-        mark_read(rows, box, row)
+        mailbox.mark_read(rows, box, row)
         if "acked" not in (mailbox.state_of(rows, box, row) or {"acked": 0}):
             mailbox.mark(rows, box, row, acked=rows.now)
             fresh = True

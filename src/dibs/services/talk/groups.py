@@ -1,6 +1,6 @@
 """Groups: agents that are written to together, by name or by role.
 
-``group/<name>`` holds a group. Whoever works here may change one; the ledger says who did.
+Every agent may change one; the ledger says who did.
 """
 
 from __future__ import annotations
@@ -8,13 +8,11 @@ from __future__ import annotations
 from dibs.core.claims.agents import HUMAN
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
-from dibs.core.patterns.filing import Range
 from dibs.core.talk.recipients import ALL, Crew, Group
 from dibs.core.text.names import check_agent_id, closest, is_agent_id, quote
 from dibs.errors import BadInput, NotFound
 from dibs.services.state import mailbox
 from dibs.services.state.presence import arrive
-from dibs.services.state.rows import decode, encode
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-GROUP = "group/"
 MAX_GROUPS = 1_000
 MAX_MEMBERS = 1_000
 #: How many of its messages a group is shown with.
@@ -57,11 +54,11 @@ class Groups:
 
         def step(rows: Rows) -> Group:
             role = arrive(rows, caller).role
-            if rows.txn.get(f"{GROUP}{name}") is not None:
+            if mailbox.get_group(rows, name) is not None:
                 hint = f"`dibs group add {name} AGENT` adds to it"
                 message = f"there is a group {name} already"
                 raise BadInput(message, code="GROUP_EXISTS", field="group", hint=hint)
-            if len(groups_in(rows)) >= MAX_GROUPS:
+            if len(mailbox.groups(rows)) >= MAX_GROUPS:
                 raise BadInput(f"there are {MAX_GROUPS} groups: drop some", code="LIMIT")
             group = _with(rows, Group(name, by=caller.id, at=rows.now), members)
             return _put(rows, caller.id, role, group, "made")
@@ -93,7 +90,7 @@ class Groups:
         def step(rows: Rows) -> Group:
             role = arrive(rows, caller).role
             group = need(rows, name)
-            rows.txn.delete(f"{GROUP}{name}")
+            mailbox.drop_group(rows, name)
             summary = f"{caller.id} dropped the group {name}"
             rows.emit(caller.id, role, Kind.GROUP_CHANGED, summary, group=name, dropped=True)
             return group
@@ -102,7 +99,7 @@ class Groups:
 
     def all(self) -> list[Group]:
         """Return all groups, by name."""
-        return self._store.look(lambda rows: list(groups_in(rows).values()))
+        return self._store.look(lambda rows: list(mailbox.groups(rows).values()))
 
     def show(self, name: str) -> GroupView:
         """Return a group, whom it reaches now, and what was said to it lately."""
@@ -134,36 +131,21 @@ def check_name(name: str) -> str:
 
 def crew_of(rows: Rows) -> Crew:
     """Return everybody who can be written to."""
-    return Crew(rows.agents(), groups_in(rows))
-
-
-def groups_in(rows: Rows) -> dict[str, Group]:
-    """Return all groups by their names."""
-    found = {}
-    for key, value in rows.txn.scan(Range(GROUP)):
-        name = key.removeprefix(GROUP)
-        found[name] = _group(name, value)
-    return found
+    return Crew(rows.agents(), mailbox.groups(rows))
 
 
 def need(rows: Rows, name: str) -> Group:
     """Return the group of this name, or say which one was meant."""
-    value = rows.txn.get(f"{GROUP}{name}") if is_agent_id(name) else None
-    if value is not None:
-        return _group(name, value)
-    meant = closest(name, groups_in(rows)) if name else ""
+    group = mailbox.get_group(rows, name) if is_agent_id(name) else None
+    if group is not None:
+        return group
+    meant = closest(name, mailbox.groups(rows)) if name else ""
     hint = f"did you mean {meant}?" if meant else "`dibs group ls` names those that there are"
     raise NotFound(f"there is no group {quote(name)}", code="NO_GROUP", field="group", hint=hint)
 
 
-def _group(name: str, value: str) -> Group:
-    record = decode(value)
-    return Group(name, tuple(record["members"]), tuple(record["roles"]), record["by"], record["at"])
-
-
 def _put(rows: Rows, by: str, role: str, group: Group, verb: str) -> Group:
-    record = {"members": group.members, "roles": group.roles, "by": group.by, "at": group.at}
-    rows.txn.put(f"{GROUP}{group.name}", encode(record))
+    mailbox.put_group(rows, group)
     rows.emit(
         by, role, Kind.GROUP_CHANGED, f"{by} {verb} the group {group.name}",
         group=group.name, members=list(group.members), roles=list(group.roles),

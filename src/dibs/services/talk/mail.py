@@ -102,7 +102,7 @@ class Mail:
             arrive(rows, caller)
             for box in mailbox.boxes_of(caller.id, human=caller.human):
                 for row in listed:
-                    mark_read(rows, box, row)
+                    mailbox.mark_read(rows, box, row)
 
         self._store.apply(step)
 
@@ -180,28 +180,13 @@ def concerns(message: Message, caller: Caller) -> bool:
 
 def letters(rows: Rows, caller: Caller) -> list[Letter]:
     """Return all that lies in the boxes of the caller, the oldest first."""
-    from dibs.core.patterns.filing import Range
-    from dibs.services.state.rows import decode
-
     found: dict[str, Letter] = {}
     for box in mailbox.boxes_of(caller.id, human=caller.human):
-        prefix = f"{mailbox.BOX}{box}/"
-        for key, value in rows.txn.scan(Range(prefix)):
-            row = key.removeprefix(prefix)
-            stored = rows.txn.get(f"{mailbox.MAIL}{row}")
-            if stored is not None and row not in found:
-                found[row] = letter_of(mailbox.message_of(stored), decode(value))
+        for row, state in mailbox.box_rows(rows, box):
+            message = mailbox.message_in(rows, row)
+            if message is not None and row not in found:
+                found[row] = letter_of(message, state)
     return [found[row] for row in sorted(found)]
-
-
-def mark_read(rows: Rows, box: str, row: str) -> None:
-    """Note that the owner of a box has read a message in it; it no longer fills the box."""
-    state = mailbox.state_of(rows, box, row)
-    if state is None or "read" in state:
-        return
-    mailbox.mark(rows, box, row, read=rows.now)
-    if rows.txn.get(f"{mailbox.UNREAD}{box}/{row}") is not None:
-        rows.txn.put(f"{mailbox.UNREAD}{box}/{row}", "{}")
 
 
 def _thread(rows: Rows, caller: Caller, number: str) -> list[Letter]:

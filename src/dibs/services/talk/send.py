@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN
 from dibs.core.claims.ledger import Kind
-from dibs.core.patterns.filing import Range
 from dibs.core.talk.limits import (
     ACK_MAX,
     ACK_MIN,
     MAX_UNREAD,
-    Bucket,
     check_message,
     check_priority,
     draw,
@@ -21,7 +19,6 @@ from dibs.errors import BadInput, NotFound, Unavailable
 from dibs.services.state import mailbox
 from dibs.services.state.idempotency import answered, remember
 from dibs.services.state.presence import arrive, role_of
-from dibs.services.state.rows import decode, encode
 from dibs.services.talk.groups import crew_of
 from dibs.services.talk.mail import check_id, concerns, need, no_message
 from dibs.startup.records import Record
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Rows
 
-RATE = "rate/"
 #: How much of a message the ledger's one line shows.
 HEADLINE = 80
 #: How an answer is addressed that goes to everybody in its thread.
@@ -126,9 +122,7 @@ def _say(rows: Rows, caller: Caller, saying: Saying, rate: int) -> Message:
 
 def _draw(rows: Rows, agent: str, rate: int) -> None:
     """Take one message from what the agent may still send; refuse it where nothing is left."""
-    stored = rows.txn.get(f"{RATE}{agent}")
-    bucket = None if stored is None else Bucket(*decode(stored))
-    rows.txn.put(f"{RATE}{agent}", encode(list(draw(bucket, rows.now, rate))))
+    mailbox.put_rate(rows, agent, draw(mailbox.get_rate(rows, agent), rows.now, rate))
 
 
 def _answered(rows: Rows, caller: Caller, number: str) -> Message | None:
@@ -190,5 +184,4 @@ def _with_room(rows: Rows, boxes: Iterable[str]) -> tuple[tuple[str, ...], list[
 
 def _unread(rows: Rows, box: str) -> int:
     """Count the messages of agents that the owner of a box has neither read nor been briefed of."""
-    listed = rows.txn.scan(Range(f"{mailbox.UNREAD}{box}/"))
-    return sum(1 for _, value in listed if value != "{}")
+    return sum(said for _, said in mailbox.unread_rows(rows, box))

@@ -1,16 +1,13 @@
-"""Forgetting old mail and what was told to the long gone; a bounded piece of work each time."""
+"""Forgetting old mail, briefings and decisions, a bounded number each time; the ledger stays."""
 
 from __future__ import annotations
 
-from itertools import islice
-
-from dibs.core.patterns.filing import Range
+from dibs.core.talk.decision_rules import KEPT_FOR, is_old
 from dibs.core.talk.limits import MAX_UNREAD, forgettable
 from dibs.core.talk.mail import HUMANS
 from dibs.services.state import mailbox
-from dibs.services.state.deliveries import outlived
-from dibs.services.state.rows import decode
-from dibs.services.talk.send import RATE
+from dibs.services.state.decisions import decisions, drop_decision
+from dibs.services.state.deliveries import forget_outlived, outlived
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,33 +15,36 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How many messages are forgotten in one transaction.
+#: How many messages or decisions are forgotten in one transaction.
 BATCH = 1_000
 #: After how long it does not matter any more how much an agent sent.
 _MINUTE = 60.0
 
 
-def trim(store: Store) -> int:
+def trim(store: Store) -> None:
+    """Forget what is old."""
+    trim_mail(store)
+    trim_decisions(store)
+
+
+def trim_mail(store: Store) -> int:
     """Forget messages that are old and told to all, and briefings of the ended; return how many messages."""
     keep = store.config.mail_keep
-    if not store.look(lambda rows: bool(_old(rows, keep, 1)) or any(outlived(rows, keep))):
+    if not store.look(lambda rows: bool(_old_mail(rows, keep, 1)) or any(outlived(rows, keep))):
         return 0
 
     def step(rows: Rows) -> int:
-        old = _old(rows, keep, BATCH)
+        old = _old_mail(rows, keep, BATCH)
         for message in old:
-            _forget(rows, message)
-        for key in list(islice(outlived(rows, keep), BATCH)):
-            rows.txn.delete(key)
-        for key, value in list(rows.txn.scan(Range(RATE))):
-            if decode(value)[1] + _MINUTE <= rows.now:
-                rows.txn.delete(key)
+            mailbox.forget(rows, message)
+        forget_outlived(rows, keep, BATCH)
+        mailbox.forget_rates(rows, _MINUTE)
         return len(old)
 
     return store.apply(step)
 
 
-def _old(rows: Rows, keep: float, most: int) -> list[Message]:
+def _old_mail(rows: Rows, keep: float, most: int) -> list[Message]:
     """Return messages that can be forgotten, the oldest first."""
     boxes = _Boxes(rows)
     found: list[Message] = []
@@ -76,14 +76,30 @@ class _Boxes:
     def crowded(self, box: str) -> bool:
         """Tell whether more waits in a box than anybody would read."""
         if box not in self._unread:
-            rows = self._rows.txn.scan(Range(f"{mailbox.UNREAD}{box}/"))
-            self._unread[box] = sum(1 for _ in rows)
+            self._unread[box] = sum(1 for _ in mailbox.unread_rows(self._rows, box))
         return self._unread[box] > MAX_UNREAD
 
 
-def _forget(rows: Rows, message: Message) -> None:
-    row = mailbox.row_of(message.id)
-    rows.txn.delete(f"{mailbox.MAIL}{row}")
-    for box in message.boxes:
-        rows.txn.delete(f"{mailbox.BOX}{box}/{row}")
-        rows.txn.delete(f"{mailbox.UNREAD}{box}/{row}")
+def trim_decisions(store: Store) -> int:
+    """Forget decisions that were made long ago; return how many."""
+    if not store.look(lambda rows: _old_decisions(rows, 1)):
+        return 0
+
+    def step(rows: Rows) -> int:
+        old = _old_decisions(rows, BATCH)
+        for id_ in old:
+            drop_decision(rows, id_)
+        return len(old)
+
+    return store.apply(step)
+
+
+def _old_decisions(rows: Rows, most: int) -> list[str]:
+    """Return decisions that can be forgotten, the oldest first."""
+    found: list[str] = []
+    for decision in decisions(rows):
+        if decision.at + KEPT_FOR > rows.now or len(found) == most:
+            break
+        if is_old(decision, rows.now):
+            found.append(decision.id)
+    return found
