@@ -18,6 +18,7 @@ from dibs.project.project import create
 from dibs.services.board.orchestrator import Orchestrator
 from dibs.services.state import tasks as taskrows
 from dibs.services.state.tasks import Past, Stored
+from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import Draft
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def cycles() -> Section:
         named = [Draft(fields={"title": f"Paint wall {n}"}) for n in range(5)]
         made = [_timed(lambda one=one: _make(project, one)) for one in named]
         taken = [_timed(lambda n=n: _take(project, f"painter-{n}")) for n in range(5)]
-        listed = [_timed(project.tasks.all) for _ in range(5)]
+        listed = [_timed(lambda: project.tasks.all(None)) for _ in range(5)]
         project.close()
         os.remove(os.path.join(folder, ".git", "dibs", "board-index.jsonl"))
         lost = _timed(lambda: _cycle(folder))
@@ -83,13 +84,12 @@ def tasks() -> Section:
         made = [
             Draft(fields={"title": f"Mend page {n} of the book", "agent": ""}) for n in range(400)
         ]
-        with project.board.settled(ME):
-            project.tasks.create(ME, made)
+        project.tasks.create(ME, made)
         paths = [parse(f"src/pkg{n % 50}/module_{n}.py") for n in range(400)]
         samples = blocks(
             {
                 "claim": lambda n: project.claims.claim(Caller(f"owner-{n}"), [paths[n]]),
-                "rows": lambda n: project.tasks.take(Caller(f"clerk-{n}")),
+                "rows": lambda n: Tasks(project.store).take(Caller(f"clerk-{n}")),
                 "take": lambda n: _take(project, f"worker-{n}"),
             },
             rounds=8,
@@ -127,8 +127,7 @@ def past() -> Section:
         for folder in (young, old):
             project, _ = create(folder)
             drafts = [Draft(fields={"title": f"Mend page {n}"}) for n in range(200)]
-            with project.board.settled(ME):
-                project.tasks.create(ME, drafts)
+            project.tasks.create(ME, drafts)
             if folder == old:
                 _archive(project)
             project.close()
@@ -206,7 +205,7 @@ def _edit(board: str) -> None:
 
 def _orchestrator(project: Project) -> Orchestrator:
     state = project.place.repository.state
-    return Orchestrator(project.store, project.tasks, project.board, state)
+    return Orchestrator(project.store, project.board, state)
 
 
 def _cycle(folder: str) -> None:
@@ -217,13 +216,11 @@ def _cycle(folder: str) -> None:
 
 
 def _take(project: Project, agent: str) -> None:
-    with project.board.settled(Caller(agent)):
-        project.tasks.take(Caller(agent))
+    project.tasks.take(Caller(agent))
 
 
 def _make(project: Project, draft: Draft) -> None:
-    with project.board.settled(ME):
-        project.tasks.create(ME, [draft])
+    project.tasks.create(ME, [draft])
 
 
 def _archive(project: Project) -> None:

@@ -78,12 +78,9 @@ def drain(project: Project, agent: str, diary: Path) -> None:
 
     caller = Caller(agent)
 
-    def settled() -> Any:
-        return project.board.settled(caller)
-
     while True:
         try:
-            answer = project.tasks.take(caller, wait=PATIENCE, around=settled)
+            answer = project.tasks.take(caller, wait=PATIENCE)
         except NotFound:
             return
         if not isinstance(answer, TakenTask):
@@ -92,8 +89,7 @@ def drain(project: Project, agent: str, diary: Path) -> None:
         note(diary, did="start", task=name, agent=agent, token=token)
         time.sleep(random.random() * LONGEST)
         try:
-            with settled():
-                project.tasks.done(caller, name, token=token, summary=f"{name} by {agent}")
+            project.tasks.done(caller, name, token=token, summary=f"{name} by {agent}")
             note(diary, did="done", task=name, agent=agent, token=token)
         except Fenced:
             note(diary, did="fenced", task=name, agent=agent, token=token)

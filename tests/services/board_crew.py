@@ -1,8 +1,8 @@
 """A crew with a board, and short words for what tests do with tasks."""
 
 from tests.services.crew import Crew, caller
+from tests.services.row_tasks import RowTasks
 
-from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import Draft
 from dibs.taskfile.reading import read
 
@@ -12,7 +12,7 @@ class BoardCrew(Crew):
 
     def __init__(self, **settings):
         super().__init__(**settings)
-        self.tasks = Tasks(self.store)
+        self.tasks = RowTasks(self.store)
 
     def make(self, *ids, by="human", **fields):
         drafts = [Draft({"title": id_, **fields}, id=id_) for id_ in ids]
@@ -31,7 +31,7 @@ class BoardCrew(Crew):
         return self.tasks.stored([id_])[id_]
 
     def statuses(self):
-        return {s.stored.id: s.stored.task.status for s in self.tasks.all(finished=True)}
+        return {s.stored.id: s.stored.task.status for s in self.tasks.all(None, finished=True)}
 
 
 def agrees(stored):

@@ -4,12 +4,13 @@ import os
 import subprocess
 import time
 
+from tests.services.row_tasks import RowTasks
+
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.services.board.board import Board
 from dibs.services.state.store import Store
-from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import Draft
 from dibs.testing import ManualClock
 from dibs.workdir.disk import Disk
@@ -26,7 +27,7 @@ class World:
         self.clock = ManualClock(float(int(time.time())))
         self.engine = engine or MemoryEngine(self.clock)
         self.store = Store(self.engine, Config(**settings))
-        self.tasks = Tasks(self.store)
+        self.tasks = RowTasks(self.store)
         self.disk = disk or Disk()
         #: How far the clock of the files is ahead.
         self.later = 0.0
@@ -35,7 +36,6 @@ class World:
     def open(self, disk=None):
         """Come back as a new process would."""
         self.board = Board(
-            self.tasks,
             self.store,
             str(self.path),
             str(self.path / ".state"),
@@ -48,20 +48,20 @@ class World:
 
     def settle(self, **options):
         self.open()
-        with self.board.settled(HUMAN, **options) as settled:
+        with self.board.command(HUMAN, **options, makes=True) as settled:
             return settled
 
     def create(self, id_, caller=HUMAN, **fields):
-        with self.board.settled(caller):
+        with self.board.command(caller, makes=True):
             made = self.tasks.create(caller, [Draft(fields={"title": id_, **fields}, id=id_)])
         return made.tasks[0]
 
     def take(self, agent, **options):
-        with self.board.settled(Caller(agent)):
+        with self.board.command(Caller(agent), makes=True):
             return self.tasks.take(Caller(agent), **options)
 
     def done(self, agent, id_, **options):
-        with self.board.settled(Caller(agent)):
+        with self.board.command(Caller(agent), makes=True):
             return self.tasks.done(Caller(agent), id_, summary="all of it", **options)
 
     def row(self, id_):

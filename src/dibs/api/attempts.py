@@ -10,7 +10,7 @@ from dibs.services.tasks.values import QUEUE, TakenTask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from types import TracebackType
 
     from dibs.api.client import Dibs
@@ -74,19 +74,18 @@ class Attempt:
         review: bool = False,
     ) -> Stored:
         """Finish the task; with ``review`` somebody else shall look at it first."""
-        tasks = self._dibs.project.tasks
         summary = check_string(summary, "summary")
         artefacts = check_strings(artefacts, "artefacts")
         if handoff is not None:
             _check_handoff(handoff)
         if self.stored.place == QUEUE:
             return self._end_in_queue(Status.DONE, summary)
-        return self._end(
-            lambda: tasks.done(
-                self._dibs.caller, self.stored.id, token=self.token, summary=summary,
-                artefacts=artefacts, handoff=handoff, review=review,
-            )
+        stored = self._dibs.project.tasks.done(
+            self._dibs.caller, self.stored.id, token=self.token, summary=summary,
+            artefacts=artefacts, handoff=handoff, review=review,
         )  # fmt: skip
+        self._ended = True
+        return stored
 
     def fail(self, message: str) -> Stored:
         """Say that the task went wrong; it waits for a retry."""
@@ -94,16 +93,18 @@ class Attempt:
         check_string(message, "message")
         if self.stored.place == QUEUE:  # which knows no failure: the task is for the next one
             return self._end_in_queue(Status.NEW)
-        return self._end(
-            lambda: tasks.fail(caller, self.stored.id, message=message, token=self.token)
-        )
+        stored = tasks.fail(caller, self.stored.id, message=message, token=self.token)
+        self._ended = True
+        return stored
 
     def release(self) -> Stored:
         """Give the task back."""
         tasks, caller = self._dibs.project.tasks, self._dibs.caller
         if self.stored.place == QUEUE:
             return self._end_in_queue(Status.NEW)
-        return self._end(lambda: tasks.release(caller, self.stored.id, token=self.token))
+        stored = tasks.release(caller, self.stored.id, token=self.token)
+        self._ended = True
+        return stored
 
     def _end_in_queue(self, status: str, note: str = "") -> Stored:
         """End a task of the queue of shell agents, which has no row on the board."""
@@ -114,12 +115,6 @@ class Attempt:
             queue.release(caller, id_, token=self.token)
         self._ended = True
         return self.stored._replace(task=self.task._replace(status=status))
-
-    def _end(self, act: Callable[[], Stored]) -> Stored:
-        with self._dibs.project.board.settled(self._dibs.caller):
-            stored = act()
-        self._ended = True
-        return stored
 
 
 def _check_handoff(handoff: object) -> None:
@@ -143,11 +138,10 @@ def take(
     request_id: str,
 ) -> Attempt | None:
     """Take the next task of the board for an agent; None if there is none for it now."""
-    board = dibs.project.board
     try:
         answer = dibs.project.tasks.take(
             dibs.caller, roles=roles, claim=claim, ttl=ttl, wait=wait, reason=reason,
-            request_id=request_id, around=lambda: board.settled(dibs.caller, writes=board.begun()),
+            request_id=request_id,
         )  # fmt: skip
     except NotFound as empty:
         if empty.code != "QUEUE_EMPTY":

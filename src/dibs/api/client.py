@@ -306,10 +306,9 @@ class Dibs(Talk):
             },
         }  # fmt: skip
         given = {key: value for key, value in fields.items() if value}
-        with self.project.board.settled(self.caller):
-            made = self.project.tasks.create(
-                self.caller, [Draft(fields=given, slug=check_string(slug, "slug"))], strict=strict
-            )
+        made = self.project.tasks.create(
+            self.caller, [Draft(fields=given, slug=check_string(slug, "slug"))], strict=strict
+        )
         return made.tasks[0]
 
     def take_task(
@@ -332,9 +331,7 @@ class Dibs(Talk):
 
     def tasks(self, *, finished: bool = False) -> list[TaskView]:
         """Return the tasks of the board in the order of taking; with ``finished`` also those done."""
-        board = self.project.board
-        with board.settled(self.caller, writes=board.begun()):
-            return self.project.tasks.all(finished=finished)
+        return self.project.tasks.all(self.caller, finished=finished)
 
     def log(self, limit: int = 50) -> list[Entry]:
         """Return the newest entries of the ledger, the oldest of them first."""

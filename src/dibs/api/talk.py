@@ -196,13 +196,12 @@ class Talk:
         request_id: str = "",
     ) -> Delegated | Repeated:
         """Make a task for an agent or a role, and tell it; ``Repeated`` if somebody has such work."""
-        with self.project.board.settled(self.caller):
-            return self.project.delegation.delegate(
-                self.caller, check_string(to, "to"), check_string(title, "title"),
-                context=check_string(context, "context"),
-                artefacts=check_strings(artefacts, "artefacts"), anyway=anyway,
-                request_id=check_string(request_id, "request_id"),
-            )  # fmt: skip
+        return self.project.delegation.delegate(
+            self.caller, check_string(to, "to"), check_string(title, "title"),
+            context=check_string(context, "context"),
+            artefacts=check_strings(artefacts, "artefacts"), anyway=anyway,
+            request_id=check_string(request_id, "request_id"),
+        )  # fmt: skip
 
     # -- briefings
 

@@ -39,13 +39,8 @@ def _list(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
 
 
 def _take(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
-    board = dibs.project.board
     try:
-        answer = dibs.project.tasks.take(
-            dibs.caller,
-            roles=tuple(asked.roles),
-            around=lambda: board.settled(dibs.caller, writes=board.begun()),
-        )
+        answer = dibs.project.tasks.take(dibs.caller, roles=tuple(asked.roles))
     except NotFound as empty:
         if empty.code != "QUEUE_EMPTY":
             raise
@@ -56,8 +51,7 @@ def _take(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
 
 
 def _start(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
-    with dibs.project.board.settled(dibs.caller):
-        answer = dibs.project.tasks.start(dibs.caller, asked.id, roles=tuple(asked.roles))
+    answer = dibs.project.tasks.start(dibs.caller, asked.id, roles=tuple(asked.roles))
     return _attempt(dibs, asked, answer)
 
 
@@ -108,19 +102,18 @@ def _new(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
 
 def _move(dibs: Dibs, asked: TaskAsked, act: Callable[[], Stored]) -> outputs.TaskTold:
     """End an attempt; whoever names a task that another agent holds is told whose it is."""
-    with dibs.project.board.settled(dibs.caller):
-        try:
-            stored = act()
-        except Fenced:
-            holder = dibs.project.tasks.show(asked.id).holder
-            if holder and holder != dibs.caller.id:
-                raise NotAllowed(
-                    f"{holder} has the task {asked.id}, and you are {dibs.caller.id}",
-                    code="NOT_YOU",
-                    field="id",
-                    hint="only whoever has it ends it",
-                ) from None
-            raise
+    try:
+        stored = act()
+    except Fenced:
+        holder = dibs.project.tasks.show(None, asked.id).holder
+        if holder and holder != dibs.caller.id:
+            raise NotAllowed(
+                f"{holder} has the task {asked.id}, and you are {dibs.caller.id}",
+                code="NOT_YOU",
+                field="id",
+                hint="only whoever has it ends it",
+            ) from None
+        raise
     return _one(dibs, asked, stored)
 
 

@@ -12,7 +12,7 @@ from dibs.services.state.store import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dibs.config.load import Config
     from dibs.core.patterns.pattern import Pattern
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dibs.engines.base import Engine
     from dibs.local.repository import Repository
     from dibs.services.board.board import Board
+    from dibs.services.board.reconcile_values import BoardReport
     from dibs.services.briefing.service import Briefings
     from dibs.services.claims.agents import Agents
     from dibs.services.claims.answers import Answers
@@ -58,6 +59,8 @@ class Project:
         self.store = Store(engine, self.config, os.path.join(place.repository.state, "ledger"))
         self.tree = place.tree
         self._board: Board | None = None
+        #: Hears after each board command what it did to files besides.
+        self.tell_board: Callable[[BoardReport], None] | None = None
         self._shared: Engine | None = None
 
     @property
@@ -108,14 +111,14 @@ class Project:
         """Making, taking, finishing and handing on the tasks of the board."""
         from dibs.services.tasks.service import Tasks
 
-        return Tasks(self.store)
+        return Tasks(self.store, self.board)
 
     @property
     def delegation(self) -> Delegation:
         """Sending work to other agents."""
         from dibs.services.tasks.delegation import Delegation
 
-        return Delegation(self.store)
+        return Delegation(self.store, self.board)
 
     @property
     def board(self) -> Board:
@@ -126,7 +129,7 @@ class Project:
             repository = self.place.repository
             own = repository.state != shared_state(repository)
             tree = repository.root if own else main_tree(repository)
-            self._board = Board(self.tasks, self.store, tree, repository.state)
+            self._board = Board(self.store, tree, repository.state, tell=self.tell_board)
         return self._board
 
     @property
@@ -177,7 +180,7 @@ class Project:
         config = self.config
         if main != repository.root:
             config = load.load(main, repository.state, os.environ, {}).config
-        return Merges(self.store, repository, self.board, config=config, main=main)
+        return Merges(self.store, repository, self.tasks, config=config, main=main)
 
     @property
     def mail(self) -> Mail:

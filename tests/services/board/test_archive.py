@@ -18,7 +18,7 @@ def world(tmp_path):
 
 def finished(world, id_, **fields):
     world.create(id_, **fields)
-    with world.board.settled(Caller("bob")):
+    with world.board.command(Caller("bob"), makes=True):
         world.tasks.start(Caller("bob"), id_)
     world.done("bob", id_)
 
@@ -27,7 +27,7 @@ def archived(world, *ids):
     for id_ in ids:
         finished(world, id_)
     world.clock.advance(31 * DAYS)
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         assert len(world.tasks.archive(HUMAN)) == len(ids)
 
 
@@ -62,26 +62,26 @@ def test_a_new_store_learns_from_the_archive_what_is_done(world, index):
     again = lose_store(world, index=index)
     again.settle()
 
-    assert again.tasks.show("first").past.status == "done"
-    assert again.tasks.show("second").ready
+    assert again.tasks.show(None, "first").past.status == "done"
+    assert again.tasks.show(None, "second").ready
     assert again.read(f"{month(world)}/first.yaml") == text
     assert [path for path in again.files() if "first" in path] == [f"{month(world)}/first.yaml"]
 
 
 def test_what_was_cancelled_before_the_store_was_lost_lets_nobody_begin(world):
     world.create("first")
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.cancel(HUMAN, "first", reason="no longer wanted")
     world.clock.advance(31 * DAYS)
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.archive(HUMAN)
     world.create("second", dependencies=["first"])
 
     again = lose_store(world)
     again.settle()
 
-    assert again.tasks.show("first").past.status == "cancelled"
-    assert not again.tasks.show("second").ready
+    assert again.tasks.show(None, "first").past.status == "cancelled"
+    assert not again.tasks.show(None, "second").ready
 
 
 @pytest.mark.parametrize("not_restored", [True, False])
@@ -89,11 +89,11 @@ def test_an_older_store_does_not_hand_out_what_was_archived_since(world, not_res
     world.create("first")
     backup = backed_up(world)
     index = (world.path / ".state/board-index.jsonl").read_text()
-    with world.board.settled(Caller("bob")):
+    with world.board.command(Caller("bob"), makes=True):
         world.tasks.start(Caller("bob"), "first")
     world.done("bob", "first")
     world.clock.advance(31 * DAYS)
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.archive(HUMAN)
 
     again = lose_store(world, backup, index=not_restored)
@@ -115,9 +115,9 @@ def test_a_done_task_that_a_hand_moves_to_the_archive_is_archived(world):
     settled = world.settle()
 
     assert (settled.restored, settled.aside) == ([], [])
-    assert world.tasks.show("first").past.place == "archive/2025-11"
+    assert world.tasks.show(None, "first").past.place == "archive/2025-11"
     assert "status: archive" in world.read("archive/2025-11/first.yaml")
-    assert world.tasks.show("second").ready
+    assert world.tasks.show(None, "second").ready
     assert [path for path in world.files() if "first" in path] == ["archive/2025-11/first.yaml"]
     assert world.settle().accepted == []
 
@@ -131,10 +131,10 @@ def test_a_task_that_is_not_finished_is_not_archived_by_hand(world):
 
     assert [verdict.code for verdict in settled.aside] == ["TASK_MISMATCH"]
     assert world.files() == ["archive/2025-11/first.yaml"]
-    assert not world.tasks.show("first").ready
+    assert not world.tasks.show(None, "first").ready
     world.sh("mv archive/2025-11/first.yaml inbox/")
     assert world.settle().aside == []
-    assert world.tasks.show("first").ready
+    assert world.tasks.show(None, "first").ready
     world.consistent()
 
 
@@ -158,7 +158,7 @@ def test_a_task_that_was_reopened_elsewhere_is_not_archived_by_hand(world, tmp_p
     other = world.elsewhere(tmp_path / "other")
     finished(world, "first")
     other.settle()
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.reopen(HUMAN, "first", reason="not so")
     other.sh("mkdir -p archive/2026-11; mv done/first.yaml archive/2026-11/")
 

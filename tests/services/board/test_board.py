@@ -25,7 +25,7 @@ def aside(world):
 
 
 def test_a_read_makes_no_board(world):
-    with world.board.settled(HUMAN, writes=False) as settled:
+    with world.board.command(HUMAN) as settled:
         assert settled.accepted == []
 
     assert os.listdir(world.path) == []
@@ -74,7 +74,7 @@ def test_an_archived_task_lies_in_its_month_and_is_not_looked_at(world):
     world.done("curator", "t1")
     world.clock.advance(40 * 86_400)
 
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.archive(HUMAN)
 
     (path,) = world.files()
@@ -87,7 +87,7 @@ def test_a_command_that_is_refused_leaves_files_alone(world):
     world.create("t1")
     before = world.read("inbox/t1.yaml")
 
-    with pytest.raises(BadInput), world.board.settled(HUMAN):
+    with pytest.raises(BadInput), world.board.command(HUMAN, makes=True):
         world.tasks.retry(HUMAN, "t1")
 
     assert world.read("inbox/t1.yaml") == before
@@ -95,7 +95,10 @@ def test_a_command_that_is_refused_leaves_files_alone(world):
 
 
 def test_settling_within_a_settling_is_part_of_it(world):
-    with world.board.settled(HUMAN) as outer, world.board.settled(HUMAN) as inner:
+    with (
+        world.board.command(HUMAN, makes=True) as outer,
+        world.board.command(HUMAN, makes=True) as inner,
+    ):
         assert inner is outer
 
 
@@ -103,10 +106,10 @@ def test_a_board_that_another_command_holds_is_busy(world):
     world.settle()
     world.board.lock.patience = 0.0
     with BoardLock(world.board.lock.path), pytest.raises(Unavailable) as refused:
-        world.board.settled(HUMAN).__enter__()
+        world.board.command(HUMAN, makes=True).__enter__()
 
     assert refused.value.code == "BOARD_BUSY"
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         pass
 
 
@@ -122,7 +125,7 @@ def test_nothing_is_read_or_written_when_nothing_changed(world, monkeypatch):
             raise AssertionError(step)
 
     world.open(Still())
-    with world.board.settled(HUMAN) as settled:
+    with world.board.command(HUMAN, makes=True) as settled:
         assert settled.pulled == 0
 
     assert (world.path / ".state/board-index.jsonl").stat() == index
@@ -156,7 +159,7 @@ def test_a_task_that_was_archived_elsewhere_goes_to_the_archive_here(world, tmp_
     world.take("curator")
     world.done("curator", "t1")
     world.clock.advance(40 * 86_400)
-    with other.board.settled(HUMAN):
+    with other.board.command(HUMAN, makes=True):
         other.tasks.archive(HUMAN)
 
     world.settle()
@@ -291,7 +294,7 @@ def test_of_an_unknown_task_in_two_folders_the_file_that_fits_its_folder_counts(
     world.write("inbox/t1.yaml", task("t1"))
 
     assert aside(world) == {"assigned/curator/t1": "TASK_DUPLICATE"}
-    assert world.tasks.show("t1").stored.place == "inbox"
+    assert world.tasks.show(None, "t1").stored.place == "inbox"
     assert world.files() == ["assigned/curator/t1.yaml", "inbox/t1.yaml"]
 
 
@@ -339,7 +342,7 @@ def test_a_spoiled_text_makes_way_when_the_row_moved_on_and_is_kept(world, tmp_p
 def test_a_file_that_a_hand_changes_during_a_command_is_not_overwritten(world):
     world.create("t1")
 
-    with world.board.settled(Caller("curator")):
+    with world.board.command(Caller("curator"), makes=True):
         world.tasks.take(Caller("curator"))
         world.sh("echo 'colour: green' >> inbox/t1.yaml")
 

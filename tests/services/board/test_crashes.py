@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import pytest
 from tests.services.boards import HUMAN, World, task
+from tests.services.row_tasks import RowTasks
 from tests.workdir.crashing import Crash, CrashingDisk
 
 from dibs.core.claims.agents import Caller
@@ -19,7 +20,7 @@ def prepare(world):
     """Make a board with a task in each state that a transition starts from."""
     for id_ in ("a-new", "b-taken", "c-failed", "d-finished"):
         world.create(id_, artefacts=[f"docs/{id_}.md"])
-    with world.board.settled(CURATOR):
+    with world.board.command(CURATOR, makes=True):
         for id_ in ("b-taken", "c-failed", "d-finished"):
             world.tasks.start(CURATOR, id_)
         world.tasks.fail(CURATOR, "c-failed", message="it broke")
@@ -32,59 +33,59 @@ def create(world):
 
 
 def take(world):
-    with world.board.settled(CURATOR):
+    with world.board.command(CURATOR, makes=True):
         world.tasks.start(CURATOR, "a-new")
 
 
 def done(world):
-    with world.board.settled(CURATOR):
+    with world.board.command(CURATOR, makes=True):
         follow = Handoff("writer-editor", "Polish it")
         world.tasks.done(CURATOR, "b-taken", summary="all", handoff=follow)
 
 
 def release(world):
-    with world.board.settled(CURATOR):
+    with world.board.command(CURATOR, makes=True):
         world.tasks.release(CURATOR, "b-taken")
 
 
 def fail(world):
-    with world.board.settled(CURATOR):
+    with world.board.command(CURATOR, makes=True):
         world.tasks.fail(CURATOR, "b-taken", message="no")
 
 
 def retry(world):
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.retry(HUMAN, "c-failed")
 
 
 def reopen(world):
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.reopen(HUMAN, "d-finished", reason="again")
 
 
 def cancel(world):
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.cancel(HUMAN, "a-new", reason="no need")
 
 
 def block(world):
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.block(HUMAN, "a-new", reason="not now")
 
 
 def reassign(world):
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.reassign(HUMAN, "a-new", to="editor")
 
 
 def archive(world):
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.clock.advance(40 * 86_400)
         world.tasks.archive(HUMAN)
 
 
 def several(world):
-    with world.board.settled(CURATOR):
+    with world.board.command(CURATOR, makes=True):
         world.tasks.start(CURATOR, "a-new")
         world.tasks.done(CURATOR, "b-taken", summary="all")
         world.tasks.done(CURATOR, "a-new", summary="all")
@@ -123,7 +124,7 @@ def queue_folder(world):
 
 
 def settle(world):
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         pass
 
 
@@ -218,7 +219,7 @@ path, verb, at = sys.argv[1], sys.argv[2], int(sys.argv[3])
 project = open_project(path, {})
 project.board.folders.disk = CrashingDisk(at if at >= 0 else None, kill=True)
 caller = Caller("curator")
-with project.board.settled(caller):
+with project.board.command(caller, makes=True):
     if verb == "take":
         project.tasks.start(caller, "t1")
     elif verb == "done":
@@ -249,10 +250,10 @@ def test_a_killed_process_leaves_each_task_in_one_place(tmp_path, verb):
         path.mkdir()
         subprocess.run(["git", "init", "-q", str(path)], check=True)
         project = open_project(str(path), {})
-        with project.board.settled(HUMAN):
+        with project.board.command(HUMAN, makes=True):
             project.tasks.create(HUMAN, [Draft(fields={"title": "one"}, id="t1")])
         if verb in {"done", "release"}:
-            with project.board.settled(CURATOR):
+            with project.board.command(CURATOR, makes=True):
                 project.tasks.start(CURATOR, "t1")
         if verb == "settle":
             (path / "work/inbox/t2.yaml").write_text(task("t2"))
@@ -261,9 +262,9 @@ def test_a_killed_process_leaves_each_task_in_one_place(tmp_path, verb):
         killed = killed_at(path, verb, at)
 
         project = open_project(str(path), {})
-        with project.board.settled(HUMAN) as settled:
+        with project.board.command(HUMAN, makes=True) as settled:
             assert (settled.aside, settled.restored) == ([], [])
-        rows = project.tasks.stored(project.tasks.versions())
+        rows = RowTasks(project.store).stored(RowTasks(project.store).versions())
         for row in rows.values():
             assert (path / "work" / row.place / row.file).read_text() == row.text
         found = [name for _, _, names in os.walk(path / "work") for name in names if name[0] == "t"]

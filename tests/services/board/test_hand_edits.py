@@ -8,7 +8,6 @@ import pytest
 from tests.services.boards import HUMAN, World, task
 
 from dibs.core.base.findings import Level
-from dibs.core.claims.agents import Caller
 from dibs.errors import BadInput
 from dibs.services.tasks.values import TakenTask
 from dibs.workdir.disk import Disk
@@ -36,7 +35,7 @@ def drop(world, id_=DROPPED):
 
 def assigned(world, id_=DROPPED):
     drop(world, id_)
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.assign(HUMAN, spread=False)
     assert world.row(id_).place == "assigned/curator"
 
@@ -246,7 +245,7 @@ def test_a_file_in_done_that_says_new_stands_aside_and_is_not_handed_out(world):
     world.write("done/t1.yaml", task("t1"))
 
     assert codes(world.settle()) == {"done/t1": "TASK_MISMATCH"}
-    assert world.tasks.all(finished=True) == []
+    assert world.tasks.all(None, finished=True) == []
 
 
 def test_a_file_in_the_folder_of_another_agent_stands_aside(world):
@@ -294,7 +293,7 @@ def test_a_command_goes_on_although_the_file_was_spoiled_and_the_spoiled_text_is
     world.sh(f"echo '}}{{ my only notes' >> inbox/{DROPPED}.yaml")
     assert codes(world.settle()) == {f"inbox/{DROPPED}": "YAML_SYNTAX"}
 
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.reassign(HUMAN, DROPPED, to="writer")
     settled = world.settle()
 
@@ -314,10 +313,13 @@ def test_a_task_whose_file_is_spoiled_is_handed_to_nobody_until_it_is_put_right(
     world.sh(f"{harm} {SPOILED}")
 
     assert not isinstance(world.take("curator"), TakenTask)
-    with world.board.settled(HUMAN), pytest.raises(BadInput, match="stands aside") as refused:
+    with (
+        world.board.command(HUMAN, makes=True),
+        pytest.raises(BadInput, match="stands aside") as refused,
+    ):
         world.tasks.start(HUMAN, DROPPED)
     assert refused.value.code == "TASK_ASIDE"
-    shown = world.tasks.show(DROPPED)
+    shown = world.tasks.show(None, DROPPED)
     assert (shown.state, shown.ready) == ("blocked", False)
     assert SPOILED in shown.why[0]
 
@@ -354,7 +356,7 @@ def test_a_task_whose_file_is_spoiled_on_one_machine_is_handed_out_on_none(world
     world.settle()
 
     assert not isinstance(other.take("curator"), TakenTask)
-    assert SPOILED in other.tasks.show(DROPPED).why[0]
+    assert SPOILED in other.tasks.show(None, DROPPED).why[0]
 
     world.sh(f"sed -i '$d' {SPOILED}")
     world.settle()
@@ -409,7 +411,7 @@ def test_a_file_that_was_a_task_and_is_a_link_now_is_not_followed(world, tmp_pat
     world.sh(f"rm inbox/{DROPPED}.yaml && ln -s {tmp_path}/precious inbox/{DROPPED}.yaml")
 
     assert codes(world.settle()) == {f"inbox/{DROPPED}": "TASK_KIND"}
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.reassign(HUMAN, DROPPED, to="writer")
     world.settle()
 
@@ -427,7 +429,7 @@ def test_a_move_to_another_device_is_refused_and_the_file_stays(world):
 
     world.open(TwoDevices())
     world.take("curator")
-    with world.board.settled(HUMAN) as settled:
+    with world.board.command(HUMAN, makes=True) as settled:
         assert codes(settled) == {f"inbox/{DROPPED}": "TASK_KIND"}
 
     assert world.files() == [f"inbox/{DROPPED}.yaml"]
@@ -554,5 +556,4 @@ def test_repair_says_what_it_did_and_leaves_a_sound_board(world):
 
 def test_agents_with_a_folder_are_known(world):
     world.sh("mkdir assigned/writer-editor")
-    with world.board.settled(Caller("x")):
-        assert world.board.agents == ("writer-editor",)
+    assert world.settle().agents == ["writer-editor"]

@@ -94,7 +94,7 @@ class History:
 
     def command(self):
         world, caller = self.world(), self.dice.choice(AGENTS)
-        with world.board.settled(caller), suppress(DibsError):
+        with world.board.command(caller, makes=True), suppress(DibsError):
             ids = sorted(world.tasks.versions())
             id_ = self.dice.choice(ids) if ids else ""
             if not id_:
@@ -122,7 +122,7 @@ class History:
 
     def command_in(self, world):
         caller = self.dice.choice(AGENTS)
-        with world.board.settled(caller), suppress(DibsError):
+        with world.board.command(caller, makes=True), suppress(DibsError):
             world.tasks.take(caller)
 
     def lose_index(self):
@@ -193,7 +193,7 @@ class LossyHistory(History):
     def archive(self):
         self.one.clock.advance(40 * 86_400)
         world = self.world()
-        with world.board.settled(HUMAN):
+        with world.board.command(HUMAN, makes=True):
             world.tasks.archive(HUMAN)
 
     def lose_store(self):

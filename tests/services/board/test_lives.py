@@ -117,7 +117,7 @@ def test_a_token_of_a_lost_life_is_fenced_and_changes_no_file(world):
     lose_everything(world)
     world.settle()
 
-    with pytest.raises(Fenced), world.board.settled(Caller("bob")):
+    with pytest.raises(Fenced), world.board.command(Caller("bob"), makes=True):
         world.tasks.done(Caller("bob"), "a", token=taken.stored.token)
 
     assert "status: in_progress" in world.read("assigned/bob/a.yaml")
@@ -241,10 +241,10 @@ def test_the_archive_of_a_lost_store_is_known_again_by_its_files(world, other):
     world.create("c", dependencies=["x"])
     world.take("bob")
     world.done("bob", "a")
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.cancel(HUMAN, "x")
     world.clock.advance(40 * 86_400)
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.archive(HUMAN)
     before = [world.tasks.past(id_) for id_ in ("a", "x")]
     lose_everything(world, other)
@@ -254,7 +254,7 @@ def test_the_archive_of_a_lost_store_is_known_again_by_its_files(world, other):
     after = [world.tasks.past(id_) for id_ in ("a", "x")]
     assert [p._replace(version=0) for p in after] == [p._replace(version=0) for p in before]
     assert world.take("bob").stored.id == "b"
-    assert "waits for x, which was cancelled" in world.tasks.show("c").why[0]
+    assert "waits for x, which was cancelled" in world.tasks.show(None, "c").why[0]
     world.settle()
     newest = world.engine.wait(0, 0)
     world.settle()
@@ -269,7 +269,7 @@ def test_a_machine_that_slept_until_a_task_was_archived_shows_no_older_text_as_i
     world.take("bob")
     world.done("bob", "a")
     world.clock.advance(40 * 86_400)
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.archive(HUMAN)
 
     other.settle()
@@ -289,7 +289,7 @@ def test_a_spoiled_file_of_a_task_that_was_archived_elsewhere_stands_aside(world
     other.settle()
     other.write("done/a.yaml", spoiled)
     world.clock.advance(40 * 86_400)
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         world.tasks.archive(HUMAN)
 
     settled = other.settle()
@@ -300,7 +300,7 @@ def test_a_spoiled_file_of_a_task_that_was_archived_elsewhere_stands_aside(world
 
 def archive(world):
     world.clock.advance(40 * 86_400)
-    with world.board.settled(HUMAN):
+    with world.board.command(HUMAN, makes=True):
         return world.tasks.archive(HUMAN)
 
 
@@ -376,7 +376,7 @@ def test_a_machine_that_lost_its_index_as_well_brings_its_archive_to_the_new_sto
     world.settle()
 
     assert world.tasks.past("a").status == "done"
-    assert world.tasks.show("b").ready
+    assert world.tasks.show(None, "b").ready
 
 
 def test_what_was_archived_in_a_life_that_another_machine_slept_through_stays_ended(world, other):

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.services.row_tasks import RowTasks
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Agent, Caller
@@ -24,7 +25,6 @@ from dibs.services.board.validate import Finding
 from dibs.services.claims.agents import Agents
 from dibs.services.state.ledger import Ledger, Query
 from dibs.services.state.store import Store
-from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import Draft, TakenTask
 from dibs.testing import ManualClock
 
@@ -42,12 +42,10 @@ class Yard:
         self.state = root / "state"
         self.state.mkdir(exist_ok=True)
         self.store = Store(self.engine, Config(**settings), str(root / "ledger"))
-        self.tasks = Tasks(self.store)
+        self.tasks = RowTasks(self.store)
         self.agents = Agents(self.store)
-        self.board = Board(self.tasks, self.store, str(root), str(self.state), clock=self.clock)
-        self.orchestrator = Orchestrator(
-            self.store, self.tasks, self.board, str(self.state), spread=spread
-        )
+        self.board = Board(self.store, str(root), str(self.state), clock=self.clock)
+        self.orchestrator = Orchestrator(self.store, self.board, str(self.state), spread=spread)
 
     def cycle(self):
         return self.orchestrator.cycle(BOSS)
@@ -71,7 +69,7 @@ class Yard:
         return [entry.kind for entry in Ledger(self.store).newest(Query(), 10_000)]
 
     def status(self, name):
-        return self.tasks.show(name).stored.task.status
+        return self.tasks.show(None, name).stored.task.status
 
     def page(self, name):
         return (self.root / "work" / "collaboration" / name).read_text("utf-8")
@@ -96,7 +94,7 @@ def test_tasks_that_name_nobody_go_to_whoever_has_least_to_do(yard):
 
     done = yard.cycle()
 
-    owners = sorted(yard.tasks.show(name).stored.task.agent for name in done.assigned)
+    owners = sorted(yard.tasks.show(None, name).stored.task.agent for name in done.assigned)
     assert owners == ["ann", "ann", "bob", "bob"]
 
 
@@ -109,7 +107,7 @@ def test_orchestrators_give_each_other_no_work_and_an_agent_that_runs_a_cycle_ke
     yard.orchestrator.cycle(Caller("orch-2"))
     yard.orchestrator.cycle(Caller("ann"))
 
-    assert {yard.tasks.show(name).stored.task.agent for name in "abcd"} <= {"ann", ""}
+    assert {yard.tasks.show(None, name).stored.task.agent for name in "abcd"} <= {"ann", ""}
     assert {a.agent.id: a.agent.role for a in yard.agents.all()} == {
         "boss": "human",
         "ann": "coder",
@@ -137,7 +135,7 @@ def test_what_was_given_to_an_agent_that_is_gone_comes_back_and_goes_to_another(
     yard.cycle()
     yard.cycle()
 
-    assert yard.tasks.show("a").stored.task.agent == "bob"
+    assert yard.tasks.show(None, "a").stored.task.agent == "bob"
 
 
 def test_a_task_waits_for_its_dependencies_and_not_longer(yard):
@@ -357,12 +355,12 @@ def test_a_plain_command_leaves_its_log_and_its_commit_behind(tmp_path):
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     yard = Yard(tmp_path, board_commit=True)
     yard.make("a", agent="ann")
-    with yard.board.settled(BOSS):
+    with yard.board.command(BOSS, makes=True):
         yard.take("ann")
-    with yard.board.settled(Caller("ann")):
+    with yard.board.command(Caller("ann"), makes=True) as report:
         yard.tasks.done(Caller("ann"), "a", summary="all well")
 
-    assert yard.board.commits.made == ("task: a in_progress -> done by ann",)
+    assert report.commits.made == ("task: a in_progress -> done by ann",)
     assert len(list(tmp_path.rglob("logs/ann/*.md"))) == 1
     shown = subprocess.run(
         ["git", "-C", tmp_path, "show", "--format=", "--name-only", "--no-renames"],
@@ -484,10 +482,8 @@ def test_many_cycles_at_once_do_each_thing_once(tmp_path):
     busy_board(yard)
     rivals = [Yard(tmp_path, engine=yard.engine) for _ in range(4)]
     for rival in rivals:
-        rival.board = Board(
-            rival.tasks, rival.store, str(tmp_path), str(rival.state), clock=yard.clock
-        )
-        rival.orchestrator = Orchestrator(rival.store, rival.tasks, rival.board, str(rival.state))
+        rival.board = Board(rival.store, str(tmp_path), str(rival.state), clock=yard.clock)
+        rival.orchestrator = Orchestrator(rival.store, rival.board, str(rival.state))
     start, found = threading.Barrier(4), []
 
     def run(rival):

@@ -50,7 +50,7 @@ Store.apply = apply
 sys.addaudithook(hook)
 project = open_project(root, {})
 state = project.place.repository.state
-orchestrator = Orchestrator(project.store, project.tasks, project.board, state)
+orchestrator = Orchestrator(project.store, project.board, state)
 armed = True
 orchestrator.cycle(Caller("orch"))
 print(count)
@@ -79,7 +79,7 @@ def prepare(root):
     git(root, "add", "code.py")
     project = open_project(str(root), {})
     drafts = [Draft({"title": name, "agent": "ann"}, id=name) for name in ("source", "fresh")]
-    with project.board.settled(BOSS):
+    with project.board.command(BOSS, makes=True):
         project.tasks.create(BOSS, drafts)
         project.tasks.start(Caller("ann"), "source")
         project.tasks.done(Caller("ann"), "source", summary="x", handoff=Handoff("ann", "Go on"))
@@ -127,7 +127,7 @@ def finished(root):
     state = project.place.repository.state
     try:
         for _ in range(2):  # what follows is assigned by the cycle after the one that makes it
-            Orchestrator(project.store, project.tasks, project.board, state).cycle(BOSS)
+            Orchestrator(project.store, project.board, state).cycle(BOSS)
         return Counter(entry.kind for entry in Ledger(project.store).newest(Query(), 10_000))
     finally:
         project.close()

@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 from tests.services.boards import HUMAN
+from tests.services.row_tasks import RowTasks
 
 from dibs.core.claims.agents import Caller
 from dibs.local.repository import Repository
@@ -28,8 +29,40 @@ def repo(tmp_path):
 
 
 def add(project, id_):
-    with project.board.settled(HUMAN):
-        project.tasks.create(HUMAN, [Draft(fields={"title": id_}, id=id_)])
+    project.tasks.create(HUMAN, [Draft(fields={"title": id_}, id=id_)])
+
+
+def test_every_call_reconciles_the_board_and_writes_its_files(repo):
+    project, _ = create(str(repo), {})
+    tasks, work = project.tasks, repo / "work"
+    steps = [
+        (lambda: tasks.create(HUMAN, [Draft(fields={"title": "t1"}, id="t1")]), "inbox"),
+        (lambda: tasks.take(CURATOR), "assigned/curator"),
+        (lambda: tasks.release(CURATOR, "t1"), "inbox"),
+        (lambda: tasks.start(CURATOR, "t1"), "assigned/curator"),
+        (lambda: tasks.fail(CURATOR, "t1", message="no"), "assigned/curator"),
+        (lambda: tasks.retry(HUMAN, "t1"), "inbox"),
+        (lambda: tasks.block(HUMAN, "t1", reason="later"), "inbox"),
+        (lambda: tasks.reopen(HUMAN, "t1"), "inbox"),
+        (lambda: tasks.reassign(HUMAN, "t1", to="curator"), "assigned/curator"),
+        (lambda: tasks.start(CURATOR, "t1"), "assigned/curator"),
+        (lambda: tasks.done(CURATOR, "t1", summary="all"), "done"),
+        (lambda: tasks.reopen(HUMAN, "t1"), "assigned/curator"),
+        (lambda: tasks.cancel(HUMAN, "t1"), "done"),
+        (lambda: project.delegation.delegate(HUMAN, "curator", "t2 and more"), "done"),
+        (lambda: tasks.show(HUMAN, "t1"), "done"),
+        (lambda: tasks.all(HUMAN), "done"),
+        (lambda: tasks.graph(HUMAN), "done"),
+    ]
+
+    for number, (act, place) in enumerate(steps):
+        dropped = work / f"inbox/by-hand-{number}.yaml"
+        if number > 1:
+            dropped.write_text("title: from a shell\nagent: nobody\n")
+        act()
+        assert [str(p.parent.relative_to(work)) for p in work.rglob("t1.yaml")] == [place], number
+        assert number < 2 or "status: new" in dropped.read_text(), number
+    project.close()
 
 
 def test_all_worktrees_of_a_clone_share_one_board(repo, tmp_path):
@@ -69,7 +102,7 @@ def test_working_trees_with_boards_of_their_own_do_not_take_each_others_files_fo
     file = tmp_path / "one/work/inbox/t1.yaml"
     file.write_text(file.read_text().replace('title: "t1"', "title: edited"))
     for project in (one, two, one, two):
-        with project.board.settled(HUMAN) as settled:
+        with project.board.command(HUMAN, makes=True) as settled:
             assert (settled.restored, settled.kept, settled.aside) == ([], [], [])
 
     for name in ("one", "two"):
@@ -119,14 +152,14 @@ def test_two_clones_show_the_same_board_on_every_shared_engine(tmp_path, engine_
     one, two = clones
 
     add(one, "t1")
-    with two.board.settled(CURATOR):
+    with two.board.command(CURATOR, makes=True):
         two.tasks.take(CURATOR)
     (tmp_path / "one/work/inbox/t2.yaml").write_text("title: by hand\n")
-    with one.board.settled(HUMAN) as settled:
+    with one.board.command(HUMAN, makes=True) as settled:
         assert [verdict.id for verdict in settled.accepted] == ["t2"]
-    with two.board.settled(CURATOR):
+    with two.board.command(CURATOR, makes=True):
         two.tasks.done(CURATOR, "t1", summary="all of it")
-    with one.board.settled(HUMAN):
+    with one.board.command(HUMAN, makes=True):
         pass
 
     boards = [sorted(map(str, (tmp_path / n / "work").rglob("t?.yaml"))) for n in ("one", "two")]
@@ -145,7 +178,7 @@ def edit(repo, path, old, new):
 
 
 def settle(project):
-    with project.board.settled(HUMAN) as settled:
+    with project.board.command(HUMAN, makes=True) as settled:
         return settled
 
 
@@ -162,14 +195,14 @@ def test_an_edit_that_a_hand_takes_back_is_taken_back(repo, tracked):
         edit(repo, "inbox/t1.yaml", other, wished)
         settle(project)
 
-        assert project.tasks.stored(["t1"])["t1"].task.priority == wished
+        assert RowTasks(project.store).stored(["t1"])["t1"].task.priority == wished
 
 
 def test_a_failed_task_is_tried_again_when_its_error_is_removed_by_hand(repo):
     project = open_project(str(repo), {})
-    with project.board.settled(CURATOR):
+    with project.board.command(CURATOR, makes=True):
         project.tasks.create(HUMAN, [Draft(fields={"title": "t1", "agent": "curator"}, id="t1")])
-        project.tasks.assign(HUMAN)
+        RowTasks(project.store).assign(HUMAN)
     before = (repo / "work/assigned/curator/t1.yaml").read_text()
     edit(repo, "assigned/curator/t1.yaml", "status: assigned", "status: error\nerror: no page")
     settle(project)
@@ -177,4 +210,4 @@ def test_a_failed_task_is_tried_again_when_its_error_is_removed_by_hand(repo):
     (repo / "work/assigned/curator/t1.yaml").write_text(before)
 
     assert settle(project).aside == []
-    assert project.tasks.stored(["t1"])["t1"].task.status == "assigned"
+    assert RowTasks(project.store).stored(["t1"])["t1"].task.status == "assigned"

@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 from tests.services.briefs import EngineStore, human, memory
 from tests.services.crew import Crew, caller
+from tests.services.row_tasks import RowTasks
 
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.patterns.pattern import parse
@@ -16,7 +17,6 @@ from dibs.services.briefing.service import DEBOUNCE, LEASE, Briefings
 from dibs.services.briefing.snapshot import tally
 from dibs.services.retention import trim_mail as trim
 from dibs.services.talk.mail import Mail
-from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import Draft
 
 BOB, CAROL = Caller("bob"), Caller("carol")
@@ -433,7 +433,7 @@ def test_a_follower_does_not_keep_its_agent_alive(crew, monkeypatch):
 
 
 def test_the_board_is_counted_by_how_its_tasks_stand(crew):
-    tasks = Tasks(crew.store)
+    tasks = RowTasks(crew.store)
     boss = caller("human")
     tasks.create(boss, [Draft({}, id=name) for name in ("a", "b", "c", "d", "e")])
     tasks.start(BOB, "a")
@@ -447,13 +447,13 @@ def test_the_board_is_counted_by_how_its_tasks_stand(crew):
 
     assert (counted.total, counted.done, counted.skipped) == (5, 1, 1)
     assert counted.blocked == ("c",)
-    failed = ("d",) if tasks.show("d").state == Status.ERROR else ()
+    failed = ("d",) if tasks.show(None, "d").state == Status.ERROR else ()
     assert counted.failed == failed
 
 
 def test_a_lead_reads_how_far_the_board_is(crew):
-    Tasks(crew.store).create(caller("human"), [Draft({}, id=name) for name in ("a", "b")])
-    Tasks(crew.store).cancel(caller("human"), "a", reason="no")
+    RowTasks(crew.store).create(caller("human"), [Draft({}, id=name) for name in ("a", "b")])
+    RowTasks(crew.store).cancel(caller("human"), "a", reason="no")
     crew.agents.join(Agent("boss", role="Project Lead"))
 
     assert "50% complete" in crew.brief(Caller("boss")).text

@@ -363,13 +363,13 @@ def test_a_conflict_moves_nothing_and_becomes_one_task_that_names_both(yard):
     assert (yard.tip(), yard.tip("agent/bob")) == tips
     assert files == state
     assert verdict.task == second.verdicts[0].task
-    shown = yard.project.tasks.show(verdict.task).stored.task
+    shown = yard.project.tasks.show(None, verdict.task).stored.task
     assert (shown.agent, shown.artefacts) == ("bob", ("a.txt",))
-    assert "eve" in yard.project.tasks.show(verdict.task).stored.text
+    assert "eve" in yard.project.tasks.show(None, verdict.task).stored.text
     refused = yard.entries("merge_refused")[0]
     assert refused.details["owner"] == "bob"
     assert refused.details["others"] == ["eve"]
-    assert len(yard.project.tasks.all()) == 1
+    assert len(yard.project.tasks.all(None)) == 1
 
 
 def test_a_conflict_that_is_resolved_in_the_branch_is_merged(yard):
@@ -473,7 +473,7 @@ def test_a_branch_that_breaks_the_tests_becomes_a_task_with_the_output(yard):
     assert verdict.end == "tests"
     assert "saw broken" in verdict.run.tail
     assert os.path.exists(verdict.run.log)
-    assert yard.project.tasks.show(verdict.task).stored.task.agent == "bob"
+    assert yard.project.tasks.show(None, verdict.task).stored.task.agent == "bob"
 
 
 def test_a_test_that_does_not_end_is_ended_with_all_that_it_started(yard):
@@ -607,13 +607,15 @@ def test_the_task_of_a_conflict_is_off_the_board_once_the_branch_is_merged(yard)
     yard.worktree("eve")
     yard.work("eve", {"c.txt": "c\n"})
     assert yard.merge("eve").fine
-    assert [shown.stored.id for shown in yard.project.tasks.all()] == [task]
+    assert [shown.stored.id for shown in yard.project.tasks.all(None)] == [task]
 
     resolve(yard)
     assert yard.merge("bob").fine
 
-    assert yard.project.tasks.all() == []
-    assert yard.project.tasks.show(task).stored.task.reason == "the branch is merged into main"
+    assert yard.project.tasks.all(None) == []
+    assert (
+        yard.project.tasks.show(None, task).stored.task.reason == "the branch is merged into main"
+    )
 
 
 def test_the_task_of_a_conflict_that_somebody_works_on_stays_with_them(yard):
@@ -623,7 +625,7 @@ def test_the_task_of_a_conflict_that_somebody_works_on_stays_with_them(yard):
     resolve(yard)
     assert yard.merge("bob").fine
 
-    assert yard.project.tasks.show(task).stored.task.status == "in_progress"
+    assert yard.project.tasks.show(None, task).stored.task.status == "in_progress"
 
 
 def test_a_dry_run_takes_no_task_off_the_board(yard):
@@ -632,4 +634,4 @@ def test_a_dry_run_takes_no_task_off_the_board(yard):
 
     assert yard.merge("bob", dry_run=True).fine
 
-    assert [shown.stored.id for shown in yard.project.tasks.all()] == [task]
+    assert [shown.stored.id for shown in yard.project.tasks.all(None)] == [task]

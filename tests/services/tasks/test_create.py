@@ -158,7 +158,7 @@ def test_a_repeat_with_the_same_request_id_makes_nothing_twice(crew):
 
 def test_a_task_that_there_is_not_is_not_found(crew):
     with pytest.raises(NotFound) as caught:
-        crew.tasks.show("nowhere")
+        crew.tasks.show(None, "nowhere")
 
     assert caught.value.code == "NO_TASK"
 
@@ -170,12 +170,12 @@ def test_readers_see_why_a_task_waits_and_who_waits_for_it(crew):
     crew.start("bob", "a")
     crew.tasks.fail(caller("bob"), "a", message="no disk")
 
-    shown = {s.stored.id: s for s in crew.tasks.all()}
+    shown = {s.stored.id: s for s in crew.tasks.all(None)}
 
     assert shown["a"].state == Status.ERROR
     assert shown["b"].state == shown["c"].state == Status.BLOCKED
     assert shown["b"].why == ("waits for a, which failed: no disk",)
     assert shown["c"].why == ("waits for b, which waits for a, which failed: no disk",)
-    assert crew.tasks.show("c").why == shown["c"].why
-    assert crew.tasks.show("b").dependents == ("c",)
-    assert crew.tasks.graph().critical_path() == ["a", "b", "c"]
+    assert crew.tasks.show(None, "c").why == shown["c"].why
+    assert crew.tasks.show(None, "b").dependents == ("c",)
+    assert crew.tasks.graph(None).critical_path() == ["a", "b", "c"]

@@ -7,12 +7,12 @@ from tests.engines.optimistic import OptimisticEngine
 from tests.services.board_crew import agrees
 from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
+from tests.services.row_tasks import RowTasks
 
 from dibs.config.load import Config
 from dibs.core.tasks.rules import Handoff
 from dibs.errors import DibsError
 from dibs.services.state.store import Store
-from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import Draft, NothingFree
 
 BOSS = caller("human")
@@ -22,7 +22,7 @@ BOSS = caller("human")
 def connect(request):
     """Return a way to open the board as one more process would."""
     with common_store(request) as another:
-        yield lambda: Tasks(Store(another(), Config(ttl=300)))
+        yield lambda: RowTasks(Store(another(), Config(ttl=300)))
 
 
 def test_a_task_is_made_taken_done_followed_and_archived_by_several_processes(connect):
@@ -50,7 +50,10 @@ def test_a_task_is_made_taken_done_followed_and_archived_by_several_processes(co
     rows = maker.stored(maker.versions())
     assert set(rows) == {"first", "second", third.id}
     assert all(agrees(row) for row in rows.values())
-    assert {s.stored.id: s.state for s in maker.all()} == {"second": "assigned", third.id: "new"}
+    assert {s.stored.id: s.state for s in maker.all(None)} == {
+        "second": "assigned",
+        third.id: "new",
+    }
     order = [worker.take(caller("bob")).stored.id for _ in range(2)]
     assert order == ["second", third.id]
 
@@ -81,7 +84,7 @@ def test_rivals_that_take_at_once_never_get_the_same_task(connect):
 
     assert errors == []
     assert sorted(got) == [f"t{n:02}" for n in range(12)]
-    assert {s.stored.task.status for s in boards[0].all(finished=True)} == {"done"}
+    assert {s.stored.task.status for s in boards[0].all(None, finished=True)} == {"done"}
 
 
 class Interrupted(OptimisticEngine):
@@ -99,7 +102,7 @@ class Interrupted(OptimisticEngine):
 @pytest.fixture
 def rivals():
     engine = Interrupted()
-    mine, other = Tasks(Store(engine, Config())), Tasks(Store(engine.connect(), Config()))
+    mine, other = RowTasks(Store(engine, Config())), RowTasks(Store(engine.connect(), Config()))
 
     def arm(act):
         engine.rival = act
@@ -113,7 +116,7 @@ def test_a_rival_that_takes_the_same_task_in_between_gets_it_and_we_the_next(riv
     arm(lambda: other.take(caller("carol")))
 
     assert mine.take(caller("bob")).stored.id == "b"
-    assert mine.show("a").holder == "carol"
+    assert mine.show(None, "a").holder == "carol"
 
 
 def test_a_rival_orchestrator_in_between_makes_no_second_handoff(rivals):
@@ -148,7 +151,7 @@ def test_a_cancellation_in_between_keeps_a_result_out(rivals):
         mine.done(caller("bob"), "a")
 
     assert caught.value.code == "FENCED"
-    assert mine.show("a").state == "cancelled"
+    assert mine.show(None, "a").state == "cancelled"
 
 
 def test_a_dependency_that_is_reopened_in_between_is_not_taken_for_done(rivals):

@@ -126,7 +126,7 @@ def test_files_that_depend_on_each_other_come_in_any_order_and_may_come_later(cr
     files = [made("a", "inbox", "depends_on: [b]\n"), made("b", "inbox", "depends_on: [c]\n")]
 
     assert [v.code for v in accept(crew, *files)] == ["", ""]
-    assert crew.tasks.show("b").why == ("c is not known",)
+    assert crew.tasks.show(None, "b").why == ("c is not known",)
     accept(crew, made("c", "done", "status: done\nresult:\n  summary: x\n"))
 
     assert crew.take("bob").stored.id == "b"

@@ -12,6 +12,8 @@ from dibs.core.claims.rules import Denied
 from dibs.core.tasks.rules import Status
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.tasks.plain_queue import Queue
+from dibs.services.tasks.service import BoardFiles, Tasks
+from dibs.services.tasks.take import Taking
 from dibs.services.tasks.values import QUEUE, NothingFree
 
 
@@ -119,7 +121,7 @@ def test_a_dependency_that_is_archived_counts_if_it_was_done_and_not_if_it_was_c
     crew.make("d", dependencies=["b"])
 
     assert taken(crew, "bob") == "c"
-    assert crew.tasks.show("d").why == ("waits for b, which was cancelled",)
+    assert crew.tasks.show(None, "d").why == ("waits for b, which was cancelled",)
 
 
 def test_a_reopened_dependency_takes_its_dependents_out_of_the_ready_ones(crew):
@@ -378,18 +380,20 @@ def test_many_callers_at_once_each_get_a_task_of_their_own(crew):
 # -- waiting
 
 
-def test_a_waiter_is_woken_by_a_new_task_and_each_try_is_inside_of_what_surrounds_it(crew):
+def test_a_waiter_is_woken_by_a_new_task_and_each_try_is_one_board_command(crew):
     entered = []
 
-    @contextmanager
-    def around():
-        entered.append("in")
-        yield
-        entered.append("out")
+    class Files(BoardFiles):
+        @contextmanager
+        def command(self, caller, **_):
+            entered.append("in")
+            yield
+            entered.append("out")
 
+    tasks = Tasks(crew.store, Files())
     got = []
     waiter = threading.Thread(
-        target=lambda: got.append(crew.take("bob", wait=60, around=around).stored.id)
+        target=lambda: got.append(tasks.take(caller("bob"), wait=60).stored.id)
     )
     crew.make("held")
     crew.start("carol", "held")
@@ -402,6 +406,7 @@ def test_a_waiter_is_woken_by_a_new_task_and_each_try_is_inside_of_what_surround
     assert got == ["a"]
     assert crew.waiting() == []
     assert entered == ["in", "out"] * (len(entered) // 2)
+    assert len(entered) >= 4
 
 
 def test_a_later_caller_leaves_to_an_earlier_waiter_what_that_one_could_take(crew):
@@ -444,9 +449,8 @@ def test_a_waiter_that_gives_up_leaves_nothing_behind(crew):
 
 def draw_ticket(crew, agent, **options):
     """Let an agent stand in line as one that waits, without a thread."""
-    taking = crew.tasks._taking()
-    wish = taking.wish(caller(agent), options.get("roles", ()), options.get("claim"), None, "")
-    crew.store.apply(lambda rows: taking._next(rows, caller(agent), wish, 600.0))
+    roles, claim = options.get("roles", ()), options.get("claim")
+    Taking(crew.store, caller(agent), roles, claim, None, "", "").next(600.0)
     assert agent in crew.waiting()
 
 

@@ -306,7 +306,7 @@ def test_a_blocked_task_is_not_handed_out_until_it_is_reopened(crew):
     with pytest.raises(NotFound):
         crew.take("writer")
     assert refused(crew, BadInput, lambda: crew.start("human", "a")).code == "TASK_TRANSITION"
-    assert crew.tasks.show("a").why == ("wait for legal",)
+    assert crew.tasks.show(None, "a").why == ("wait for legal",)
 
     crew.tasks.reopen(caller("human"), "a")
 

@@ -328,7 +328,7 @@ def test_finished_tasks_are_archived_by_the_month_of_their_end_and_looked_up_lat
     assert crew.tasks.head() == gone[-1].version
     past = crew.tasks.past("a")
     assert (past.status, past.place, past.doer) == ("done", "archive/2025-11", "bob")
-    shown = crew.tasks.show("b")
+    shown = crew.tasks.show(None, "b")
     assert (shown.state, shown.past.status) == ("archive", "cancelled")
     derived = ("over//", "since//", "needs/", "handoff//", "busy//")
     assert [key for key, _ in crew.rows() if key.startswith(derived)] == []

@@ -105,10 +105,10 @@ def _values(args: Namespace) -> list[str]:
 
 
 def _tasks(session: Session) -> list[str]:
-    """Return the tasks that are not finished, of the board and of the queue; settles nothing."""
+    """Return the tasks that are not finished, of the board and of the queue; looks at no files."""
     from dibs.services.tasks.plain_queue import DONE
 
-    board = [task.stored.id for task in session.project.tasks.all()]
+    board = [task.stored.id for task in session.project.tasks.all(None)]
     return [*board, *(task.name for task in session.project.queue.all() if task.state != DONE)]
 
 

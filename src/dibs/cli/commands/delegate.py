@@ -50,31 +50,28 @@ def run(args: Namespace) -> int:
 
 
 def _send(session: Session, args: Namespace) -> int:
-    from dibs.cli.commands.task.board import on_board, paths
+    from dibs.cli.commands.task.board import paths
     from dibs.services.tasks.delegation import Repeated
     from dibs.shapes import delegation
 
     artefacts = paths(session, args.path)
-    with on_board(session, makes=True):
-        answer = session.project.delegation.delegate(
-            session.caller,
-            args.to,
-            args.title,
-            context=args.context,
-            artefacts=artefacts,
-            anyway=args.anyway,
-            request_id=args.request_id,
-        )
+    answer = session.project.delegation.delegate(
+        session.caller,
+        args.to,
+        args.title,
+        context=args.context,
+        artefacts=artefacts,
+        anyway=args.anyway,
+        request_id=args.request_id,
+    )
     session.show(lambda: delegation.answer(answer), lambda: _print(session, answer, "sent"))
     return HELD if isinstance(answer, Repeated) else OK
 
 
 def _cancel(session: Session, args: Namespace) -> int:
-    from dibs.cli.commands.task.board import on_board
     from dibs.shapes import delegation
 
-    with on_board(session):
-        answer = session.project.delegation.cancel(session.caller, args.cancel, reason=args.reason)
+    answer = session.project.delegation.cancel(session.caller, args.cancel, reason=args.reason)
     session.show(lambda: delegation.cancelled(answer), lambda: _print(session, answer, "cancelled"))
     return OK
 

@@ -50,9 +50,7 @@ def run(args: Namespace) -> int:
     with Session(args) as session:
         project = session.project
         state = project.place.repository.state
-        orchestrator = Orchestrator(
-            project.store, project.tasks, project.board, state, spread=not args.no_spread
-        )
+        orchestrator = Orchestrator(project.store, project.board, state, spread=not args.no_spread)
 
         def cycle(thorough: bool) -> Cycle:
             return orchestrator.cycle(session.caller, thorough=thorough)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from dibs.core.patterns.pattern import Pattern
     from dibs.project.project import Project
+    from dibs.services.board.reconcile_values import BoardReport
 
 
 class Session:
@@ -28,6 +29,10 @@ class Session:
         self.json: bool = args.json
         self.caller = caller(args)  # what is wrong is said before anything is opened
         self.project: Project = open_project(args.repo, flags=flags)
+        self.project.tell_board = self._tell_board
+        #: Whether the command itself shows the files that are set aside.
+        self.lists_aside = False
+        self._told: set[str] = set()
         if args.agent is None:
             self.caller = caller(args, self.project.place.repository.state)
 
@@ -45,6 +50,13 @@ class Session:
     def patterns(self, texts: Sequence[str], *, literal: bool = False) -> list[Pattern]:
         """Resolve what was typed, relative to the folder in which it was typed."""
         return [self.project.tree.resolve(text, literal=literal) for text in texts]
+
+    def _tell_board(self, report: BoardReport) -> None:
+        """Say on standard error what a command did to the board's files besides, each thing once."""
+        for line in report.remarks(aside=not self.lists_aside):
+            if line not in self._told:
+                self._told.add(line)
+                print(f"dibs: {line}", file=sys.stderr)
 
     def now(self) -> float:
         """Return the moment on the engine's clock."""

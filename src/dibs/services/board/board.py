@@ -1,7 +1,7 @@
-"""The board on disk and in the rows: every board command runs between a settling and a projecting.
+"""A project's board: the files in ``work/`` that show the tasks and accept edits made by hand.
 
-Rows in the engine decide; the files in ``work/`` show them and take in what hands change. ``settled`` takes
-the board's lock, brings both sides in line, lets the command act, and shows what it did.
+The rows decide. ``command`` takes the board's lock, reconciles files and rows, lets the caller act, and
+writes the files that the rows changed.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import time
 from _thread import RLock
+from contextlib import contextmanager, suppress
 
 from dibs.core.text.names import quote
 from dibs.errors import DibsError, Unavailable
 from dibs.services.board.news import NOTHING, Known, is_lost, news_since
 from dibs.services.board.reconcile import Reconcile
-from dibs.services.board.reconcile_values import Settled
-from dibs.services.state.tasks import digest
+from dibs.services.board.reconcile_values import BoardReport
+from dibs.services.state.tasks import digest, standing
+from dibs.services.tasks.service import BoardFiles
 from dibs.workdir import index as indexes
 from dibs.workdir.disk import Disk, Folders
 from dibs.workdir.files import DECIDED, Files
@@ -27,55 +29,54 @@ from dibs.workdir.scan import UNFINISHED, BoardScan, scan, stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from dibs.core.base.findings import Finding
     from dibs.core.claims.agents import Caller
-    from dibs.services.board.commits import BoardCommits
     from dibs.services.board.news import News
     from dibs.services.board.reconcile_undo import Commit
     from dibs.services.state.store import Store
-    from dibs.services.tasks.service import Tasks
 
 #: The branch on which nobody but the git engine writes.
 OWN_BRANCH = "dibs"
 #: The file with what this machine knows of the board's files, and the lock, in the state's folder.
 INDEX, LOCK = "board-index.jsonl", "board.lock"
-#: What is said where the board cannot be brought in line before a command.
+#: What is said where the board cannot be reconciled before a command.
 NOT_BEGUN = "this command has decided nothing; make the file's folders writable, then try again"
 
 
-class Board:
+class Board(BoardFiles):
     """The files of a project's tasks. One object may be used by several threads, one at a time."""
 
     def __init__(
         self,
-        tasks: Tasks,
         store: Store,
         base: str,
         state: str,
         *,
         disk: Disk | None = None,
         clock: Callable[[], float] = time.time,
+        tell: Callable[[BoardReport], None] | None = None,
     ) -> None:
-        """Make the board of the folder that the settings name, beneath ``base``, a real path."""
-        self.tasks = tasks
-        self._store = store
+        """Make the board of the folder that the settings name, beneath ``base``, a real path.
+
+        ``tell`` hears after each command what it did to files besides.
+        """
+        self.store = store
         self.folders = Folders(base, store.config.board_folder, disk or Disk())
         config = store.config
         #: On a branch that shell agents use, the queue folder is theirs: it shows rows of the engine.
         self._shares_queue = config.engine.startswith("git:") and config.git_branch != OWN_BRANCH
         self._index_path = os.path.join(state, _index_name(base, state))
         self._clock = clock
+        self._tell = tell
         self.lock = BoardLock(os.path.join(state, LOCK))
-        self.threads = RLock()
+        self._threads = RLock()
         self._index: indexes.Index | None = None
         self._stamp: tuple[int, int] = (0, 0)
-        self.inside: Settled | None = None
-        #: What the last command committed, if that is wished.
-        self.commits: BoardCommits | None = None
-        #: Agents that have a folder on the board, as the last settling saw them.
-        self.agents: tuple[str, ...] = ()
+        #: The command that is under way, and whether it holds the lock.
+        self._report: BoardReport | None = None
+        self._held = False
 
     @property
     def path(self) -> str:
@@ -91,19 +92,38 @@ class Board:
 
         Where there are none, a command that makes none leaves no folders behind.
         """
-        if self.there() or self.tasks.head() > 0:
+        if self.there() or self.store.look(standing)[0] > 0:
             return True
         return not self._shares_queue and waits(self.folders)
 
-    def settled(
-        self, caller: Caller, *, writes: bool = True, thorough: bool = False
-    ) -> SettledBoard:
-        """Return a context: within it the board is this command's, settled; at its end files show the rows.
+    @contextmanager
+    def command(
+        self, caller: Caller, *, makes: bool = False, reads: bool = False, thorough: bool = False
+    ) -> Iterator[BoardReport]:
+        """Reconcile, let the command act, then write the files; inside another command it only acts.
 
-        A command that only reads (``writes=False``) makes no board where there is none. ``thorough`` looks at
-        every file, also in folders that are large and have not moved.
+        A missing board is created for tasks that exist, or by a command that ``makes`` some. A command that
+        only ``reads`` is also answered where files cannot be taken in now. ``thorough`` looks at every file,
+        also in folders that are large and have not changed.
         """
-        return SettledBoard(self, caller, writes=writes, thorough=thorough)
+        with self._threads:
+            if self._report is not None:
+                yield self._report
+                return
+            broken = True
+            try:
+                report = self._report = self._begin(caller, makes, reads, thorough)
+                try:
+                    yield report
+                except BaseException:
+                    with suppress(DibsError, OSError):  # the command's own error counts
+                        self._leave(caller, report)
+                        broken = False
+                    raise
+                self._leave(caller, report)
+                broken = False
+            finally:
+                self._end(broken=broken)
 
     def check(self, tree: str = "") -> list[Finding]:
         """Return what is wrong with the files, and change nothing; ``tree`` is where the caller works."""
@@ -117,10 +137,27 @@ class Board:
 
         return repair(self, caller)
 
-    # -- for the context
+    # -- the steps of a command
 
-    def enter(self, caller: Caller, *, thorough: bool) -> Settled:
-        """Settle; the lock is held."""
+    def _begin(self, caller: Caller, makes: bool, reads: bool, thorough: bool) -> BoardReport:
+        try:
+            if not (self.there() or makes or self.begun()):
+                return BoardReport()
+            self.lock.__enter__()
+            self._held = True
+            return self._reconcile(caller, thorough=thorough)
+        except PermissionError as error:
+            problem, cause = _closed(error), error
+        except Unavailable as error:
+            if error.hint == DECIDED:  # by an earlier command; this one did not come to it
+                error.hint = NOT_BEGUN
+            problem, cause = error, None
+        if not reads:
+            raise problem from cause
+        self._end(broken=True)
+        return BoardReport(unread=str(problem))
+
+    def _reconcile(self, caller: Caller, *, thorough: bool) -> BoardReport:
         self.folders.hold()
         make(self.folders, _schema)
         files = self.files()
@@ -128,37 +165,45 @@ class Board:
             take_over(files)
         news = self._news(files.index, NOTHING if thorough else files.index.head)
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
-        self.agents = tuple(sight.agents)
-        settling = Reconcile(self.tasks, files, caller, news, self._last_commit)
+        reconcile = Reconcile(self.store, files, caller, news, self._last_commit)
         if is_lost(news, files.index.life) or files.index.head > news.head:
-            settling.adopt_archive()
-        done = settling.run(sight)
-        # What the settling wrote comes again, and is as it should be.
+            reconcile.adopt_archive()
+        report = reconcile.run(sight)
+        report.agents = sight.agents
+        # What the reconciliation wrote comes again, and is as it should be.
         files.index.head, files.index.life = news.head, news.life
         self._clean(files, sight)
-        return done
+        return report
 
-    def leave(self, caller: Caller) -> None:
-        """Show what the command did, save the index, and leave log and commit behind."""
+    def _leave(self, caller: Caller, report: BoardReport) -> None:
+        """Write the files that the rows changed, save the index, and leave log and commit behind."""
+        if not self._held:
+            return
         files = self.files()
         index = files.index
         news = self._news(index, index.head)
-        self.commits = None
         if (news.head, news.life) != (index.head, index.life):
-            Reconcile(self.tasks, files, None, news).project()
+            Reconcile(self.store, files, None, news).project()
             index.head, index.life = news.head, news.life
         write_page(files)
         if index.differs:
             self._save(index)
-        if news.ids and (self._store.config.board_logs or self._store.config.board_commit):
+        if news.ids and (self.store.config.board_logs or self.store.config.board_commit):
             from dibs.services.board.trail import Trail
 
-            trail = Trail(self._store, self.tasks, self.folders)
-            self.commits = trail.follow(caller, news.ids, news.rows)
+            report.commits = Trail(self.store, self.folders).follow(caller, news.ids, news.rows)
 
-    def forget(self) -> None:
-        """Let go of the index in memory after a command that broke off."""
-        self._index = None
+    def _end(self, *, broken: bool) -> None:
+        """Let go of the board, and of the index in memory after a command that broke off."""
+        report, self._report = self._report, None
+        if self._held:
+            self._held = False
+            self.folders.let_go()
+            if broken:
+                self._index = None
+            self.lock.__exit__()
+        if report is not None and self._tell is not None:
+            self._tell(report)
 
     def files(self) -> Files:
         """Return the files as the index knows them, at this moment."""
@@ -175,7 +220,7 @@ class Board:
         def versions() -> dict[str, int]:
             return {stem(name): version for name, version in index.versions().items()}
 
-        return news_since(self._store, Known(since, index.life, versions, tuple(index.behind)))
+        return news_since(self.store, Known(since, index.life, versions, tuple(index.behind)))
 
     def _clean(self, files: Files, sight: BoardScan) -> None:
         """Remove what a killed command of ours left half written; the rows hold all of it."""
@@ -197,65 +242,6 @@ class Board:
         self.folders.disk.reach("save", path)
         indexes.save(index, path, self._clock())
         self._stamp = _stamp(path)
-
-
-class SettledBoard:
-    """The time of one command on the board. Within another one's it is part of that."""
-
-    def __init__(self, board: Board, caller: Caller, *, writes: bool, thorough: bool) -> None:
-        self._board = board
-        self._caller = caller
-        self._writes = writes
-        self._thorough = thorough
-        self._outer = False
-
-    def __enter__(self) -> Settled:
-        """Take the lock and settle."""
-        board = self._board
-        board.threads.acquire()
-        try:
-            if board.inside is not None:
-                return board.inside
-            if not board.there() and not self._writes:
-                return Settled([], [], [], 0, [])
-            board.lock.__enter__()
-            self._outer = True
-            board.inside = board.enter(self._caller, thorough=self._thorough)
-        except PermissionError as error:
-            self._end(broken=True)
-            raise _closed(error) from error
-        except Unavailable as error:
-            self._end(broken=True)
-            if error.hint == DECIDED:  # by an earlier command; this one did not come to it
-                error.hint = NOT_BEGUN
-            raise
-        except BaseException:
-            self._end(broken=True)
-            raise
-        return board.inside
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Show what was done, and let go; an error of the command is not covered by one of the disk."""
-        broken = True
-        try:
-            if self._outer:
-                self._board.leave(self._caller)
-            broken = False
-        except (DibsError, OSError):
-            if kind is None:
-                raise
-        finally:
-            self._end(broken=broken)
-
-    def _end(self, *, broken: bool) -> None:
-        if self._outer:
-            self._outer = False
-            self._board.inside = None
-            self._board.folders.let_go()
-            if broken:
-                self._board.forget()
-            self._board.lock.__exit__()
-        self._board.threads.release()
 
 
 def _closed(error: PermissionError) -> Unavailable:

@@ -8,6 +8,7 @@ from dibs.core.base.findings import Finding, Level
 from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
 from dibs.core.text.names import printable
 from dibs.services.board.reconcile_values import asides_of, target_of
+from dibs.services.state.tasks import several, versions
 from dibs.workdir.files import KEPT, Files
 from dibs.workdir.folders import FOLDERS
 from dibs.workdir.index import Index
@@ -31,7 +32,7 @@ def check(board: Board, tree: str = "") -> list[Finding]:
     with board.lock:
         files = board.files()
         sight = scan(board.folders, Index(), files.now, thorough=True)
-        rows = board.tasks.stored(board.tasks.versions())
+        rows = board.store.look(lambda rows: several(rows, versions(rows)))
         found = [*_asides(files), *_odd(sight, files), *_temps(sight, files.now)]
         found += _compared(files, sight, {id_.lower(): row for id_, row in rows.items()})
         found += _twice(board, sight) + _left(board) + _links(board, sight) + _beside(board, tree)
@@ -40,16 +41,16 @@ def check(board: Board, tree: str = "") -> list[Finding]:
 
 
 def repair(board: Board, caller: Caller) -> list[str]:
-    """Settle with every file looked at; say what was done. Nothing that a hand wrote is removed."""
+    """Reconcile with every file looked at; say what was done. Nothing that a hand wrote is removed."""
     if not board.there():
         return []
     done = []
-    with board.settled(caller, thorough=True) as settled:
-        done += [f"took in {v.place}/{v.id}" for v in settled.accepted]
-        done += [f"wrote {path} back" for path in settled.restored]
-        done += [f"kept a hand-made text in {path}" for path in settled.kept]
-        if settled.pulled:
-            done.append(f"wrote or moved {settled.pulled} files to show their tasks")
+    with board.command(caller, thorough=True) as report:
+        done += [f"took in {v.place}/{v.id}" for v in report.accepted]
+        done += [f"wrote {path} back" for path in report.restored]
+        done += [f"kept a hand-made text in {path}" for path in report.kept]
+        if report.pulled:
+            done.append(f"wrote or moved {report.pulled} files to show their tasks")
     return [printable(line) for line in done]
 
 

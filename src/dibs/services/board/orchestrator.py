@@ -8,10 +8,10 @@ cycle without any reads neither tasks nor files, and writes nothing.
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
-from dibs.core.tasks.rules import ASSIGNED
 from dibs.services.board import worklogs
 from dibs.services.board.cycle import Cycle
 from dibs.services.board.due import Due, due_in, warn_of_clashes
@@ -21,17 +21,19 @@ from dibs.services.board.trail import Trail
 from dibs.services.board.validate import refused
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.presence import role_of
+from dibs.services.state.tasks import several
 from dibs.services.talk.decisions import settle
+from dibs.services.tasks.handoffs import hand_off
+from dibs.services.tasks.upkeep import archive, assign, stuck, sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.services.board.board import Board
-    from dibs.services.board.reconcile_values import Settled
+    from dibs.services.board.reconcile_values import BoardReport
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
-    from dibs.services.tasks.service import Tasks
 
 #: What this machine keeps of its pages, and of who has what.
 PAGES_STATE, ROSTER_STATE = "board-pages.json", "board-roster.json"
@@ -42,17 +44,14 @@ ROLE = "orchestrator"
 class Orchestrator:
     """Runs cycles over one board."""
 
-    def __init__(
-        self, store: Store, tasks: Tasks, board: Board, state: str, *, spread: bool = True
-    ) -> None:
+    def __init__(self, store: Store, board: Board, state: str, *, spread: bool = True) -> None:
         """``state`` is the folder in which this machine keeps what it knows of the project."""
         self._store = store
-        self._tasks = tasks
         self._board = board
         self._spread = spread
         self._ledger = Ledger(store)
-        self._trail = Trail(store, tasks, board.folders)
-        self._roster = Roster(tasks, os.path.join(state, ROSTER_STATE))
+        self._trail = Trail(store, board.folders)
+        self._roster = Roster(store, os.path.join(state, ROSTER_STATE))
         self._pages = Pages(self._ledger, board.folders, os.path.join(state, PAGES_STATE))
 
     def cycle(self, caller: Caller, *, thorough: bool = False) -> Cycle:
@@ -67,48 +66,45 @@ class Orchestrator:
         if caller.role == Caller(caller.id).role:
             # Whoever is first heard of by this hands out work: another orchestrator gives it none.
             caller = caller._replace(role=ROLE)
-        with self._board.settled(caller, thorough=thorough) as settled:
+        with self._board.command(caller, thorough=thorough) as report:
             due = self._store.look(
                 lambda rows: due_in(rows, self._store.config, spread=self._spread)
             )
-            found = self._care(caller, due, _of_files(settled, self._board.path))
+            found = self._care(caller, due, report)
             changed = self._roster.refresh()
             if changed:
                 found = found._replace(conflicts=self._clashes(caller))
             if found.moved:
                 self._tell(caller, found.line())
             self._write(changed=changed)
-        return self._commit(caller, found)
+        return self._commit(caller, found, report)
 
-    def _care(self, caller: Caller, due: Due, found: Cycle) -> Cycle:
+    def _care(self, caller: Caller, due: Due, report: BoardReport) -> Cycle:
         """Do what is due, in the order of the orchestration document."""
+        found = _of_files(report, self._board.path)
+        store = self._store
         if due.sweep:
-            found = found._replace(returned=_ids(self._tasks.sweep()))
+            found = found._replace(returned=_ids(store.apply(partial(sweep, store))))
         if due.assign:
-            assigned = _to_the_end(lambda: self._tasks.assign(caller, spread=self._spread))
+            act = partial(assign, store, caller=caller, spread=self._spread)
+            assigned = _to_the_end(lambda: store.apply(act))
             found = found._replace(assigned=_ids(assigned))
         if due.hand_off:
-            made, troubles = self._tasks.hand_off(caller, self._known())
+            made, troubles = store.apply(lambda rows: hand_off(rows, caller, report.agents))
             told = tuple((trouble.id, trouble.message) for trouble in troubles)
             found = found._replace(followups=_ids(made), troubles=told)
         if due.stuck:
-            stuck = self._tasks.stuck(caller)
-            found = found._replace(timeouts=tuple((one.stored.id, one.action) for one in stuck))
+            late = store.apply(partial(stuck, store, caller=caller))
+            found = found._replace(timeouts=tuple((one.stored.id, one.action) for one in late))
         if due.archive:
-            found = found._replace(archived=_ids(_to_the_end(lambda: self._tasks.archive(caller))))
+            act = partial(archive, store, caller=caller)
+            found = found._replace(archived=_ids(_to_the_end(lambda: store.apply(act))))
         return found
-
-    def _known(self) -> frozenset[str]:
-        """Return the agents that have a folder on this board."""
-        try:
-            with self._board.folders.open(ASSIGNED) as folder, os.scandir(folder) as entries:
-                return frozenset(e.name for e in entries if e.is_dir(follow_symlinks=False))
-        except (FileNotFoundError, NotADirectoryError):
-            return frozenset()
 
     def _clashes(self, caller: Caller) -> tuple[tuple[str, str, str], ...]:
         """Warn of tasks in progress that are about the same files."""
-        rows = self._tasks.stored(self._roster.in_progress())
+        ids = self._roster.in_progress()
+        rows = self._store.look(lambda rows: several(rows, ids))
         warned = warn_of_clashes(self._store, caller, [row.task for row in rows.values()])
         return tuple((clash.first, clash.second, clash.witness) for clash in warned)
 
@@ -128,11 +124,11 @@ class Orchestrator:
         if changed:
             self._roster.save()
 
-    def _commit(self, caller: Caller, found: Cycle) -> Cycle:
+    def _commit(self, caller: Caller, found: Cycle, report: BoardReport) -> Cycle:
         """Commit what the cycle left, the pages included; what it moved is committed with its files."""
         if not self._store.config.board_commit:
             return found
-        before = self._board.commits
+        before = report.commits
         with self._board.lock:
             rest = self._trail.commit(caller, None)
         made = (*(before.made if before else ()), *rest.made)
@@ -151,9 +147,9 @@ def _to_the_end(act: Callable[[], list[Stored]]) -> list[Stored]:
     return done
 
 
-def _of_files(settled: Settled, folder: str) -> Cycle:
+def _of_files(report: BoardReport, folder: str) -> Cycle:
     return Cycle(
-        aside=tuple(refused(settled.aside, folder)),
-        accepted=tuple(v.id for v in settled.accepted),
-        restored=tuple(map(str, settled.restored)),
+        aside=tuple(refused(report.aside, folder)),
+        accepted=tuple(v.id for v in report.accepted),
+        restored=tuple(map(str, report.restored)),
     )

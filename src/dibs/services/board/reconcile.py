@@ -15,12 +15,13 @@ from dibs.services.board.reconcile_acts import Acts
 from dibs.services.board.reconcile_files import DUPLICATE, hold_back, key_of, standing_aside
 from dibs.services.board.reconcile_values import (
     HALF_WRITTEN,
-    Settled,
+    BoardReport,
     asides_of,
     ended_text,
     target_of,
 )
-from dibs.services.state.tasks import digest
+from dibs.services.state.tasks import digest, several
+from dibs.services.state.tasks import pasts as pasts_of
 from dibs.startup.records import Record
 from dibs.workdir.files import TaskFileCopy, TaskFileTarget
 from dibs.workdir.scan import UNFINISHED, stem
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.services.board.news import News
     from dibs.services.board.reconcile_undo import Commit
+    from dibs.services.state.store import Store
     from dibs.services.state.tasks import Past, Stored
-    from dibs.services.tasks.service import Tasks
     from dibs.workdir.files import Files
     from dibs.workdir.scan import BoardScan
 
@@ -58,7 +59,7 @@ class Reconcile:
 
     def __init__(
         self,
-        tasks: Tasks,
+        store: Store,
         files: Files,
         caller: Caller | None,
         news: News,
@@ -66,7 +67,7 @@ class Reconcile:
     ) -> None:
         #: Whether nothing is known of the files, so that any of them may have been archived.
         self._anew = files.index.head < 0
-        self._tasks = tasks
+        self._store = store
         self._files = files
         self._caller = caller
         self._news = news
@@ -74,13 +75,13 @@ class Reconcile:
         self._commit: Commit | None = None
         #: Whether the numbers in the index are of this life: those of another say nothing.
         self._same_life = files.index.life == news.life
-        self._acts = Acts(tasks, files, caller, same_life=self._same_life)
+        self._acts = Acts(store, files, caller, same_life=self._same_life)
         self._places: dict[str, list[str]] | None = None
         self._pasts: dict[str, Past] = {}
         #: Whether a task was held back for its file.
         self._held = False
 
-    def run(self, sight: BoardScan) -> Settled:
+    def run(self, sight: BoardScan) -> BoardReport:
         """Settle what a look found, and the tasks whose rows changed."""
         index = self._files.index
         moved = {id_.lower(): id_ for id_ in (*self._news.ids, *index.behind)}
@@ -106,16 +107,17 @@ class Reconcile:
             self._files.set_aside(copy, NOT_A_TASK, odd.code, odd.message)
         odd_ones = _by_id((odd.place, odd.name) for odd in sight.odd)
         if self._caller is not None and (odd_ones or (ids and (self._held or index.asides))):
-            hold_back(self._tasks, self._caller, index.asides, {*ids, *odd_ones}, here)
-        return self._acts.done._replace(aside=asides_of(index))
+            hold_back(self._store, self._caller, index.asides, {*ids, *odd_ones}, here)
+        self._acts.done.aside = asides_of(index)
+        return self._acts.done
 
     def adopt_archive(self) -> None:
         """Let the rows know the files of the archive: the store that archived them is lost."""
         index, found = self._files.index, self._files.archived()
         for start in range(0, len(found), PORTION):
             some = {stem(name): (place, name) for place, name in found[start : start + PORTION]}
-            rows = self._tasks.stored(some)
-            for id_ in (*self._tasks.unknown(some), *rows):
+            rows, pasts = self._look_up(some)
+            for id_ in (id_ for id_ in some if id_ not in pasts or id_ in rows):
                 row, copy = rows.get(id_), self._files.read(*some[id_])
                 if copy is None:
                     continue
@@ -161,10 +163,10 @@ class Reconcile:
         """
         found = self._news.rows
         if asked := [id_ for key, id_ in ids.items() if key not in told]:
-            found = {**found, **self._tasks.stored(asked)}
+            found = {**found, **self._store.look(lambda rows: several(rows, asked))}
         rows = {id_.lower(): row for id_, row in found.items()}
         others = [id_ for key, id_ in ids.items() if key not in rows]
-        self._pasts = self._tasks.pasts(others) if others else {}
+        self._pasts = self._store.look(lambda rows: pasts_of(rows, others)) if others else {}
         if len(ids) > MANY:
             places: dict[str, list[str]] = {}
             for place, folder in self._files.index.folders.items():
@@ -172,6 +174,9 @@ class Reconcile:
                     places.setdefault(name.lower(), []).append(place)
             self._places = places
         return rows
+
+    def _look_up(self, ids: Iterable[str]) -> tuple[dict[str, Stored], dict[str, Past]]:
+        return self._store.look(lambda rows: (several(rows, ids), pasts_of(rows, ids)))
 
     def _known(self, id_: str, row: Stored | None) -> list[tuple[str, str]]:
         names = dict.fromkeys((*([row.file] if row else []), f"{id_}.yaml", f"{id_}.yml"))
@@ -213,8 +218,8 @@ class Reconcile:
         hands, self._acts.overtaken = self._acts.overtaken, []
         if not hands:
             return
-        rows = self._tasks.stored(hand.made.id for hand in hands)
-        self._pasts = self._tasks.pasts(h.made.id for h in hands if h.made.id not in rows)
+        ids = [hand.made.id for hand in hands]
+        rows, self._pasts = self._look_up(ids)
         for hand in hands:
             again = _Happened([(hand.copy.place, hand.copy.name)], [], row_changed=True)
             self._one(hand.made.id, rows.get(hand.made.id), again)

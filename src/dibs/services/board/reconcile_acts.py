@@ -6,8 +6,9 @@ is waited for once.
 
 from __future__ import annotations
 
-from dibs.services.board.reconcile_values import Settled, by_people, target_of
-from dibs.services.state.tasks import digest
+from dibs.services.board.reconcile_values import BoardReport, by_people, target_of
+from dibs.services.state.tasks import digest, load
+from dibs.services.tasks.hand_edits import accept
 from dibs.services.tasks.values import HandMade
 from dibs.startup.records import Record
 from dibs.workdir import moves
@@ -16,7 +17,7 @@ from dibs.workdir.scan import stem
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
-    from dibs.services.tasks.service import Tasks
+    from dibs.services.state.store import Store
     from dibs.taskfile.reading import TaskFileReading
     from dibs.workdir.files import Files, TaskFileCopy, TaskFileTarget
 
@@ -43,9 +44,9 @@ class Acts:
     """The acts of one settling."""
 
     def __init__(
-        self, tasks: Tasks, files: Files, caller: Caller | None, *, same_life: bool
+        self, store: Store, files: Files, caller: Caller | None, *, same_life: bool
     ) -> None:
-        self._tasks = tasks
+        self._store = store
         self._files = files
         self._caller = caller
         self._same_life = same_life
@@ -53,7 +54,7 @@ class Acts:
         self._wanted: list[FileUpdate] = []
         #: Files whose rows others changed before the rows could decide.
         self.overtaken: list[Hand] = []
-        self.done = Settled([], [], [], 0, [])
+        self.done = BoardReport()
 
     def reading(self, copy: TaskFileCopy) -> TaskFileReading:
         """Return what a file says."""
@@ -83,7 +84,8 @@ class Acts:
             self._keep_unseen(hand)
         self._files.disk.reach("accept", "")
         hands, self._hands = self._hands, []
-        verdicts = self._tasks.accept(self._caller, [hand.made for hand in hands])
+        store, caller, made = self._store, self._caller, [hand.made for hand in hands]
+        verdicts = store.apply(lambda rows: accept(store, rows, caller, made))
         for hand, verdict in zip(hands, verdicts, strict=True):
             if verdict.stored is None and not verdict.code:
                 self.overtaken.append(hand)
@@ -124,7 +126,7 @@ class Acts:
                 self._files.index.behind.add(stem(want.target.name))
             elif want.told:
                 self.done.restored.append(want.target.path)
-        self.done = self.done._replace(pulled=self.done.pulled + sum(worked))
+        self.done.pulled += sum(worked)
         self._wanted.clear()
 
     def remove(self, copy: TaskFileCopy) -> None:
@@ -136,7 +138,7 @@ class Acts:
 
     def _make_way(self, id_: str, copy: TaskFileCopy) -> None:
         """Keep a hand-made text that cannot be joined with what the row says now, and show the row."""
-        row = self._tasks.stored([id_]).get(id_)
+        row = self._store.look(lambda rows: load(rows, id_))
         if row is None:
             return
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dibs.services.state.tasks import several
+from dibs.services.tasks import hand_edits as hands
 from dibs.workdir.scan import stem
 
 TYPE_CHECKING = False
@@ -9,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
     from dibs.core.claims.agents import Caller
+    from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
-    from dibs.services.tasks.service import Tasks
     from dibs.workdir.index import Aside
 
 #: Why a second file of a task stands aside.
@@ -28,7 +30,7 @@ def standing_aside(asides: Mapping[str, Aside], rows: Mapping[str, Stored]) -> s
 
 
 def hold_back(
-    tasks: Tasks,
+    store: Store,
     caller: Caller,
     asides: Mapping[str, Aside],
     keys: Iterable[str],
@@ -44,14 +46,14 @@ def hold_back(
         if aside.code != DUPLICATE:
             where = f"{path}:{aside.line}" if aside.line else path
             reasons[key_of(path)] = f"its file {where} stands aside ({aside.code})"
-    rows = tasks.stored(keys)
+    rows = store.look(lambda rows: several(rows, keys))
     changed = {
         key: reasons.get(key, "")
         for key, row in rows.items()
         if row.aside != reasons.get(key, "") and (key in reasons or key in here)
     }
     if changed:
-        tasks.hold_back(caller, changed)
+        store.apply(lambda rows: hands.hold_back(rows, caller, changed))
 
 
 def key_of(path: str) -> str:

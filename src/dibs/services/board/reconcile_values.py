@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dibs.core.tasks.rules import Status
+from dibs.core.text.names import printable
 from dibs.services.state.tasks import digest
 from dibs.services.tasks.values import HandEditVerdict
-from dibs.startup.records import Record
 from dibs.taskfile.writing import edit, stamp
 from dibs.workdir.files import TaskFileTarget
 from dibs.workdir.scan import stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
+    from dibs.services.board.commits import BoardCommits
     from dibs.services.state.tasks import Past, Stored
     from dibs.workdir.index import Index
 
@@ -39,18 +41,43 @@ _WRITTEN = frozenset(
 )
 
 
-class Settled(Record):
-    """What a settling did."""
+class BoardReport:
+    """What a command did to the board's files besides what it was asked for."""
 
-    accepted: list[HandEditVerdict]
-    #: Every file that stands aside now, also from before.
-    aside: list[HandEditVerdict]
-    #: Files that were gone or spoiled, and were written back.
-    restored: list[str]
-    #: How many files were written or moved to show their rows.
-    pulled: int
-    #: Hand-made files that had to make way, and where they are kept.
-    kept: list[str]
+    def __init__(self, unread: str = "") -> None:
+        #: Why files could not be taken in now.
+        self.unread = unread
+        #: Agents that have a folder on the board.
+        self.agents: list[str] = []
+        self.accepted: list[HandEditVerdict] = []
+        #: Every file that stands aside now, also from before.
+        self.aside: list[HandEditVerdict] = []
+        #: Files that were gone or spoiled, and were written back.
+        self.restored: list[str] = []
+        #: How many files were written or moved to show their rows.
+        self.pulled = 0
+        #: Hand-made files that had to make way, and where they are kept.
+        self.kept: list[str] = []
+        #: What was committed at the end, if that is wished.
+        self.commits: BoardCommits | None = None
+
+    def remarks(self, *, aside: bool = True) -> Iterator[str]:
+        """Yield what the caller should know, line by line; with ``aside`` how many files stand aside."""
+        if self.unread:
+            yield f"files are not taken in now: {self.unread}"
+        for path in self.restored:
+            yield (
+                f"{printable(path)} was gone and is restored"
+                " (`dibs task cancel` takes a task off the board)"
+            )
+        for path in self.kept:
+            yield f"what a hand wrote is kept in {printable(path)}"
+        if aside and self.aside:
+            count = len(self.aside)
+            what = "one file is" if count == 1 else f"{count} files are"
+            yield f"{what} set aside (`dibs task validate` says why)"
+        if self.commits is not None and self.commits.left:
+            yield f"not committed: {self.commits.left}"
 
 
 def target_of(stored: Stored) -> TaskFileTarget:

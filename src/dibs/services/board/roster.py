@@ -7,31 +7,33 @@ from contextlib import suppress
 
 from dibs.core.tasks.rules import Status
 from dibs.local.files import write_file
+from dibs.services.state.tasks import several, standing, versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.services.tasks.service import Tasks
+    from dibs.services.state.store import Store
 
 
 class Roster:
     """Status and worker of each task that is not archived; ``head`` is the last change that it knows of."""
 
-    def __init__(self, tasks: Tasks, path: str) -> None:
-        self._tasks = tasks
+    def __init__(self, store: Store, path: str) -> None:
+        self._store = store
         self._path = path
         self.head = -1
         self._known: dict[str, tuple[int, str, str]] = {}
 
     def refresh(self) -> bool:
         """Look at what changed since the last save; tell whether anything did."""
-        head = self._tasks.head()
+        head = self._store.look(standing)[0]
         if self.head < 0:
             self._load()
         if head == self.head:
             return False
-        versions = self._tasks.versions()
-        known = {id_: seen for id_, seen in self._known.items() if versions.get(id_) == seen[0]}
-        rows = self._tasks.stored(id_ for id_ in versions if id_ not in known)
+        there = self._store.look(versions)
+        known = {id_: seen for id_, seen in self._known.items() if there.get(id_) == seen[0]}
+        new = [id_ for id_ in there if id_ not in known]
+        rows = self._store.look(lambda rows: several(rows, new))
         for id_, row in rows.items():
             known[id_] = (row.version, row.task.status, row.holder or row.task.agent)
         self.head, self._known = head, known

@@ -12,6 +12,7 @@ from itertools import islice
 
 from dibs.core.tasks.rules import Status
 from dibs.errors import DibsError
+from dibs.services.state.tasks import several
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
-    from dibs.services.tasks.service import Tasks
     from dibs.workdir.disk import Folders
 
 #: How far back the ledger is read for the steps of a task; the rest of a long story is in the ledger itself.
@@ -37,7 +37,6 @@ class Trail(Record):
     """Where a board keeps what, and whether it is to be logged and committed."""
 
     store: Store
-    tasks: Tasks
     folders: Folders
 
     def follow(
@@ -52,7 +51,7 @@ class Trail(Record):
 
     def log(self, ids: Collection[str]) -> None:
         """Write a work log for each of these tasks whose attempt ended and has none."""
-        self._log(self.tasks.stored(ids))
+        self._log(self.store.look(lambda rows: several(rows, ids)))
 
     def _log(self, listed: Mapping[str, Stored]) -> None:
         listed = {id_: row for id_, row in listed.items() if row.task.status in _ENDED}

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.services.board.board import Board
-    from dibs.services.tasks.service import Tasks
     from dibs.services.tasks.values import HandEditVerdict
 
 ENDINGS = (".yaml", ".yml")
@@ -113,16 +112,16 @@ def _line_of(key: str, text: str) -> int:
     return next((at for at, row in enumerate(rows, 1) if row.startswith(f"{key}:")), 0)
 
 
-def check_board(board: Board, tasks: Tasks, caller: Caller) -> Iterator[Finding]:
+def check_board(board: Board, caller: Caller) -> Iterator[Finding]:
     """Yield all that is wrong with the board: files, moves that are not allowed, and dependencies."""
     found = [item for path in board_files(board.path) for item in check_file(path, board.path)]
-    with board.settled(caller, writes=False, thorough=True) as settled:
-        aside = refused(settled.aside, board.path)
+    with board.command(caller, reads=True, thorough=True) as report:
+        aside = refused(report.aside, board.path)
     yield from found
     named = {(item.file, item.code) for item in found}
     yield from (item for item in aside if (item.file, item.code) not in named)
     yield from other_files(board.path)
-    yield from _dependencies(board, tasks)
+    yield from _dependencies(board)
 
 
 def refused(verdicts: Iterable[HandEditVerdict], folder: str) -> list[Finding]:
@@ -136,11 +135,13 @@ def _file_of(verdict: HandEditVerdict, folder: str) -> str:
     return next((base + end for end in ENDINGS if os.path.lexists(base + end)), base)
 
 
-def _dependencies(board: Board, tasks: Tasks) -> Iterator[Finding]:
+def _dependencies(board: Board) -> Iterator[Finding]:
     """Yield each circle of tasks that wait for each other, and each dependency that is not known."""
     from dibs.core.tasks.graph import UNKNOWN, circle_text
+    from dibs.services.state.tasks import several
+    from dibs.services.tasks.views import whole_graph
 
-    graph = tasks.graph()
+    graph = board.store.look(whole_graph)
     found = [
         (circle[0], circle[1 % len(circle)], f"is in a circle: {circle_text(circle)}")
         for circle in graph.cycles()
@@ -148,7 +149,7 @@ def _dependencies(board: Board, tasks: Tasks) -> Iterator[Finding]:
     for node in graph.nodes.values():
         unknown = [needed for needed in graph.unmet(node.id) if graph.status_of(needed) == UNKNOWN]
         found += [(node.id, needed, f"{needed} is not known") for needed in unknown]
-    rows = tasks.stored({id_ for id_, _, _ in found})
+    rows = board.store.look(lambda rows: several(rows, {id_ for id_, _, _ in found}))
     for id_, needed, message in found:
         if id_ in rows:
             row = rows[id_]

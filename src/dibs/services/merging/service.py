@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from dibs.git.untrusted import SafeGit
     from dibs.git.worktrees import WorktreeEntry
     from dibs.local.repository import Repository
-    from dibs.services.board.board import Board
     from dibs.services.merging.queue import Lease
     from dibs.services.merging.values import MergeReport, MergeRequest
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
+    from dibs.services.tasks.service import Tasks
 
 _AGENTS = "agent/"
 
@@ -43,12 +43,12 @@ class Merges:
     """The use cases of the merge queue."""
 
     def __init__(
-        self, store: Store, repository: Repository, board: Board, *, config: Config, main: str
+        self, store: Store, repository: Repository, tasks: Tasks, *, config: Config, main: str
     ) -> None:
         """``config`` holds the settings of the main working tree ``main``: an agent's own do not count."""
         self._store = store
         self._repository = repository
-        self._board = board
+        self._tasks = tasks
         self._config = config
         self._main = main
 
@@ -190,8 +190,7 @@ class Merges:
                 continue
             tip = tip_of(git, verdict.branch)
             if verdict.theirs:
-                with self._board.settled(caller):
-                    id_ = make_task(self._board.tasks, caller, verdict, done.into, tip)
+                id_ = make_task(self._tasks, caller, verdict, done.into, tip)
                 verdicts[place] = verdict._replace(task=id_)
             report(self._store, caller, verdicts[place], done.into, (done.new, tip))
         self._close_tasks(caller, done)
@@ -201,13 +200,9 @@ class Merges:
         """Take the tasks of earlier refusals off the board once their branch is merged."""
         names = [verdict.branch for verdict in done.verdicts if verdict.end in FINE]
         left = self._store.look(lambda rows: settled_tasks(rows, names, done.into)) if names else []
-        if left:
-            with self._board.settled(caller):
-                for id_ in left:
-                    with contextlib.suppress(NotFound, BadInput):  # somebody else was faster
-                        self._board.tasks.cancel(
-                            caller, id_, reason=f"the branch is merged into {done.into}"
-                        )
+        for id_ in left:
+            with contextlib.suppress(NotFound, BadInput):  # somebody else was faster
+                self._tasks.cancel(caller, id_, reason=f"the branch is merged into {done.into}")
 
 
 def _checked(git: GitCalls, name: str) -> str:

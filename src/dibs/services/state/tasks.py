@@ -22,7 +22,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from dibs.services.state.rows import Rows
@@ -135,6 +135,16 @@ def need(rows: Rows, id_: str) -> Stored:
     )
 
 
+def several(rows: Rows, ids: Iterable[str]) -> dict[str, Stored]:
+    """Return the rows of those of these tasks that have one, by the ids that were asked for."""
+    return {id_: row for id_ in ids if (row := load(rows, id_)) is not None}
+
+
+def pasts(rows: Rows, ids: Iterable[str]) -> dict[str, Past]:
+    """Return how those of these tasks ended that are archived, by the ids that were asked for."""
+    return {id_: ended for id_ in ids if (ended := past(rows, id_)) is not None}
+
+
 def every(rows: Rows) -> Iterator[Stored]:
     """Yield all tasks that are not archived, in no order that means anything."""
     for _, value in rows.txn.scan(Range(TASK)):
@@ -178,11 +188,6 @@ def status_of(rows: Rows, id_: str) -> str | None:
         ended = past(rows, id_)
         return ended.status if ended is not None and ended.id == id_ else None
     return found.task.status if found.id == id_ else None
-
-
-def head(rows: Rows) -> int:
-    """Return the number of the last change of any task."""
-    return standing(rows)[0]
 
 
 def standing(rows: Rows) -> tuple[int, str]:

@@ -19,6 +19,7 @@ from dibs.services.state import tasks as taskrows
 from dibs.services.state.idempotency import answered, remember
 from dibs.services.state.presence import arrive
 from dibs.services.tasks.create import drafted, write_new
+from dibs.services.tasks.service import BoardFiles
 from dibs.services.tasks.texts import TaskWriter
 from dibs.services.tasks.transitions import Moves
 from dibs.services.tasks.values import Draft
@@ -55,8 +56,9 @@ class Repeated(Record):
 class Delegation:
     """The use cases of whoever hands out work."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, files: BoardFiles | None = None) -> None:
         self._store = store
+        self._files = files or BoardFiles()
 
     def delegate(
         self,
@@ -94,7 +96,8 @@ class Delegation:
                 remember(rows, caller.id, request_id, asked, [made.id, *whom.boxes])
             return Delegated(made, whom.boxes, whom.ended, found)
 
-        return self._store.apply(step)
+        with self._files.command(caller, makes=True):
+            return self._store.apply(step)
 
     def cancel(self, caller: Caller, id_: str, *, reason: str = "") -> Delegated:
         """Take back work that nobody has begun, and tell whoever it was for; for its sender and humans."""
@@ -109,7 +112,8 @@ class Delegation:
             _tell(teller, stored, whom, _Told.taken_back(stored, words))
             return Delegated(after, whom.boxes, whom.ended)
 
-        return self._store.apply(step)
+        with self._files.command(caller):
+            return self._store.apply(step)
 
 
 def _fields(to: str, title: str, context: str, artefacts: Sequence[str]) -> dict[str, object]:

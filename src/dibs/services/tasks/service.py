@@ -1,20 +1,25 @@
-"""The use cases of the board: tasks are made, taken, done, handed on, and cared for.
+"""The use cases of tasks: make, take, finish, hand on. Each call is one board command.
 
-Rows in the engine decide; the files in ``work/`` are brought in line by services/board/board.py. Every method
-is one transaction, but for ``take`` when it waits.
+A command reconciles the board's files with the rows, acts, then writes the files; ``BoardFiles`` does the
+first and the last. The rows decide. Each call is one transaction, except a ``take`` that waits.
 """
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 
+from dibs.core.text.durations import check_wait
+from dibs.errors import Unavailable
 from dibs.services.state import tasks as taskrows
 from dibs.services.state.idempotency import once
-from dibs.services.tasks.values import Created
+from dibs.services.tasks.values import Created, NothingFree, TakenTask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from typing import TypeVar
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Denied
@@ -22,29 +27,33 @@ if TYPE_CHECKING:
     from dibs.core.tasks.rules import Handoff
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
-    from dibs.services.state.tasks import Past, Stored
-    from dibs.services.tasks.take import Around, Taking
+    from dibs.services.state.tasks import Stored
     from dibs.services.tasks.transitions import Moves
-    from dibs.services.tasks.values import (
-        Draft,
-        HandEditVerdict,
-        HandMade,
-        NothingFree,
-        SimilarTask,
-        Stuck,
-        TakenTask,
-        TaskView,
-        Trouble,
-    )
+    from dibs.services.tasks.values import Draft, SimilarTask, TaskView
+
+    T = TypeVar("T")
+
+
+class BoardFiles:
+    """The files that show the tasks; services/board has them. Here there are none, so only rows change."""
+
+    def command(
+        self,
+        caller: Caller,  # noqa: ARG002
+        *,
+        makes: bool = False,  # noqa: ARG002
+        reads: bool = False,  # noqa: ARG002
+    ) -> AbstractContextManager[object]:
+        """Return the context of one command; one that ``makes`` tasks creates a missing board."""
+        return nullcontext()
 
 
 class Tasks:
     """What can be done with tasks. Refusals are raised (BadInput, NotFound, Fenced, NotAllowed)."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, files: BoardFiles | None = None) -> None:
         self._store = store
-
-    # -- making
+        self._files = files or BoardFiles()
 
     def create(
         self,
@@ -57,7 +66,7 @@ class Tasks:
     ) -> Created:
         """Make tasks, all or none; they may depend on each other in any order.
 
-        Active tasks that they look like are told; with ``strict`` they refuse them (``TASK_SIMILAR``).
+        Active tasks that they look like are named; with ``strict`` those refuse them (``TASK_SIMILAR``).
         """
         from dibs.services.state.presence import arrive
         from dibs.services.tasks.create import drafted, likenesses, refuse_similar, write_new
@@ -81,30 +90,45 @@ class Tasks:
                 return [row.id for row in planned.tasks]
 
             ids = once(rows, caller.id, request_id, f"create\n{len(drafts)}", make)
-            listed = [row for row in (taskrows.load(rows, id_) for id_ in ids) if row is not None]
-            return planned._replace(tasks=tuple(listed))
+            return planned._replace(tasks=tuple(taskrows.several(rows, ids).values()))
 
-        return self._store.look(plan) if dry_run else self._store.apply(step)
+        with self._files.command(caller, makes=True):
+            return self._store.look(plan) if dry_run else self._store.apply(step)
 
-    # -- reading
+    # -- reading; without a caller, files are not looked at
 
-    def all(self, *, finished: bool = False) -> list[TaskView]:
+    def all(self, caller: Caller | None, *, finished: bool = False) -> list[TaskView]:
         """Return the tasks that are not finished, or all that are not archived, in the order of taking."""
         from dibs.services.tasks.views import all_shown
 
-        return self._store.look(lambda rows: all_shown(self._store, rows, finished=finished))
+        return self._look(caller, lambda rows: all_shown(self._store, rows, finished=finished))
 
-    def show(self, id_: str) -> TaskView:
+    def show(self, caller: Caller | None, id_: str) -> TaskView:
         """Return one task, archived ones too; ``NotFound`` (``NO_TASK``) if there is none."""
         from dibs.services.tasks.views import one_shown
 
-        return self._store.look(lambda rows: one_shown(self._store, rows, id_))
+        return self._look(caller, lambda rows: one_shown(self._store, rows, id_))
 
-    def graph(self) -> Graph:
+    def graph(self, caller: Caller | None) -> Graph:
         """Return how the tasks depend on each other."""
         from dibs.services.tasks.views import whole_graph
 
-        return self._store.look(whole_graph)
+        return self._look(caller, whole_graph)
+
+    def alike(self, stored: Stored) -> list[SimilarTask]:
+        """Return the active tasks that look like the work which is handed on with a task."""
+        from dibs.services.tasks.create import likenesses
+        from dibs.services.tasks.handoffs import delegated
+
+        row = stored._replace(task=delegated(stored))
+        fold = self._store.fold_case
+        return self._look(None, lambda rows: likenesses(rows, [row], fold_case=fold))
+
+    def _look(self, caller: Caller | None, step: Callable[[Rows], T]) -> T:
+        if caller is None:
+            return self._store.look(step)
+        with self._files.command(caller, reads=True):
+            return self._store.look(step)
 
     # -- working
 
@@ -118,16 +142,31 @@ class Tasks:
         wait: object = 0,
         reason: str = "",
         request_id: str = "",
-        around: Around = nullcontext,
     ) -> TakenTask | NothingFree:
-        """Hand the caller the next task that it can take; ``around`` is entered for each try.
+        """Hand the caller the next task that it can take; wait for one if there is none yet.
 
         With ``claim`` its artefacts are claimed with it, all or nothing; one whose artefacts are held is
         passed over. ``NotFound`` (``QUEUE_EMPTY``) if there is nothing to be done at all.
         """
-        taking = self._taking()
-        wish = taking.wish(caller, roles, claim, ttl, reason)
-        return taking.take(caller, wish, wait, request_id, around)
+        from dibs.services.tasks.take import Taking, no_task
+
+        patience = check_wait(wait)
+        taking = Taking(self._store, caller, roles, claim, ttl, reason, request_id)
+        answer: TakenTask | NothingFree | None = None
+        give_up = time.monotonic() + patience
+        try:
+            answer = self._begin(caller, lambda: taking.next(patience))
+            while isinstance(answer, NothingFree) and time.monotonic() < give_up:
+                taking.pause(give_up)
+                answer = self._begin(caller, lambda: taking.next(patience))
+        finally:
+            if patience and not isinstance(answer, TakenTask):
+                taking.leave()
+        if isinstance(answer, TakenTask):
+            return answer
+        if not answer.tasks and not answer.queue:
+            raise no_task()
+        return answer._replace(waited=patience > 0)
 
     def start(
         self,
@@ -141,14 +180,24 @@ class Tasks:
         request_id: str = "",
     ) -> TakenTask | Denied:
         """Hand the caller this very task; to a human whomever it names."""
-        taking = self._taking()
-        wish = taking.wish(caller, roles, claim, ttl, reason)
-        return taking.start(caller, wish, id_, request_id)
-
-    def _taking(self) -> Taking:
         from dibs.services.tasks.take import Taking
 
-        return Taking(self._store)
+        taking = Taking(self._store, caller, roles, claim, ttl, reason, request_id)
+        return self._begin(caller, lambda: taking.start(id_))
+
+    def _begin(self, caller: Caller, act: Callable[[], T]) -> T:
+        """Begin an attempt; where its file cannot be written then, say which task the caller has."""
+        answer: T | None = None
+        try:
+            with self._files.command(caller):
+                answer = act()
+        except (Unavailable, OSError) as error:
+            if isinstance(answer, TakenTask):
+                from dibs.services.tasks.take import unshown
+
+                raise unshown(answer, error) from error
+            raise
+        return answer
 
     def done(
         self,
@@ -167,8 +216,7 @@ class Tasks:
         from dibs.services.tasks.transitions import checked_result
 
         said = checked_result(self._store, summary, artefacts, handoff, review, metrics)
-        asked = f"done\n{id_.lower()}"
-        return self._move(caller, asked, id_, request_id, lambda m: m.done(id_, token, said))
+        return self._move(caller, "done", id_, lambda m: m.done(id_, token, said), request_id)
 
     def fail(
         self,
@@ -181,45 +229,44 @@ class Tasks:
         request_id: str = "",
     ) -> Stored:
         """Say that a task cannot be done as it is: it waits in ``error`` for a retry."""
-        asked = f"fail\n{id_.lower()}"
         return self._move(
-            caller, asked, id_, request_id, lambda m: m.fail(id_, token, message, trace)
+            caller, "fail", id_, lambda m: m.fail(id_, token, message, trace), request_id
         )
 
     def release(self, caller: Caller, id_: str, *, token: int = 0) -> Stored:
         """Give a task back, so that another caller can take it."""
-        return self._move(caller, "", id_, "", lambda m: m.release(id_, token))
+        return self._move(caller, "release", id_, lambda m: m.release(id_, token))
 
     def retry(self, caller: Caller, id_: str, *, reason: str = "") -> Stored:
         """Let a failed task be tried again, with as many attempts as a new one."""
-        return self._move(caller, "", id_, "", lambda m: m.retry(id_, reason))
+        return self._move(caller, "retry", id_, lambda m: m.retry(id_, reason))
 
     def reopen(self, caller: Caller, id_: str, *, reason: str = "") -> Stored:
         """Put a task that is finished, in review or blocked back to be done."""
-        return self._move(caller, "", id_, "", lambda m: m.reopen(id_, reason))
+        return self._move(caller, "reopen", id_, lambda m: m.reopen(id_, reason))
 
     def cancel(self, caller: Caller, id_: str, *, reason: str = "") -> Stored:
         """Take a task off the board: nobody shall do it."""
-        return self._move(caller, "", id_, "", lambda m: m.cancel(id_, reason))
+        return self._move(caller, "cancel", id_, lambda m: m.cancel(id_, reason))
 
     def block(self, caller: Caller, id_: str, *, reason: str) -> Stored:
         """Let nobody take a task until it is reopened."""
-        return self._move(caller, "", id_, "", lambda m: m.block(id_, reason))
+        return self._move(caller, "block", id_, lambda m: m.block(id_, reason))
 
     def reassign(self, caller: Caller, id_: str, *, to: str, reason: str = "") -> Stored:
         """Give a task to another agent or role; ``to`` is empty for anybody.
 
         For a finished task it says who shall follow, as long as nobody does.
         """
-        return self._move(caller, "", id_, "", lambda m: m.reassign(id_, to, reason))
+        return self._move(caller, "reassign", id_, lambda m: m.reassign(id_, to, reason))
 
     def _move(
         self,
         caller: Caller,
-        asked: str,
+        verb: str,
         id_: str,
-        request_id: str,
         move: Callable[[Moves], Stored],
+        request_id: str = "",
     ) -> Stored:
         """Make a move as one transaction; a repeat of it is answered with the task as it is now."""
         from dibs.services.tasks.transitions import Moves
@@ -231,105 +278,8 @@ class Tasks:
                 made.append(move(Moves(self._store, rows, caller)))
                 return [made[0].id]
 
-            once(rows, caller.id, request_id, asked, action)
+            once(rows, caller.id, request_id, f"{verb}\n{id_.lower()}", action)
             return made[0] if made else taskrows.need(rows, id_)
 
-        return self._store.apply(step)
-
-    def alike(self, stored: Stored) -> list[SimilarTask]:
-        """Return the active tasks that look like the work which is handed on with a task."""
-        from dibs.services.tasks.create import likenesses
-        from dibs.services.tasks.handoffs import delegated
-
-        row = stored._replace(task=delegated(stored))
-        fold = self._store.fold_case
-        return self._store.look(lambda rows: likenesses(rows, [row], fold_case=fold))
-
-    # -- for the orchestrator
-
-    def sweep(self) -> list[Stored]:
-        """Take back the tasks whose attempts are gone; too often, and it is an error for a human."""
-        from dibs.services.tasks.upkeep import sweep
-
-        return self._store.apply(lambda rows: sweep(self._store, rows))
-
-    def assign(self, caller: Caller, *, spread: bool = True) -> list[Stored]:
-        """Hand ready new tasks to whom they name; with ``spread`` the others to the least loaded agents."""
-        from dibs.services.tasks.upkeep import assign
-
-        return self._store.apply(lambda rows: assign(self._store, rows, caller, spread=spread))
-
-    def hand_off(
-        self, caller: Caller, known: Container[str] = ()
-    ) -> tuple[list[Stored], list[Trouble]]:
-        """Make the tasks that finished ones ask for; ``known`` are agents that have a folder."""
-        from dibs.services.tasks.handoffs import hand_off
-
-        return self._store.apply(lambda rows: hand_off(rows, caller, known))
-
-    def stuck(self, caller: Caller) -> list[Stuck]:
-        """Report the tasks that take too long, once in each timeout, and act as the policy says."""
-        from dibs.services.tasks.upkeep import stuck
-
-        return self._store.apply(lambda rows: stuck(self._store, rows, caller))
-
-    def archive(self, caller: Caller) -> list[Stored]:
-        """Take tasks that were finished long ago off the board's daily rows."""
-        from dibs.services.tasks.upkeep import archive
-
-        return self._store.apply(lambda rows: archive(self._store, rows, caller))
-
-    # -- for the mirror
-
-    def head(self) -> int:
-        """Return the number of the last change of any task, 0 if there was none."""
-        return self._store.look(taskrows.head)
-
-    def versions(self) -> dict[str, int]:
-        """Return the version of each task that is not archived, by id."""
-        return self._store.look(taskrows.versions)
-
-    def stored(self, ids: Iterable[str]) -> dict[str, Stored]:
-        """Return the rows of these tasks, of those that have one, under the ids that were asked for."""
-        asked = list(ids)
-
-        def step(rows: Rows) -> dict[str, Stored]:
-            found = {id_: taskrows.load(rows, id_) for id_ in asked}
-            return {id_: row for id_, row in found.items() if row is not None}
-
-        return self._store.look(step)
-
-    def unknown(self, ids: Iterable[str]) -> list[str]:
-        """Return those of these ids that no task has or had."""
-        asked = list(ids)
-
-        def step(rows: Rows) -> list[str]:
-            return [i for i in asked if not (taskrows.load(rows, i) or taskrows.past(rows, i))]
-
-        return self._store.look(step)
-
-    def pasts(self, ids: Iterable[str]) -> dict[str, Past]:
-        """Return how those of these tasks ended that are archived, by the ids that were asked for."""
-        asked = list(ids)
-
-        def step(rows: Rows) -> dict[str, Past]:
-            found = {id_: taskrows.past(rows, id_) for id_ in asked}
-            return {id_: past for id_, past in found.items() if past is not None}
-
-        return self._store.look(step)
-
-    def past(self, id_: str) -> Past | None:
-        """Return how an archived task ended."""
-        return self._store.look(lambda rows: taskrows.past(rows, id_))
-
-    def accept(self, caller: Caller, hand_made: Sequence[HandMade]) -> list[HandEditVerdict]:
-        """Take hand-made files into the rows, or say of each why not; one transaction for all."""
-        from dibs.services.tasks.hand_edits import accept
-
-        return self._store.apply(lambda rows: accept(self._store, rows, caller, hand_made))
-
-    def hold_back(self, caller: Caller, reasons: Mapping[str, str]) -> None:
-        """Keep tasks from being handed out whose files stand aside, by id and reason; "" ends that."""
-        from dibs.services.tasks.hand_edits import hold_back
-
-        self._store.apply(lambda rows: hold_back(rows, caller, reasons))
+        with self._files.command(caller):
+            return self._store.apply(step)

@@ -16,7 +16,6 @@ from dibs.core.tasks.files import name_of
 from dibs.core.tasks.names import role_word
 from dibs.core.tasks.order import eligible
 from dibs.core.tasks.rules import Status, Task, check_step
-from dibs.core.text.durations import check_wait
 from dibs.core.text.names import check_agent_id, quote
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services.claims.acquire import SHOWN, Survey, WaitOptions, attempt, queue_up, survey
@@ -49,7 +48,7 @@ from dibs.services.tasks.views import graph_around, shown_in
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
+    from typing import TypeVar
 
     from dibs.core.claims.agents import Beat, Caller
     from dibs.core.patterns.pattern import Pattern
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
     from dibs.services.state.store import Store
     from dibs.services.tasks.values import TaskView
 
-    Around = Callable[[], AbstractContextManager[object]]
+    T = TypeVar("T")
 
 #: What a waiter's ticket is for.
 TURN = "@tasks/next"
@@ -73,93 +72,75 @@ def turn_at(*, fold_case: bool) -> Pattern:
 
 
 class Taking:
-    """The ways to get a task."""
+    """One caller's way to a task: the next one, or one by its name."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self,
+        store: Store,
+        caller: Caller,
+        roles: Sequence[str],
+        claim: bool | None,
+        ttl: object,
+        reason: str,
+        request_id: str,
+    ) -> None:
+        """Check what the caller says of itself."""
+        named = [check_agent_id(role_word(role)) for role in roles]
         self._store = store
+        self._caller = caller
+        self._request_id = request_id
+        self._wish = TakeRequest(
+            caller.id,
+            tuple(dict.fromkeys((role_word(caller.role), *named))),
+            store.config.board_claim if claim is None else claim,
+            store.ttl(ttl),
+            check_text(reason, "reason") if reason else "",
+        )
         self._turn = turn_at(fold_case=store.fold_case)
         #: What the last run of a step has begun: its row need not be read again.
         self._begun: Stored | None = None
 
-    def _queued(self, rows: Rows) -> QueueFiles:
-        return QueueFiles(rows, fold_case=self._store.fold_case)
-
-    def wish(
-        self, caller: Caller, roles: Sequence[str], claim: bool | None, ttl: object, reason: str
-    ) -> TakeRequest:
-        """Check what a caller says of itself."""
-        named = [check_agent_id(role_word(role)) for role in roles]
-        return TakeRequest(
-            caller.id,
-            tuple(dict.fromkeys((role_word(caller.role), *named))),
-            self._store.config.board_claim if claim is None else claim,
-            self._store.ttl(ttl),
-            check_text(reason, "reason") if reason else "",
-        )
-
-    def take(
-        self, caller: Caller, wish: TakeRequest, wait: object, request_id: str, around: Around
-    ) -> TakenTask | NothingFree:
-        """Hand out the next task, wait for one if there is none yet."""
-        patience = check_wait(wait)
+    def next(self, patience: float) -> TakenTask | NothingFree:
+        """Hand out the next task that is free; a caller with ``patience`` gets into the line of waiters."""
 
         def step(rows: Rows) -> TakenTask | NothingFree:
             self._begun = None
-            answer = once(
-                rows, caller.id, request_id, "take",
-                lambda: self._next(rows, caller, wish, patience),
-            )  # fmt: skip
-            return answer if isinstance(answer, NothingFree) else self.taken(rows, answer)
-
-        def attempt() -> TakenTask | NothingFree:
-            answer: TakenTask | NothingFree | None = None
-            try:
-                with around():
-                    answer = self._store.apply(step)
-            except (Unavailable, OSError) as error:
-                if isinstance(answer, TakenTask):
-                    raise unshown(answer, error) from error
-                raise
-            return answer
-
-        answer: TakenTask | NothingFree | None = None
-        give_up = time.monotonic() + patience
-        try:
-            answer = attempt()
-            while isinstance(answer, NothingFree) and time.monotonic() < give_up:
-                self._pause(wish, give_up)
-                answer = attempt()
-        finally:
-            if patience and not isinstance(answer, TakenTask):
-                self._store.apply(lambda rows: self._leave(rows, caller.id))
-        if isinstance(answer, NothingFree) and not answer.tasks and not answer.queue:
-            raise _empty()
-        return answer._replace(waited=patience > 0) if isinstance(answer, NothingFree) else answer
-
-    def start(
-        self, caller: Caller, wish: TakeRequest, id_: str, request_id: str
-    ) -> TakenTask | Denied:
-        """Hand out this very task."""
-
-        def step(rows: Rows) -> TakenTask | Denied:
-            answer = once(
-                rows, caller.id, request_id, f"start\n{id_.lower()}",
-                lambda: self._begin(rows, caller, wish, id_),
-            )  # fmt: skip
-            return answer if isinstance(answer, Denied) else self.taken(rows, answer)
+            answer = self._once(rows, "take", lambda: self._next(rows, patience))
+            return answer if isinstance(answer, NothingFree) else self._taken(rows, answer)
 
         return self._store.apply(step)
 
-    def _begin(self, rows: Rows, caller: Caller, wish: TakeRequest, id_: str) -> Granted | Denied:
+    def start(self, id_: str) -> TakenTask | Denied:
+        """Hand out this very task."""
+
+        def step(rows: Rows) -> TakenTask | Denied:
+            asked = f"start\n{id_.lower()}"
+            answer = self._once(rows, asked, lambda: self._begin(rows, id_))
+            return answer if isinstance(answer, Denied) else self._taken(rows, answer)
+
+        return self._store.apply(step)
+
+    def leave(self) -> None:
+        """Leave the line of waiters."""
+        self._store.apply(self._leave)
+
+    def _queued(self, rows: Rows) -> QueueFiles:
+        return QueueFiles(rows, fold_case=self._store.fold_case)
+
+    def _once(self, rows: Rows, asked: str, act: Callable[[], T]) -> T:
+        return once(rows, self._caller.id, self._request_id, asked, act)
+
+    def _begin(self, rows: Rows, id_: str) -> Granted | Denied:
+        caller = self._caller
         beat = arrive(rows, caller)
         offer_work(rows, caller.id)
-        wish = _with_role(wish, beat)
+        wish = _with_role(self._wish, beat)
         need(rows, id_)
         settle_one(self._store, rows, id_)
         stored = need(rows, id_)
         beat = rows.beat(caller.id) or beat
         if stored.task.status == Status.IN_PROGRESS:
-            return self._again(rows, caller, beat, wish, stored)
+            return self._again(rows, beat, wish, stored)
         check_step(stored.task, "take", Status.IN_PROGRESS)
         mine = is_lent(stored) or eligible(stored.task, caller.id, wish.roles)
         if not mine and not caller.human:
@@ -183,17 +164,16 @@ class Taking:
         begun = begin(self._store, rows, caller, beat, request, stored, quiet=False)
         return begun if isinstance(begun, Denied) else begun[1]
 
-    def _again(
-        self, rows: Rows, caller: Caller, beat: Beat, wish: TakeRequest, stored: Stored
-    ) -> Granted | Denied:
+    def _again(self, rows: Rows, beat: Beat, wish: TakeRequest, stored: Stored) -> Granted | Denied:
         """Answer a caller that asks for a task that is in progress: it may be its own."""
+        caller = self._caller
         holder = live_claim(self._store, rows, stored.id)
         if holder is None and stored.task.agent != caller.id:
             # Somebody works on it by hand, without a claim.
             check_step(stored.task, "take", Status.IN_PROGRESS)
         return go_on(self._store, rows, caller, beat, wish, stored)
 
-    def taken(self, rows: Rows, granted: Granted) -> TakenTask:
+    def _taken(self, rows: Rows, granted: Granted) -> TakenTask:
         """Return the task that was granted: of the board, or of the first document's queue."""
         if self._begun is not None:
             return TakenTask(self._begun, granted)
@@ -207,17 +187,16 @@ class Taking:
 
     # -- the next one
 
-    def _next(
-        self, rows: Rows, caller: Caller, wish: TakeRequest, patience: float
-    ) -> Granted | NothingFree:
+    def _next(self, rows: Rows, patience: float) -> Granted | NothingFree:
+        caller = self._caller
         beat = arrive(rows, caller)
         offer_work(rows, caller.id)
-        wish = _with_role(wish, beat)
+        wish = _with_role(self._wish, beat)
         settle_dead(self._store, rows, all_of_them=False)
         line = self._line(rows, caller.id)
-        granted = self._first(rows, caller, wish, line)
+        granted = self._first(rows, wish, line)
         if granted is None and settle_dead(self._store, rows, all_of_them=True):
-            granted = self._first(rows, caller, wish, line)
+            granted = self._first(rows, wish, line)
         if granted is not None:
             self._out_of_line(rows, line)
             return granted
@@ -233,8 +212,9 @@ class Taking:
             put_turn(rows, caller.id, wish.roles, claim=wish.claim)
         return NothingFree(self._in_the_way(rows), tuple(queued[:SHOWN]), len(_earlier(line)))
 
-    def _first(self, rows: Rows, caller: Caller, wish: TakeRequest, line: Survey) -> Granted | None:
+    def _first(self, rows: Rows, wish: TakeRequest, line: Survey) -> Granted | None:
         """Begin the first task that nobody holds and no earlier waiter could take."""
+        caller = self._caller
         kept = self._kept_for_others(rows, line)
         for id_ in ready_for(rows, wish.agent, wish.roles):
             stored = load(rows, id_)
@@ -310,25 +290,26 @@ class Taking:
             rows.drop_ticket(line.own_ticket)  # the entry that grants says so
             drop_turn(rows, line.own_ticket.agent)
 
-    def _leave(self, rows: Rows, agent: str) -> None:
-        line = self._line(rows, agent)
+    def _leave(self, rows: Rows) -> None:
+        line = self._line(rows, self._caller.id)
         if line.own_ticket is not None:
             withdraw(rows, line.own_ticket, "it gave up")
-            drop_turn(rows, agent)
+            drop_turn(rows, self._caller.id)
 
-    def _pause(self, wish: TakeRequest, give_up: float) -> None:
+    def pause(self, give_up: float) -> None:
         """Wait until a task may be free, a sign of life is due, or the time is over."""
         act_at = min(give_up, time.monotonic() + self._store.waiter_ttl / 3)
         newest = self._store.engine.wait(0, 0)
         while (now := time.monotonic()) < act_at:
-            free_in = self._store.look(lambda rows: self._free_in(rows, wish))
+            free_in = self._store.look(self._free_in)
             if free_in <= 0:
                 return
             pause = max(SHORTEST_PAUSE, min(act_at - now, free_in, LOOK_EVERY))
             newest = self._store.engine.wait(newest, pause)
 
-    def _free_in(self, rows: Rows, wish: TakeRequest) -> float:
+    def _free_in(self, rows: Rows) -> float:
         """Return in how many seconds a task may be there for a waiter, 0 for now."""
+        wish = self._wish
         line = survey(rows, Request(wish.agent, (self._turn,), EXCLUSIVE, 0.0))
         beat = rows.beat(wish.agent)
         wish = wish if beat is None else _with_role(wish, beat)
@@ -375,7 +356,8 @@ def unshown(taken: TakenTask, error: Unavailable | OSError) -> Unavailable:
     )
 
 
-def _empty() -> NotFound:
+def no_task() -> NotFound:
+    """Return what to say where there is nothing to be done at all."""
     return NotFound(
         "there is no task to take",
         code="QUEUE_EMPTY",

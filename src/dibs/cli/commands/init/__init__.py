@@ -176,7 +176,7 @@ def _done(args: Namespace, report: InitReport) -> InitReport:
         if args.board:
             from dibs.cli.support.session import caller
 
-            with project.board.settled(caller(args)):
+            with project.board.command(caller(args), makes=True):
                 pass
         if report.plan.changes:
             from dibs.install.apply import carry_out

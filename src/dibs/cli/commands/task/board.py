@@ -1,90 +1,33 @@
-"""The board as the verbs of ``dibs task`` use it: in line with its files before and after."""
+"""What the verbs of ``dibs task`` have in common: typed paths, a file's place, similar tasks."""
 
 from __future__ import annotations
 
-import sys
-from contextlib import nullcontext
-
-from dibs.errors import NotFound, Unavailable
-from dibs.services.board.reconcile_values import Settled
+from dibs.errors import NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-    from types import TracebackType
+    from collections.abc import Callable, Sequence
     from typing import TypeVar
 
     from dibs.cli.support.session import Session
     from dibs.services.state.tasks import Stored
     from dibs.services.tasks.plain_queue import Queue
-    from dibs.services.tasks.service import Tasks
     from dibs.services.tasks.values import SimilarTask
 
     T = TypeVar("T")
 
-NOTHING_SETTLED = Settled([], [], [], 0, [])
 #: How many similar tasks are shown, the likest.
 MOST_ALIKE = 20
 
 
-class on_board:  # noqa: N801 - it is used as a word of a with statement
-    """A block in which the board can be changed; may be entered again, tells each finding once."""
-
-    def __init__(
-        self, session: Session, *, makes: bool = False, reads: bool = False, lists: bool = False
-    ) -> None:
-        """Open the board; only one that is there, or has tasks, unless the command ``makes`` some.
-
-        One that only ``reads`` is answered also where files cannot be taken in now. One that ``lists`` the
-        files that are set aside need not hear that there are some.
-        """
-        self.tasks: Tasks = session.project.tasks
-        self.settled: Settled
-        self._session = session
-        self._makes = makes
-        self._reads = reads
-        self._lists = lists
-        self._block: AbstractContextManager[Settled]
-        self._told: set[str] = set()
-
-    def __enter__(self) -> on_board:
-        board, caller = self._session.project.board, self._session.caller
-        self._block = board.settled(caller, writes=self._makes or board.begun())
-        try:
-            self.settled = self._block.__enter__()
-        except Unavailable as error:
-            if not self._reads:
-                raise
-            print(f"dibs: files are not taken in now: {error}", file=sys.stderr)
-            self._block = nullcontext(NOTHING_SETTLED)
-            self.settled = NOTHING_SETTLED
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._block.__exit__(kind, error, trace)
-        lines = [*_findings(self.settled, aside=not self._lists)]
-        commits = self._session.project.board.commits
-        if commits is not None and commits.left:
-            lines.append(f"not committed: {commits.left}")
-        for line in lines:
-            if line not in self._told:
-                self._told.add(line)
-                print(f"dibs: {line}", file=sys.stderr)
-
-    def known(self, act: Callable[[Tasks], Stored]) -> Stored | NotFound:
-        """Do it to a task of the board; if the board has none of its id, return the error that says so."""
-        try:
-            return act(self.tasks)
-        except NotFound as missing:
-            if missing.code != "NO_TASK":
-                raise
-            return missing
+def known(act: Callable[[], Stored]) -> Stored | NotFound:
+    """Do it to a task of the board; if the board has none of its id, return the error that says so."""
+    try:
+        return act()
+    except NotFound as missing:
+        if missing.code != "NO_TASK":
+            raise
+        return missing
 
 
 def in_queue(session: Session, id_: str, missing: NotFound, act: Callable[[Queue], T]) -> T:
@@ -96,23 +39,6 @@ def in_queue(session: Session, id_: str, missing: NotFound, act: Callable[[Queue
         if any(task.name == id_ for task in queue.all()):
             raise
         raise missing from None
-
-
-def _findings(settled: Settled, *, aside: bool) -> Iterator[str]:
-    """Yield which files are set aside or were put back."""
-    from dibs.core.text.names import printable
-
-    for path in settled.restored:
-        yield (
-            f"{printable(str(path))} was gone and is restored"
-            " (`dibs task cancel` takes a task off the board)"
-        )
-    for path in settled.kept:
-        yield f"what a hand wrote is kept in {printable(str(path))}"
-    if aside and settled.aside:
-        count = len(settled.aside)
-        what = "one file is" if count == 1 else f"{count} files are"
-        yield f"{what} set aside (`dibs task validate` says why)"
 
 
 def paths(session: Session, typed: Sequence[str] | None) -> tuple[str, ...]:

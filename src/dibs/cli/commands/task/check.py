@@ -30,7 +30,7 @@ def _validate(session: Session, args: Namespace) -> int:
         found = [item for path in args.file for item in check_file(path, board.path)]
         count = len(args.file)
     else:
-        found = list(check_board(board, session.project.tasks, session.caller))
+        found = list(check_board(board, session.caller))
         count = len(board_files(board.path))
     wrong = sum(item.fatal for item in found)
     shown = [item for item in found if item.fatal or not args.quiet]
@@ -73,7 +73,7 @@ def _fmt(session: Session, args: Namespace) -> int:
             broken.append((path, error))
     changed = [item for item in done if item.changes]
     if changed and not args.check:
-        with session.project.board.settled(session.caller):
+        with session.project.board.command(session.caller):
             pass  # what was written by our hand is taken in as any hand's is
     shape = {
         "files": len(paths),

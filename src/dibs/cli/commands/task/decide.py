@@ -59,12 +59,11 @@ def _reassign(session: Session, args: Namespace) -> int:
 
 def _moved(session: Session, args: Namespace, verb: str, told: str, **more: str) -> int:
     """Do what the verb says to one task, and show how it stands then."""
-    from dibs.cli.commands.task.board import on_board, print_moved
+    from dibs.cli.commands.task.board import print_moved
     from dibs.shapes import tasks
 
-    with on_board(session):
-        act = getattr(session.project.tasks, verb)
-        stored: Stored = act(session.caller, args.id, reason=args.reason, **more)
+    act = getattr(session.project.tasks, verb)
+    stored: Stored = act(session.caller, args.id, reason=args.reason, **more)
     similar = session.project.tasks.alike(stored) if verb == "reassign" else None
     shape = tasks.moved(verb, stored, similar)
     session.show(lambda: shape, lambda: print_moved(session, told, stored, similar))

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from dibs.core.tasks.rules import Handoff
     from dibs.services.state.tasks import Stored
     from dibs.services.tasks.plain_queue import Queue, QueuedFile
-    from dibs.services.tasks.service import Tasks
     from dibs.services.tasks.values import SimilarTask
 
 
@@ -46,7 +45,7 @@ def _done(session: Session, args: Namespace) -> int:
     With --next a task for the next agent follows. One in review is finished by another
     agent than its doer, or by a human.
     """
-    from dibs.cli.commands.task.board import on_board, paths
+    from dibs.cli.commands.task.board import known, paths
 
     said = {
         "summary": args.summary,
@@ -56,13 +55,12 @@ def _done(session: Session, args: Namespace) -> int:
         "review": args.review,
     }
 
-    def finish(tasks: Tasks) -> Stored:
-        return tasks.done(
+    def finish() -> Stored:
+        return session.project.tasks.done(
             session.caller, args.id, token=args.token, request_id=args.request_id, **said
         )
 
-    with on_board(session) as board:
-        stored = board.known(finish)
+    stored = known(finish)
     if isinstance(stored, NotFound):
         return _done_in_queue(session, args, stored)
     similar = session.project.tasks.alike(stored) if args.next else None
@@ -114,22 +112,19 @@ def _fail_options(parser: ArgumentParser) -> None:
 
 def _fail(session: Session, args: Namespace) -> int:
     """Say that a task went wrong. It waits for `dibs task retry` by somebody who mended the cause."""
-    from dibs.cli.commands.task.board import on_board
-
-    with on_board(session) as board:
-        stored = board.tasks.fail(
-            session.caller, args.id, message=args.message, token=args.token, trace=args.trace
-        )
+    stored = session.project.tasks.fail(
+        session.caller, args.id, message=args.message, token=args.token, trace=args.trace
+    )
     return _ended(session, "failed", stored, "failed")
 
 
 def _release(session: Session, args: Namespace) -> int:
     """Give a task back. The next caller can take it."""
-    from dibs.cli.commands.task.board import in_queue, on_board
+    from dibs.cli.commands.task.board import in_queue, known
     from dibs.shapes import claims
 
-    with on_board(session) as board:
-        stored = board.known(lambda tasks: tasks.release(session.caller, args.id, token=args.token))
+    tasks = session.project.tasks
+    stored = known(lambda: tasks.release(session.caller, args.id, token=args.token))
     if not isinstance(stored, NotFound):
         return _ended(session, "released", stored, "released")
 

@@ -33,16 +33,17 @@ def _list(session: Session, args: Namespace) -> int:
 
     Shows who holds which and until when, what the others wait for, and which files are set aside.
     """
-    from dibs.cli.commands.task.board import on_board
     from dibs.services.board.validate import refused
     from dibs.services.tasks.plain_queue import DONE
     from dibs.shapes import claims
     from dibs.shapes import tasks as taskshapes
 
     finished = args.all or args.status in {Status.DONE, Status.CANCELLED}
-    with on_board(session, reads=True, lists=True) as board:
-        everything = board.tasks.all(finished=True)
-        aside = refused(board.settled.aside, session.project.board.path)
+    board = session.project.board
+    session.lists_aside = True
+    with board.command(session.caller, reads=True) as report:
+        everything = session.project.tasks.all(session.caller, finished=True)
+        aside = refused(report.aside, board.path)
     tasks = [task for task in everything if _is_wanted(task, args, finished=finished)]
     rows = session.project.queue.all()
     queue = [] if _is_narrow(args) else [t for t in rows if args.all or t.state != DONE]

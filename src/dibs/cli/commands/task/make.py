@@ -90,17 +90,15 @@ def _import(session: Session, args: Namespace) -> int:
 
 
 def _create(session: Session, args: Namespace, drafts: Sequence[Draft]) -> int:
-    from dibs.cli.commands.task.board import on_board
     from dibs.shapes import tasks
 
-    with on_board(session, makes=True) as board:
-        created = board.tasks.create(
-            session.caller,
-            drafts,
-            strict=args.strict,
-            dry_run=args.dry_run,
-            request_id=args.request_id,
-        )
+    created = session.project.tasks.create(
+        session.caller,
+        drafts,
+        strict=args.strict,
+        dry_run=args.dry_run,
+        request_id=args.request_id,
+    )
     session.show(
         lambda: tasks.created(created, dry_run=args.dry_run),
         lambda: _print_created(session, created, dry_run=args.dry_run),

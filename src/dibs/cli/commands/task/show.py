@@ -24,11 +24,9 @@ def _show_options(parser: ArgumentParser) -> None:
 
 def _show(session: Session, args: Namespace) -> int:
     """Show all about one task: what its file says, what it waits for, and what happened to it."""
-    from dibs.cli.commands.task.board import on_board
     from dibs.shapes import tasks
 
-    with on_board(session, reads=True) as board:
-        shown = board.tasks.show(args.id)
+    shown = session.project.tasks.show(session.caller, args.id)
     entries = _entries(session, shown)
     session.show(lambda: tasks.whole(shown, entries), lambda: _print_task(session, shown, entries))
     return 0
@@ -101,15 +99,14 @@ def _graph_options(parser: ArgumentParser) -> None:
 
 def _graph(session: Session, args: Namespace) -> int:
     """Show what waits for what, in waves that can be worked on at once; circles and the longest chain."""
-    from dibs.cli.commands.task.board import on_board
     from dibs.cli.support.session import print_json
     from dibs.core.tasks import drawing
 
-    with on_board(session, reads=True) as board:
-        graph = board.tasks.graph()
-        if args.id:
-            board.tasks.show(args.id)  # says that there is none
-            graph = graph.around(args.id)
+    tasks = session.project.tasks
+    graph = tasks.graph(session.caller)
+    if args.id:
+        tasks.show(None, args.id)  # says that there is none
+        graph = graph.around(args.id)
     if args.json or args.format == "json":
         print_json(drawing.as_json(graph))
         return 0

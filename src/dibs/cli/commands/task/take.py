@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dibs.cli.support.parsing import task_id
-from dibs.errors import Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.support.session import Session
-    from dibs.core.claims.rules import Denied
     from dibs.services.tasks.values import NothingFree, TakenTask
 
 HELD = 3
@@ -39,14 +37,12 @@ def _take(session: Session, args: Namespace) -> int:
 
     Prints where its file lies and what it says. If you die, the task comes back.
     """
-    from dibs.cli.commands.task.board import on_board
     from dibs.local.signals import leaving_on_end
     from dibs.services.tasks.values import TakenTask
 
     wait = session.project.config.wait if args.wait is None else args.wait
-    board = on_board(session)
     with leaving_on_end():
-        answer = board.tasks.take(
+        answer = session.project.tasks.take(
             session.caller,
             roles=tuple(args.role or ()),
             claim=args.claim,
@@ -54,7 +50,6 @@ def _take(session: Session, args: Namespace) -> int:
             wait=wait,
             reason=args.reason,
             request_id=args.request_id,
-            around=lambda: board,
         )
     if isinstance(answer, TakenTask):
         return _show_taken(session, answer)
@@ -71,27 +66,17 @@ def _start_options(parser: ArgumentParser) -> None:
 
 def _start(session: Session, args: Namespace) -> int:
     """Take this very task, if it is for you, your role or anybody; humans may take any."""
-    from dibs.cli.commands.task.board import on_board
     from dibs.services.tasks.values import TakenTask
 
-    answer: TakenTask | Denied | None = None
-    try:
-        with on_board(session) as board:
-            answer = board.tasks.start(
-                session.caller,
-                args.id,
-                roles=tuple(args.role or ()),
-                claim=args.claim,
-                ttl=args.ttl,
-                reason=args.reason,
-                request_id=args.request_id,
-            )
-    except (Unavailable, OSError) as error:
-        if not isinstance(answer, TakenTask):
-            raise
-        from dibs.services.tasks.take import unshown
-
-        raise unshown(answer, error) from error
+    answer = session.project.tasks.start(
+        session.caller,
+        args.id,
+        roles=tuple(args.role or ()),
+        claim=args.claim,
+        ttl=args.ttl,
+        reason=args.reason,
+        request_id=args.request_id,
+    )
     if isinstance(answer, TakenTask):
         return _show_taken(session, answer)
     from dibs.cli.support import text

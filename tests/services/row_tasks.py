@@ -1,0 +1,44 @@
+"""The tasks of a test: the use cases, and what the board and the orchestrator do with the rows alone."""
+
+from dibs.services.state import tasks as rows
+from dibs.services.tasks import hand_edits, handoffs, upkeep
+from dibs.services.tasks.service import Tasks
+
+
+class RowTasks(Tasks):
+    """Tasks without files, unless a board is given."""
+
+    def head(self):
+        return self._store.look(rows.standing)[0]
+
+    def versions(self):
+        return self._store.look(rows.versions)
+
+    def stored(self, ids):
+        return self._store.look(lambda found: rows.several(found, list(ids)))
+
+    def past(self, id_):
+        return self._store.look(lambda found: rows.past(found, id_))
+
+    def accept(self, caller, made):
+        return self._store.apply(lambda found: hand_edits.accept(self._store, found, caller, made))
+
+    def hold_back(self, caller, reasons):
+        self._store.apply(lambda found: hand_edits.hold_back(found, caller, reasons))
+
+    def sweep(self):
+        return self._store.apply(lambda found: upkeep.sweep(self._store, found))
+
+    def assign(self, caller, *, spread=True):
+        return self._store.apply(
+            lambda found: upkeep.assign(self._store, found, caller, spread=spread)
+        )
+
+    def hand_off(self, caller, known=()):
+        return self._store.apply(lambda found: handoffs.hand_off(found, caller, known))
+
+    def stuck(self, caller):
+        return self._store.apply(lambda found: upkeep.stuck(self._store, found, caller))
+
+    def archive(self, caller):
+        return self._store.apply(lambda found: upkeep.archive(self._store, found, caller))
