@@ -40,6 +40,7 @@ class Style(Record):
 ANY = Style(comments=True, trailing=True, mark=True)
 
 _BOM = "\ufeff"
+_EARLY = "it ends too early"
 
 
 class JsonValue(Record):
@@ -127,42 +128,40 @@ class _Reader:
         if depth > _DEPTH:
             self.fail(at, f"it is nested more than {_DEPTH} deep")
         mark = self.text[at : at + 1]
-        if mark == "{":
-            return self._object(at, depth)
-        if mark == "[":
-            return self._array(at, depth)
+        if mark in {"{", "["}:
+            return self._container(at, depth)
         found = (_STRING if mark == '"' else _PLAIN).match(self.text, at)
         if found is None:
-            self.fail(at, "a value is missing" if mark else "it ends too early")
+            self.fail(at, "a value is missing" if mark else _EARLY)
         return JsonValue(at, found.end(), json.loads(found.group()))
 
-    def _object(self, start: int, depth: int) -> JsonValue:
+    def _container(self, start: int, depth: int) -> JsonValue:
+        """Read an object or an array."""
+        keyed = self.text[start] == "{"
+        closing = "}" if keyed else "]"
         children: list[JsonEntry] = []
         at = self.skip(start + 1)
-        while self.text[at : at + 1] != "}":
-            key = _STRING.match(self.text, at)
-            if key is None:
-                self.fail(
-                    at, "a name in double quotes is missing" if at < len(self.text) else _EARLY
-                )
-            if not self._style.twice and any(c.key == json.loads(key.group()) for c in children):
-                self.fail(at, f"{key.group()} stands there twice, which its agent does not take")
-            colon = self.skip(key.end())
-            if self.text[colon : colon + 1] != ":":
-                self.fail(colon, "a colon is missing")
-            node = self.value(self.skip(colon + 1), depth + 1)
-            children.append(JsonEntry(json.loads(key.group()), at, node))
-            at = self._next(node.end, "}")
-        return JsonValue(start, at + 1, {c.key: c.node.value for c in children}, tuple(children))
+        while self.text[at : at + 1] != closing:
+            key, begin = self._key(at, children) if keyed else ("", at)
+            node = self.value(begin, depth + 1)
+            children.append(JsonEntry(key, at, node))
+            at = self._next(node.end, closing)
+        named = {child.key: child.node.value for child in children}
+        value = named if keyed else [child.node.value for child in children]
+        return JsonValue(start, at + 1, value, tuple(children))
 
-    def _array(self, start: int, depth: int) -> JsonValue:
-        children: list[JsonEntry] = []
-        at = self.skip(start + 1)
-        while self.text[at : at + 1] != "]":
-            node = self.value(at, depth + 1)
-            children.append(JsonEntry("", at, node))
-            at = self._next(node.end, "]")
-        return JsonValue(start, at + 1, [child.node.value for child in children], tuple(children))
+    def _key(self, at: int, before: list[JsonEntry]) -> tuple[str, int]:
+        """Return a name, and where its value begins."""
+        found = _STRING.match(self.text, at)
+        if found is None:
+            self.fail(at, "a name in double quotes is missing" if at < len(self.text) else _EARLY)
+        key = json.loads(found.group())
+        if not self._style.twice and any(child.key == key for child in before):
+            self.fail(at, f"{found.group()} stands there twice, which its agent does not take")
+        colon = self.skip(found.end())
+        if self.text[colon : colon + 1] != ":":
+            self.fail(colon, "a colon is missing")
+        return key, self.skip(colon + 1)
 
     def _next(self, at: int, closing: str) -> int:
         """Return where the next entry begins, or the closing mark."""
@@ -176,6 +175,3 @@ class _Reader:
         if self.text[after : after + 1] == closing and not self._style.trailing:
             self.fail(at, "a comma stands behind the last entry")
         return after
-
-
-_EARLY = "it ends too early"

@@ -88,18 +88,13 @@ def _drop_event(document: Document, path: tuple[str, ...], keep: tuple[Any, ...]
         if group in keep and group not in groups[:index]:
             continue  # the first of its kind
         inner = group.get("hooks") if isinstance(group, dict) else None
-        if isinstance(inner, list):
-            ours = [at for at, handler in enumerate(inner) if is_our_hook(handler)]
-            if ours and len(ours) < len(inner):
-                changed = True
-                _drop_handlers(document, path, index, ours)
-                continue
-            mine = bool(ours)
-        else:
-            mine = is_our_hook(group)
-        if mine:
-            changed = True
+        handlers = inner if isinstance(inner, list) else [group]
+        ours = [at for at, handler in enumerate(handlers) if is_our_hook(handler)]
+        if ours and len(ours) == len(handlers):
             document.remove(path, index)
+        elif ours:
+            _drop_handlers(document, path, index, ours)
+        changed = changed or bool(ours)
     return changed
 
 

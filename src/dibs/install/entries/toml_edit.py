@@ -26,19 +26,17 @@ def put(text: str, path: Sequence[str], values: Mapping[str, Any], name: str) ->
         return bare
     rows = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
     new = blocks.put(text, "\n".join([f"[{'.'.join(path)}]", *rows]), MARKS, name)
-    wanted = parse(bare, name)
-    above = wanted
-    for key in path[:-1]:
-        above = above.setdefault(key, {})
-        if not isinstance(above, dict):
-            raise _taken(name, path)
-    above[path[-1]] = dict(values)
     try:
-        same = tomllib.loads(new) == wanted
+        there = lookup(tomllib.loads(new), path)
     except tomllib.TOMLDecodeError:
-        same = False
-    if not same:
-        raise _taken(name, path)
+        there = None
+    if there != values:
+        raise BadInput(
+            f"{name}: {'.'.join(path[:-1])} is written so that no table can be added to it",
+            code="SETTINGS_INVALID",
+            field=name,
+            hint=f"write it as tables, [{'.'.join(path[:-1])}.NAME]; nothing was changed",
+        )
     return new
 
 
@@ -69,12 +67,3 @@ def lookup(document: Mapping[str, Any], path: Sequence[str]) -> Any:
             return None
         found = found[key]
     return found
-
-
-def _taken(name: str, path: Sequence[str]) -> BadInput:
-    return BadInput(
-        f"{name}: {'.'.join(path[:-1])} is written so that no table can be added to it",
-        code="SETTINGS_INVALID",
-        field=name,
-        hint=f"write it as tables, [{'.'.join(path[:-1])}.NAME]; nothing was changed",
-    )

@@ -11,7 +11,7 @@ from dibs.core.base.findings import Finding, Level
 from dibs.install.agents.table import AGENTS
 from dibs.install.detect import program_of
 from dibs.install.inspect.consent import Consent, Trusted, consent
-from dibs.install.inspect.hooks import hooks_of
+from dibs.install.inspect.hooks import hooks_of, shown
 from dibs.install.inspect.servers import servers_of
 from dibs.startup.records import Record
 
@@ -68,12 +68,12 @@ def findings(seen: Sequence[AgentSetup], root: str) -> list[Finding]:
     found = []
     for one in seen:
         for bad in one.unreadable:
-            text = f"{_shown(bad.file, root)} cannot be read: {bad.why}; {one.name} may ignore all of it"
+            text = f"{shown(bad.file, root)} cannot be read: {bad.why}; {one.name} may ignore all of it"
             found.append(Finding(Level.WARN, one.name, text))
         if one.wired and one.consent.missing:
             found.append(Finding(Level.WARN, one.name, one.consent.text))
         elif one.wired:
-            files = dict.fromkeys(_shown(hook.file, root) for hook in one.hooks)
+            files = dict.fromkeys(shown(hook.file, root) for hook in one.hooks)
             found.append(Finding(Level.OK, one.name, f"guarded by {', '.join(files)}"))
         elif one.program and one.name != "vscode":
             text = f"installed, and no hook of Dibs guards it: dibs init --agents {one.name}"
@@ -152,7 +152,3 @@ def version_of(program: str) -> str:
         return ""
     words = done.stdout.decode("utf-8", "replace").split()
     return next((word[:40] for word in words if word[:1].isdigit()), "")
-
-
-def _shown(file: str, root: str) -> str:
-    return os.path.relpath(file, root) if file.startswith(root + os.sep) else file

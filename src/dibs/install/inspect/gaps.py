@@ -10,8 +10,9 @@ from dibs.guard.git.install import GitHooks
 from dibs.install import manifest
 from dibs.install.agents.table import AGENTS
 from dibs.install.inspect.consent import Trusted
-from dibs.install.prove.hooks import SHELL, WRITE, covers
-from dibs.install.prove.run import GuardProof, ProofOutcome
+from dibs.install.prove.hooks import covers
+from dibs.install.prove.run import failed
+from dibs.install.prove.trials import SHELL, WRITE
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dibs.install.inspect.agents import AgentSetup
+    from dibs.install.prove.run import GuardProof
     from dibs.local.repository import Repository
 
 
@@ -31,7 +33,7 @@ class Gap(Record):
 
     def as_proof(self) -> GuardProof:
         """Return it as a proof that failed: who writes here is not refused."""
-        return GuardProof(self.guard, self.what, ProofOutcome.FAILED, self.text)
+        return failed(self.guard, self.what, self.text)
 
     def as_finding(self) -> Finding:
         """Return it as something to know."""

@@ -89,6 +89,11 @@ def user_places(
     return [os.path.join(quoted(home), path) for path in paths if home]
 
 
+def shown(file: str, root: str) -> str:
+    """Return how a file is shown to people: relative to the root, if it is in it."""
+    return os.path.relpath(file, root) if file.startswith(root + os.sep) else file
+
+
 def read_settings(path: str, style: Style = ANY) -> Any:
     """Read a settings file by its ending: TOML, or JSON of a style. ``ValueError`` says what is wrong."""
     with open(path, "rb") as stream:

@@ -15,7 +15,8 @@ from dibs.errors import DibsError
 from dibs.git.calls import GitCalls
 from dibs.git.worktrees import entries, git_dir_of
 from dibs.guard.git.install import GitHooks
-from dibs.install.prove.run import GuardProof, ProofOutcome, run, surroundings
+from dibs.install.agents.edits import SETTINGS_FILE
+from dibs.install.prove.run import GuardProof, ProofOutcome, failed, run, surroundings
 from dibs.project.project import open_project
 from dibs.services.guard.trial_claims import TrialClaim
 
@@ -35,11 +36,16 @@ _SOMEBODY = {
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "Dibs"), ("EMAIL", "dibs@localhost"))
 }
-#: Each gate: what is tried, and how its refusal begins.
-_GATES = {
-    "pre-commit": ("git commit", "dibs: this commit is refused"),
-    "reference-transaction": ("git commit --no-verify", "dibs: this update of a branch is refused"),
-    "pre-push": ("git push", "dibs: this push is refused"),
+_COMMIT = ("commit", "--quiet", "-m", "proof")
+#: Each gate: what is tried, how its refusal begins, and the arguments of git; None for a push.
+_GATES: dict[str, tuple[str, str, tuple[str, ...] | None]] = {
+    "pre-commit": ("git commit", "dibs: this commit is refused", _COMMIT),
+    "reference-transaction": (
+        "git commit --no-verify",
+        "dibs: this update of a branch is refused",
+        (*_COMMIT, "--no-verify"),
+    ),
+    "pre-push": ("git push", "dibs: this push is refused", None),
 }
 
 
@@ -56,27 +62,23 @@ def prove_gates(repository: Repository) -> list[GuardProof]:
         with _working_tree(repository) as folder, _claimed(folder) as scratch:
             return [_prove(name, folder, scratch) for name in _GATES if name in there]
     except DibsError as error:
-        return [
-            GuardProof("git", "gates", ProofOutcome.FAILED, f"cannot be tried: {error.message}")
-        ]
+        return [failed("git", "gates", f"cannot be tried: {error.message}")]
 
 
 def _prove(name: str, folder: str, scratch: TrialClaim) -> GuardProof:
-    what, begins = _GATES[name]
-    ran = _TRIALS[name](folder, scratch)
+    what, begins, words = _GATES[name]
+    _stage(folder, scratch)
+    ran = _git(folder, scratch, *(words or _pushing(folder)))
     lines = [line.strip() for line in ran.err.splitlines()]
     if not ran.in_time:
-        return GuardProof(
-            "git", what, ProofOutcome.FAILED, f"it took longer than {_PATIENCE:.0f} s", name
-        )
+        return failed("git", what, f"it took longer than {_PATIENCE:.0f} s", name)
     if ran.status == 0:
-        return GuardProof("git", what, ProofOutcome.FAILED, "git let it pass", name)
+        return failed("git", what, "git let it pass", name)
     at = next((at for at, line in enumerate(lines) if line.startswith(begins)), None)
     named = [line for line in lines[at or 0 :] if scratch.holder in line]
     if at is None or not named:
         first = next(filter(None, lines), f"exit status {ran.status}")
-        said = f"git refused, but not because of the claim: {first}"
-        return GuardProof("git", what, ProofOutcome.FAILED, said, name)
+        return failed("git", what, f"git refused, but not because of the claim: {first}", name)
     return GuardProof("git", what, ProofOutcome.PROVED, named[0], name)
 
 
@@ -94,7 +96,11 @@ def _working_tree(repository: Repository) -> Iterator[str]:
         try:
             plain.must("worktree", "add", "--no-checkout", "-b", branch, "--", folder, head)
             GitCalls(folder).must("read-tree", "HEAD")
-            _copy_settings(repository.root, folder)
+            with contextlib.suppress(OSError):
+                shutil.copyfile(
+                    os.path.join(repository.root, SETTINGS_FILE),
+                    os.path.join(folder, SETTINGS_FILE),
+                )
             yield folder
         finally:
             _remove(plain, folder, branch)
@@ -124,14 +130,6 @@ def sweep(repository: Repository, now: float) -> list[str]:
     return done
 
 
-def _copy_settings(root: str, folder: str) -> None:
-    for name in ("dibs.toml",):
-        with contextlib.suppress(OSError), open(os.path.join(root, name), "rb") as given:
-            content = given.read()
-            with open(os.path.join(folder, name), "wb") as copy:
-                copy.write(content)
-
-
 @contextlib.contextmanager
 def _claimed(folder: str) -> Iterator[TrialClaim]:
     """Hold a scratch file as that working tree sees claims: it may have some of its own."""
@@ -143,41 +141,26 @@ def _claimed(folder: str) -> Iterator[TrialClaim]:
         project.close()
 
 
-def _staged(folder: str, scratch: TrialClaim) -> None:
+def _stage(folder: str, scratch: TrialClaim) -> None:
     """Stage the scratch file with a content of its own: a gate before may have let the last one pass."""
     with open(os.path.join(folder, scratch.path), "a", encoding="utf-8") as file:
         file.write("proof\n")
     GitCalls(folder).must("add", "--force", "--", scratch.path)
 
 
-def _commit(folder: str, scratch: TrialClaim) -> Ran:
-    _staged(folder, scratch)
-    return _git(folder, scratch, "commit", "--quiet", "-m", "proof")
-
-
-def _commit_unverified(folder: str, scratch: TrialClaim) -> Ran:
-    _staged(folder, scratch)
-    return _git(folder, scratch, "commit", "--quiet", "--no-verify", "-m", "proof")
-
-
-def _push(folder: str, scratch: TrialClaim) -> Ran:
-    """Push a commit that was made past the gates, to a repository that was made for it."""
+def _pushing(folder: str) -> tuple[str, ...]:
+    """Return how to push a commit that was made past the gates, to a repository that is made for it."""
     git = GitCalls(folder, variables=_SOMEBODY)
     head = git.must("rev-parse", "HEAD").decode().strip()
-    _staged(folder, scratch)
     tree = git.must("write-tree").decode().strip()
     made = git.must("commit-tree", tree, "-p", head, "-m", "proof").decode().strip()
     there = os.path.join(os.path.dirname(folder), "there.git")
     git.must("init", "--quiet", "--bare", "--", there)
-    ref = "refs/heads/proof"
     objects = git.must("rev-parse", "--path-format=absolute", "--git-path", "objects")
     with open(os.path.join(there, "objects", "info", "alternates"), "wb") as file:
         file.write(objects)
-    GitCalls(there).must("update-ref", ref, head)
-    return _git(folder, scratch, "push", "--quiet", there, f"{made}:{ref}")
-
-
-_TRIALS = {"pre-commit": _commit, "reference-transaction": _commit_unverified, "pre-push": _push}
+    GitCalls(there).must("update-ref", "refs/heads/proof", head)
+    return ("push", "--quiet", there, f"{made}:refs/heads/proof")
 
 
 def _git(folder: str, scratch: TrialClaim, *words: str) -> Ran:

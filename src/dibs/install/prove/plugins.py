@@ -8,14 +8,24 @@ import shlex
 import shutil
 import tempfile
 
-from dibs.install.prove.hooks import SHELL, WRITE, named
-from dibs.install.prove.run import GuardProof, ProofOutcome, first_line, run, surroundings
+from dibs.install.inspect.hooks import shown
+from dibs.install.prove.run import (
+    GuardProof,
+    ProofOutcome,
+    failed,
+    first_line,
+    judged,
+    run,
+    surroundings,
+)  # fmt: skip
+from dibs.install.prove.trials import SHELL, WRITE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.install.inspect.hooks import Wired
+    from dibs.install.prove.run import Ran
     from dibs.services.guard.trial_claims import TrialClaim
 
 _PATIENCE = 40.0
@@ -42,16 +52,12 @@ console.log(JSON.stringify(said))
 
 def prove_plugins(hooks: Sequence[Wired], root: str, scratch: TrialClaim) -> list[GuardProof]:
     """Try each plug-in that is installed."""
-    return [
-        proof
-        for hook in hooks
-        if hook.file.endswith(".js")
-        for proof in _prove(hook, root, scratch)
-    ]
+    plugins = [hook for hook in hooks if hook.file.endswith(".js")]
+    return [proof for hook in plugins for proof in _prove(hook, root, scratch)]
 
 
 def _prove(hook: Wired, root: str, scratch: TrialClaim) -> list[GuardProof]:
-    file = os.path.relpath(hook.file, root) if hook.file.startswith(root + os.sep) else hook.file
+    file = shown(hook.file, root)
     runtime = next(filter(None, map(shutil.which, _RUNTIMES)), "")
     if not runtime:
         said = f"needs {' or '.join(_RUNTIMES)} to be tried outside of opencode"
@@ -63,32 +69,28 @@ def _prove(hook: Wired, root: str, scratch: TrialClaim) -> list[GuardProof]:
         ("bash", {"command": f"echo proof > {shlex.quote(path)}"}),
         ("write", {"filePath": beside, "content": "proof"}),
     ]
-    told, why = _call(runtime, hook.file, root, scratch.session, calls)
-    if told is None:
-        return [GuardProof(hook.agent, hook.event, ProofOutcome.FAILED, why, file)]
+    ran = _call(runtime, hook.file, root, scratch.session, calls)
+    try:
+        told = json.loads(ran.out)
+    except ValueError:
+        told = None
+    if not isinstance(told, list) or len(told) != len(calls):
+        said = first_line(ran.err) or "the plug-in does not answer"
+        return [failed(hook.agent, hook.event, said, file)]
     *refused, control = told
     if control is not None:
         said = f"it refuses everything: {first_line(control)}"
-        return [GuardProof(hook.agent, hook.event, ProofOutcome.FAILED, said, file)]
+        return [failed(hook.agent, hook.event, said, file)]
     return [
-        GuardProof(hook.agent, f"{hook.event}, {what}", *_judged(reason, scratch), file)
+        GuardProof(hook.agent, f"{hook.event}, {what}", *judged(reason, scratch.holder), file)
         for what, reason in zip((WRITE, SHELL), refused, strict=True)
     ]
 
 
-def _judged(reason: str | None, scratch: TrialClaim) -> tuple[str, str]:
-    if reason is None:
-        return ProofOutcome.FAILED, "the write was let pass"
-    line = named(reason, scratch.holder)
-    if line:
-        return ProofOutcome.PROVED, line
-    return ProofOutcome.FAILED, f"it refused, but not because of the claim: {first_line(reason)}"
-
-
 def _call(
     runtime: str, plugin: str, root: str, session: str, calls: list[tuple[str, dict[str, str]]]
-) -> tuple[list[str | None] | None, str]:
-    """Return what became of each call, or why it cannot be told."""
+) -> Ran:
+    """Run the plug-in on some calls; it prints what became of each."""
     given = json.dumps({"directory": root, "session": session, "calls": calls})
     with tempfile.TemporaryDirectory(prefix="dibs-prove-") as folder:
         shutil.copyfile(plugin, os.path.join(folder, "plugin.mjs"))
@@ -96,11 +98,4 @@ def _call(
         with open(driver, "w", encoding="utf-8") as file:
             file.write(_DRIVER)
         environ = surroundings({"DIBS_PROVE": given})
-        ran = run([runtime, driver], "", folder=root, environ=environ, timeout=_PATIENCE)
-    try:
-        told = json.loads(ran.out)
-    except ValueError:
-        told = None
-    if not isinstance(told, list) or len(told) != len(calls):
-        return None, first_line(ran.err) or "the plug-in does not answer"
-    return told, ""
+        return run([runtime, driver], "", folder=root, environ=environ, timeout=_PATIENCE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 
@@ -46,6 +47,22 @@ class GuardProof(Record):
     file: str = ""
 
 
+def failed(guard: str, what: str, said: str, file: str = "") -> GuardProof:
+    """Return the proof of a guard that does not refuse."""
+    return GuardProof(guard, what, ProofOutcome.FAILED, said, file)
+
+
+def judged(reason: str | None, holder: str, said: str = "") -> tuple[str, str]:
+    """Return what a refusal proves, and its line that names the holder, without the fence for models."""
+    if reason is None:
+        return ProofOutcome.FAILED, f"the write was let pass{said}"
+    lines = (line.strip().removeprefix("- ") for line in reason.splitlines())
+    found = next((line for line in lines if holder in line), "")
+    if found:
+        return ProofOutcome.PROVED, re.sub(r"</?data-[0-9a-f]+[^>]*>", '"', found)
+    return ProofOutcome.FAILED, f"it refused, but not because of the claim: {first_line(reason)}"
+
+
 class Ran(Record):
     """What a process said."""
 
@@ -75,10 +92,12 @@ def run(
         out, err = process.communicate(given.encode("utf-8", "surrogateescape"), timeout=timeout)
         in_time = True
     except subprocess.TimeoutExpired:
-        _kill(process)
+        kill(process)
         out, err = process.communicate()
         in_time = False
-    return Ran(process.returncode, _text(out), _text(err), in_time)
+    return Ran(
+        process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), in_time
+    )
 
 
 def surroundings(changes: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -96,11 +115,8 @@ def first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and its children."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.kill()
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
