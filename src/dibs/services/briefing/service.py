@@ -1,13 +1,13 @@
-"""Briefings: what an agent is told of its crew, when that changed, each message in exactly one of them.
+"""Briefings: what an agent is told of its crew when that changes, each message in exactly one of them.
 
-A delivery has three steps, and anybody may die between them. ``prepare`` writes an offer: the text word for
-word, its number, and the messages in it. Then a surface writes the text out. ``delivered`` notes that it
-happened: only then do the messages count as told. An offer that nobody confirms is taken up again when its
-lease is over, with the same number and the same words. So a message is in one numbered delivery, and a number
-that comes twice was not confirmed the first time.
+A delivery has three steps, and the process may die between them. ``prepare`` writes an offer: the text, its
+number, and the messages in it. Then a surface writes the text out. ``delivered`` confirms it: only then do
+the messages count as told. An offer that is not confirmed before its lease ends is made again, with the same
+number and the same words. So a message is in one numbered delivery, and a number that arrives twice was not
+confirmed the first time.
 
-The state is looked at in a view, so that a long look keeps nobody from writing. The offer is written by a
-short transaction that checks that no other delivery came in between.
+The state is read in a view, which blocks no writer. A short transaction then writes the offer, if no other
+delivery was offered in between.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How long whoever took up a delivery is left alone with it, in seconds on the engine's clock.
+#: How long an offer waits for its confirmation, in seconds on the engine's clock.
 LEASE = 10.0
-#: How long a follower lets changes gather before it tells them, and how often it looks without one.
+#: How long a follower collects changes before it reports them, and how often it looks without one.
 DEBOUNCE, POLL = 2.0, 5.0
-#: The budget of a page that has none: all of it fits.
+#: The budget of a page without a limit.
 UNBOUNDED = 1 << 40
-#: A look that tells nothing is a sign of life once the last one is older than this part of its ttl.
+#: A call with nothing to tell is a heartbeat once the last one is older than this part of its ttl.
 STALE = 0.25
 
 
 class Delivery(Record):
-    """A briefing to be written out, and confirmed by its number; 0 is a page that nobody counts."""
+    """A briefing to be written out, and confirmed by its number; 0 is a page that is not counted."""
 
     number: int
     #: ``full`` or ``delta``.
@@ -64,9 +64,9 @@ class Delivery(Record):
     mail: tuple[str, ...]
     #: How many lines and messages the budget left out.
     left: int
-    #: Whether it was begun before, and nobody said that it arrived.
+    #: Whether it was offered before and not confirmed.
     again: bool = False
-    #: The state that it tells of; for one that is told again, the state now.
+    #: The state that it reports; for one that is told again, the state now.
     sight: Snapshot | None = None
     #: The whole state, for a reader that asked for it, where ``text`` is a change that was lost before.
     whole: str = ""
@@ -81,17 +81,17 @@ class _Wish(Record):
 
 
 class _Plan(Record):
-    """What a look has found: what to tell, and what is written before that."""
+    """What to tell, and the offer to be written before that."""
 
     delivery: Delivery | None = None
     offer: Offer | None = None
-    #: Whether the reader has to give a sign of life before anything else, or at least soon.
+    #: Whether the reader has to renew its heartbeat before anything else, or at least soon.
     first: bool = False
     soon: bool = False
 
 
 class Briefings:
-    """The use cases of whoever wants to know where the crew stands."""
+    """The use cases of a reader that wants to know the state of the crew."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -99,42 +99,40 @@ class Briefings:
     def prepare(
         self, caller: Caller, *, full: bool = False, budget: int = 0, alive: bool = True
     ) -> Delivery | None:
-        """Return what there is to tell ``caller``, or nothing; the caller confirms it by ``delivered``.
+        """Return what there is to tell ``caller``, if anything; the caller confirms it by ``delivered``.
 
-        ``full`` is for a reader that forgot what it was told. ``alive`` tells whether the agent itself calls:
-        then it is a sign of life.
+        ``full`` is for a reader that forgot what it was told. ``alive`` says that the agent itself calls:
+        then the call is a heartbeat.
         """
         settle(self._store)
         wish = _Wish(caller, budget or self._store.config.brief_tokens, full)
         while True:
             plan = self._store.look(partial(_plan, wish=wish, alive=alive))
-            if plan.first:
+            if plan.first or plan.soon:
                 self._store.apply(partial(arrive, caller=caller))
-            elif plan.offer is None:
-                if plan.soon:
-                    self._store.apply(partial(arrive, caller=caller))
+            if plan.offer is None and not plan.first:
                 return plan.delivery
-            elif self._store.apply(partial(_begin, wish=wish, plan=plan, alive=alive)):
+            if plan.offer and self._store.apply(partial(_begin, wish=wish, plan=plan, alive=alive)):
                 return plan.delivery
 
     def delivered(self, caller: Caller, number: int) -> bool:
-        """Note that the delivery ``number`` was written out; tell whether that was not known yet."""
+        """Confirm the delivery ``number``; tell whether that was not known yet."""
         return number > 0 and self._store.apply(partial(_end, caller=caller, number=number))
 
     def peek(self, caller: Caller, *, budget: int = 0) -> Delivery:
-        """Return the whole state as ``caller`` would be told it, with its mail; note nothing.
+        """Return the whole state as ``caller`` would be told it, with its mail; change nothing.
 
-        Without a ``budget`` nothing is left out: this is where a page that left something out points to.
+        Without a ``budget`` nothing is left out: a page that left something out points here.
         """
         wish = _Wish(caller, budget or UNBOUNDED, full=True)
-        return self._store.look(lambda rows: _page(rows, wish, without=()))
+        return self._store.look(partial(_page, wish=wish))
 
     def follow(
         self, caller: Caller, *, budget: int = 0, pause: Callable[[float], None] = time.sleep
     ) -> Iterator[Delivery]:
-        """Yield what there is to tell whenever that changes, for ever; each is confirmed before the next.
+        """Yield what there is to tell whenever that changes, without end; each is confirmed before the next.
 
-        Only the start is a sign of life: a follower may outlive the agent that it was started for.
+        Only the start is a heartbeat: a follower may outlive the agent that it was started for.
         """
         engine = self._store.engine
         newest, shown, first = engine.wait(0, 0), "", True
@@ -150,23 +148,20 @@ class Briefings:
 
 
 def _plan(rows: Rows, wish: _Wish, *, alive: bool) -> _Plan:
-    """Look at what there is to tell, and word it."""
+    """Find what there is to tell."""
     caller = wish.caller
     beat = rows.beat(caller.id)
     if alive and (beat.lapsed(rows.now) if beat is not None else not caller.human):
         return _Plan(first=True)
     reader = reader_of(caller)
-    offer, last = get_offer(rows, reader), get_briefed(rows, reader)
+    offer = get_offer(rows, reader)
     if offer is not None and rows.now >= offer.until:
         return _Plan(_again(rows, wish, offer), offer)
     if offer is not None and (wish.full or caller.human):
         return _Plan(_page(rows, wish, without=offer.mail))
-    if offer is None:
-        plan = _news(rows, wish, last)
-        if plan is not None:
-            return plan
+    plan = _news(rows, wish, get_briefed(rows, reader)) if offer is None else None
     soon = alive and beat is not None and rows.now - beat.seen > STALE * beat.ttl
-    return _Plan(soon=soon)
+    return plan or _Plan(soon=soon)
 
 
 def _news(rows: Rows, wish: _Wish, last: Briefed) -> _Plan | None:
@@ -174,17 +169,18 @@ def _news(rows: Rows, wish: _Wish, last: Briefed) -> _Plan | None:
     caller = wish.caller
     waiting = unread(rows, boxes_of(caller.id, human=caller.human))
     if caller.human and not waiting.messages:
-        return _Plan(_page(rows, wish, without=()))
+        return _Plan(_page(rows, wish))
     seen = sight(rows, caller.id, human=caller.human, mail=waiting.messages)
     agent = rows.agent(caller.id)
     life = 0.0 if agent is None or caller.human else agent.started
     forgot = wish.full or caller.human or not last.number or last.life != life
     sections, digest = _sections(seen, 0 if forgot else last.seq)
-    if not (forgot or waiting.messages) and digest == last.digest:
+    unchanged = not forgot and digest == last.digest
+    if unchanged and not waiting.messages:
         return None
     number = last.number + 1
     page = _render(sections, wish.budget, number, None if forgot else last.items)
-    if not (forgot or page.mail) and digest == last.digest:
+    if unchanged and not page.mail:
         return None
     newest = next((entry.seq for entry in rows.events(newest_first=True)), 0)
     told = Briefed(number, 0.0, digest, page.told, newest, page.mode, life)
@@ -193,9 +189,9 @@ def _news(rows: Rows, wish: _Wish, last: Briefed) -> _Plan | None:
 
 
 def _again(rows: Rows, wish: _Wish, offer: Offer) -> Delivery:
-    """Return a delivery that nobody confirmed, word for word.
+    """Return a delivery that was not confirmed, word for word.
 
-    Who asked for the whole state and lost a change gets the state behind it, without mail: that has its turn.
+    A reader that asks for the whole state and lost a change also gets the state, without mail.
     """
     from dibs.core.briefing.layout import FULL
 
@@ -210,8 +206,8 @@ def _again(rows: Rows, wish: _Wish, offer: Offer) -> Delivery:
     )  # fmt: skip
 
 
-def _page(rows: Rows, wish: _Wish, *, without: Iterable[str]) -> Delivery:
-    """Return the whole state as a page that nobody counts; ``without`` is told by somebody else."""
+def _page(rows: Rows, wish: _Wish, without: Iterable[str] = ()) -> Delivery:
+    """Return the whole state as a page that is not counted; ``without`` is in another delivery."""
     caller = wish.caller
     waiting = unread(rows, boxes_of(caller.id, human=caller.human), without)
     seen = sight(rows, caller.id, human=caller.human, mail=waiting.messages)
@@ -224,13 +220,11 @@ def _sections(seen: Snapshot, told: int = 0) -> tuple[list[Section], str]:
     from dibs.core.briefing.crew import sections
     from dibs.core.briefing.page import digest
 
-    found = sections(seen, told=told, clock=_clock)
+    def clock(moment: float) -> str:
+        return time.strftime("%H:%M:%S", time.localtime(moment))
+
+    found = sections(seen, told=told, clock=clock)
     return found, digest(found)
-
-
-def _clock(moment: float) -> str:
-    """Return a moment as the clock of this machine shows it, as all commands do."""
-    return time.strftime("%H:%M:%S", time.localtime(moment))
 
 
 def _render(
@@ -249,11 +243,11 @@ def _delivery(page: Rendered, number: int, digest: str, seen: Snapshot) -> Deliv
 
 
 def _begin(rows: Rows, wish: _Wish, plan: _Plan, *, alive: bool) -> bool:
-    """Write the offer of a plan; tell whether it is still the next delivery, and nobody else is at it."""
+    """Write the offer of a plan; tell whether it is still the next delivery and nobody else made it."""
     assert plan.offer is not None
     assert plan.delivery is not None
-    reader, offer = reader_of(wish.caller), get_offer(rows, reader_of(wish.caller))
-    number = plan.delivery.number
+    reader, number = reader_of(wish.caller), plan.delivery.number
+    offer = get_offer(rows, reader)
     if plan.delivery.again:
         mine = offer is not None and offer.briefed.number == number and rows.now >= offer.until
     else:
@@ -266,7 +260,7 @@ def _begin(rows: Rows, wish: _Wish, plan: _Plan, *, alive: bool) -> bool:
 
 
 def _end(rows: Rows, caller: Caller, number: int) -> bool:
-    """Note that a delivery happened, if it is the one under way."""
+    """Confirm a delivery, if it is the one that is offered."""
     reader = reader_of(caller)
     offer = get_offer(rows, reader)
     if offer is None or offer.briefed.number != number:
