@@ -44,7 +44,7 @@ DOT = re.compile(
 
 
 def a_graph():
-    return Graph.of(
+    return Graph(
         [
             Task("draft", "in_progress", "bob", "Write the draft"),
             Task("audit", title="Audit the draft", dependencies=("draft",)),
@@ -129,7 +129,7 @@ def test_an_empty_board_can_be_drawn():
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_no_title_agent_or_id_gets_out_of_its_label(title, agent, stranger):
     tasks = [Task("a", "assigned", agent, title, dependencies=(stranger,)), Task("b", title=title)]
-    graph = Graph.of(tasks)
+    graph = Graph(tasks)
 
     assert [line for line in as_mermaid(graph).split("\n") if not MERMAID.fullmatch(line)] == []
     assert [line for line in as_dot(graph).split("\n") if not DOT.fullmatch(line)] == []
@@ -138,7 +138,7 @@ def test_no_title_agent_or_id_gets_out_of_its_label(title, agent, stranger):
 
 @given(boards(), st.integers(20, 120))
 def test_the_text_names_each_open_task_and_is_as_wide_as_asked_but_for_ids(tasks, width):
-    graph = Graph.of(tasks)
+    graph = Graph(tasks)
 
     lines = as_text(graph, width).splitlines()
 

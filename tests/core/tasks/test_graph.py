@@ -28,7 +28,7 @@ def a_graph(*lines, past=None, **changes):
         task_id, _, needed = line.partition(":")
         fields = changes.get(task_id, {})
         tasks.append(Task(task_id, dependencies=tuple(needed.split()), **fields))
-    return Graph.of(tasks, past)
+    return Graph(tasks, past)
 
 
 def whys(graph, task_id):
@@ -37,7 +37,7 @@ def whys(graph, task_id):
 
 @given(boards())
 def test_circles_are_real_and_each_task_on_a_circle_is_on_one_of_them(tasks):
-    found = Graph.of(tasks).cycles()
+    found = Graph(tasks).cycles()
     there = circles(open_edges(tasks))
 
     assert set(found) <= there
@@ -47,7 +47,7 @@ def test_circles_are_real_and_each_task_on_a_circle_is_on_one_of_them(tasks):
 
 @given(boards())
 def test_the_circle_of_a_task_begins_with_it_and_is_told_as_its_obstacle(tasks):
-    graph = Graph.of(tasks)
+    graph = Graph(tasks)
     circled = {i for circle in circles(open_edges(tasks)) for i in circle}
 
     for task in tasks:
@@ -60,7 +60,7 @@ def test_the_circle_of_a_task_begins_with_it_and_is_told_as_its_obstacle(tasks):
 
 @given(boards())
 def test_order_holds_each_task_once_and_after_what_it_waits_for(tasks):
-    order = Graph.of(tasks).order()
+    order = Graph(tasks).order()
     pairs = reaches(open_edges(tasks))
 
     assert sorted(order) == sorted(task.id for task in tasks)
@@ -71,7 +71,7 @@ def test_order_holds_each_task_once_and_after_what_it_waits_for(tasks):
 
 @given(boards(circles=False))
 def test_order_takes_the_first_of_those_that_may_come_next(tasks):
-    order = Graph.of(tasks).order()
+    order = Graph(tasks).order()
     given_at = {task.id: at for at, task in enumerate(tasks)}
     needs = {
         t.id: set() if t.status in {Status.DONE, Status.CANCELLED} else {*t.dependencies} - {"x"}
@@ -87,7 +87,7 @@ def test_order_takes_the_first_of_those_that_may_come_next(tasks):
 def test_the_critical_path_is_a_chain_and_none_is_longer(tasks):
     edges = open_edges(tasks)
 
-    chain = Graph.of(tasks).critical_path()
+    chain = Graph(tasks).critical_path()
 
     assert all(a in edges[b] for a, b in pairwise(chain))
     assert len(chain) == longest_chain(edges)
@@ -95,7 +95,7 @@ def test_the_critical_path_is_a_chain_and_none_is_longer(tasks):
 
 @given(boards(circles=False))
 def test_the_width_is_the_largest_set_in_which_none_waits_for_another(tasks):
-    assert Graph.of(tasks).width() == Width(widest(open_edges(tasks)), exact=True)
+    assert Graph(tasks).width() == Width(widest(open_edges(tasks)), exact=True)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -108,12 +108,12 @@ def test_the_width_of_larger_graphs_is_exact_too(seed):
         }
         tasks = [Task(task_id, dependencies=tuple(needed)) for task_id, needed in edges.items()]
 
-        assert Graph.of(tasks).width().tasks == widest(edges)
+        assert Graph(tasks).width().tasks == widest(edges)
 
 
 @given(boards())
 def test_waves_hold_what_no_circle_stands_before_and_each_waits_for_the_wave_before(tasks):
-    graph = Graph.of(tasks)
+    graph = Graph(tasks)
     edges, pairs = open_edges(tasks), reaches(open_edges(tasks))
     levels = graph.levels()
     wave = {task_id: at for at, level in enumerate(levels) for task_id in level}
@@ -136,12 +136,12 @@ def test_ready_is_what_is_open_and_names_only_done_tasks(tasks):
         if task.status in {Status.NEW, Status.ASSIGNED} and done.issuperset(task.dependencies)
     ]
 
-    assert Graph.of(tasks).ready() == expected
+    assert Graph(tasks).ready() == expected
 
 
 @given(boards())
 def test_a_task_has_obstacles_exactly_if_a_dependency_of_it_is_not_done(tasks):
-    graph = Graph.of(tasks)
+    graph = Graph(tasks)
     statuses = {task.id: task.status for task in tasks}
 
     for task in tasks:
@@ -151,7 +151,7 @@ def test_a_task_has_obstacles_exactly_if_a_dependency_of_it_is_not_done(tasks):
 
 @given(boards())
 def test_dependents_are_all_that_reach_a_task(tasks):
-    graph = Graph.of(tasks)
+    graph = Graph(tasks)
     edges = {t.id: set(t.dependencies) for t in tasks if t.id in open_edges(tasks)}
     pairs = reaches(edges | {i: set() for t in tasks for i in t.dependencies if i not in edges})
 
@@ -253,7 +253,7 @@ def test_a_long_circle_is_shortened_in_the_middle(count, text):
 def test_a_chain_of_ten_thousand_is_no_burden(closed):
     last = 9_999
     needs = [(str(at - 1),) if at else ((str(last),) if closed else ()) for at in range(last + 1)]
-    graph = Graph.of(Task(str(at), dependencies=need) for at, need in enumerate(needs))
+    graph = Graph(Task(str(at), dependencies=need) for at, need in enumerate(needs))
 
     assert len(graph.order()) == last + 1
     assert [len(circle) for circle in graph.cycles()] == ([last + 1] if closed else [])

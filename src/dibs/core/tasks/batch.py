@@ -43,9 +43,9 @@ def check_new(tasks: Iterable[Task], known: Callable[[str], Iterable[str] | None
                 raise _refusal(message, f"did you mean {quote(meant)}?" if meant else _HINT)
             edges[needed] = tuple(further or ())
             waiting.append(needed)
-    for knot in digraphs.components(edges):
+    for knot in digraphs.knots(edges):
         inside = set(knot)
-        if len(knot) > 1 and not inside.isdisjoint(batch):
+        if not inside.isdisjoint(batch):
             inner = {i: [needed for needed in edges[i] if needed in inside] for i in knot}
             circle = digraphs.shortest_circle(inner, min(inside.intersection(batch)))
             message = f"tasks wait for each other in a circle: {printable(circle_text(circle))}"

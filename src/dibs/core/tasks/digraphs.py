@@ -7,63 +7,44 @@ to those that it points at; all of these must be nodes too.
 from __future__ import annotations
 
 from collections import deque
-from heapq import heapify, heappop, heappush
+from contextlib import suppress
+from heapq import heappop, heappush
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     Edges = Mapping[str, Sequence[str]]
 
 
-def components(edges: Edges) -> list[list[str]]:
-    """Return the largest sets in which each node reaches each other, those pointed at first."""
-    number: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    placed: set[str] = set()
-    found = []
-    for root in edges:
-        path = [] if root in number else [(root, iter(edges[root]))]
-        if path:
-            number[root] = low[root] = len(number)
-            stack.append(root)
-        while path:
-            node, targets = path[-1]
-            deeper = _next_unseen(node, targets, number, low, placed)
-            if deeper is not None:
-                number[deeper] = low[deeper] = len(number)
-                stack.append(deeper)
-                path.append((deeper, iter(edges[deeper])))
-                continue
-            path.pop()
-            if path:
-                above = path[-1][0]
-                low[above] = min(low[above], low[node])
-            if low[node] == number[node]:
-                at = len(stack) - 1
-                while stack[at] != node:
-                    at -= 1
-                found.append(stack[at:])
-                placed.update(stack[at:])
-                del stack[at:]
+def knots(edges: Edges) -> list[list[str]]:
+    """Return the largest sets of nodes that are on circles and reach each other."""
+    inner = edges
+    for _ in range(2):  # leave out what waits for no circle, then what no circle waits for
+        rest = dict.fromkeys(in_order(inner)[1])
+        inner = reversed_edges({n: [t for t in inner[n] if t in rest] for n in rest})
+    back = reversed_edges(inner)
+    left, found = dict.fromkeys(inner), []
+    while left:
+        node = next(iter(left))
+        below = set(reached(inner, node))
+        knot = [node, *(above for above in reached(back, node) if above in below)]
+        if len(knot) > 1 or node in inner[node]:
+            found.append(knot)
+        for one in knot:
+            del left[one]
     return found
 
 
-def _next_unseen(
-    node: str, targets: Iterator[str], number: dict[str, int], low: dict[str, int], placed: set[str]
-) -> str | None:
-    for target in targets:
-        if target not in number:
-            return target
-        if target not in placed:
-            low[node] = min(low[node], number[target])
-    return None
-
-
-def is_circle(component: Sequence[str], edges: Edges) -> bool:
-    """Tell whether a component holds a way from a node back to itself."""
-    return len(component) > 1 or component[0] in edges[component[0]]
+def components(edges: Edges) -> list[list[str]]:
+    """Return the knots, and each other node by itself, those pointed at first."""
+    members = {knot[0]: knot for knot in knots(edges)}
+    first = {node: name for name, knot in members.items() for node in knot}
+    merged: dict[str, list[str]] = {first.get(node, node): [] for node in edges}
+    for node, targets in edges.items():
+        name = first.get(node, node)
+        merged[name] += [n for target in targets if (n := first.get(target, target)) != name]
+    return [members.get(name, [name]) for name in in_order(merged)[0]]
 
 
 def shortest_circle(edges: Edges, start: str) -> tuple[str, ...]:
@@ -103,21 +84,22 @@ def in_order(edges: Edges) -> tuple[list[str], list[str]]:
     Where several may come next, the first of the mapping does. The second list holds what is on a circle
     or points at one, directly or not.
     """
+    from graphlib import CycleError, TopologicalSorter
+
     names = list(edges)
     place = {node: at for at, node in enumerate(names)}
-    missing = {node: len(set(targets)) for node, targets in edges.items()}
-    back = reversed_edges(edges)
-    heap = [place[node] for node, count in missing.items() if not count]
-    heapify(heap)
+    sorter = TopologicalSorter(edges)
+    with suppress(CycleError):  # what no circle is before can still be sorted
+        sorter.prepare()
+    heap = sorted(map(place.__getitem__, sorter.get_ready()))
     order = []
     while heap:
-        node = names[heappop(heap)]
-        order.append(node)
-        for source in back[node]:
-            missing[source] -= 1
-            if not missing[source]:
-                heappush(heap, place[source])
-    return order, [node for node in names if missing[node]]
+        order.append(names[heappop(heap)])
+        sorter.done(order[-1])
+        for node in sorter.get_ready():
+            heappush(heap, place[node])
+    sorted_ = set(order)
+    return order, [node for node in names if node not in sorted_]
 
 
 def depths(edges: Edges, order: Sequence[str]) -> dict[str, int]:

@@ -6,7 +6,7 @@ a word in it, so that a title stays inside its label.
 
 from __future__ import annotations
 
-from dibs.core.tasks.graph import UNKNOWN, circle_text
+from dibs.core.tasks.graph import UNKNOWN, circle_text, note_of
 from dibs.core.tasks.rules import FINISHED, OPEN, Status
 from dibs.core.text.names import cut, printable
 
@@ -14,7 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dibs.core.tasks.graph import Graph, TaskNode
+    from dibs.core.tasks.graph import Graph
+    from dibs.core.tasks.rules import Task
 
 #: How much of a title a drawing shows.
 _TITLE = 60
@@ -26,7 +27,7 @@ _TROUBLE = frozenset({UNKNOWN, Status.ERROR, Status.BLOCKED})
 _PLAIN_IN_MERMAID = frozenset(" .,:/+=-_'()!?@")
 
 
-def state_of(graph: Graph, node: TaskNode) -> str:
+def state_of(graph: Graph, node: Task) -> str:
     """Return the state of a task in words: its status, or whether its dependencies let it begin."""
     if node.status in OPEN:
         return "blocked" if graph.unmet(node.id) else "ready"
@@ -52,8 +53,8 @@ def as_text(graph: Graph, width: int = 80) -> str:
     return "\n".join(lines)
 
 
-def _reasons(graph: Graph, node: TaskNode) -> list[str]:
-    own = [graph.words(node.id)] if node.status in _TROUBLE and node.note else []
+def _reasons(graph: Graph, node: Task) -> list[str]:
+    own = [graph.words(node.id)] if node.status in _TROUBLE and note_of(node) else []
     return [*own, *(obstacle.why for obstacle in graph.obstacles(node.id))]
 
 
@@ -81,7 +82,7 @@ def _waves(
         yield "never, for a circle", never
 
 
-def _state_and_agent(graph: Graph, node: TaskNode) -> str:
+def _state_and_agent(graph: Graph, node: Task) -> str:
     state = state_of(graph, node)
     return f"{state} ({printable(node.agent)})" if node.agent else state
 
@@ -155,7 +156,7 @@ def as_json(graph: Graph) -> dict[str, object]:
     }
 
 
-def _task_data(graph: Graph, node: TaskNode) -> dict[str, object]:
+def _task_data(graph: Graph, node: Task) -> dict[str, object]:
     return {
         "id": node.id,
         "status": node.status,

@@ -9,15 +9,13 @@ from __future__ import annotations
 from functools import cached_property
 
 from dibs.core.tasks import digraphs
-from dibs.core.tasks.rules import FINISHED, OPEN, Status
+from dibs.core.tasks.rules import FINISHED, OPEN, Status, Task
 from dibs.core.text.names import printable
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-
-    from dibs.core.tasks.rules import Task
 
 #: What stands in the place of a status for an id that no task has.
 UNKNOWN = "unknown"
@@ -27,19 +25,6 @@ MET = frozenset({Status.DONE, Status.ARCHIVE})
 EXACT_WIDTH = 2000
 #: How much of somebody's reason a reason repeats, and how many tasks of a circle.
 _NOTE, _CIRCLE = 100, 8
-
-
-class TaskNode(Record):
-    """A task as the graph knows it."""
-
-    id: str
-    status: str
-    title: str = ""
-    agent: str = ""
-    priority: str = "normal"
-    dependencies: tuple[str, ...] = ()
-    #: Why it failed, is blocked or was cancelled.
-    note: str = ""
 
 
 class TaskObstacle(Record):
@@ -90,15 +75,11 @@ def circle_text(circle: tuple[str, ...], start: int = 0) -> str:
 class Graph:
     """The tasks of a board and what they wait for; does not change."""
 
-    def __init__(self, nodes: Iterable[TaskNode], past: Mapping[str, str] | None = None) -> None:
+    def __init__(self, tasks: Iterable[Task], past: Mapping[str, str] | None = None) -> None:
+        """Take tasks, and the last statuses of archived tasks that others name."""
         #: The tasks by id, in the order in which they were given.
-        self.nodes = {node.id: node for node in nodes}
+        self.nodes = {task.id: task for task in tasks}
         self._past = past or {}
-
-    @classmethod
-    def of(cls, tasks: Iterable[Task], past: Mapping[str, str] | None = None) -> Graph:
-        """Build the graph; ``past`` holds the last statuses of archived tasks that others name."""
-        return cls(map(_node_of, tasks), past)
 
     def status_of(self, task_id: str) -> str:
         """Return the status of a task, also of an archived one, or ``UNKNOWN``."""
@@ -139,14 +120,14 @@ class Graph:
         """Say how it stands with a task, as the end of a sentence."""
         if task_id in self._circle_of:
             return f"is in a circle: {circle_text(*self._circle_of[task_id])}"
-        return _words(self.nodes.get(task_id) or TaskNode(task_id, self.status_of(task_id)))
+        return _words(self.nodes.get(task_id) or Task(task_id, self.status_of(task_id)))
 
     def order(self) -> list[str]:
         """Return all tasks, each after those that it waits for, else in the order given; circles last."""
         order, rest = digraphs.in_order(self._known)
         left = set(rest)
-        knots = digraphs.components({i: [d for d in self._known[i] if d in left] for i in rest})
-        return order + [task_id for knot in knots for task_id in knot]
+        parts = digraphs.components({i: [d for d in self._known[i] if d in left] for i in rest})
+        return order + [task_id for part in parts for task_id in part]
 
     def levels(self) -> list[tuple[str, ...]]:
         """Return the open tasks in waves: each waits only for tasks of earlier waves.
@@ -233,15 +214,9 @@ class Graph:
         return digraphs.depths(self._open, self._workable)
 
     @cached_property
-    def _knots(self) -> list[list[str]]:
-        """The unfinished tasks in sets that wait for each other, most of one task, those needed first."""
-        return digraphs.components(self._open)
-
-    @cached_property
     def _knot_of(self) -> dict[str, int]:
-        """The knot of each task that is on a circle."""
-        knots = enumerate(self._knots)
-        return {i: at for at, knot in knots if digraphs.is_circle(knot, self._open) for i in knot}
+        """The knot of each task that is on a circle: the tasks of a knot wait for each other."""
+        return {i: at for at, knot in enumerate(digraphs.knots(self._open)) for i in knot}
 
     @cached_property
     def _circles(self) -> list[tuple[str, ...]]:
@@ -263,7 +238,7 @@ class Graph:
     def _causes(self) -> dict[str, _Cause]:
         """For each unfinished task, what those that wait for it wait for in the end."""
         causes: dict[str, _Cause] = {}
-        for task_id in (task_id for knot in self._knots for task_id in knot):
+        for task_id in (i for part in digraphs.components(self._open) for i in part):
             status = self.nodes[task_id].status
             if task_id in self._knot_of or status in {Status.ERROR, Status.BLOCKED}:
                 causes[task_id] = _Cause(0, 0, task_id)
@@ -281,13 +256,6 @@ class Graph:
         root = self._causes[needed].root if needed in self._causes else needed
         way = needed if root == needed else f"{needed}, which waits for {printable(root)}"
         return f"waits for {way}, which {self.words(root)}"
-
-
-def _node_of(task: Task) -> TaskNode:
-    note = task.error if task.status == Status.ERROR else task.reason
-    return TaskNode(
-        task.id, task.status, task.title, task.agent, task.priority, task.dependencies, note
-    )
 
 
 def _turned(circle: tuple[str, ...], at: int) -> tuple[str, ...]:
@@ -311,11 +279,16 @@ _WITH_AGENT = frozenset({Status.ASSIGNED, Status.IN_PROGRESS, Status.IN_REVIEW})
 _WITH_NOTE = frozenset({Status.BLOCKED, Status.ERROR, Status.CANCELLED})
 
 
-def _words(node: TaskNode) -> str:
-    said = _WORDS.get(node.status, f"is {node.status}")
-    if node.status in _WITH_AGENT and node.agent:
-        return f"{said} ({printable(node.agent)})"
-    note = printable(node.note.strip().partition("\n")[0].rstrip())
-    if node.status not in _WITH_NOTE or not note:
+def note_of(task: Task) -> str:
+    """Return why a task failed, is blocked or was cancelled."""
+    return task.error if task.status == Status.ERROR else task.reason
+
+
+def _words(task: Task) -> str:
+    said = _WORDS.get(task.status, f"is {task.status}")
+    if task.status in _WITH_AGENT and task.agent:
+        return f"{said} ({printable(task.agent)})"
+    note = printable(note_of(task).strip().partition("\n")[0].rstrip())
+    if task.status not in _WITH_NOTE or not note:
         return said
     return f"{said}: {note[: _NOTE - 1]}…" if len(note) > _NOTE else f"{said}: {note}"

@@ -74,7 +74,7 @@ def graph_around(rows: Rows, ids: Iterable[str]) -> Graph:
                 waiting += stored.task.dependencies
         elif (before := past(rows, id_)) is not None:
             ended[id_] = before.status
-    return Graph.of(tasks.values(), ended)
+    return Graph(tasks.values(), ended)
 
 
 def _graph(rows: Rows, listed: list[Stored]) -> Graph:
@@ -82,7 +82,7 @@ def _graph(rows: Rows, listed: list[Stored]) -> Graph:
     named = {d for row in listed if row.task.status not in FINISHED for d in row.task.dependencies}
     found = {id_: past(rows, id_) for id_ in sorted(named - here)}
     ended = {id_: before.status for id_, before in found.items() if before is not None}
-    return Graph.of((row.task for row in listed), ended)
+    return Graph((row.task for row in listed), ended)
 
 
 def _shown(store: Store, rows: Rows, graph: Graph, stored: Stored) -> TaskView:
