@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROUNDS = 60
+#: The number of the first call, before those that are measured.
+FIRST = -4
 PEERS = {
     "claude-agent-sync": ["agent-sync", "hook", "pre-tool-use"],
     "agent-lease-mcp": ["agent-lease-guard"],
@@ -35,6 +38,8 @@ class Case(NamedTuple):
     folder: Path
     environ: dict[str, str]
     fresh: bool = False
+    #: The shell command of the first call, by which it should not matter.
+    first: str = ""
 
 
 def hooks() -> Section:
@@ -54,6 +59,9 @@ def hooks() -> Section:
         apart = {**environ, "XDG_RUNTIME_DIR": str(base / "nobody")}
         cases["own file"] = Case(ours, alone, apart)
         cases["free file"] = Case(ours, alone, apart, fresh=True)
+        cases["own file, first a shell command"] = Case(
+            _copied(base), alone, apart, first="git status | tee log"
+        )
         cases["own file, daemon"] = Case(ours, daemon, environ)
         cases["free file, daemon"] = Case(ours, daemon, environ, fresh=True)
         peers, missing = _peers(base, environ)
@@ -114,6 +122,15 @@ def _peers(base: Path, environ: dict[str, str]) -> tuple[dict[str, Case], dict[s
     return found, missing
 
 
+def _copied(base: Path) -> list[str]:
+    """Return the command of a copy of the package, whose first call is measured apart."""
+    package = base / "copy" / "dibs"
+    shutil.copytree(
+        Path(dibs.__file__).parent, package, ignore=shutil.ignore_patterns("hooks.*.pack")
+    )
+    return [sys.executable, "-I", "-S", str(package / "guard" / "run.py"), "claude"]
+
+
 def _payload(case: Case, turn: int) -> bytes:
     path = case.folder / (f"src/{turn}.py" if case.fresh else "src/own.py")
     told = {
@@ -126,6 +143,8 @@ def _payload(case: Case, turn: int) -> bytes:
         "tool_input": {"file_path": str(path), "content": "print(1)\n"},
         "tool_use_id": f"toolu_{turn}",
     }
+    if case.first and turn == FIRST:
+        told |= {"tool_name": "Bash", "tool_input": {"command": case.first}}
     return json.dumps(told).encode()
 
 
@@ -155,7 +174,7 @@ def _timed(case: Case, given: bytes) -> float:
 def _measure(cases: dict[str, Case]) -> dict[str, list[float]]:
     samples: dict[str, list[float]] = {name: [] for name in cases}
     for case in cases.values():  # the first call of a session joins, and warms what is kept
-        for turn in (-3, -2, -1):
+        for turn in range(FIRST, 0):
             _timed(case, _payload(case, turn))
     for turn in range(ROUNDS):
         for name, case in cases.items():
@@ -170,6 +189,11 @@ def _section(samples: dict[str, list[float]], peers: list[str], missing: dict[st
         Row("python -c pass, p50", f"{base * 1e3:.1f} ms"),
         Row("python -I -S -c pass", f"{ratio['python -I -S -c pass']:.2f}x"),
         at_most("Dibs hook, own file", ratio["own file"], 1.6),
+        at_most(
+            "Dibs hook, own file, first call a shell command",
+            ratio["own file, first a shell command"],
+            1.6,
+        ),
         at_most("Dibs hook, free file: claimed in SQLite", ratio["free file"], 1.6),
         at_most("Dibs hook with daemon, own file", ratio["own file, daemon"], 1.1),
         at_most("Dibs hook with daemon, free file", ratio["free file, daemon"], 1.1),

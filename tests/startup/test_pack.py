@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import shutil
 import subprocess
 import sys
 
 import pytest
+from scripts.hook_modules import plain_modules
 from tests.guard.hooking import PACKAGE, call, command, environment, hook, project, refused
+
+from dibs.guard.agents.modules import ALONE, PLAIN
 
 #: Each of these takes longer to load than a claim takes.
 HEAVY = {
@@ -37,18 +42,39 @@ def pack_of(package):
 
 
 def loaded_by(repo, package):
-    """Return the names of all modules that a hook loads."""
+    """Return the names of all modules that a hook loads after those of the pack's list."""
     words = command(package)
+    environ = {name: value for name, value in environment().items() if not name.startswith("DIBS_")}
     told = subprocess.run(
         [*words[:1], "-X", "importtime", *words[1:]],
-        input=call(repo, "free.py", "s1"), cwd=repo, env=environment(), capture_output=True, check=True,
+        input=call(repo, "free.py", "s1"), cwd=repo, env=environ, capture_output=True, check=True,
     )  # fmt: skip
     return {line.rpartition("|")[2].strip() for line in told.stderr.decode().splitlines()}
 
 
-def test_a_plain_call_loads_nothing_heavy_and_looks_for_nothing_of_ours(repo, package):
-    os.utime(repo / "dibs.toml", (0, 0))  # what a file says is kept once the file is seconds old
-    for _ in range(3):
+def shell_call(repo, text):
+    told = json.loads(call(repo, "", "s1", "Bash"))
+    return json.dumps({**told, "tool_input": {"command": text}}).encode()
+
+
+def test_the_list_is_what_an_edit_of_an_own_file_loads():
+    """If this fails because modules have moved: run scripts/hook_modules.py."""
+    assert plain_modules() == PLAIN
+
+
+@pytest.mark.parametrize(
+    "first", ["an edit", "a refusal", "a shell command", "a call of another tool"]
+)
+def test_a_plain_call_loads_the_same_whatever_the_first_call_was(repo, package, first):
+    os.utime(repo / "dibs.toml", (0, 0))  # settings are cached once the file is some seconds old
+    given = {
+        "an edit": call(repo, "free.py", "s1"),
+        "a refusal": call(repo, "held.py", "s1"),
+        "a shell command": shell_call(repo, "echo x | tee free.py; ls"),
+        "a call of another tool": call(repo, "free.py", "s1", "Read"),
+    }[first]
+    hook(repo, given, package)
+    for _ in range(2):
         assert not refused(hook(repo, call(repo, "free.py", "s1"), package))
 
     loaded = loaded_by(repo, package)
@@ -58,18 +84,16 @@ def test_a_plain_call_loads_nothing_heavy_and_looks_for_nothing_of_ours(repo, pa
     assert {name for name in loaded if name.startswith("dibs")} == set()
 
 
-def test_a_file_with_a_hole_refuses_once_and_is_written_anew(repo, package):
+def test_a_file_with_a_hole_is_written_anew(repo, package):
     for _ in range(2):
         assert refused(hook(repo, call(repo, "held.py", "s1"), package))
     pack = pack_of(package)
     whole = pack.read_bytes()
     pack.write_bytes(whole[: len(whole) // 2] + bytes(len(whole) - len(whole) // 2))
 
-    first = hook(repo, call(repo, "held.py", "s1"), package)
+    for _ in range(2):
+        assert refused(hook(repo, call(repo, "held.py", "s1"), package))
 
-    assert (first.returncode, first.stdout) == (2, b"")
-    assert b"the hook is broken" in first.stderr
-    assert refused(hook(repo, call(repo, "held.py", "s1"), package))
     assert b"\0" * 4096 not in pack_of(package).read_bytes()
 
 
@@ -125,11 +149,23 @@ def test_a_hook_that_is_broken_refuses(repo, package, module):
     assert said.stderr.startswith(b"dibs: refused, because ")
 
 
-def test_the_beginning_of_the_file_is_not_trusted_when_its_own_source_has_changed(repo, package):
+@pytest.mark.parametrize(
+    ("module", "change"),
+    [
+        (
+            "startup/pack.py",
+            ("def install(self) -> None:", "def install(self) -> None:\n        1 / 0"),
+        ),
+        ("guard/agents/start.py", ("status = attend(", "status = 2 or attend(")),
+    ],
+)
+def test_the_first_modules_are_not_trusted_when_their_sources_have_changed(
+    repo, package, module, change
+):
     for _ in range(2):
         hook(repo, call(repo, "free.py", "s1"), package)
-    source = package / "startup" / "pack.py"
-    source.write_text(source.read_text().replace("status = attend(", "status = 2 or attend("))
+    source = package / module
+    source.write_text(source.read_text().replace(*change))
 
     assert hook(repo, call(repo, "free.py", "s1"), package).returncode == 2
 
@@ -165,8 +201,7 @@ def test_where_the_file_cannot_be_written_nothing_is_compiled_for_it(repo, packa
 
     loaded = loaded_by(repo, package)
 
-    assert "dibs.startup.pack_write" in loaded
-    assert "ast" not in loaded
+    assert loaded & {"dibs.startup.pack_write", "ast"} == set()
 
 
 def test_a_package_that_is_broken_refuses(repo, package):
@@ -206,3 +241,29 @@ def test_an_installed_package_finds_what_lies_elsewhere(repo, package):
 
     assert refused(said)
     assert sys.prefix not in str(package)
+
+
+def imports_of(module):
+    """Return the modules of ours that a module imports, and those that it imports when it is loaded."""
+    tree = ast.parse((PACKAGE.parent / (module.replace(".", "/") + ".py")).read_text())
+    skip = {id(n) for n in ast.walk(tree) if isinstance(n, ast.If) for n in n.body}
+    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom | ast.Import)]
+    names = {
+        id(n): [n.module] if isinstance(n, ast.ImportFrom) else [a.name for a in n.names]
+        for n in nodes
+    }
+    ours = {key: {x for x in found if x.startswith("dibs")} for key, found in names.items()}
+    everywhere = {x for n in nodes if id(n) not in skip for x in ours[id(n)]}
+    at_once = {x for n in tree.body if id(n) in ours for x in ours[id(n)]}
+    return everywhere, at_once
+
+
+def test_the_startup_package_imports_nothing_of_ours():
+    for path in (PACKAGE / "startup").glob("*.py"):
+        everywhere, _ = imports_of(f"dibs.startup.{path.stem}")
+        assert {name for name in everywhere if not name.startswith("dibs.startup")} == set(), path
+
+
+@pytest.mark.parametrize("module", ["dibs.guard.run", "dibs.startup.pack", *ALONE])
+def test_a_module_that_runs_alone_imports_nothing_of_ours_at_module_level(module):
+    assert imports_of(module)[1] == set()

@@ -6,8 +6,8 @@ import os
 from contextlib import suppress
 
 from dibs.errors import Misconfigured
+from dibs.guard.agents.start import is_private
 from dibs.local.locks import FileLock
-from dibs.startup.pack import is_private
 
 
 def private_folder(path: str) -> None:

@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from dibs.daemon.place import ProcessLock, private_folder
 from dibs.daemon.serving import EngineCache
-from dibs.startup.pack import socket_of
+from dibs.guard.agents.start import socket_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,49 +1,30 @@
 """The program that agents' hooks start: ``python -I -S …/dibs/guard/run.py AGENT [EVENT]``.
 
-Started so, nothing of the user's environment can change what is loaded; we find our own packages. A script is
-compiled at each start, so this one only finds what is compiled already: see ``packed``.
+Started so, nothing in the user's environment can change what is loaded; we find our own packages. A script is
+compiled at each start, so this one only loads what is compiled already: see docs/explanation/startup.md.
 """
 
 import gc
 import sys
 
 
-def pack_of(home: str) -> str:
-    """Return where the file of modules lies."""
-    return f"{home}/guard/__pycache__/hooks.{sys.implementation.cache_tag}.pack"
-
-
-def starter(home: str) -> tuple:  # type: ignore[type-arg] # a longer one would be built at each start
-    """Return how to start, and the open file of modules."""
+def packed(package: str) -> tuple:  # type: ignore[type-arg] # a longer one would be built at each start
+    """Return the pack of compiled modules and how to start; raise an error if the pack cannot be used."""
     import posix
     from _frozen_importlib_external import MAGIC_NUMBER
     from marshal import loads
 
-    file = posix.open(pack_of(home), posix.O_RDONLY)
-    head = posix.read(file, 16)
-    if head[:4] != MAGIC_NUMBER:
+    name = f"{package}/guard/__pycache__/hooks.{sys.implementation.cache_tag}.pack"
+    file = posix.open(name, posix.O_RDONLY)
+    start = posix.read(file, 16)
+    if start[:4] != MAGIC_NUMBER:
         raise ValueError
-    source = f"{home}/startup/pack.py"
-    changed, size, code = loads(posix.read(file, int(head[4:])))  # noqa: S302 - as compiled files are
-    now = posix.stat(source)
-    # A folder that was copied has the file of the other one, whose modules may change apart from ours.
-    if (changed, size, code.co_filename) != (now.st_mtime_ns, now.st_size, source):
-        raise ValueError
-    space = {"__name__": "dibs.startup.pack", "__file__": source}
+    size = int(start[4:])
+    code, entries, plain = loads(posix.read(file, size))  # noqa: S302 - ours, as .pyc files are
+    space: dict = {"__name__": "dibs.startup.pack"}  # type: ignore[type-arg]
     exec(code, space)  # noqa: S102 - this is how a module is loaded
-    return space["start"], file
-
-
-def give_up(error: Exception, home: str) -> None:
-    """Refuse. Maybe the file of modules is damaged: the next hook goes without it, and writes it anew."""
-    import posix
-
-    try:
-        why = f"{type(error).__name__}: {error}"
-        posix.write(2, f"dibs: refused, because the hook is broken: {why}\n".encode())
-        posix.unlink(pack_of(home))
-    finally:
-        posix._exit(2)  # noqa: SLF001
+    pack = space["Pack"](package, file, 16 + size, entries, plain)
+    return pack, pack.run_alone("dibs.guard.agents.start")["start"]
 
 
 if __name__ == "__main__":
@@ -51,12 +32,16 @@ if __name__ == "__main__":
     package = __file__.rpartition("/guard/")[0]
     try:
         try:
-            start, handle = starter(package)
-        except Exception:  # noqa: BLE001 - what a damaged file does, nobody knows
+            pack, start = packed(package)
+        except Exception:  # noqa: BLE001 - whatever is wrong with the pack, the hook works without it
             sys.path.insert(0, package.rpartition("/")[0])
-            from dibs.startup.pack import start
+            from dibs.guard.agents.start import start
+            from dibs.startup.pack import Pack
 
-            handle = -1
-        start(package, handle)
+            pack = Pack(package)
+        start(pack)
     except Exception as error:  # noqa: BLE001 - any status but 2 would let the tool run
-        give_up(error, package)
+        sys.stderr.write(
+            f"dibs: refused, because the hook is broken: {type(error).__name__}: {error}\n"
+        )
+        sys.exit(2)

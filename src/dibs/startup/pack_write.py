@@ -1,87 +1,114 @@
-"""Write the file of a hook's modules: what is still good of it, and what had to be looked for."""
+"""Write the file of a hook's modules: what is in it already, the listed modules, and those just loaded."""
 
 from __future__ import annotations
 
+import ast
 import posix
-from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader
-from marshal import dumps, loads
+import sys
+from _frozen_importlib_external import MAGIC_NUMBER, ExtensionFileLoader, SourceFileLoader
+from marshal import dumps
 
 from dibs.startup.pack import is_current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _frozen_importlib import ModuleSpec
+    from collections.abc import Iterator, Sequence
     from types import CodeType
 
     from dibs.startup.pack import Entry, Pack
 
-#: What is in the file stays far below this.
-_MOST = 8 * 1024 * 1024
+_PACK = "dibs.startup.pack"
 
 
-def write(pack: Pack, new: dict[str, ModuleSpec], source: str) -> bool:
-    """Write what is still good and what is new into a file of our own, and put it in place."""
-    draft = f"{pack.path}.{posix.getpid()}"
+def write(pack: Pack, path: str, plain: Sequence[str], alone: Sequence[str]) -> bool:
+    """Write a new file and put it in place; False if nothing is new, or nobody may write there."""
+    draft = f"{path}.{posix.getpid()}"
     try:
-        flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC
-        file = posix.open(draft, flags, 0o644)
-    except OSError:
-        return False  # nobody may write here: it goes the long way, as all other programs do
-    try:
-        content = _content(pack, new, source)
-        whole = len(content) < _MOST and posix.write(file, content) == len(content)
-        if whole:
-            posix.fsync(file)  # else a machine that goes down may leave a file with holes
-            posix.replace(draft, pack.path)
-        else:
-            posix.unlink(draft)
+        content = _content(pack, plain, alone)
+        file = posix.open(draft, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o644)
     except (OSError, ImportError, SyntaxError, ValueError):
+        return False
+    try:
+        if posix.write(file, content) < len(content):
+            raise OSError  # noqa: TRY301 - the disk is full
+        posix.fsync(file)  # otherwise a crash of the machine may leave a file with holes
+        posix.replace(draft, path)
+    except OSError:
         posix.unlink(draft)
         return False
     finally:
         posix.close(file)
-    return whole
+    return True
 
 
-def _content(pack: Pack, new: dict[str, ModuleSpec], source: str) -> bytes:
+def _content(pack: Pack, plain: Sequence[str], alone: Sequence[str]) -> bytes:
+    first = dict(_listed(pack.package, plain))
+    rest = dict(_listed(pack.package, (_PACK, *alone))) | dict(_loaded())
+    rest |= {name: entry[0] for name, entry in pack.entries.items() if is_current(entry)}
+    paths = rest | first
+    # Sources are looked at before they are read: one that changes in between does not match its code.
+    stats = {name: posix.stat(path) for name, path in paths.items()}
+    codes = {name: _code(name, path) for name, path in paths.items()}
+    blobs = {
+        name: dumps(code) if code else b"" for name, code in codes.items() if name not in first
+    }
+    blobs[""] = dumps([(name, codes[name]) for name in first])
     entries: dict[str, Entry] = {}
-    codes: list[bytes] = []
     place = 0
-    kept = [name for name, entry in pack.entries.items() if is_current(entry)]
-    for name in dict.fromkeys((*kept, *new)):
-        spec = new.get(name)
-        entry = pack.entries[name] if spec is None else _entry(spec)
-        code = _code(spec) if spec is not None else dumps(pack.get_code(name)) if entry[5] else b""
-        entries[name] = (*entry[:4], place, len(code))
-        codes.append(code)
-        place += len(code)
-    own = posix.stat(source)
-    starter = dumps((own.st_mtime_ns, own.st_size, _lean_file(source)))
-    order = tuple(name for name in pack.order if name in entries)
-    found = dict(zip(entries, codes, strict=True))
-    codes.append(dumps(tuple(loads(found[name]) for name in order)))  # noqa: S302 - what was just written
-    size = len(codes[-1])
-    head = dumps((entries, order, (place, size), place + size))
-    sizes = (b"%12d" % len(starter), b"%16d" % len(head))
-    return b"".join((MAGIC_NUMBER, sizes[0], starter, sizes[1], head, *codes))
+    for name, path in paths.items():
+        size = len(blobs.get(name, b""))
+        entries[name] = (path, stats[name].st_mtime_ns, stats[name].st_size, place, size)
+        place += size
+    head = dumps((codes[_PACK], entries, (place, len(blobs[""]))))
+    return b"".join((MAGIC_NUMBER, b"%12d" % len(head), head, *blobs.values()))
 
 
-def _entry(spec: ModuleSpec) -> Entry:
-    now = posix.stat(str(spec.origin))
-    package = spec.submodule_search_locations is not None
-    return (str(spec.origin), now.st_mtime_ns, now.st_size, package, 0, 0)
+def _listed(package: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the modules that exist: a list that is out of date costs time and nothing else."""
+    base = package.rpartition("/")[0]
+    for name in names:
+        stem = f"{base}/{name.replace('.', '/')}"
+        for path in (f"{stem}.py", f"{stem}/__init__.py"):
+            if posix.access(path, posix.R_OK):
+                yield name, path
+                break
 
 
-def _code(spec: ModuleSpec) -> bytes:
-    """Return the code of a module, as lean as it gets; nothing for one that is compiled by others."""
-    plain = isinstance(spec.loader, SourceFileLoader)
-    return dumps(_lean_file(str(spec.origin))) if plain else b""
+def _loaded() -> Iterator[tuple[str, str]]:
+    """Yield the modules that Python itself found in files."""
+    for name, module in list(sys.modules.items()):
+        spec = getattr(module, "__spec__", None)
+        if spec is not None and type(spec.loader) in {SourceFileLoader, ExtensionFileLoader}:
+            yield name, spec.origin
 
 
-def _lean_file(path: str) -> CodeType:
-    from dibs.startup.strip import (
-        lean,  # takes long to load, and is not needed where nobody may write
-    )
-
+def _code(name: str, path: str) -> CodeType | None:
+    """Return the code of a module; None if it is a compiled one."""
+    if not path.endswith(".py"):
+        return None
+    if name.partition(".")[0] != "dibs":
+        return SourceFileLoader(name, path).get_code(name)
     with open(path, "rb") as file:
-        return lean(file.read(), path)
+        tree = _Untyped().visit(ast.parse(file.read(), path))
+    code: CodeType = compile(tree, path, "exec", annotations.compiler_flag, dont_inherit=True)
+    return code
+
+
+class _Untyped(ast.NodeTransformer):
+    """Removes what is for type checkers, which takes 4% of a hook's time; records need their annotations."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
+        return None if node.module == "__future__" else node
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        checked = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        return node.orelse if checked else node

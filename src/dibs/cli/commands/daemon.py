@@ -48,7 +48,7 @@ def run(args: Namespace) -> int:
     """Do what the verb says."""
     import dibs
     from dibs.daemon.place import ProcessLock, private_folder
-    from dibs.startup.pack import socket_of
+    from dibs.guard.agents.start import socket_of
 
     package = os.path.dirname(os.path.abspath(str(dibs.__file__)))
     path = socket_of(package)

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from dibs.startup.pack import is_private, socket_of
+from dibs.guard.agents.start import is_private, socket_of
 
 PROGRAM = "daemon/run.py"
 #: Whoever was woken has so many seconds to listen before somebody tries again.
@@ -15,8 +15,6 @@ AGAIN = 5.0
 
 def wake(package: str, *, again: float = AGAIN) -> bool:
     """Start it beside us, bound to nothing of ours; of several, all but one leave at once."""
-    import dibs.guard.agents.client  # noqa: F401 - the next hook will ask: have it among the modules that are kept
-
     path = socket_of(package)
     nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     actions = [(os.POSIX_SPAWN_DUP2, nowhere, handle) for handle in (0, 1, 2)]

@@ -1,0 +1,83 @@
+"""Start one hook: ask the daemon if it listens, otherwise run the program here.
+
+``guard/run.py`` runs this module alone out of the pack, so it may import nothing of ours at module level.
+"""
+
+import posix
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from dibs.startup.pack import Pack
+
+_CLIENT = "dibs.guard.agents.client"
+#: A folder's path becomes a short name by the remainder of a division by this.
+_PRIME = 2305843009213693951
+#: A socket's whole path has at most 107 bytes, on some systems 103.
+_LONG = 64
+#: The type and the permissions of a folder that only its owner can use.
+_PRIVATE = 0o040000
+
+
+def start(pack: "Pack") -> "NoReturn":
+    """Answer one hook, and leave."""
+    given = _ask_daemon(pack)
+    try:
+        pack.install()
+        from dibs.guard.agents.program import attend, wishes
+
+        status = attend(sys.argv[1:], given)
+    except Exception as error:  # noqa: BLE001 - the top of a surface: any status but 2 would let the tool run
+        why = f"dibs: refused, because it cannot be checked: {error.__class__.__name__}: {error}\n"
+        posix.write(2, why.encode("utf-8", "replace"))
+        posix._exit(2)  # noqa: SLF001
+    try:
+        if wishes["daemon"] and given is None:  # no daemon listened
+            from dibs.guard.agents.wake import wake
+
+            wake(pack.package)
+        if pack.lacks:
+            from dibs.guard.agents.modules import ALONE, PLAIN
+
+            pack.update(PLAIN, ALONE)
+    finally:  # the answer is out, and nothing that comes after it may change it
+        posix._exit(status)  # noqa: SLF001
+
+
+def socket_of(package: str) -> str:
+    """Return the path of the socket of the daemon that serves this user and this installed package."""
+    base = posix.environ.get(b"XDG_RUNTIME_DIR", b"").decode("utf-8", "surrogateescape")
+    usable = base.startswith("/") and len(base) < _LONG
+    folder = f"{base}/dibs" if usable else f"/tmp/dibs-{posix.geteuid()}"  # noqa: S108
+    number = int.from_bytes(f"{package} {sys.executable}".encode("utf-8", "surrogateescape"))
+    return f"{folder}/{number % _PRIME:x}.sock"
+
+
+def is_private(folder: str) -> bool:
+    """Tell whether only this user can use a folder, so that whoever listens in it is this user."""
+    try:
+        found = posix.lstat(folder)
+    except OSError:
+        return False
+    return found.st_mode & 0o170077 == _PRIVATE and found.st_uid == posix.geteuid()
+
+
+def _ask_daemon(pack: "Pack") -> "bytes | None":
+    """Leave with the daemon's answer, if there is one; otherwise return what was read of the call."""
+    path = socket_of(pack.package)
+    try:
+        posix.stat(path)
+    except OSError:
+        return None
+    if not is_private(path.rpartition("/")[0]):
+        return None
+    if pack.entries:
+        ask = pack.run_alone(_CLIENT)["ask"]
+    else:
+        from dibs.guard.agents.client import ask
+    status, given = ask(path, sys.argv[1:], pack.package)
+    if status >= 0:
+        posix._exit(status)  # noqa: SLF001
+    return given  # type: ignore[no-any-return]
