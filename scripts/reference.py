@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from dibs.cli.support import COMMANDS
 from dibs.cli.support.parsing import build
 from dibs.config.load import FIELDS
-from dibs.core.base.diagrams import state_diagram, state_table
+from dibs.core.tasks.rules import TRANSITIONS, Status, folder_of, next_statuses
 from dibs.core.text.durations import show_span
 from dibs.errors import DibsError
 from dibs.errors.codes import CODES, EXIT_STATUSES
@@ -136,6 +136,35 @@ def _cell(text: str) -> str:
 
 def _code(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+def state_diagram() -> str:
+    """Return a state diagram of Mermaid; an arrow bears the verbs that lead along it."""
+    verbs: dict[tuple[str, str], list[str]] = {}
+    for step in TRANSITIONS:
+        verbs.setdefault((step.source, step.target), []).append(step.verb)
+    lines = ["stateDiagram-v2", f"    [*] --> {Status.NEW}"]
+    for (source, target), names in verbs.items():
+        lines.append(f"    {source} --> {target}: {', '.join(dict.fromkeys(names))}")
+    ends = [status for status in Status if not next_statuses(status)]
+    return "\n".join([*lines, *(f"    {end} --> [*]" for end in ends)])
+
+
+def state_table() -> str:
+    """Return the states as a table: where the file lies, and which verb leads where."""
+    rows = ["| status | folder | from there |", "|---|---|---|"]
+    for status in Status:
+        folder = folder_of(status, "AGENT", "YYYY-MM")
+        rows.append(f"| `{status}` | `{folder}/` | {'; '.join(_ways(status)) or 'the end'} |")
+    return "\n".join(rows)
+
+
+def _ways(status: str) -> Iterator[str]:
+    targets: dict[str, list[str]] = {}
+    for step in TRANSITIONS:
+        if step.source == status:
+            targets.setdefault(step.verb, []).append(f"`{step.target}`")
+    return (f"{verb}: {' or '.join(found)}" for verb, found in targets.items())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.tasks.delegation import Alike
+    from dibs.core.tasks.similarity import Similarity
     from dibs.services.tasks.delegation import Delegated
 
     Shape = dict[str, Any]
@@ -34,9 +34,9 @@ def _sent(word: str, value: Delegated) -> Shape:
     return {"outcome": word, "task": task, "told": list(value.to), "ended": list(value.ended)}
 
 
-def alike(value: Alike) -> Shape:
+def alike(value: Similarity) -> Shape:
     """Shape active work that new work looks like."""
     return {
-        "task": value.task or None, "agent": value.agent or None, "title": value.title,
+        "task": value.id or None, "agent": value.agent or None, "title": value.title,
         "share": round(value.share, 2), "paths": list(value.paths),
     }  # fmt: skip

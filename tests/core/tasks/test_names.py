@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.core.patterns.pattern import parse
-from dibs.core.tasks.files import task_pattern
-from dibs.core.tasks.names import handoff_id, new_id, slug
+from dibs.core.tasks.names import handoff_id, new_id, task_pattern
 from dibs.core.tasks.rules import check_task_id
-from dibs.core.text.names import AGENT_ID_CHARACTERS
+from dibs.core.text.names import AGENT_ID_CHARACTERS, slug
 
 NOON = 1_763_908_200.0  # 2025-11-23T14:30:00Z
 

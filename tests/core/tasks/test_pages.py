@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dibs.core.claims.ledger import Entry
 from dibs.core.tasks import pages, worklog
-from dibs.core.tasks.clashes import clashes
 from dibs.core.tasks.rules import Handoff, Task
+from dibs.core.tasks.similarity import clashes
 
 #: 2025-11-23 15:45:00 UTC.
 AT = 1_763_912_700.0

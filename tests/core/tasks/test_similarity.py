@@ -7,7 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.core.tasks.rules import FINISHED, Task
-from dibs.core.tasks.similarity import STOP_WORDS, overlap_of, similar, words
+from dibs.core.tasks.similarity import STOP_WORDS, Active, overlap_of, words
+
+
+def similar(new, active, **options):
+    return Active(active, **options).like(new)
 
 
 def test_words_are_over_two_characters_in_lower_case_without_stop_words():

@@ -2,8 +2,7 @@
 
 import pytest
 
-from dibs.core.tasks.names import role_word
-from dibs.core.text.names import AGENT_ID_MAX, is_agent_id
+from dibs.core.text.names import AGENT_ID_MAX, is_agent_id, role_word
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_work_like_an_open_task_is_not_sent_and_its_holder_is_named(crew):
 
     assert isinstance(answer, Repeated)
     (alike,) = answer.alike
-    assert (alike.task, alike.agent) == (first.stored.id, "bob")
+    assert (alike.id, alike.agent) == (first.stored.id, "bob")
     assert crew.rows() == before
     assert crew.mail("ada") == []
 
@@ -83,7 +83,7 @@ def test_work_like_what_an_agent_says_that_it_does_is_not_sent(crew):
 
     (alike,) = crew.send("ada", "Mending parser tests").alike
 
-    assert (alike.task, alike.agent, alike.title) == ("", "bob", "mending the parser tests")
+    assert (alike.id, alike.agent, alike.title) == ("", "bob", "mending the parser tests")
 
 
 def test_work_on_the_paths_of_an_open_task_is_not_sent(crew):

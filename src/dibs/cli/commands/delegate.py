@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from dibs.cli.support.session import Session
-    from dibs.core.tasks.delegation import Alike
+    from dibs.core.tasks.similarity import Similarity
     from dibs.services.tasks.delegation import Delegated, Repeated
     from dibs.shapes.quoting import Quoting
 
@@ -96,14 +96,14 @@ def _print(session: Session, answer: Delegated | Repeated, word: str) -> None:
         print(f"told {bold(name.removeprefix('@'))}{late}")
 
 
-def _alike(alike: Alike, quoted: Quoting) -> str:
+def _alike(alike: Similarity, quoted: Quoting) -> str:
     whose = alike.agent or "board"
     parts = [f"{alike.share:.0%} of the words"] if alike.share else []
     if alike.paths:
         both = ", ".join(quoted.path(path, whose) for path in alike.paths)
         parts.append(f"both are about {both}")
     what = f"{quoted.word(alike.agent, 'board')} says that it does"
-    if alike.task:
+    if alike.id:
         by = f" ({quoted.word(alike.agent, 'board')})" if alike.agent else ""
-        what = f"{quoted.path(alike.task, 'board')}{by}"
+        what = f"{quoted.path(alike.id, 'board')}{by}"
     return f"{what} {quoted.said(alike.title, whose)}: {'; '.join(parts)}"

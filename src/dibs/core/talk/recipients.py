@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN, is_terminal
 from dibs.core.talk.mail import HUMANS, box_of
-from dibs.core.tasks.names import role_word
-from dibs.core.text.names import closest, quote
+from dibs.core.text.names import closest, quote, role_word
 from dibs.errors import BadInput, NotFound
 from dibs.startup.records import Record
 

@@ -1,57 +1,118 @@
-"""Names that tasks get which are not named by anybody: from the moment, the agent, and what they are about.
+"""Names of tasks: new ids, the files and claims that a name stands for, and a file's content as a value.
 
-Pure.
+Pure. A task's name is the name of its file without the ending. It becomes a file name again, on a branch that
+others check out, so it is plain text in one piece that no tool takes for hidden.
 """
 
 from __future__ import annotations
 
 import time
-from hashlib import sha256
-from unicodedata import normalize
+from functools import lru_cache
 
-from dibs.core.text.names import AGENT_ID_MAX, is_agent_id
+from dibs.core.patterns.filing import entry_prefix
+from dibs.core.patterns.pattern import Pattern, parse
+from dibs.core.text.names import AGENT_ID_CHARACTERS, slug
+from dibs.errors import BadInput
 
-#: How long the part of an id is that comes from a title, and the part that comes from an agent.
-SLUG_MAX = 50
+#: The kind of resource that a task is.
+SCHEME = "task"
+#: How files of tasks end; a name is what stands before.
+ENDINGS = (".yml", ".yaml")
+#: How many bytes a name has at most: a file system takes 255 with the ending.
+MAX_NAME = 250
+#: Up to so many characters a plain name needs no parser.
+_PLAIN_MAX = 128
+#: Marks a value that is not plain text.
+_PACKED = "base64:"
+#: How long the part of a new id is that comes from an agent.
 _AGENT_MAX = 40
 #: The last second of the year 9999.
 _LAST = 253_402_300_799
 
 
-def slug(text: str, longest: int = SLUG_MAX) -> str:
-    """Return ``text`` as small letters, digits and hyphens; ``task`` if nothing is left of it."""
-    plain = normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
-    words = "".join(c if c.isalnum() else " " for c in plain).split()
-    short = ""
-    for word in words:
-        longer = f"{short}-{word}" if short else word
-        if len(longer) > longest:
-            break
-        short = longer
-    return short or (words[0][:longest] if words else "task")
-
-
-def role_word(role: str) -> str:
-    """Return the word by which a task is for a role: ``code-reviewer`` for ``Code Reviewer``.
-
-    A role that is one word stays as it is, and so does one of which no word can be made.
-    """
-    if is_agent_id(role) or not any(c.isalnum() for c in normalize("NFKD", role) if c.isascii()):
-        return role
-    return slug(role, AGENT_ID_MAX)
-
-
-def minute(moment: float) -> str:
-    """Return a moment as ids begin with it: ``2025-11-23T1430``."""
-    return time.strftime("%Y-%m-%dT%H%M", time.gmtime(min(max(moment, 0.0), _LAST)))
-
-
 def new_id(moment: float, agent: str, about: str) -> str:
     """Return the id of a task that is made now: ``2025-11-23T1430-curator-audit``."""
-    return f"{minute(moment)}-{slug(agent or 'any', _AGENT_MAX)}-{slug(about)}"
+    minute = time.strftime("%Y-%m-%dT%H%M", time.gmtime(min(max(moment, 0.0), _LAST)))
+    return f"{minute}-{slug(agent or 'any', _AGENT_MAX)}-{slug(about)}"
 
 
 def handoff_id(source: str, completed: float, agent: str, title: str) -> str:
     """Return the id of the task that follows from another: always the same for the same handoff."""
+    from hashlib import sha256
+
     mark = sha256(f"{source}\n{agent}\n{title}".encode("utf-8", "replace")).hexdigest()[:6]
     return f"{new_id(completed, agent, title or 'follow-up')}-{mark}"
+
+
+@lru_cache(maxsize=256)
+def task_pattern(name: str, *, fold_case: bool) -> Pattern:
+    """Return the pattern that a claim on the task is made of; raise ``BadInput`` if there is none."""
+    if 0 < len(name) <= _PLAIN_MAX and name[0].isalnum() and AGENT_ID_CHARACTERS.issuperset(name):
+        # Each task of the board has such a name, and each take makes its pattern.
+        key = f":{SCHEME}/{name.lower() if fold_case else name}"
+        return Pattern(f"{SCHEME}:{name}", key, folded=fold_case, scheme=SCHEME, rows=((name,),))
+    return parse(f"{SCHEME}:{name}", literal=True, fold_case=fold_case)
+
+
+def name_of(pattern: Pattern) -> str:
+    """Return the task that a literal pattern names, spelled as it was."""
+    return pattern.path[len(SCHEME) + 1 :]
+
+
+def can_be_file(name: str) -> bool:
+    """Tell whether a task of this name can lie in a file of that name."""
+    return (
+        name.isprintable()
+        and "/" not in name
+        and name[:1] not in {"", "."}
+        and len(name.encode("utf-8")) <= MAX_NAME
+    )
+
+
+def claim_key(pattern: Pattern, name: str, agent: str, id_: str) -> str:
+    """Return the key of a claim on the task that its holder spells ``name``.
+
+    Where the pattern's own key does not spell it so, the name stands before the id: a lock file is named
+    after the task, and shell agents look for just that name.
+    """
+    spelled = pattern.key == f":{SCHEME}/{name}" or not can_be_file(name)
+    between = "" if spelled else f"{name}/"
+    return f"{entry_prefix(pattern)}{agent}/{between}{id_}"
+
+
+def task_of_file(file: str, *, fold_case: bool) -> str:
+    """Return the task whose file has this name, empty if no task can be claimed by it."""
+    ending = next((e for e in ENDINGS if file.endswith(e)), "")
+    name = file.removesuffix(ending) if ending else ""
+    if not can_be_file(name):
+        return ""
+    try:
+        pattern = task_pattern(name, fold_case=fold_case)
+    except BadInput:
+        return ""
+    # A name that a claim would spell otherwise (letters that are not in NFC) would lock another file.
+    return name if name_of(pattern) == name else ""
+
+
+def pack(content: bytes) -> str:
+    """Return a file's content as a text that gives back every byte."""
+    if not content.startswith(_PACKED.encode()):
+        try:
+            return content.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+    from base64 import b64encode
+
+    return _PACKED + b64encode(content).decode("ascii")
+
+
+def unpack(value: str) -> bytes:
+    """Return the content of which ``pack`` made ``value``."""
+    if value.startswith(_PACKED):
+        from base64 import b64decode
+
+        try:
+            return b64decode(value.removeprefix(_PACKED), validate=True)
+        except ValueError:
+            pass  # not of our making: it is what it says
+    return value.encode("utf-8", "surrogateescape")

@@ -12,7 +12,7 @@ from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
 
 class Status(metaclass=TextEnum):
@@ -141,6 +141,16 @@ def _ways_on(status: str) -> str:
 def next_statuses(status: str) -> list[str]:
     """Return the statuses that one step leads to, in the order of the table."""
     return list(dict.fromkeys(step.target for step in TRANSITIONS if step.source == status))
+
+
+def eligible(task: Task, caller: str, roles: Container[str]) -> bool:
+    """Tell whether a task is for this caller: for anybody, for it, or for a role that it has."""
+    return not task.agent or task.agent == caller or task.agent in roles
+
+
+def urgency(priority: str) -> int:
+    """Return the rank of a priority, 0 for the most urgent; an unknown one counts as normal."""
+    return PRIORITIES.index(priority if priority in PRIORITIES else "normal")
 
 
 def folder_of(status: str, agent: str, month: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Whether a new task is one that somebody has already: by the words of its title, or by its paths.
+"""Which tasks are alike, by the words of their titles or by their paths, and which share files.
 
 Pure. The answer is advice: two tasks that share words may well be two tasks.
 """
@@ -39,14 +39,25 @@ STOP_WORDS = frozenset(_STOP.split())
 
 
 class Similarity(Record):
-    """An active task that a new one looks like."""
+    """Active work that a new task looks like."""
 
+    #: The task of the board; empty for what an agent only says that it does.
     id: str
     title: str
     #: Which part of the words of both they share, from 0 to 1.
     share: float
-    #: Those of its artefacts that the new task's meet.
+    #: Those of its artefacts that the new task's overlap.
     paths: tuple[str, ...] = ()
+    #: Who does it or shall do it; empty if anybody may.
+    agent: str = ""
+
+
+class TaskOverlap(Record):
+    """Two tasks whose artefacts overlap, with a path that both match."""
+
+    first: str
+    second: str
+    witness: str
 
 
 def words(text: str) -> frozenset[str]:
@@ -62,11 +73,6 @@ def overlap_of(one: frozenset[str], other: frozenset[str]) -> float:
     """
     total = len(one) + len(other)
     return 2 * len(one & other) / total if total else 0.0
-
-
-def similar(new: Task, active: Iterable[Task], *, fold_case: bool = True) -> list[Similarity]:
-    """Return the active tasks that ``new`` may repeat, the likest first."""
-    return Active(active, fold_case=fold_case).like(new)
 
 
 class Active:
@@ -96,9 +102,9 @@ class Active:
         met = self._met(new)
         left_out = {new.id, *new.dependencies}
         found = [
-            Similarity(id_, self._tasks[id_].title, shares.get(id_, 0.0), tuple(met.get(id_, ())))
+            Similarity(id_, task.title, shares.get(id_, 0.0), tuple(met.get(id_, ())), task.agent)
             for id_ in {*shares, *met} - left_out
-            if id_ in met or shares[id_] > THRESHOLD
+            if (task := self._tasks[id_]) and (id_ in met or shares[id_] > THRESHOLD)
         ]
         return sorted(found, key=lambda like: (-like.share, -len(like.paths), like.id))
 
@@ -133,3 +139,17 @@ def _patterns(artefacts: Iterable[str], *, fold_case: bool) -> list[Pattern]:
         except BadInput:
             continue
     return found
+
+
+def clashes(tasks: Iterable[Task], *, fold_case: bool) -> list[TaskOverlap]:
+    """Return each pair of ``tasks`` whose artefacts overlap, once, in the order of their ids."""
+    index = PatternIndex()
+    found: dict[tuple[str, str], str] = {}
+    for task in sorted(tasks, key=lambda task: task.id):
+        patterns = [parse(text, fold_case=fold_case) for text in task.artefacts]
+        for pattern in patterns:
+            for key, _, witness in index.overlapping(pattern):
+                found.setdefault((key.partition(" ")[2], task.id), witness)
+        for pattern in patterns:
+            index.add(f"{len(index)} {task.id}", pattern)
+    return [TaskOverlap(*pair, witness) for pair, witness in sorted(found.items())]

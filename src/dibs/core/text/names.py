@@ -125,3 +125,30 @@ def closest(word: str, choices: Iterable[str]) -> str:
 
     found = get_close_matches(word.lower(), list(choices), n=1, cutoff=0.6)
     return found[0] if found else ""
+
+
+def slug(text: str, longest: int = 50) -> str:
+    """Return ``text`` as small letters, digits and hyphens; ``task`` if nothing is left of it."""
+    from unicodedata import normalize
+
+    plain = normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
+    words = "".join(c if c.isalnum() else " " for c in plain).split()
+    short = ""
+    for word in words:
+        longer = f"{short}-{word}" if short else word
+        if len(longer) > longest:
+            break
+        short = longer
+    return short or (words[0][:longest] if words else "task")
+
+
+def role_word(role: str) -> str:
+    """Return the word by which a task is for a role: ``code-reviewer`` for ``Code Reviewer``.
+
+    A role that is one word stays as it is, and so does one of which no word can be made.
+    """
+    from unicodedata import normalize
+
+    if is_agent_id(role) or not any(c.isalnum() for c in normalize("NFKD", role) if c.isascii()):
+        return role
+    return slug(role, AGENT_ID_MAX)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from dibs.core.claims.ledger import Kind
-from dibs.core.tasks.clashes import clashes
+from dibs.core.tasks.similarity import clashes
 from dibs.services.state.presence import role_of
 from dibs.services.state.task_index import (
     drop_clash,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from dibs.config.load import Config
     from dibs.core.claims.agents import Caller
-    from dibs.core.tasks.clashes import TaskOverlap
     from dibs.core.tasks.rules import Task
+    from dibs.core.tasks.similarity import TaskOverlap
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 

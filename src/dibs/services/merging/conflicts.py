@@ -9,9 +9,8 @@ import hashlib
 
 from dibs.core.changes.trailers import read_signed
 from dibs.core.claims.ledger import Kind
-from dibs.core.tasks.names import slug
 from dibs.core.tasks.rules import Status
-from dibs.core.text.names import AGENT_ID_CHARACTERS, printable
+from dibs.core.text.names import AGENT_ID_CHARACTERS, printable, slug
 from dibs.errors import BadInput
 from dibs.git.log import last_change
 from dibs.services.merging.values import End

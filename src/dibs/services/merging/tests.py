@@ -13,9 +13,8 @@ import shutil
 import subprocess
 import time
 
-from dibs.core.tasks.names import slug
 from dibs.core.text.durations import show_span
-from dibs.core.text.names import printable
+from dibs.core.text.names import printable, slug
 from dibs.errors import BadInput, Fenced
 from dibs.git.untrusted import guarded_calls, refuse_filters
 from dibs.local.locks import FileLock

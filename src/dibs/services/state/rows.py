@@ -176,7 +176,7 @@ class Rows:
         """File ``claim`` under ``pattern``, which is its own."""
         key = f"{entry_prefix(pattern)}{claim.agent}/{claim.id}"
         if pattern.scheme == "task" and pattern.literal:
-            from dibs.core.tasks.files import claim_key, name_of
+            from dibs.core.tasks.names import claim_key, name_of
 
             own = pattern if pattern.text == claim.pattern else self.pattern(claim.pattern)
             key = claim_key(pattern, name_of(own), claim.agent, claim.id)

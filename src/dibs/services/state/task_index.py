@@ -9,8 +9,7 @@ from heapq import merge
 from itertools import islice
 from json.encoder import encode_basestring as quoted
 
-from dibs.core.tasks.order import urgency
-from dibs.core.tasks.rules import PRIORITIES, Status
+from dibs.core.tasks.rules import PRIORITIES, Status, urgency
 from dibs.services.state.keys import (
     ASIDE,
     BUSY,

@@ -17,7 +17,7 @@ from dibs.core.claims.rules import (
     deadline,
 )
 from dibs.core.patterns.pattern import parse
-from dibs.core.tasks.files import task_pattern
+from dibs.core.tasks.names import task_pattern
 from dibs.core.tasks.rules import Status
 from dibs.services.claims.acquire import attempt
 from dibs.services.claims.holdings import give_back

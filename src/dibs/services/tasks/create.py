@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.batch import check_new
-from dibs.core.tasks.names import new_id, slug
+from dibs.core.tasks.names import new_id
 from dibs.core.tasks.rules import FINISHED, INBOX, Status, check_task_id
 from dibs.core.tasks.similarity import Active
-from dibs.core.text.names import quote
+from dibs.core.text.names import quote, slug
 from dibs.core.text.secrets import storable
 from dibs.errors import BadInput
 from dibs.services.state.tasks import Stored, load, past, unfinished

@@ -6,13 +6,14 @@ insists. All of it is one transaction: two senders of the same work cannot both 
 
 from __future__ import annotations
 
+from dibs.core.claims.agents import alive
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.talk.mail import MailKind, Message
-from dibs.core.talk.recipients import Addressed
-from dibs.core.tasks.delegation import like, owner, receivers
-from dibs.core.tasks.rules import OPEN, check_title
-from dibs.core.text.names import quote
+from dibs.core.talk.recipients import ALL, Addressed, Crew, resolve
+from dibs.core.tasks.rules import OPEN, Status, Task, check_title
+from dibs.core.tasks.similarity import Active, Similarity
+from dibs.core.text.names import is_agent_id, quote, role_word
 from dibs.errors import BadInput, NotAllowed, NotFound
 from dibs.services.state import mailbox
 from dibs.services.state import tasks as taskrows
@@ -27,10 +28,9 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dibs.core.claims.agents import Agent, Caller
-    from dibs.core.tasks.delegation import Alike
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
@@ -44,13 +44,13 @@ class Delegated(Record):
     #: Those of them that have ended: they learn of it when they come back.
     ended: tuple[str, ...] = ()
     #: The active work that it looks like, where the sender insisted.
-    alike: tuple[Alike, ...] = ()
+    alike: tuple[Similarity, ...] = ()
 
 
 class Repeated(Record):
     """The answer where such work is under way: nothing was sent."""
 
-    alike: tuple[Alike, ...]
+    alike: tuple[Similarity, ...]
 
 
 class Delegation:
@@ -83,11 +83,11 @@ class Delegation:
                 if earlier is not None:
                     return Delegated(taskrows.need(rows, earlier[0]), tuple(earlier[1:]))
             agents = rows.agents()
-            whom = receivers(to, caller, agents)
-            draft = Draft(fields=_fields(owner(whom), title, words, artefacts))
+            whom = _receivers(to, caller, agents)
+            draft = Draft(fields=_fields(_owner(whom), title, words, artefacts))
             listed = drafted(rows, caller.id, [draft])
             tasks = list(taskrows.unfinished(rows))
-            found = like(listed[0].task, tasks, agents, fold_case=self._store.fold_case)
+            found = _alike(listed[0].task, tasks, agents, fold_case=self._store.fold_case)
             if found and not anyway:
                 return Repeated(found)
             (made,) = write_new(TaskWriter(rows, caller.id, beat.role), listed)
@@ -114,6 +114,46 @@ class Delegation:
 
         with self._files.command(caller):
             return self._store.apply(step)
+
+
+def _receivers(to: str, sender: Caller, agents: Sequence[Agent]) -> Addressed:
+    """Return who is told of work for ``to``: that agent, or all that work and have that role.
+
+    Refuse an unknown receiver, the sender alone, and everybody: work needs an owner.
+    """
+    found = resolve(to, sender, Crew(agents, {}))
+    if found.to == ALL:
+        hint = "name an agent or a role; `dibs task new` makes a task for anybody"
+        raise BadInput("work for all is nobody's", code="NO_ADDRESSEE", field="to", hint=hint)
+    return found
+
+
+def _owner(addressed: Addressed) -> str:
+    """Return the word that a task's file has for its owner; a role without a Latin letter has none."""
+    name = addressed.to.removeprefix("role:")
+    found = role_word(name)
+    if is_agent_id(found):
+        return found
+    raise BadInput(
+        f"no task can name the role {quote(name)}",
+        code="AGENT_ID",
+        field="to",
+        hint=f"name one of its agents: {', '.join(addressed.boxes[:5])}",
+    )
+
+
+def _alike(
+    new: Task, tasks: Iterable[Task], agents: Iterable[Agent], *, fold_case: bool
+) -> tuple[Similarity, ...]:
+    """Return the work that ``new`` may repeat: on the board, or what agents say that they do."""
+    known = {task.id: task for task in tasks}
+    said = {
+        f"agent:{agent.id}": Task(f"agent:{agent.id}", Status.IN_PROGRESS, agent.id, agent.task)
+        for agent in alive(agents)
+        if agent.task and agent.task not in known
+    }
+    found = Active({**known, **said}.values(), fold_case=fold_case).like(new)
+    return tuple(one._replace(id="") if one.id in said else one for one in found)
 
 
 def _fields(to: str, title: str, context: str, artefacts: Sequence[str]) -> dict[str, object]:
@@ -145,7 +185,7 @@ def _check_cancel(stored: Stored, caller: Caller) -> None:
 def _still_there(stored: Stored, caller: Caller, agents: Sequence[Agent]) -> Addressed:
     """Return who is told that work is taken back; nobody may be left of those it was for."""
     try:
-        return receivers(stored.asked, caller, agents)
+        return _receivers(stored.asked, caller, agents)
     except (BadInput, NotFound):
         return Addressed(stored.asked, ())
 

@@ -7,9 +7,9 @@ names an agent nobody knows is reported once and kept until that agent appears o
 from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
-from dibs.core.tasks.names import handoff_id, role_word
+from dibs.core.tasks.names import handoff_id
 from dibs.core.tasks.rules import INBOX, Task
-from dibs.core.text.names import check_agent_id
+from dibs.core.text.names import check_agent_id, role_word
 from dibs.errors import BadInput
 from dibs.services.claims.acquire import SHOWN
 from dibs.services.state.keys import TOLD_HANDOFF

@@ -19,7 +19,7 @@ import time
 from dibs.core.claims.agents import NEVER
 from dibs.core.claims.rules import EXCLUSIVE, MODES, Claim
 from dibs.core.patterns.filing import entry_prefix
-from dibs.core.tasks.files import (
+from dibs.core.tasks.names import (
     SCHEME,
     can_be_file,
     claim_key,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import EXCLUSIVE, Request, check_text, deadline
-from dibs.core.tasks.files import ENDINGS, name_of, pack, task_of_file, task_pattern, unpack
+from dibs.core.tasks.names import ENDINGS, name_of, pack, task_of_file, task_pattern, unpack
 from dibs.core.text.names import quote
 from dibs.errors import BadInput, NotFound
 from dibs.services.claims.acquire import SHOWN, survey

@@ -12,11 +12,9 @@ from itertools import islice
 
 from dibs.core.claims.rules import EXCLUSIVE, Denied, Granted, Request, check_text
 from dibs.core.patterns.pattern import parse
-from dibs.core.tasks.files import name_of
-from dibs.core.tasks.names import role_word
-from dibs.core.tasks.order import eligible
-from dibs.core.tasks.rules import Status, Task, check_step
-from dibs.core.text.names import check_agent_id, quote
+from dibs.core.tasks.names import name_of
+from dibs.core.tasks.rules import Status, Task, check_step, eligible
+from dibs.core.text.names import check_agent_id, quote, role_word
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services.claims.acquire import SHOWN, Survey, WaitOptions, attempt, queue_up, survey
 from dibs.services.state.idempotency import once

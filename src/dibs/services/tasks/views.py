@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dibs.core.claims.rules import deadline
 from dibs.core.tasks.graph import Graph
-from dibs.core.tasks.order import urgency
-from dibs.core.tasks.rules import ARCHIVE, FINISHED, OPEN, Status, Task
+from dibs.core.tasks.rules import ARCHIVE, FINISHED, OPEN, Status, Task, urgency
 from dibs.services.state.task_index import dependents
 from dibs.services.state.tasks import Stored, every, load, need, past
 from dibs.services.tasks.attempts import live_claim

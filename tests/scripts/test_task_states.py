@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dibs.core.base.diagrams import state_diagram, state_table
+from scripts.reference import state_diagram, state_table
+
 from dibs.core.tasks.rules import TRANSITIONS, Status
 
 
