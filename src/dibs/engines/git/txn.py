@@ -6,7 +6,7 @@ from dibs.core.claims.ledger import encode_details
 from dibs.engines.git.files import CHUNK, chunk_of, render_entry
 from dibs.engines.shared.pending import Pending
 from dibs.engines.shared.readonly import RefusesWrites, not_above
-from dibs.engines.sqlite.txn import SqliteTxn
+from dibs.engines.shared.sqlite_txn import SqliteTxn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import time
 import apsw
 
 from dibs.engines.shared import sqlite_errors
+from dibs.engines.shared.sqlite_txn import SqliteTxn, SqliteView
 from dibs.engines.sqlite.open import OpenOptions, open_store, patiently
-from dibs.engines.sqlite.txn import SqliteTxn, SqliteView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
