@@ -10,9 +10,10 @@ import time
 from dibs.core.base.findings import Finding, Level
 from dibs.engines.git.cache import Cache, set_aside
 from dibs.engines.git.errors import shown, too_slow
-from dibs.engines.git.process import Git, TimedOut
+from dibs.engines.git.process import EngineGit
 from dibs.engines.git.repo import REMOTE_REF, open_repo
 from dibs.errors import DibsError, Unavailable
+from dibs.git.run import TimedOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,12 +88,10 @@ def _folder(link: GitConnection, timeout: float) -> Iterator[Finding]:
 
 
 def _setting(folder: str, name: str, timeout: float) -> str:
-    argv = ("config", "--get", name)
     try:
-        result = Git(folder).run(*argv, deadline=time.monotonic() + timeout)
+        return EngineGit(folder).setting(name, timeout)
     except TimedOut:
         raise too_slow(folder) from None
-    return result.out.decode("utf-8", "replace").strip()
 
 
 def heal_cache(state: str, timeout: float) -> list[str]:

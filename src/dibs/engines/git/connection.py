@@ -11,7 +11,6 @@ from dibs.engines.git.clock import observe, tick
 from dibs.engines.git.copy import SharedCopy
 from dibs.engines.git.head import CommitFate, Head
 from dibs.engines.git.objects import damaged
-from dibs.engines.git.process import TimedOut
 from dibs.engines.git.remote import PushOutcome
 from dibs.engines.git.repo import (
     REMOTE_REF,
@@ -21,12 +20,13 @@ from dibs.engines.git.repo import (
     read_ref,
     write_ref,
 )
+from dibs.git.run import TimedOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.engines.git.copy import Parts
-    from dibs.engines.git.process import Result
     from dibs.errors import DibsError
+    from dibs.git.run import GitResult
 
 #: Seconds between two pushes that count as a pause.
 _PAUSE = 0.25
@@ -84,12 +84,6 @@ class GitConnection(SharedCopy):
         with self.cache.reading() as head:
             if not head.pending:
                 return head, PushOutcome.LANDED
-            pack = b""
-            self.objects.name_by(head.algorithm)
-            if self.remote.place.folder:
-                pack = self.objects.pack_from(self.cache.first_pending())
-        if pack:
-            return head, self.remote.send(pack, head.tip, head.remote, deadline)
         self.show_git(deadline)
         return head, self.remote.push(head.tip, head.remote, deadline)
 
@@ -141,9 +135,9 @@ class GitConnection(SharedCopy):
             grown = self._git(*argv, deadline=deadline).code == 0
         return listed.out.decode().split(), grown
 
-    def _git(self, *argv: str, deadline: float) -> Result:
+    def _git(self, *argv: str, deadline: float) -> GitResult:
         try:
-            return self._parts.git.run(*argv, deadline=deadline)
+            return self._parts.git.run_until(deadline, *argv)
         except TimedOut:
             raise errors.too_slow(self.repo) from None
 
@@ -193,8 +187,8 @@ class GitConnection(SharedCopy):
                 self.cache.forget_looks()
             self.cache.set_head(head._replace(loose=0))
         with contextlib.suppress(TimedOut):
-            self._parts.git.run(
-                "-c", "gc.packRefs=false", "gc", "--quiet", f"--prune={PRUNED}", deadline=deadline
+            self._parts.git.run_until(
+                deadline, "-c", "gc.packRefs=false", "gc", "--quiet", f"--prune={PRUNED}"
             )
 
     # -- what became of a push

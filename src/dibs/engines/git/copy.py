@@ -9,10 +9,10 @@ from dibs.engines.git.cache import Cache
 from dibs.engines.git.clock import tick
 from dibs.engines.git.commit import render_commit
 from dibs.engines.git.objects import Objects
-from dibs.engines.git.process import TimedOut
 from dibs.engines.git.repo import open_repo
 from dibs.engines.git.txn import GitTxn, GitView
-from dibs.errors import DibsError, Misconfigured
+from dibs.errors import DibsError, Misconfigured, Unavailable
+from dibs.git.batch_process import Servant
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dibs.engines.git.files import Codec
     from dibs.engines.git.head import Head
     from dibs.engines.git.objects import FileDifference
-    from dibs.engines.git.process import Git, Reader
+    from dibs.engines.git.process import EngineGit
     from dibs.engines.git.remote import Remote
     from dibs.engines.shared.clock import Sources
 
@@ -53,7 +53,7 @@ class Parts(Record):
 
     state: str
     remote: Remote
-    git: Git
+    git: EngineGit
     codec: Codec
     sources: Sources
     renew: Renew | None
@@ -67,7 +67,7 @@ class SharedCopy:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._reader: Reader | None = None
+        self._reader = Servant(parts.git, "cat-file", "--batch")
         self.cache = Cache(parts.state, parts.timeout)
         self.repo = f"{parts.state}/repo"
         open_repo(self.repo, self.cache.head().algorithm)
@@ -81,18 +81,20 @@ class SharedCopy:
 
     def rest(self) -> None:
         """End what is only needed during a call."""
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.close()
+        self._reader.close()
 
     def _packed(self, oid: str) -> tuple[str, bytes] | None:
-        if self._reader is None:
-            self._reader = self._parts.git.start_reader()
+        deadline = time.monotonic() + self._parts.git.timeout
         try:
-            return self._reader.read(oid, time.monotonic() + self._parts.timeout)
-        except TimedOut:
-            self.rest()
-            raise errors.too_slow(self.repo) from None
+            self._reader.ask(oid.encode() + b"\n")
+            _, kind, *size = self._reader.until(b"\n").decode().split(" ")
+            if not size:  # it says "missing"
+                return None
+            return kind, self._reader.exactly(int(size[0]) + 1)[:-1]
+        except Unavailable:
+            if time.monotonic() >= deadline:
+                raise errors.too_slow(self.repo) from None
+            return None
 
     def head(self) -> Head:
         """Return where this machine stands, now."""

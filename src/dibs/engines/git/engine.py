@@ -13,7 +13,7 @@ from dibs.engines.git.cache import pause, translated
 from dibs.engines.git.connection import GitConnection
 from dibs.engines.git.copy import Parts
 from dibs.engines.git.files import RowFiles
-from dibs.engines.git.process import Git
+from dibs.engines.git.process import EngineGit
 from dibs.engines.git.remote import Remote, passed_on, place_of, remote_url
 from dibs.engines.shared.clock import system_sources
 from dibs.engines.shared.turns import jitter
@@ -66,7 +66,7 @@ class GitEngine:
     ) -> None:
         place = place_of(remote, branch)
         folder = os.path.abspath(os.fspath(state))
-        git = Git(f"{folder}/repo", passed_on(config_from), wait=timeout / 3)
+        git = EngineGit(f"{folder}/repo", passed_on(config_from), timeout / 3)
         self.as_of: float | None = None
         self._timeout = timeout
         self._poll = poll

@@ -2,8 +2,8 @@
 
 A transaction makes a dozen small objects. Starting a git process costs more than all of them, and so does
 making a dozen files, so new objects go into the shared SQLite file, in the transaction that needs them.
-They go on into our private repository, in one pack, when git itself has to see them. What came
-with a fetch is read from loose files, or from packs through one ``git cat-file``.
+They go on into our private repository when git itself has to see them. What came with a fetch is read
+from loose files, or from packs through one ``git cat-file``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import zlib
 
-from dibs.engines.git import pack
 from dibs.errors import Misconfigured, Unavailable
 from dibs.git.objects import (
     FILE,
@@ -24,6 +23,7 @@ from dibs.git.objects import (
     headers,
     members_of,
     read_loose,
+    write_loose,
 )
 from dibs.startup.records import Record
 
@@ -44,7 +44,7 @@ _FAR = 200
 
 _ADD = "INSERT INTO object(oid, kind, size, content, n, packed) VALUES (?, ?, ?, ?, ?, ?)"
 _READ = "SELECT kind, content FROM object WHERE oid = ?"
-_PACKED = "SELECT oid, kind, size, content FROM object"
+_UNSEEN = "SELECT oid, kind, content FROM object WHERE NOT packed"
 
 
 class FileDifference(Record):
@@ -78,7 +78,7 @@ class Objects:
         oid = str(self._hash(framed(kind, content)).hexdigest())
         row = (oid, kind, len(content), zlib.compress(content, 1), number, 0)
         # What was written before may have been dropped since, so it has to go with this commit as well.
-        self._cache.run(f"{_ADD} ON CONFLICT(oid) DO UPDATE SET n = excluded.n", row)
+        self._cache.run(f"{_ADD} ON CONFLICT(oid) DO UPDATE SET n = excluded.n, packed = 0", row)
         return oid
 
     def read(self, oid: str) -> tuple[str, bytes]:
@@ -96,16 +96,12 @@ class Objects:
         except (OSError, zlib.error) as error:
             raise damaged(self._folder, oid) from error
 
-    def pack_from(self, number: int) -> bytes:
-        """Return a pack of what was written for the commits from ``number`` on."""
-        rows = self._cache.run(f"{_PACKED} WHERE n >= ?", (number,)).fetchall()
-        return pack.pack(rows, self._hash)[0]
-
     def flush(self) -> None:
         """Let git see what was written; the caller is the machine's only writer."""
-        rows = self._cache.run(f"{_PACKED} WHERE NOT packed").fetchall()
+        rows: list[Any] = self._cache.run(_UNSEEN).fetchall()
+        for oid, kind, content in rows:
+            write_loose(self._folder, kind, zlib.decompress(content), oid)
         if rows:
-            pack.write(f"{self._folder}/pack", rows, self._hash)
             self._cache.run("UPDATE object SET packed = 1 WHERE NOT packed")
 
     def forget(self, root: str, before: int) -> None:

@@ -8,14 +8,15 @@ import time
 
 from dibs.core.text.names import check_branch, quote
 from dibs.engines.git import errors
-from dibs.engines.git.process import Git, TimedOut
+from dibs.engines.git.process import EngineGit
 from dibs.engines.git.repo import real_dir
 from dibs.errors import Misconfigured
+from dibs.git.run import TimedOut
 from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.engines.git.process import Result
+    from dibs.git.run import GitResult
 
 _SCHEMES = ("file", "git", "http", "https", "ssh")
 #: A tree that git knows without having it.
@@ -102,7 +103,7 @@ class Remote:
 
     __slots__ = ("_git", "place")
 
-    def __init__(self, git: Git, place: RemoteBranch) -> None:
+    def __init__(self, git: EngineGit, place: RemoteBranch) -> None:
         self._git = git
         self.place = place
 
@@ -155,25 +156,12 @@ class Remote:
         argv += [f"--force-with-lease={self.place.ref}:{expected}", "--end-of-options"]
         argv += [self.place.url, f"{commit}:{self.place.ref}"]
         try:
-            result = self._git.run(*argv, deadline=deadline)
+            result = self._git.run_until(deadline, *argv)
         except TimedOut:
             return PushOutcome.UNCLEAR
         return self._outcome(result)
 
-    def send(self, pack: bytes, commit: str, expected: str, deadline: float) -> str:
-        """Do what ``push`` does for a repository of this machine, without a second git process."""
-        place, absent = self.place, "0" * len(commit)
-        try:
-            result = self._git.receive(
-                place.folder, place.ref, (expected or absent, commit), pack, deadline=deadline
-            )
-        except TimedOut:
-            return PushOutcome.UNCLEAR
-        if result.out.startswith(b"ok "):
-            return PushOutcome.LANDED
-        return self._outcome(result)
-
-    def _outcome(self, result: Result) -> str:
+    def _outcome(self, result: GitResult) -> str:
         if result.code == 0:
             return PushOutcome.LANDED
         told = re.search(rb"^!\t[^\t]*\t\[([^\]]*)\] ?\(?(.*?)\)?$", result.out, re.MULTILINE)
@@ -212,27 +200,27 @@ class Remote:
                 return path
         return ""
 
-    def _ask(self, *argv: str, deadline: float, allowed: str = "") -> Result:
+    def _ask(self, *argv: str, deadline: float, allowed: str = "") -> GitResult:
         result = self._run(*argv, deadline=deadline)
         if result.code == 0 or (allowed and allowed in result.err.lower()):
             return result
         error = errors.refused(result.err, self.place.url)
         raise error or errors.unclear(result.err, self.place.url)
 
-    def _run(self, *argv: str, deadline: float) -> Result:
+    def _run(self, *argv: str, deadline: float) -> GitResult:
         try:
-            return self._git.run(*argv, deadline=deadline)
+            return self._git.run_until(deadline, *argv)
         except TimedOut:
             raise errors.too_slow(self.place.url) from None
 
 
 def remote_url(git_dir: str, name: str, timeout: float = 5.0) -> str:
     """Return the address that the repository ``git_dir`` has for its remote ``name``."""
-    git = Git(os.path.abspath(git_dir))
+    git = EngineGit(os.path.abspath(git_dir))
     check_branch(name)
     deadline = time.monotonic() + timeout
     try:
-        result = git.run("remote", "get-url", "--push", "--end-of-options", name, deadline=deadline)
+        result = git.run_until(deadline, "remote", "get-url", "--push", "--end-of-options", name)
     except TimedOut:
         raise errors.too_slow(git_dir) from None
     url = result.out.decode("utf-8", "surrogateescape").strip("\n")
@@ -249,10 +237,10 @@ def passed_on(git_dir: str, timeout: float = 5.0) -> list[tuple[str, str]]:
     """Return the settings of a user's repository that say how to reach remotes, and nothing else."""
     if not git_dir or not _speaks_of_remotes(git_dir):
         return []
-    git = Git(os.path.abspath(git_dir))
+    git = EngineGit(os.path.abspath(git_dir))
     argv = ("config", "--local", "--no-includes", "-z", "--get-regexp", r"^(http|url)\.")
     try:
-        result = git.run(*argv, deadline=time.monotonic() + timeout)
+        result = git.run_until(time.monotonic() + timeout, *argv)
     except TimedOut:
         return []
     text = result.out.decode("utf-8", "surrogateescape")
