@@ -7,10 +7,9 @@ import sys
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.core.toolcalls.values import EventKind, HookEvent, Word
+from dibs.core.toolcalls.values import EventKind, Word
 from dibs.local.processes import RunningProcess, above, acting, agent_above, is_there, note, running
-from dibs.services.guard.sessions import key_of
-from dibs.services.state.guarded_agents import guarded_since
+from dibs.services.state.sessions import guarded_since, session_key
 
 ONE, TWO = "claude-11111111", "claude-22222222"
 A, B = "11111111-a", "22222222-b"
@@ -100,7 +99,7 @@ def test_ids_of_sessions_that_begin_alike_are_told_apart(guarded):
 
 @pytest.mark.parametrize("odd", ["", "../../x", "a" * 500, "line\nend", "\ud800", "a/b"])
 def test_whatever_a_session_is_called_it_has_a_row_of_its_own(guarded, odd):
-    key = key_of(HookEvent("claude", EventKind.BEFORE, odd))
+    key = session_key("claude", odd)
 
     assert key.count("/") == 2
     key.encode()

@@ -18,9 +18,9 @@ from dibs.core.claims.rules import Lost, check_text, live
 from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput, NotFound
 from dibs.services.claims.holdings import give_back
-from dibs.services.state.guarded_agents import guarded_since
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import admit, arrive, expire, lose, offer_work, role_of, withdraw
+from dibs.services.state.sessions import guarded_since
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

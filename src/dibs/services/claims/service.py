@@ -36,14 +36,13 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.ladder import EscalationTimes
     from dibs.core.patterns.pattern import Pattern
-    from dibs.services.guard.unfinished import Row
     from dibs.services.state.rows import Rows
+    from dibs.services.state.sessions import UnfinishedFile
     from dibs.services.state.store import Store
 
     Step = Callable[[Rows], Outcome]
+    Left = list[tuple[str, UnfinishedFile]]
 
-#: Rows of files that were left half-done; see services/guard/unfinished.py.
-LEFT = "left/"
 #: A waiter rests at least so long, in seconds, however near the deadline of a holder is.
 SHORTEST_PAUSE = 0.005
 #: So often, in seconds, a waiter looks whether the process of a holder is still there.
@@ -61,7 +60,7 @@ class Claims:
         self,
         store: Store,
         end_gone: Callable[[set[str]], bool] | None = None,
-        tell_left: Callable[[str, list[Row]], object] | None = None,
+        tell_left: Callable[[str, Left], object] | None = None,
     ) -> None:
         self._store = store
         self._end_gone = end_gone
@@ -88,7 +87,7 @@ class Claims:
         request = self._wish(caller, patterns, mode, ttl, reason, task)
         patience = check_wait(wait) if wait != 0 or wait is False else 0.0
 
-        left: list[Row] = []
+        left: Left = []
 
         def step(rows: Rows) -> Outcome:
             def act() -> Outcome:
@@ -340,15 +339,15 @@ def _leave_queue(rows: Rows, request: Request) -> None:
         withdraw(rows, ticket, "it gave up")
 
 
-def _left_behind(rows: Rows, request: Request, outcome: Outcome) -> list[Row]:
+def _left_behind(rows: Rows, request: Request, outcome: Outcome) -> Left:
     """Return what of new claims their last holder left half-done; hardly ever is there anything."""
     if not isinstance(outcome, Granted) or not any(outcome.fresh):
         return []
-    for _ in rows.txn.scan((LEFT, "")):
-        from dibs.services.guard.unfinished import left_at
+    if not rows.is_anything_left():
+        return []
+    from dibs.services.state.sessions import left_at
 
-        return left_at(rows, request.patterns)
-    return []
+    return left_at(rows, request.patterns)
 
 
 def _fingerprint(request: Request) -> str:

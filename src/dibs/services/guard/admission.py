@@ -12,9 +12,10 @@ from dibs.core.patterns.overlap import matches
 from dibs.core.patterns.pattern import is_everything, parse
 from dibs.core.toolcalls.policy import DeniedPath, PathRule
 from dibs.services.claims.acquire import SHOWN, WaitOptions, attempt, survey
-from dibs.services.guard.sessions import put_seat, seat_of, seated
+from dibs.services.guard.sessions import seated
 from dibs.services.state.presence import arrive
 from dibs.services.state.rows import claim_of
+from dibs.services.state.sessions import put_seat, seat_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -26,15 +27,14 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.core.toolcalls.policy import GuardPolicy
     from dibs.core.toolcalls.values import HookEvent
-    from dibs.services.guard.sessions import SessionRow, Speaker
+    from dibs.services.guard.sessions import Speaker
     from dibs.services.guard.touched import TouchedPath
-    from dibs.services.guard.unfinished import UnfinishedFile
     from dibs.services.state.rows import Rows
+    from dibs.services.state.sessions import SessionRow, UnfinishedFile
     from dibs.services.state.store import Store
 
 
 #: Rows of files that were left behind; see services/guard/unfinished.py.
-LEFT = "left/"
 
 
 class Decided(Record):
@@ -274,14 +274,12 @@ def _left(
     rows: Rows, seat: SessionRow, claimed: Sequence[Pattern]
 ) -> list[tuple[str, UnfinishedFile]]:
     """Return what of new claims another left half-done; what is the agent's own is forgotten."""
-    if not any(True for _ in rows.txn.scan((LEFT, ""))):
+    if not rows.is_anything_left():
         return []
-    from dibs.services.guard.unfinished import left_at
+    from dibs.services.state.sessions import drop_left, left_at
 
     found = left_at(rows, claimed)
-    for row, left in found:
-        if left.agent == seat.id:
-            rows.txn.delete(row)
+    drop_left(rows, [row for row, left in found if left.agent == seat.id])
     return [(row, left) for row, left in found if left.agent != seat.id]
 
 

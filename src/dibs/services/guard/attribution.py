@@ -23,7 +23,7 @@ from dibs.git.untrusted import guarded_calls
 from dibs.services.claims.service import held_in
 from dibs.services.guard.backups import copies, keep_old, same_content
 from dibs.services.guard.before_call import TreeSnapshot, TreeSnapshots, stat_of
-from dibs.services.guard.sessions import seat_of
+from dibs.services.state.sessions import seat_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

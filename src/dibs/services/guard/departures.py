@@ -20,19 +20,20 @@ from dibs.services.claims.agents import end_agent
 from dibs.services.claims.holdings import give_back
 from dibs.services.claims.transfer import hand_over
 from dibs.services.guard.lending import UNDER
-from dibs.services.guard.sessions import (
+from dibs.services.guard.sessions import forget_process, is_heir
+from dibs.services.guard.unfinished import dirty_in, keep
+from dibs.services.state.own_claims import claims_of
+from dibs.services.state.presence import arrive
+from dibs.services.state.sessions import (
+    UnfinishedFile,
     drop_seat,
-    forget_process,
     get_seat,
     is_gone,
-    is_heir,
+    put_left,
     put_seat,
     seat_of,
     seats,
 )
-from dibs.services.guard.unfinished import UnfinishedFile, dirty_in, keep, put_left
-from dibs.services.state.own_claims import claims_of
-from dibs.services.state.presence import arrive
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -41,9 +42,9 @@ if TYPE_CHECKING:
 
     from dibs.core.patterns.pattern import Pattern
     from dibs.local.repository import Repository
-    from dibs.services.guard.sessions import SessionRow
     from dibs.services.state.own_claims import Filed
     from dibs.services.state.rows import Rows
+    from dibs.services.state.sessions import SessionRow
     from dibs.services.state.store import Store
 
 
@@ -137,7 +138,7 @@ class Departures:
                 if row == key or not is_heir(heir, seat):
                     continue
                 if seat.id == heir.id:
-                    rows.txn.delete(row)
+                    drop_seat(rows, row, seat)
                     continue
                 if rows.beat(seat.id) is not None:
                     arrive(rows, Caller(seat.id, "agent"))  # what ran out is not handed on

@@ -13,9 +13,10 @@ from dibs.git.calls import GitCalls, require_version
 from dibs.local.processes import realm
 from dibs.services.claims.agents import Agents
 from dibs.services.guard.departures import Departures
-from dibs.services.guard.sessions import is_gone, seats
 from dibs.services.guard.trial_claims import forget, left_behind
+from dibs.services.state.ledger import Ledger
 from dibs.services.state.own_claims import claims_of
+from dibs.services.state.sessions import is_gone, seats
 from dibs.services.state.worktrees import left_alone
 from dibs.services.worktrees.service import Removed, Worktrees
 
@@ -50,7 +51,7 @@ class Doctoring:
 
     def standings(self) -> list[GuardStatus]:
         """Return who was seen guarded, and who wrote without, as far as the ledger goes back."""
-        return self._store.engine.view(lambda txn: standings(txn.events()))
+        return standings(Ledger(self._store).after(0)[0])
 
     def inspect(self, version: str, *, wired: bool = False) -> list[Finding]:
         """Return what is to know; nothing is changed. ``wired`` tells that agents are meant to be guarded."""
@@ -96,7 +97,7 @@ class Doctoring:
 
     def _clock(self) -> list[Finding]:
         before = time.time()
-        now = self._store.engine.view(lambda txn: txn.now)
+        now = Ledger(self._store).now()
         off = now - (before + time.time()) / 2
         if abs(off) < _APART:
             return []

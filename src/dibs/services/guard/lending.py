@@ -9,8 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.claims.rules import Conflict
     from dibs.core.patterns.pattern import Pattern
-    from dibs.services.guard.sessions import SessionRow
     from dibs.services.state.rows import Rows
+    from dibs.services.state.sessions import SessionRow
 
 #: The scheme of what a subagent holds inside of a larger claim of its parent.
 UNDER = "under"

@@ -18,8 +18,9 @@ from dibs.core.toolcalls.policy import DeniedPath, GuardPolicy
 from dibs.core.toolcalls.values import PASSED, EventKind, Touch, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.guard.admission import Admission
-from dibs.services.guard.sessions import note_process, put_seat, row_of, seated, speaker
+from dibs.services.guard.sessions import note_process, row_of, seated, speaker
 from dibs.services.state.presence import arrive
+from dibs.services.state.sessions import put_seat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
     from dibs.services.guard.admission import Decided
     from dibs.services.guard.attribution import Attribution
     from dibs.services.guard.departures import Departures
-    from dibs.services.guard.sessions import SessionRow, Speaker
+    from dibs.services.guard.sessions import Speaker
     from dibs.services.guard.touched import TouchedPath
     from dibs.services.state.rows import Rows
+    from dibs.services.state.sessions import SessionRow
     from dibs.services.state.store import Store
 
 #: Whoever waits for a hot file looks again after so long, in seconds, at the soonest.
@@ -301,8 +303,7 @@ class Guarding:
             if forgot is not None and seat.forgot != forgot:
                 seat = seat._replace(forgot=forgot)
                 put_seat(rows, key, seat)
-            mail = next(iter(rows.txn.scan((f"unread/{seat.id}/", ""))), None)
-            return seat, new, mail is not None
+            return seat, new, rows.has_unread(seat.id)
 
         seat, new, mail = self._store.apply(step)
         if new:

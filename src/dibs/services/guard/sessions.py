@@ -1,61 +1,39 @@
-"""Who a hook speaks for: sessions of agents, the subagents in them, and the processes that they run in.
+"""The agent that a hook speaks for: sessions, the subagents in them, and the processes that they run in.
 
-- ``session/<dialect>/<session>``, and ``…/<subagent>`` behind it: the seat of each, with its agent's id;
-  ``<session>@<process>`` where another process has the same session at once
-- ``seat/<agent>``: which of these rows has that id, so that two sessions of one name are two agents
-- ``guarded/<agent>``: see services/state/guarded_agents.py
+Two sessions of one name are two agents; so are two processes that have the same session at once.
 """
 
 from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN, Agent, AgentStatus
-from dibs.core.text.names import AGENT_ID_CHARACTERS, distinct
+from dibs.core.text.names import distinct
 from dibs.core.toolcalls.policy import role_of, session_name, subagent_name
 from dibs.errors import NotAllowed
 from dibs.local.processes import RunningProcess, agent_above, forget, is_there, note, realm
-from dibs.services.state.guarded_agents import tell_guarded
 from dibs.services.state.presence import admit
-from dibs.services.state.rows import decode, encode
+from dibs.services.state.sessions import (
+    PART_MAX,
+    SessionRow,
+    get_seat,
+    is_gone,
+    put_seat,
+    seat_of,
+    session_key,
+    tell_guarded,
+)
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from dibs.core.toolcalls.values import HookEvent
     from dibs.services.state.rows import Rows
 
-SESSION, SEAT = "session/", "seat/"
 #: What the human named an agent, and the number that Claude Code gives its own process.
 NAME, CLAUDE_PID = "DIBS_AGENT", "CLAUDE_PID"
 #: Dialects whose hooks are started by an editor: a human's terminal has the same process above it.
 EDITORS = frozenset({"cursor", "windsurf", "vscode"})
-_PART_MAX = 64
-
-
-class SessionRow(Record):
-    """A session, or a subagent in one, as the store knows it."""
-
-    #: The agent's id.
-    id: str
-    dialect: str = ""
-    #: The agent's process; 0 where it is not known.
-    pid: int = 0
-    born: int = 0
-    #: Where this number means something; see ``ancestry.realm``.
-    realm: str = ""
-    #: The working tree that it stands in.
-    root: str = ""
-    #: For a subagent, the agent of its session.
-    parent: str = ""
-    #: What it was told at the end of a turn, so that it is told once.
-    told: str = ""
-    #: Whether the session is over, and files of it are not committed.
-    over: bool = False
-    #: Whether it forgot what it was told, and nobody could tell it again yet.
-    forgot: bool = False
-    #: Other working trees that it wrote in.
-    also: tuple[str, ...] = ()
 
 
 class Speaker(Record):
@@ -86,77 +64,16 @@ def row_of(rows: Rows, heard: HookEvent, who: Speaker) -> str:
     That happens where a session is resumed while it still runs. Of an editor each window has a process of its
     own, and its sessions are not told apart by that.
     """
-    key = key_of(heard)
+    key = session_key(heard.agent, heard.session, heard.subagent)
     if who.agent is None or heard.agent in EDITORS:
         return key
-    main = key_of(heard._replace(subagent=""))
+    main = session_key(heard.agent, heard.session)
     seat = get_seat(rows, main)
     if seat is not None and (seat.pid, seat.born) == (who.agent.pid, who.agent.born):
         return key
     apart = f"{main}@{who.agent.pid}-{who.agent.born}"
     taken = seat is not None and seat.pid and _sits(seat, who)
-    return apart + key[len(main) :] if taken or rows.txn.get(apart) is not None else key
-
-
-def key_of(heard: HookEvent) -> str:
-    """Return the row of a session, or of a subagent in it."""
-    key = f"{SESSION}{_part(heard.agent)}/{_part(heard.session)}"
-    return f"{key}/{_part(heard.subagent)}" if heard.subagent else key
-
-
-def _part(text: str) -> str:
-    """Return a text of an agent as a part of a key: as it is where it is short and plain."""
-    if 0 < len(text) <= _PART_MAX and AGENT_ID_CHARACTERS.issuperset(text):
-        return text
-    from hashlib import sha256
-
-    return "~" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
-
-
-def get_seat(rows: Rows, key: str) -> SessionRow | None:
-    """Return the seat in a row."""
-    value = rows.txn.get(key)
-    return None if value is None else _seat(value)
-
-
-def _seat(value: str) -> SessionRow:
-    seat = SessionRow(*decode(value))
-    return seat._replace(also=tuple(seat.also))
-
-
-def put_seat(rows: Rows, key: str, seat: SessionRow) -> None:
-    """Write a seat."""
-    rows.txn.put(key, encode(list(seat)))
-    rows.txn.put(f"{SEAT}{seat.id}", encode(key))
-
-
-def drop_seat(rows: Rows, key: str, seat: SessionRow) -> None:
-    """Forget a seat: its session is over."""
-    rows.txn.delete(key)
-    row = rows.txn.get(f"{SEAT}{seat.id}")
-    if row is not None and decode(row) == key:
-        rows.txn.delete(f"{SEAT}{seat.id}")
-
-
-def seats(rows: Rows, under: str = SESSION) -> Iterator[tuple[str, SessionRow]]:
-    """Yield each seat with its row."""
-    for key, value in list(rows.txn.scan((under, ""))):
-        yield key, _seat(value)
-
-
-def seat_of(rows: Rows, agent: str) -> tuple[str, SessionRow] | None:
-    """Return the seat of an agent, with its row."""
-    row = rows.txn.get(f"{SEAT}{agent}")
-    if row is None:
-        return None
-    key = decode(row)
-    seat = get_seat(rows, key)
-    return None if seat is None or seat.id != agent else (key, seat)
-
-
-def is_gone(seat: SessionRow, here: str) -> bool:
-    """Tell whether the process of a seat has ended; of other machines that cannot be told."""
-    return bool(seat.pid) and seat.realm == here and not is_there(seat.pid, seat.born)
+    return apart + key[len(main) :] if taken or get_seat(rows, apart) is not None else key
 
 
 def seated(rows: Rows, heard: HookEvent, who: Speaker) -> tuple[str, SessionRow, bool]:
@@ -237,7 +154,7 @@ def _join(rows: Rows, seat: SessionRow, heard: HookEvent) -> None:
     )
     agent = base._replace(
         parent=seat.parent or base.parent, host=host, pid=seat.pid,
-        model=heard.model[:_PART_MAX] or base.model, status=AgentStatus.RUNNING, ended="",
+        model=heard.model[:PART_MAX] or base.model, status=AgentStatus.RUNNING, ended="",
     )  # fmt: skip
     if rows.beat(seat.id) is None:
         admit(rows, agent._replace(started=rows.now))

@@ -12,16 +12,16 @@ from dibs.core.toolcalls.coverage import SCRATCH_AGENT, SCRATCH_SESSION, is_scra
 from dibs.errors import Unavailable
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.service import Claims
-from dibs.services.guard.sessions import drop_seat, forget_process, seat_of, seats
-from dibs.services.state.guarded_agents import GUARDED
+from dibs.services.guard.sessions import forget_process
+from dibs.services.state.sessions import drop_guarded, drop_seat, seat_of, seats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
-    from dibs.services.guard.sessions import SessionRow
     from dibs.services.state.rows import Rows
+    from dibs.services.state.sessions import SessionRow
     from dibs.services.state.store import Store
 
 #: What every scratch file begins with.
@@ -78,8 +78,8 @@ def forget(store: Store, state: str, agents: Iterable[Agent]) -> list[str]:
     def step(rows: Rows) -> list[SessionRow]:
         left = []
         for name in names:
-            rows.txn.delete(f"agent/{name}")
-            rows.txn.delete(f"{GUARDED}{name}")
+            rows.drop_agent(name)
+            drop_guarded(rows, name)
             found = seat_of(rows, name)
             if found is not None:
                 drop_seat(rows, *found)

@@ -1,8 +1,4 @@
-"""Files that an agent left behind half-done: what is kept of them, and who is told.
-
-``left/<pattern>`` says who left a file with changes that are not committed, and where a copy lies. Whoever
-claims it next is told, once.
-"""
+"""Files that an agent left uncommitted: what is kept of them; the next agent to claim one is told, once."""
 
 from __future__ import annotations
 
@@ -15,9 +11,8 @@ from dibs.errors import DibsError
 from dibs.git.state import read_state
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
-from dibs.services.state.rows import decode, encode
+from dibs.services.state.sessions import UnfinishedFile, drop_left
 from dibs.services.worktrees.salvage import save_commits
-from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,20 +27,7 @@ if TYPE_CHECKING:
     #: Where it stands in the store that a file was left behind.
     Row = tuple[str, "UnfinishedFile"]
 
-LEFT = "left/"
 _LINK, _FILE, _PROGRAM, _NOTHING = "120000", "100644", "100755", "0"
-
-
-class UnfinishedFile(Record):
-    """A file that an agent left behind with changes that are not committed."""
-
-    path: str
-    agent: str
-    at: float
-    #: The ref that keeps a copy; empty where none could be made.
-    salvage: str = ""
-    #: The working tree that it lies in.
-    root: str = ""
 
 
 def dirty_in(root: str, repository: Repository, patterns: Sequence[Pattern]) -> list[str] | None:
@@ -110,27 +92,6 @@ def _rows(git: GitCalls, root: str, paths: Sequence[str]) -> Iterator[bytes]:
         yield kind.encode() + b" " + name + b"\t" + os.fsencode(path) + b"\0"
 
 
-def put_left(rows: Rows, pattern: Pattern, left: UnfinishedFile) -> None:
-    """Note that a file was left behind."""
-    rows.txn.put(f"{LEFT}{pattern.key}", encode(list(left)))
-
-
-def left_at(rows: Rows, patterns: Iterable[Pattern]) -> list[tuple[str, UnfinishedFile]]:
-    """Return what of the files that patterns match was left behind, with its row."""
-    found: dict[str, UnfinishedFile] = {}
-    for pattern in patterns:
-        if pattern.literal:
-            value = rows.txn.get(f"{LEFT}{pattern.key}")
-            if value is not None:
-                found[f"{LEFT}{pattern.key}"] = UnfinishedFile(*decode(value))
-            continue
-        for key, value in rows.txn.scan((LEFT, "")):
-            left = UnfinishedFile(*decode(value))
-            if matches(pattern, f"./{left.path}"):
-                found[key] = left
-    return list(found.items())
-
-
 def still_dirty(repository: Repository, left: Sequence[UnfinishedFile]) -> list[UnfinishedFile]:
     """Return those files that are not committed to this day; where git cannot tell, all."""
     found: list[UnfinishedFile] = []
@@ -153,8 +114,7 @@ def settle(
     left = still_dirty(repository, [one for one in listed.values() if one.agent != agent])
 
     def step(rows: Rows) -> None:
-        for row in listed:
-            rows.txn.delete(row)
+        drop_left(rows, listed)
         if by_mail:
             mail_left(rows, agent, left)
 

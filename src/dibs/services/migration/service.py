@@ -219,9 +219,11 @@ class Migration:
             self._write([key for key, _ in found], lifecycle.remove)
 
     def _copy_ledger(self) -> None:
-        last = _fresh(self._source, _newest)
-        while (after := _fresh(self._target, _newest)) < last:
-            entries = _fresh(self._source, lambda txn: list(islice(txn.events(after), BATCH)))
+        last = _fresh(self._source, lifecycle.newest)
+        while (after := _fresh(self._target, lifecycle.newest)) < last:
+            entries = _fresh(
+                self._source, lambda txn: list(islice(lifecycle.entries(txn, after), BATCH))
+            )
             self._write(entries, lifecycle.restore)
             self._progress(f"copied the ledger up to {entries[-1].seq} of {last}")
 
@@ -312,7 +314,7 @@ class Migration:
 def standing(txn: Txn) -> StoreContents:
     """Say what is in a store."""
     return StoreContents(
-        closure(txn), lifecycle.moves(txn), sum(1 for _ in contents(txn)), _newest(txn)
+        closure(txn), lifecycle.moves(txn), sum(1 for _ in contents(txn)), lifecycle.newest(txn)
     )
 
 
@@ -323,12 +325,7 @@ def _arrives(there: StoreContents, out: Closure) -> bool:
 
 
 def _everything(txn: Txn) -> tuple[list[Row], list[Entry]]:
-    return list(contents(txn)), list(txn.events())
-
-
-def _newest(txn: Txn) -> int:
-    newest = next(txn.events(newest_first=True), None)
-    return 0 if newest is None else newest.seq
+    return list(contents(txn)), list(lifecycle.entries(txn))
 
 
 def _fresh(side: StoreSide, step: Callable[[Txn], T]) -> T:

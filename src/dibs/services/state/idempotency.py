@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dibs.core.claims.rules import Claim, Conflict, Denied, Granted, Wait
-from dibs.core.patterns.filing import Range
 from dibs.errors import BadInput
+from dibs.services.state.keys import REQUEST
 from dibs.services.state.rows import decode, encode
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def answered(rows: Rows, agent: str, request_id: str, fingerprint: str) -> Any:
     if len(request_id) > MAX_REQUEST_ID or not request_id.isprintable() or "/" in request_id:
         message = f"a request id has at most {MAX_REQUEST_ID} printable characters and no slash"
         raise BadInput(message, code="REQUEST_ID", field="request_id")
-    earlier = rows.txn.get(f"req/{agent}/{request_id}")
+    earlier = rows.txn.get(f"{REQUEST}{agent}/{request_id}")
     if earlier is None:
         return None
     record = decode(earlier)
@@ -55,11 +55,11 @@ def remember(rows: Rows, agent: str, request_id: str, fingerprint: str, answer: 
     if stored is not None:
         _forget_old(rows, agent)
         record = {"asked": fingerprint, "at": rows.now, "answer": stored}
-        rows.txn.put(f"req/{agent}/{request_id}", encode(record))
+        rows.txn.put(f"{REQUEST}{agent}/{request_id}", encode(record))
 
 
 def _forget_old(rows: Rows, agent: str) -> None:
-    for key, value in list(rows.txn.scan(Range(f"req/{agent}/"))):
+    for key, value in list(rows.txn.scan((f"{REQUEST}{agent}/", ""))):
         if decode(value)["at"] + KEPT <= rows.now:
             rows.txn.delete(key)
 

@@ -55,24 +55,6 @@ TABLE = {
     "state/idempotency": (
         (f"{REQUEST}ID/REQUEST", "the answer to a request, for its repeats", "one day"),
     ),
-    "guard/sessions": (
-        (f"{SESSION}DIALECT/SESSION",
-         "a session of a guarded agent: the agent's id, its process and host, its worktrees",
-         "until the session is over and its files are committed"),
-        (f"{SESSION}DIALECT/SESSION@PROCESS", "a second process of one session", "as above"),
-        (f"{SESSION}DIALECT/SESSION/SUBAGENT", "a subagent of a session", "as above"),
-        (f"{SEAT}ID", "the row of the session that has this id", "as the session"),
-    ),
-    "state/guarded_agents": (
-        (f"{GUARDED}ID",
-         "since when an agent's tool calls are guarded, and in which dialect",
-         "for ever"),
-    ),
-    "guard/unfinished": (
-        (f"{LEFT}KEY",
-         "a file that an agent left with uncommitted changes: who, when, and the ref of a copy",
-         "until another agent has it"),
-    ),
     "state/mailbox": (
         (f"{MAIL}N", "a message", "`keep` under `[mail]`"),
         (f"{BOX}BOX/N",
@@ -174,5 +156,19 @@ TABLE = {
          "until a move is cancelled or finished"),
         (ORIGIN, "the moves that this state has been through", "for ever"),
         (f"{PROBE}…", "a measurement of `dibs engine`", "a few milliseconds"),
+    ),
+    "state/sessions": (
+        (f"{SESSION}DIALECT/SESSION",
+         "a session of a guarded agent: the agent's id, its process and host, its worktrees",
+         "until the session is over and its files are committed"),
+        (f"{SESSION}DIALECT/SESSION@PROCESS", "a second process of one session", "as above"),
+        (f"{SESSION}DIALECT/SESSION/SUBAGENT", "a subagent of a session", "as above"),
+        (f"{SEAT}ID", "the row of the session that has this id", "as the session"),
+        (f"{GUARDED}ID",
+         "since when an agent's tool calls are guarded, and in which dialect",
+         "for ever"),
+        (f"{LEFT}KEY",
+         "a file that an agent left with uncommitted changes: who, when, and the ref of a copy",
+         "until another agent has it"),
     ),
 }  # fmt: skip

@@ -172,6 +172,16 @@ def deadline_rows(txn: Txn) -> Iterator[Row]:
     return contents(txn, DUE)
 
 
+def entries(txn: Txn, after: int = 0) -> Iterator[Entry]:
+    """Yield the entries of the ledger after a number."""
+    return txn.events(after)
+
+
+def newest(txn: Txn) -> int:
+    """Return the number of the newest entry of the ledger, 0 if there is none."""
+    return next((entry.seq for entry in txn.events(newest_first=True)), 0)
+
+
 def remove(txn: Txn, keys: Iterable[str]) -> None:
     """Remove rows."""
     for key in keys:
@@ -184,9 +194,9 @@ def write(txn: Txn, rows: Iterable[Row]) -> None:
         txn.put(key, value)
 
 
-def restore(txn: Txn, entries: Iterable[Entry]) -> None:
+def restore(txn: Txn, copied: Iterable[Entry]) -> None:
     """Write entries of the ledger with their numbers."""
-    for entry in entries:
+    for entry in copied:
         txn.restore(entry)
 
 

@@ -10,6 +10,7 @@ from dibs.core.claims.agents import HUMAN, NEVER, Agent, AgentStatus, Beat, Call
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Claim, Lost, Ticket, deadline, live, ticket_deadline
 from dibs.errors import BadInput, NotAllowed
+from dibs.services.state.keys import ASK, WORKER
 from dibs.services.state.rows import claim_of
 
 TYPE_CHECKING = False
@@ -39,13 +40,13 @@ def arrive(rows: Rows, caller: Caller) -> Beat:
 
 def offer_work(rows: Rows, agent: str) -> None:
     """Note that an agent takes tasks: it joined, or it asked for one."""
-    if rows.txn.get(f"worker/{agent}") is None:
-        rows.txn.put(f"worker/{agent}", "true")
+    if rows.txn.get(f"{WORKER}{agent}") is None:
+        rows.txn.put(f"{WORKER}{agent}", "true")
 
 
 def offers_work(rows: Rows, agent: str) -> bool:
     """Tell whether an agent takes tasks; one that only claims files or makes tasks does not."""
-    return rows.txn.get(f"worker/{agent}") is not None
+    return rows.txn.get(f"{WORKER}{agent}") is not None
 
 
 def _join_by_calling(rows: Rows, caller: Caller) -> Beat:
@@ -151,7 +152,7 @@ def drop_asks(rows: Rows, holder: str, patterns: Iterable[Pattern]) -> list[Ask]
     asks = list(rows.asks(holder))
     if not asks:
         return []
-    gone = tuple(f"ask/{holder}/{pattern.key}//" for pattern in patterns)
+    gone = tuple(f"{ASK}{holder}/{pattern.key}//" for pattern in patterns)
     dropped = []
     for key, ask in asks:
         if key.startswith(gone):

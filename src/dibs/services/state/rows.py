@@ -1,20 +1,7 @@
 """The records of a project, typed: how values are filed under keys, and read back.
 
-A ``Rows`` is one transaction's view. It decides nothing; it knows where things lie:
-
-- ``at/<path>//<agent>/<id>`` and ``in/<folder>//<tail>//<agent>/<id>``: a claim, or a ticket's entry
-- ``at/:task/<task>//<agent>/<spelling>/<id>``: a claim on a task whose name folds to another
-- ``wait/<number>``: a ticket
-- ``beat/<agent>``: an agent's liveness; gone when the agent has ended
-- ``agent/<agent>``: an agent; ``worker/<agent>``: that it takes tasks
-- ``lost/<agent>/<pattern>``: a claim that its holder did not give back
-- ``ask/<holder>/<pattern>//<asker>``: a release request
-- ``refused/<number>``: that a human refused what a ticket waited for; its waiter takes the row away
-- ``req/<agent>/<request id>``: the outcome of a request, for its repeats
-- ``closed``, ``origin``: that nobody may work in this store, and which moves its state has been through
-- ``mail/``, ``box/``, ``unread/``: messages; see services/state/mailbox.py
-- ``offer/<reader>``, ``briefed/<reader>``: briefings; see services/state/deliveries.py
-- ``queue/<file>``, ``finished/<file>``: the text of a task that waits to be done, or is done
+A ``Rows`` is one transaction's view of claims, tickets and agents. It decides nothing. The keys are listed in
+services/state/keys.py; other kinds of rows have modules of their own beside this one.
 """
 
 from __future__ import annotations
@@ -26,6 +13,7 @@ from dibs.core.patterns.filing import Range, entry_prefix, ranges
 from dibs.core.patterns.pattern import parse
 from dibs.core.text.names import cut
 from dibs.errors import Unavailable
+from dibs.services.state.keys import AGENT, ASK, AT, BEAT, IN, LEFT, LOST, UNREAD, WAIT
 from dibs.startup.quickjson import encoder, quoted, raw_decode
 from dibs.startup.records import Record
 
@@ -44,7 +32,7 @@ encode = encoder()
 MAX_SUMMARY = 300
 
 #: Everything that is filed by pattern: claims and the entries of tickets.
-FILED = ("at/", "in/")
+FILED = (AT, IN)
 
 
 def decode(text: str, start: int = 0) -> Any:
@@ -125,7 +113,7 @@ class Rows:
         for agent in self._changed:
             beat = self._beats[agent]
             if beat is not None:
-                self.txn.put(f"beat/{agent}", beat_record(beat))
+                self.txn.put(f"{BEAT}{agent}", beat_record(beat))
 
     def pattern(self, text: str) -> Pattern:
         """Parse a pattern that was stored: it is canonical."""
@@ -190,18 +178,18 @@ class Rows:
 
     def ticket(self, number: int) -> Ticket | None:
         """Return the ticket with this number."""
-        value = self.txn.get(f"wait/{number:016d}")
+        value = self.txn.get(f"{WAIT}{number:016d}")
         return None if value is None else _ticket(value)
 
     def tickets(self) -> Iterator[Ticket]:
         """Yield all tickets, the earliest first."""
-        for _, value in self.txn.scan(Range("wait/")):
+        for _, value in self.txn.scan(Range(WAIT)):
             yield _ticket(value)
 
     def put_ticket(self, ticket: Ticket) -> None:
         """Write ``ticket``; its entries are filed once, by ``file_ticket``."""
         record = ticket._asdict()
-        self.txn.put(f"wait/{ticket.number:016d}", encode(record))
+        self.txn.put(f"{WAIT}{ticket.number:016d}", encode(record))
 
     def file_ticket(self, ticket: Ticket) -> None:
         """Write ``ticket`` and file an entry under each of its patterns."""
@@ -212,7 +200,7 @@ class Rows:
 
     def drop_ticket(self, ticket: Ticket) -> None:
         """Remove ``ticket`` and its entries."""
-        self.txn.delete(f"wait/{ticket.number:016d}")
+        self.txn.delete(f"{WAIT}{ticket.number:016d}")
         for key, _ in self._entries(ticket):
             self.txn.delete(key)
 
@@ -226,7 +214,7 @@ class Rows:
     def beat(self, agent: str) -> Beat | None:
         """Return the liveness of ``agent``, nothing if it never joined or has ended."""
         if agent not in self._beats:
-            value = self.txn.get(f"beat/{agent}")
+            value = self.txn.get(f"{BEAT}{agent}")
             self._beats[agent] = None if value is None else Beat(*decode(value))
         return self._beats[agent]
 
@@ -243,40 +231,52 @@ class Rows:
     def drop_beat(self, agent: str) -> None:
         """Note that ``agent`` has ended."""
         self._beats[agent] = None
-        self.txn.delete(f"beat/{agent}")
+        self.txn.delete(f"{BEAT}{agent}")
 
     def agent(self, agent: str) -> Agent | None:
         """Return what is known of ``agent``."""
-        value = self.txn.get(f"agent/{agent}")
+        value = self.txn.get(f"{AGENT}{agent}")
         return None if value is None else Agent(**decode(value))
 
     def agents(self) -> list[Agent]:
         """Return all agents that ever joined and were not forgotten."""
-        return [Agent(**decode(value)) for _, value in self.txn.scan(Range("agent/"))]
+        return [Agent(**decode(value)) for _, value in self.txn.scan(Range(AGENT))]
 
     def put_agent(self, agent: Agent) -> None:
         """Write what is known of an agent."""
-        self.txn.put(f"agent/{agent.id}", encode(agent._asdict()))
+        self.txn.put(f"{AGENT}{agent.id}", encode(agent._asdict()))
+
+    def drop_agent(self, agent: str) -> None:
+        """Forget an agent that ended."""
+        self.txn.delete(f"{AGENT}{agent}")
 
     # -- what a holder is told
 
     def lost(self, agent: str) -> Iterator[tuple[str, Lost]]:
         """Yield the key and record of each claim that ``agent`` lost."""
-        for key, value in self.txn.scan(Range(f"lost/{agent}/")):
+        for key, value in self.txn.scan(Range(f"{LOST}{agent}/")):
             yield key, Lost(**decode(value))
 
     def lost_at(self, agent: str, pattern: Pattern) -> Lost | None:
         """Return how ``agent`` lost its claim on ``pattern``, if it did."""
-        value = self.txn.get(f"lost/{agent}/{pattern.key}")
+        value = self.txn.get(f"{LOST}{agent}/{pattern.key}")
         return None if value is None else Lost(**decode(value))
 
     def put_lost(self, agent: str, pattern: Pattern, lost: Lost) -> None:
         """Note that ``agent`` lost its claim on ``pattern``."""
-        self.txn.put(f"lost/{agent}/{pattern.key}", encode(lost._asdict()))
+        self.txn.put(f"{LOST}{agent}/{pattern.key}", encode(lost._asdict()))
 
     def drop_lost(self, agent: str, pattern: Pattern) -> None:
         """Forget that ``agent`` lost its claim on ``pattern``."""
-        self.txn.delete(f"lost/{agent}/{pattern.key}")
+        self.txn.delete(f"{LOST}{agent}/{pattern.key}")
+
+    def is_anything_left(self) -> bool:
+        """Tell whether any file was left uncommitted by an agent that ended."""
+        return next(iter(self.txn.scan((LEFT, ""))), None) is not None
+
+    def has_unread(self, agent: str) -> bool:
+        """Tell whether a message waits for an agent's next briefing."""
+        return next(iter(self.txn.scan((f"{UNREAD}{agent}/", ""))), None) is not None
 
     def drop_losses(self, agent: str) -> None:
         """Forget all claims that ``agent`` lost."""
@@ -285,7 +285,7 @@ class Rows:
 
     def asks(self, holder: str = "") -> Iterator[tuple[str, Ask]]:
         """Yield the key and record of each release request, to one holder or to all."""
-        prefix = f"ask/{holder}/" if holder else "ask/"
+        prefix = f"{ASK}{holder}/" if holder else ASK
         for key, value in self.txn.scan(Range(prefix)):
             yield key, Ask(**decode(value))
 
@@ -303,7 +303,7 @@ class Rows:
         return self.txn.get(self._ask_key(holder, pattern, asker)) is not None
 
     def _ask_key(self, holder: str, pattern: str, asker: str) -> str:
-        return f"ask/{holder}/{self.pattern(pattern).key}//{asker}"
+        return f"{ASK}{holder}/{self.pattern(pattern).key}//{asker}"
 
 
 # The two records that every claim writes are spelled out: that is two to three times as fast as the

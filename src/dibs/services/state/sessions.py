@@ -1,0 +1,177 @@
+"""The rows of guarded agents: their sessions and processes, and the files that they left uncommitted."""
+
+from __future__ import annotations
+
+from dibs.core.claims.ledger import Kind
+from dibs.core.patterns.overlap import matches
+from dibs.core.text.names import AGENT_ID_CHARACTERS
+from dibs.local.processes import is_there
+from dibs.services.state.keys import GUARDED, LEFT, SEAT, SESSION
+from dibs.services.state.presence import role_of
+from dibs.services.state.rows import decode, encode
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from dibs.core.patterns.pattern import Pattern
+    from dibs.services.state.rows import Rows
+
+#: The longest text of an agent that is a part of a key as it is.
+PART_MAX = 64
+
+
+class SessionRow(Record):
+    """A session, or a subagent in one, as the store knows it."""
+
+    #: The agent's id.
+    id: str
+    dialect: str = ""
+    #: The agent's process; 0 where it is not known.
+    pid: int = 0
+    born: int = 0
+    #: Where this number means something; see ``processes.realm``.
+    realm: str = ""
+    #: The working tree that it works in.
+    root: str = ""
+    #: For a subagent, the agent of its session.
+    parent: str = ""
+    #: What it was told at the end of a turn, so that it is told once.
+    told: str = ""
+    #: Whether the session is over, and files of it are not committed.
+    over: bool = False
+    #: Whether it forgot what it was told, and nobody could tell it again yet.
+    forgot: bool = False
+    #: Other working trees that it wrote in.
+    also: tuple[str, ...] = ()
+
+
+class UnfinishedFile(Record):
+    """A file that an agent left behind with uncommitted changes."""
+
+    path: str
+    agent: str
+    at: float
+    #: The ref that keeps a copy; empty where none could be made.
+    salvage: str = ""
+    #: The working tree that it lies in.
+    root: str = ""
+
+
+# -- sessions
+
+
+def session_key(dialect: str, session: str, subagent: str = "") -> str:
+    """Return the key of a session, or of a subagent in it."""
+    key = f"{SESSION}{_part(dialect)}/{_part(session)}"
+    return f"{key}/{_part(subagent)}" if subagent else key
+
+
+def _part(text: str) -> str:
+    """Return a text of an agent as a part of a key: as it is where it is short and plain."""
+    if 0 < len(text) <= PART_MAX and AGENT_ID_CHARACTERS.issuperset(text):
+        return text
+    from hashlib import sha256
+
+    return "~" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def get_seat(rows: Rows, key: str) -> SessionRow | None:
+    """Return the session under a key."""
+    value = rows.txn.get(key)
+    return None if value is None else _seat(value)
+
+
+def _seat(value: str) -> SessionRow:
+    seat = SessionRow(*decode(value))
+    return seat._replace(also=tuple(seat.also))
+
+
+def put_seat(rows: Rows, key: str, seat: SessionRow) -> None:
+    """Write a session."""
+    rows.txn.put(key, encode(list(seat)))
+    rows.txn.put(f"{SEAT}{seat.id}", encode(key))
+
+
+def drop_seat(rows: Rows, key: str, seat: SessionRow) -> None:
+    """Forget a session that is over; one that took over its agent stays."""
+    rows.txn.delete(key)
+    row = rows.txn.get(f"{SEAT}{seat.id}")
+    if row is not None and decode(row) == key:
+        rows.txn.delete(f"{SEAT}{seat.id}")
+
+
+def seats(rows: Rows, under: str = SESSION) -> Iterator[tuple[str, SessionRow]]:
+    """Yield each session with its key."""
+    for key, value in list(rows.txn.scan((under, ""))):
+        yield key, _seat(value)
+
+
+def seat_of(rows: Rows, agent: str) -> tuple[str, SessionRow] | None:
+    """Return the session of an agent, with its key."""
+    row = rows.txn.get(f"{SEAT}{agent}")
+    if row is None:
+        return None
+    key = decode(row)
+    seat = get_seat(rows, key)
+    return None if seat is None or seat.id != agent else (key, seat)
+
+
+def is_gone(seat: SessionRow, here: str) -> bool:
+    """Tell whether the process of a session has ended; of other machines that cannot be told."""
+    return bool(seat.pid) and seat.realm == here and not is_there(seat.pid, seat.born)
+
+
+# -- who is guarded
+
+
+def tell_guarded(rows: Rows, agent: str, dialect: str) -> None:
+    """Note that an agent is guarded, and tell the ledger."""
+    rows.txn.put(f"{GUARDED}{agent}", encode({"at": rows.now, "dialect": dialect}))
+    summary = f"{agent} is guarded at its tool calls ({dialect})"
+    rows.emit(agent, role_of(rows, agent), Kind.AGENT_GUARDED, summary, dialect=dialect)
+
+
+def guarded_since(rows: Rows, agent: str) -> tuple[float, str]:
+    """Return since when an agent's tool calls are guarded, and its dialect; 0 for never."""
+    value = rows.txn.get(f"{GUARDED}{agent}")
+    if value is None:
+        return 0.0, ""
+    record = decode(value)
+    return float(record["at"]), str(record["dialect"])
+
+
+def drop_guarded(rows: Rows, agent: str) -> None:
+    """Forget that an agent was guarded."""
+    rows.txn.delete(f"{GUARDED}{agent}")
+
+
+# -- files that were left uncommitted
+
+
+def put_left(rows: Rows, pattern: Pattern, left: UnfinishedFile) -> None:
+    """Note that a file was left behind."""
+    rows.txn.put(f"{LEFT}{pattern.key}", encode(list(left)))
+
+
+def drop_left(rows: Rows, keys: Iterable[str]) -> None:
+    """Forget that files were left behind."""
+    for key in keys:
+        rows.txn.delete(key)
+
+
+def left_at(rows: Rows, patterns: Iterable[Pattern]) -> list[tuple[str, UnfinishedFile]]:
+    """Return what of the files that patterns match was left behind, with its key."""
+    found: dict[str, UnfinishedFile] = {}
+    for pattern in patterns:
+        if pattern.literal:
+            value = rows.txn.get(f"{LEFT}{pattern.key}")
+            if value is not None:
+                found[f"{LEFT}{pattern.key}"] = UnfinishedFile(*decode(value))
+            continue
+        for key, value in rows.txn.scan((LEFT, "")):
+            left = UnfinishedFile(*decode(value))
+            if matches(pattern, f"./{left.path}"):
+                found[key] = left
+    return list(found.items())
