@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dibs.engines.base import Engine
     from dibs.local.repository import Repository
     from dibs.services.board.board import Board
-    from dibs.services.board.reconcile_values import BoardReport
+    from dibs.services.board.report import BoardReport
     from dibs.services.briefing.service import Briefings
     from dibs.services.claims.agents import Agents
     from dibs.services.claims.answers import Answers

@@ -29,11 +29,15 @@ MANY, THREADS = 16, 8
 class FileJob:
     """One file on its way from what it is to what it shall be."""
 
-    __slots__ = ("copy", "error", "file", "late", "mark", "target", "temp")
+    __slots__ = ("copy", "error", "file", "late", "mark", "target", "temp", "told")
 
-    def __init__(self, copy: TaskFileCopy | None, target: TaskFileTarget) -> None:
+    def __init__(
+        self, copy: TaskFileCopy | None, target: TaskFileTarget, *, told: bool = False
+    ) -> None:
         self.copy = copy
         self.target = target
+        #: Whether it is reported as a loss made good.
+        self.told = told
         self.file = -1
         self.temp = ""
         self.mark: FileStamp | None = None if copy is None else copy.mark

@@ -150,9 +150,8 @@ class Files:
             )
         self.index.asides.pop(copy.path, None)
 
-    def bring(self, wanted: Sequence[tuple[TaskFileCopy | None, TaskFileTarget]]) -> list[bool]:
-        """Bring files in line; tell of each whether that worked, and else leave it for the next time."""
-        jobs = [FileJob(copy, target) for copy, target in wanted]
+    def write(self, jobs: Sequence[FileJob]) -> None:
+        """Write and move files; each job knows then whether that worked, and else the file is left alone."""
         for start in range(0, len(jobs), SIZE):
             FileBatch(self.folders, jobs[start : start + SIZE]).run()
         for job in jobs:
@@ -160,7 +159,6 @@ class Files:
                 self._brought(job)
             elif job.error is not None:
                 self._refused(job.copy, job.target, job.error)
-        return [job.ok for job in jobs]
 
     def _brought(self, job: FileJob) -> None:
         copy, target = job.copy, job.target

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dibs.core.patterns.pattern import Pattern
     from dibs.project.project import Project
-    from dibs.services.board.reconcile_values import BoardReport
+    from dibs.services.board.report import BoardReport
 
 
 class Session:

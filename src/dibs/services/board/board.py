@@ -13,9 +13,10 @@ from contextlib import contextmanager, suppress
 
 from dibs.core.text.names import quote
 from dibs.errors import DibsError, Unavailable
+from dibs.services.board.git_moves import LastCommit
 from dibs.services.board.news import NOTHING, Known, is_lost, news_since
 from dibs.services.board.reconcile import Reconcile
-from dibs.services.board.reconcile_values import BoardReport
+from dibs.services.board.report import BoardReport
 from dibs.services.state.tasks import digest, standing
 from dibs.services.tasks.service import BoardFiles
 from dibs.workdir import index as indexes
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from dibs.core.base.findings import Finding
     from dibs.core.claims.agents import Caller
     from dibs.services.board.news import News
-    from dibs.services.board.reconcile_undo import Commit
     from dibs.services.state.store import Store
 
 #: The branch on which nobody but the git engine writes.
@@ -165,7 +165,8 @@ class Board(BoardFiles):
             take_over(files)
         news = self._news(files.index, NOTHING if thorough else files.index.head)
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
-        reconcile = Reconcile(self.store, files, caller, news, self._last_commit)
+        commit = LastCommit(self.folders.base, self.folders.folder, self._stamp[1])
+        reconcile = Reconcile(self.store, files, caller, news, commit)
         if is_lost(news, files.index.life) or files.index.head > news.head:
             reconcile.adopt_archive()
         report = reconcile.run(sight)
@@ -208,11 +209,6 @@ class Board(BoardFiles):
     def files(self) -> Files:
         """Return the files as the index knows them, at this moment."""
         return Files(self.folders, self._load(), _digest, self._clock())
-
-    def _last_commit(self) -> Commit:
-        from dibs.services.board.reconcile_undo import Commit
-
-        return Commit(self.folders.base, self.folders.folder, self._stamp[1])
 
     def _news(self, index: indexes.Index, since: int) -> News:
         """Look at the store, once."""

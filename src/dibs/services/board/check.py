@@ -7,7 +7,8 @@ import os
 from dibs.core.base.findings import Finding, Level
 from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
 from dibs.core.text.names import printable
-from dibs.services.board.reconcile_values import asides_of, target_of
+from dibs.services.board.changes import DUPLICATE, target_of
+from dibs.services.board.report import asides_of
 from dibs.services.state.tasks import several, versions
 from dibs.workdir.files import KEPT, Files
 from dibs.workdir.folders import FOLDERS
@@ -100,7 +101,7 @@ def _compared(files: Files, sight: BoardScan, rows: dict[str, Stored]) -> list[F
         elif path != target_of(row).path:
             there = f"{path} belongs to {row.place}; {_NEXT}"
             found.append(_bad("MISPLACED", there, Level.WARN))
-    aside = {v.id.lower() for v in asides_of(files.index) if v.code != "TASK_DUPLICATE"}
+    aside = {v.id.lower() for v in asides_of(files.index) if v.code != DUPLICATE}
     missing = [
         row
         for row in rows.values()
@@ -118,7 +119,7 @@ def _twice(board: Board, sight: BoardScan) -> list[Finding]:
     for place, name in _archived(board):
         places.setdefault(stem(name).lower(), []).append(place)
     return [
-        _bad("TASK_DUPLICATE", f"task {id_} lies in {' and '.join(sorted(found))}")
+        _bad(DUPLICATE, f"task {id_} lies in {' and '.join(sorted(found))}")
         for id_, found in sorted(places.items())
         if len(found) > 1
     ]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dibs.services.board.board import Board
-    from dibs.services.board.reconcile_values import BoardReport
+    from dibs.services.board.report import BoardReport
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
 

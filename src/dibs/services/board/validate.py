@@ -10,7 +10,7 @@ import re
 
 from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX, folder_of
 from dibs.errors import BadInput
-from dibs.services.board.reconcile_values import HALF_WRITTEN
+from dibs.services.board.report import HALF_WRITTEN
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

@@ -1,9 +1,9 @@
-"""A file says again what its task said before: a hand took an edit back, or git brought an old file along.
+"""A file says again what its task said before: a person undid an edit, or git brought an old file along.
 
-What a hand takes back is an edit like any other. An older file that came with a branch, a pull or a reset is
-not: the board goes on. Git's doing shows in two ways together: the last commit is another one than when the
-file was last seen, and the file is as that commit has it. Words of people are taken back so, and the error of
-a failed task, which is then tried again; any other status is set back by a command.
+An undone edit is an edit like any other. An older file that came with a branch, a pull or a reset is not: the
+board goes on. It was git if the last commit is another one than when the file was last seen, and the file is
+as that commit has it. Only words of people are undone so, and the error of a failed task, which is then tried
+again; any other status is set back by a command.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dibs.services.state.tasks import Stored
 
 
-def takes_back(row: Stored, task: Task | None) -> bool:
+def is_undone(row: Stored, task: Task | None) -> bool:
     """Tell whether a file differs from its row in nothing that the board writes, or lets a failure go."""
     if task is None:
         return False
@@ -27,7 +27,7 @@ def takes_back(row: Stored, task: Task | None) -> bool:
     return again or all(getattr(task, field) == getattr(row.task, field) for field in OWNED)
 
 
-class Commit:
+class LastCommit:
     """The last commit, looked at when it is first asked for."""
 
     def __init__(self, tree: str, folder: str, seen: int) -> None:
@@ -48,7 +48,7 @@ class Commit:
         try:
             log = os.stat(os.path.join(self._tree, ".git", "logs", "HEAD"))
         except OSError:
-            return True  # who knows
+            return True  # not known
         return log.st_mtime_ns >= self._seen
 
     def _as_committed(self) -> set[str]:
@@ -58,6 +58,6 @@ class Commit:
         git = guarded_calls(self._tree)
         said = git.run("ls-files", "-z", "--", self._folder)
         if said.code:
-            return set()  # no repository
+            return set()  # not a repository
         tracked = {os.fsdecode(path) for path in said.out.split(b"\0")}
         return tracked.difference(differing(git, self._folder))

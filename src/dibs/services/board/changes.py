@@ -1,0 +1,215 @@
+"""What a reconciliation does about what it found: the rows judge hand-made files, and files are written.
+
+Both wait until all tasks were compared, so that the rows decide in one transaction and the disk is waited
+for once.
+"""
+
+from __future__ import annotations
+
+from dibs.core.tasks.rules import Status
+from dibs.services.board.report import BoardReport
+from dibs.services.state.tasks import digest, load, several
+from dibs.services.tasks.hand_edits import accept, hold_back
+from dibs.services.tasks.values import HandMade
+from dibs.startup.records import Record
+from dibs.taskfile.writing import edit, stamp
+from dibs.workdir import moves
+from dibs.workdir.batch import FileJob
+from dibs.workdir.files import TaskFileTarget
+from dibs.workdir.scan import stem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+    from typing import Any
+
+    from dibs.core.claims.agents import Caller
+    from dibs.services.state.store import Store
+    from dibs.services.state.tasks import Past, Stored
+    from dibs.taskfile.reading import TaskFileReading
+    from dibs.workdir.files import Files, TaskFileCopy
+
+#: Why a second file of a task is set aside.
+DUPLICATE = "TASK_DUPLICATE"
+#: Keys that commands write into a task's file.
+_WRITTEN = frozenset(
+    {"id", "status", "agent", "assigned_to", "result", "error", "reason"}
+    | {f"{moment}_at" for moment in ("created", "assigned", "started", "completed")}
+    | {"created_by"}
+)
+
+
+class HandEdit(Record):
+    """A hand-made file that waits for its verdict."""
+
+    copy: TaskFileCopy
+    made: HandMade
+    #: The row's text, if the file may have been written without knowing it.
+    unseen: str = ""
+
+
+class BoardChanges:
+    """The verdicts and the writes of one reconciliation."""
+
+    def __init__(
+        self, store: Store, files: Files, caller: Caller | None, *, same_life: bool
+    ) -> None:
+        self._store = store
+        self._files = files
+        self._index = files.index
+        self._caller = caller
+        self._same_life = same_life
+        self._edits: list[HandEdit] = []
+        self._jobs: list[FileJob] = []
+        #: Files whose rows others changed before the rows could decide.
+        self.overtaken: list[HandEdit] = []
+        self.report = BoardReport()
+
+    def reading(self, copy: TaskFileCopy) -> TaskFileReading:
+        """Return what a file says."""
+        from dibs.taskfile.reading import read
+
+        if copy.content is None:
+            copy = self._files.read(copy.place, copy.name) or copy
+        return read(copy.content or b"", copy.name)
+
+    def hand_in(
+        self, id_: str, copy: TaskFileCopy, base: int, version: int, unseen: str = ""
+    ) -> None:
+        """Let a file wait for its verdict; a command that only shows rows leaves it to the next one."""
+        if self._caller is None:
+            self._index.behind.add(id_)
+            return
+        life = self._index.life if base else ""
+        made = HandMade(id_, copy.place, copy.name, self.reading(copy), base, life, version)
+        self._edits.append(HandEdit(copy, made, unseen))
+
+    def conclude(self) -> None:
+        """Write files, let the rows judge, and write what follows from it."""
+        self.write()
+        self.judge()
+        self.write()
+
+    def judge(self) -> None:
+        """Let the rows decide about all that was made by hand, in one transaction."""
+        store, caller = self._store, self._caller
+        edits, self._edits = self._edits, []
+        if not edits or caller is None:
+            return
+        for one in edits:
+            if one.unseen and not _by_people(one.unseen) <= _by_people(one.made.reading.text):
+                # It overrides words of another hand without knowing them.
+                kept = self._files.keep_text(one.made.file, one.unseen, digest(one.unseen))
+                self.report.kept.append(kept)
+        self._files.disk.reach("accept", "")
+        made = [one.made for one in edits]
+        verdicts = store.apply(lambda rows: accept(store, rows, caller, made))
+        for one, verdict in zip(edits, verdicts, strict=True):
+            if verdict.stored is not None:
+                self.report.accepted.append(verdict)
+                self._accepted(one.copy, target_of(verdict.stored))
+            elif not verdict.code:
+                self.overtaken.append(one)
+            elif not one.made.seen or (self._same_life and one.made.base == one.made.seen):
+                message = f"{verdict.message}; {verdict.hint}" if verdict.hint else verdict.message
+                reason = (verdict.code, message, verdict.line, verdict.field)
+                self._files.set_aside(one.copy, one.made.seen, *reason)
+            else:
+                self._make_way(one.made.id, one.copy)
+
+    def bring(
+        self, copy: TaskFileCopy | None, target: TaskFileTarget, *, told: bool = False
+    ) -> None:
+        """Let a file be written, with the others at the end; ``told`` reports it as restored."""
+        self._jobs.append(FileJob(copy, target, told=told))
+
+    def _accepted(self, copy: TaskFileCopy, target: TaskFileTarget) -> None:
+        if (copy.path, copy.digest) == (target.path, target.digest):
+            self._files.note(copy, target.version)
+        else:
+            self.bring(copy, target)
+
+    def _make_way(self, id_: str, copy: TaskFileCopy) -> None:
+        """Keep a hand-made text that cannot be joined with what the row says now, and show the row."""
+        row = self._store.look(lambda rows: load(rows, id_))
+        if row is None:
+            return
+        try:
+            self.report.kept.append(self._files.keep(copy))
+        except moves.Meanwhile:
+            self._index.behind.add(id_)
+            return
+        self.bring(None, target_of(row))
+
+    def hold_back(self, keys: Iterable[str], here: Container[str]) -> None:
+        """Let nobody be handed tasks whose file is set aside, and end that where it is not any more.
+
+        That is ended for tasks to whose files something happened ``here``: what is set aside on another
+        machine is not seen from this one.
+        """
+        caller, reasons = self._caller, {}
+        for path, aside in self._index.asides.items():
+            if aside.code != DUPLICATE:
+                where = f"{path}:{aside.line}" if aside.line else path
+                reasons[key_of(path)] = f"its file {where} stands aside ({aside.code})"
+        found = self._store.look(lambda rows: several(rows, keys))
+        changed = {
+            key: reasons.get(key, "")
+            for key, row in found.items()
+            if row.aside != reasons.get(key, "") and (key in reasons or key in here)
+        }
+        if changed and caller is not None:
+            self._store.apply(lambda rows: hold_back(rows, caller, changed))
+
+    def write(self) -> None:
+        """Write the files; one that a hand was at is tried again by the next command."""
+        jobs, self._jobs = self._jobs, []
+        self._files.write(jobs)
+        for job in jobs:
+            if not job.ok:
+                self._index.behind.add(stem(job.target.name))
+            elif job.told:
+                self.report.restored.append(job.target.path)
+        self.report.pulled += sum(job.ok for job in jobs)
+
+    def remove(self, copy: TaskFileCopy) -> None:
+        """Remove a second file; if a hand is at it, the next command looks again."""
+        try:
+            self._files.remove(copy)
+        except moves.Meanwhile:
+            self._index.behind.add(stem(copy.name))
+
+
+def target_of(stored: Stored) -> TaskFileTarget:
+    """Return how and where the file of a task shall be."""
+    return TaskFileTarget(
+        stored.place, stored.file, stored.text, digest(stored.text), stored.version
+    )
+
+
+def ended_text(text: str, past: Past, *, older: bool) -> str:
+    """Return a task's text as it is archived; one from before its end says where the rest is."""
+    changes: dict[str, Any] = {"status": Status.ARCHIVE}
+    if older:
+        changes["agent"] = past.agent or None
+        changes["completed_at"] = stamp(past.completed)
+        if past.status == Status.DONE:
+            said = "done; its last text is in the archive of another machine"
+            changes["result"] = {"summary": said, "completed_at": stamp(past.completed)}
+    return edit(text, changes)
+
+
+def _by_people(text: str) -> set[str]:
+    """Return the lines of a task's text that the board does not write itself."""
+    found, theirs = set(), True
+    for line in text.split("\n"):
+        if line[:1] not in {"", " ", "-", "#"}:
+            theirs = line.partition(":")[0] not in _WRITTEN
+        if theirs and line:
+            found.add(line)
+    return found
+
+
+def key_of(path: str) -> str:
+    """Return by which key the task of a file is known, a path below the board's folder."""
+    return stem(path.rpartition("/")[2]).lower()
