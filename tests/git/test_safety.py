@@ -443,7 +443,7 @@ def test_no_lock_is_stale_where_processes_cannot_be_seen(repo, stale, monkeypatc
 
 def test_the_doctor_tells_of_locks_programs_and_hooks_that_were_planted(repo, stale):
     os.makedirs(repo / ".git" / "dibs")
-    care = GitCare(find(str(repo), {}), open_project(str(repo), {}).store)
+    care = GitCare(find(str(repo), {}), open_project(str(repo), {}).gate)
     git_lines = [finding.what for finding in care.inspect()]
     assert git_lines == ["git lock"] * len(stale)
 
@@ -463,7 +463,7 @@ def test_the_doctor_tells_of_locks_programs_and_hooks_that_were_planted(repo, st
 
 def test_two_first_looks_at_once_get_along(repo, monkeypatch):
     os.makedirs(repo / ".git" / "dibs")
-    care = GitCare(find(str(repo), {}), open_project(str(repo), {}).store)
+    care = GitCare(find(str(repo), {}), open_project(str(repo), {}).gate)
     replace = os.replace
 
     def overtaken(*names):

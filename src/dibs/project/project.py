@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.core.toolcalls.values import HookEvent, Verdict
     from dibs.engines.base import Engine
+    from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
     from dibs.services.board.board import Board
     from dibs.services.board.report import BoardReport
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dibs.services.claims.overview import Overview
     from dibs.services.claims.service import Claims
     from dibs.services.commits.changes import Changes
+    from dibs.services.commits.gate import Gate
     from dibs.services.commits.service import Commits
     from dibs.services.forecast.service import Forecasts
     from dibs.services.guard.departures import Departures
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from dibs.services.guard.sessions import Speaker
     from dibs.services.guard.unfinished import Row
     from dibs.services.merging.service import Merges
+    from dibs.services.state.commits import Intent
     from dibs.services.state.ledger import Ledger
     from dibs.services.talk.decisions import Decisions
     from dibs.services.talk.groups import Groups
@@ -180,7 +183,7 @@ class Project:
         config = self.config
         if main != repository.root:
             config = load.load(main, repository.state, os.environ, {}).config
-        return Merges(self.store, repository, self.tasks, config=config, main=main)
+        return Merges(self.store, repository, self.gate, self.tasks, config=config, main=main)
 
     @property
     def mail(self) -> Mail:
@@ -263,7 +266,14 @@ class Project:
         """Committing what an agent holds, and nothing else."""
         from dibs.services.commits.service import Commits
 
-        return Commits(self.store, self.place.repository)
+        return Commits(self.store, self.place.repository, self.gate)
+
+    @property
+    def gate(self) -> Gate:
+        """Moving branches while the claims behind a commit or a merge are in force."""
+        from dibs.services.commits.gate import Gate
+
+        return Gate(self.store, self.place.repository, _follower)
 
     @property
     def forecasts(self) -> Forecasts:
@@ -296,6 +306,15 @@ class Project:
         self.engine.close()
         if self._shared is not None:
             self._shared.close()
+
+
+def _follower(kind: str) -> Callable[[GitCalls, Intent], str]:
+    """Return what lets a working tree follow a commit or a merge whose process died."""
+    if kind == "merge":
+        from dibs.services.merging.checkout import again
+    else:
+        from dibs.services.commits.shared_index import again
+    return again
 
 
 def _hear_elsewhere(root: str, heard: HookEvent, who: Speaker) -> Verdict:

@@ -17,7 +17,7 @@ from dibs.errors import Fenced, Unavailable
 from dibs.services.commits import gate
 from dibs.services.commits import land as commit_landing
 from dibs.services.commits.doctor import GitCare
-from dibs.services.commits.gate import Gate, Passage, RefMoved
+from dibs.services.commits.gate import Passage, RefMoved
 
 pytestmark = pytest.mark.usefixtures("own_git")
 
@@ -127,7 +127,7 @@ def test_who_settles_and_is_killed_is_settled_in_turn(world, first, step):
 
 def test_recovery_says_what_it_did_and_does_it_once(world):
     die(world, ALICE, "moved")
-    own = Gate(world.project.store, world.project.place.repository)
+    own = world.project.gate
     (line,) = own.recover()
     assert "of alice had landed: finished" in line
     assert own.recover() == []
@@ -136,7 +136,7 @@ def test_recovery_says_what_it_did_and_does_it_once(world):
 
 def test_the_doctor_tells_of_a_commit_without_an_end_and_settles_it_only_when_told(world):
     die(world, ALICE, "moved")
-    care = GitCare(world.project.place.repository, world.project.store)
+    care = GitCare(world.project.place.repository, world.project.gate)
     (told,) = [finding for finding in care.inspect() if finding.what == "git commit"]
     assert "a commit of alice to main was begun " in told.text
     assert len(world.rows("intent/")) == 1
@@ -152,7 +152,7 @@ def test_the_doctor_goes_on_where_what_was_begun_cannot_be_settled_now(world):
     world.put(".git/strange", "")
     lock = os.path.join(world.root, ".git", "index.lock")
     os.replace(os.path.join(world.root, ".git", "strange"), lock)  # the lock of another git
-    care = GitCare(world.project.place.repository, world.project.store)
+    care = GitCare(world.project.place.repository, world.project.gate)
     (line,) = care.repair()
     assert line.startswith("what was begun cannot be settled now: ")
     assert [finding.what for finding in care.inspect()] == ["git commit"]
@@ -180,7 +180,7 @@ def land(world, agent, passage):
     from dibs.services.commits.scope import standing, still_covered
 
     own = world.project.store.look(lambda rows: standing(rows, agent.id).own)
-    return Gate(world.project.store, world.project.place.repository).land(
+    return world.project.gate.land(
         agent, passage, lambda rows: still_covered(rows, agent.id, own, passage.paths)
     )
 

@@ -98,7 +98,7 @@ def test_a_commit_has_the_tree_that_plain_git_makes(tmp_path, monkeypatch, seed,
     want = tree_by_plain_git(world, mine, monkeypatch)
     disk, index = on_disk(world), world.index(*mine)
     if way == "long":
-        monkeypatch.setattr("dibs.services.commits.service.can_do", lambda *_: False)
+        monkeypatch.setattr("dibs.services.commits.build.can_be_short", lambda *_: False)
 
     if want == world.git("rev-parse", "HEAD^{tree}"):
         with pytest.raises(NotFound):

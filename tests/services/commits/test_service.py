@@ -616,7 +616,7 @@ def test_the_short_way_and_the_long_way_make_the_same(tmp_path, monkeypatch):
         world = World(tmp_path / way)
         busy_tree(world)
         if way == "long":
-            monkeypatch.setattr("dibs.services.commits.service.can_do", lambda *_: False)
+            monkeypatch.setattr("dibs.services.commits.build.can_be_short", lambda *_: False)
         else:
             monkeypatch.setattr(
                 "dibs.services.commits.build.add", None
@@ -668,7 +668,7 @@ def test_a_commit_is_signed_where_the_user_signs(world, tmp_path):
 def test_an_index_that_others_changed_meanwhile_is_not_replaced(world, monkeypatch):
     from dibs.services.commits import service
 
-    real = service.quick
+    real = service.build
 
     def slow(*args, **named):
         made = real(*args, **named)
@@ -676,7 +676,7 @@ def test_an_index_that_others_changed_meanwhile_is_not_replaced(world, monkeypat
         world.git("add", "src/two.py")
         return made
 
-    monkeypatch.setattr(service, "quick", slow)
+    monkeypatch.setattr(service, "build", slow)
     world.claim(ALICE, "src/one.py")
     world.put("src/one.py", "x\n")
     world.committed(ALICE)

@@ -12,8 +12,6 @@ import time
 import pytest
 from tests.services.merge_yard import git
 
-from dibs.services.commits.gate import Gate
-
 pytestmark = pytest.mark.usefixtures("own_git")
 
 #: Runs a merge and is killed when it reaches a step for the so-many-th time.
@@ -133,7 +131,7 @@ def test_what_somebody_wrote_after_a_kill_is_kept(yard):
     assert dying(yard, "moved", 1, "agent/bob", "--agent", "bob").returncode == -9
     (yard.main / "a.txt").write_text("mine, written meanwhile\n")
 
-    Gate(yard.project.store, yard.project.place.repository).recover()
+    yard.project.gate.recover()
 
     assert yard.read("a.txt") == "mine, written meanwhile\n"
     assert yard.read("b.txt") == "of bob\n"

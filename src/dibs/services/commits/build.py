@@ -1,32 +1,45 @@
-"""The tree and the commit: built in an index of their own, so that nothing of others can be in them."""
+"""Building a commit beside the branch, so that nothing of others can be in it.
+
+The short way is one ``git commit --only`` in a private git directory: git hashes the files, writes trees and
+commit, and updates a copy of the shared index, all in one process. The long way takes these steps one by one
+in a private index, with the user's hooks in between; it also does what the short way cannot (a branch without
+a commit, a file that became a folder, entries in conflict, refs in tables). What comes out is checked alike.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
-import time
 
+from dibs.core.changes.trailers import signed
+from dibs.core.claims.coverage import staged_by, uncovered
 from dibs.core.text.names import printable
-from dibs.errors import Misconfigured, Unavailable
+from dibs.errors import Misconfigured, NotFound, Unavailable
 from dibs.git.trees import differences, index_info
+from dibs.services.commits.private_index import (
+    PATIENCE,
+    add,
+    fill,
+    private_directory,
+    rows_of,
+    stats,
+)
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.coverage import Blocked
     from dibs.git.calls import GitCalls
-    from dibs.git.status import FileChange
     from dibs.git.trees import TreeChange
+    from dibs.git.untrusted import SafeGit
+    from dibs.services.commits.private_index import Stat
+    from dibs.services.commits.user_hooks import UserHooks
+    from dibs.services.commits.values import CommitPlan, CommitRequest
 
-_PRIVATE = "dibs-commit-"
-#: After how many seconds a private index is surely nobody's: a hook may work for long.
-_OLD = 24 * 3600.0
-#: How long git may take to read files or to sign: they may be huge and pass a filter, and somebody may have
-#: to type a passphrase.
-PATIENCE = 600.0
 _NO_IDENTITY = (
     "tell me who you are",
     "empty ident name",
@@ -36,149 +49,196 @@ _NO_IDENTITY = (
     "disallowed characters",
 )
 
-#: A file's mode, size, moments and place: what is changed when its content is.
-Stat = tuple[int, int, int, int, int]
+
+class CommitJob(Record):
+    """One commit that is being made: what all its steps need."""
+
+    git: SafeGit
+    caller: Caller
+    wish: CommitRequest
+    plan: CommitPlan
+    #: The path of its private index.
+    private: str
+    hooks: UserHooks
+    #: How ``commit-tree`` is told to sign; empty for not at all.
+    sign: tuple[str, ...]
+    #: Whether files that steer tools are kept from the caller.
+    guards: bool
+
+    def uncovered(self, changes: Iterable[TreeChange]) -> list[Blocked]:
+        """Return which paths of a finished tree no claim of the caller covers."""
+        paths = [change.path for change in changes]
+        return uncovered(self.caller.id, paths, self.plan.standing.cover, guards=self.guards)
+
+    def signed(self, message: str, paths: Iterable[str]) -> str:
+        """Return the message with the trailers that name the claims on ``paths``."""
+        cover = self.plan.standing.cover
+        found = (cover.exclusive(self.caller.id, path) for path in sorted(paths))
+        covering = {held.claim.id: held.claim for held in found if held is not None}
+        return signed(message, self.caller.id, covering.values(), self.wish.task)
 
 
-class Built(Record):
-    """A tree on top of a commit, and what it changes there."""
+class ReadyCommit(Record):
+    """A checked commit that is on no branch yet."""
 
     parent: str
-    tree: str
+    commit: str
+    #: What it changes in its parent.
     changes: tuple[TreeChange, ...]
+    message: str
+    #: What the files were like when they were read.
+    stats: dict[str, Stat | None]
+    #: Whether the files on disk are what was committed; a hook may have staged something else.
+    as_on_disk: bool
+    #: An index that knows the commit already, and by what the shared index was known that it was made from.
+    new_index: str = ""
+    made_from: Stat | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths that it changes."""
+        return [change.path for change in self.changes]
 
 
-@contextlib.contextmanager
-def private_index(git_dir: str) -> Iterator[str]:
-    """Give out the path of an index that nobody else uses; afterwards it is gone."""
-    _sweep(git_dir)
-    path = os.path.join(git_dir, f"{_PRIVATE}{os.getpid()}-{os.urandom(4).hex()}")
-    try:
-        yield path
-    finally:
-        for left in (path, f"{path}.lock", f"{path}.msg"):
-            with contextlib.suppress(OSError):
-                os.unlink(left)
+def build(job: CommitJob) -> ReadyCommit | list[Blocked]:
+    """Build what was planned; return what stands against it instead, if a hook staged that.
+
+    Raises:
+        HookRefused: a hook of the user said no.
+    """
+    before = stats(job.git.tree, (change.path for change in job.plan.chosen))
+    return (_short(job, before) if can_be_short(job) else None) or _long(job, before)
 
 
-def _sweep(git_dir: str) -> None:
-    """Remove the indexes of processes that were killed, long enough ago to be sure of it."""
-    for name in os.listdir(git_dir):
-        if name.startswith(_PRIVATE):
-            path = os.path.join(git_dir, name)
-            with contextlib.suppress(OSError):
-                if os.lstat(path).st_mtime + _OLD >= time.time():
-                    continue
-                if os.path.isdir(path):  # the git directory of a short way
-                    shutil.rmtree(path)
-                else:
-                    os.unlink(path)
+# -- the short way
 
 
-def fill(git: GitCalls, index: str, head: str) -> None:
-    """Fill a private index with a commit, or with nothing where there is none yet."""
-    what = ("--end-of-options", head) if head else ("--empty",)
-    git.must("read-tree", *what, variables={"GIT_INDEX_FILE": index})
+def can_be_short(job: CommitJob) -> bool:
+    """Return whether no hook has a say and git commits plain files as they are on disk."""
+    plan, tree = job.plan, job.git.tree
+    if job.hooks.have_a_say(verify=job.wish.verify):
+        return False
+    if job.git.reading.conditional:  # more might be included in a git directory of its own
+        return False
+    if plan.state.unborn or any(change.unmerged for change in plan.changes):
+        return False
+    for change in plan.chosen:
+        place = os.path.join(tree, change.path)
+        if change.code[0] == "D" and os.path.lexists(place):
+            return False
+        with contextlib.suppress(OSError):
+            if stat.S_ISDIR(os.lstat(place).st_mode):
+                return False
+    return True
 
 
-def stats(tree: str, paths: Iterable[str]) -> dict[str, Stat | None]:
-    """Return by what each file is known to be unchanged; None for one that is not there."""
-    found: dict[str, Stat | None] = {}
-    for path in paths:
-        try:
-            s = os.lstat(os.path.join(tree, path))
-        except OSError:
-            found[path] = None
-        else:
-            found[path] = (s.st_mode, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino)
-    return found
+def _short(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | None:
+    """Commit in one go; return nothing where git does not manage, and nothing has happened."""
+    check_identity(os.environ.items())
+    state, place = job.plan.state, f"{job.private}.d"
+    chosen = [change.path for change in job.plan.chosen]
+    text = job.signed(job.wish.message, chosen)
+    made_from = private_directory(state, place)
+    new_index = os.path.join(place, "index")
+    if not _commit_in(job, place, new_index, chosen, text):
+        return None
+    with open(os.path.join(place, "HEAD"), encoding="ascii", errors="replace") as file:
+        commit = file.read().strip()
+    if commit == state.head:
+        return None
+    changes = tuple(differences(job.git, state.head, commit))
+    # A file that is as it was committed is not in the commit, so its claim has no part in the message.
+    if job.signed(job.wish.message, (c.path for c in changes)) != text or job.uncovered(changes):
+        return None
+    return ReadyCommit(
+        state.head, commit, changes, text, before, True, new_index, made_from
+    )  # fmt: skip
 
 
-def add(git: GitCalls, index: str, chosen: Sequence[FileChange]) -> None:
-    """Put the files as they are on disk into a private index."""
-    variables = {"GIT_INDEX_FILE": index}
-    gone = [change.path for change in chosen if _is_gone(git.tree, change)]
-    if gone:
-        git.must(
-            "update-index", "--force-remove", "-z", "--stdin",
-            given=rows_of(gone), variables=variables,
-        )  # fmt: skip
-    left = set(gone)
-    there = [change.path for change in chosen if change.path not in left]
-    if there:
-        said = git.patient(PATIENCE).run(
-            "update-index", "--add", "--replace", "-z", "--stdin",
-            given=rows_of(there), variables=variables,
-        )  # fmt: skip
-        if said.code:
-            raise _unreadable(said.err)
+def _commit_in(job: CommitJob, place: str, index: str, chosen: list[str], text: str) -> bool:
+    """Run ``git commit --only`` in a private git directory; return whether it succeeded."""
+    variables = {
+        "GIT_DIR": place, "GIT_COMMON_DIR": job.plan.state.common, "GIT_WORK_TREE": job.git.tree,
+        "GIT_INDEX_FILE": index, **_dates(),
+    }  # fmt: skip
+    calls = job.git.patient(PATIENCE)
+    new = rows_of(change.path for change in job.plan.chosen if change.untracked)
+    if new and calls.run(
+        "update-index", "--add", "-z", "--stdin", given=new, variables=variables
+    ).code:  # fmt: skip
+        return False
+    message = os.path.join(place, "message")
+    with open(message, "wb") as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
+    said = calls.run(
+        "-c", "i18n.commitEncoding=UTF-8", "-c", "core.logAllRefUpdates=false", "-c", "core.splitIndex=false",
+        "commit", "--quiet", "--only", "--no-verify", "--no-status", "--cleanup=verbatim",
+        "-F", message, "--pathspec-from-file=-", "--pathspec-file-nul",
+        given=rows_of(chosen), variables=variables,
+    )  # fmt: skip
+    return not said.code
 
 
-def _is_gone(tree: str, change: FileChange) -> bool:
-    """Tell whether a file goes from the commit: not on disk, or taken out of the index and ignored."""
-    if change.code == "D.":
-        return True
-    try:
-        mode = os.lstat(os.path.join(tree, change.path)).st_mode
-    except OSError:
-        return True
-    if _behind_link(tree, change.path):
-        return True
-    folder = stat.S_ISDIR(mode)
-    return folder and not os.path.lexists(os.path.join(tree, change.path, ".git"))
+# -- the long way
 
 
-def _behind_link(tree: str, path: str) -> bool:
-    """Tell whether a symbolic link stands where a folder of the path was."""
-    folder = os.path.dirname(path)
-    while folder:
-        if os.path.islink(os.path.join(tree, folder)):
-            return True
-        folder = os.path.dirname(folder)
-    return False
+def _long(job: CommitJob, before: dict[str, Stat | None]) -> ReadyCommit | list[Blocked]:
+    """Commit step by step, with the user's hooks in between."""
+    git, plan, verify = job.git, job.plan, job.wish.verify
+    head = plan.state.head
+    fill(git, job.private, head)
+    add(git, job.private, plan.chosen)
+    hooked = verify and job.hooks.before()
+    tree, changes = _finish(job, head)
+    blocked = job.uncovered(changes)
+    if blocked:
+        return staged_by("pre-commit", blocked, {change.path for change in plan.chosen})
+    if not changes:
+        hint = "only times or line ends differ from the last commit"
+        raise NotFound("nothing that you hold is changed", code="NOTHING_CHANGED", hint=hint)
+    message = job.hooks.message(job.wish.message, verify=verify)
+    text = job.signed(message, (change.path for change in changes))
+    commit = write_commit(git, tree, [head] if head else [], text, job.sign)
+    return ReadyCommit(head, commit, changes, text, before, not hooked)
 
 
-def _unreadable(said: str) -> Unavailable:
-    lines = [line for line in said.splitlines() if line.strip()]
-    why = (
-        printable(lines[0].removeprefix("error: ").removeprefix("fatal: "))
-        if lines
-        else "git does not say why"
+def _finish(job: CommitJob, parent: str) -> tuple[str, tuple[TreeChange, ...]]:
+    """Write the tree of the private index; return it with what it changes."""
+    out = job.git.must("write-tree", variables={"GIT_INDEX_FILE": job.private})
+    tree = out.decode().strip()
+    return tree, tuple(differences(job.git, parent, tree))
+
+
+def rebuild(
+    job: CommitJob, ready: ReadyCommit, wanted: Sequence[TreeChange], parent: str
+) -> ReadyCommit | list[Blocked]:
+    """Build the changes ``wanted`` on another commit: all other paths are as they are there."""
+    fill(job.git, job.private, parent)
+    variables = {"GIT_INDEX_FILE": job.private}
+    job.git.must(
+        "update-index", "-z", "--index-info", given=index_info(wanted), variables=variables
     )
-    return Unavailable(
-        f"a file cannot be added: {why}", code="GIT_FAILED", hint="nothing was committed"
-    )
+    tree, changes = _finish(job, parent)
+    blocked = job.uncovered(changes)
+    if blocked:
+        return blocked
+    commit = write_commit(job.git, tree, [parent], ready.message, job.sign)
+    return ready._replace(parent=parent, commit=commit, changes=changes)
 
 
-def finish(git: GitCalls, index: str, parent: str) -> Built:
-    """Write the tree of a private index, and find out what it changes."""
-    tree = git.must("write-tree", variables={"GIT_INDEX_FILE": index}).decode().strip()
-    return Built(parent, tree, tuple(differences(git, parent, tree)))
+# -- the commit itself
 
 
-def rebase(git: GitCalls, index: str, changes: Sequence[TreeChange], parent: str) -> Built:
-    """Build the same changes on another commit: all other paths are as they are there."""
-    variables = {"GIT_INDEX_FILE": index}
-    fill(git, index, parent)
-    git.must("update-index", "-z", "--index-info", given=index_info(changes), variables=variables)
-    return finish(git, index, parent)
-
-
-def write_commit(git: GitCalls, built: Built, message: str, sign: Sequence[str]) -> str:
-    """Write the commit and return its name; it is on no branch yet."""
-    return write(git, built.tree, [built.parent] if built.parent else [], message, sign)
-
-
-def write(
+def write_commit(
     git: GitCalls, tree: str, parents: Sequence[str], message: str, sign: Sequence[str]
 ) -> str:
-    """Write a commit of any number of parents; raise what git says of whoever commits."""
+    """Write a commit and return its name; it is on no branch yet."""
     check_identity(os.environ.items())
     calls = git.patient(PATIENCE) if sign else git
     above = [word for parent in parents for word in ("-p", parent)]
     said = calls.run(
         "-c", "i18n.commitEncoding=UTF-8", "commit-tree", *sign, *above, "-F", "-", tree,
-        given=message.encode("utf-8", "surrogateescape"), variables=dates(),
+        given=message.encode("utf-8", "surrogateescape"), variables=_dates(),
     )  # fmt: skip
     if not said.code:
         return said.out.decode().strip()
@@ -192,8 +252,8 @@ def write(
     raise Unavailable(f"the commit cannot be written: {last}", code="GIT_FAILED")
 
 
-def dates() -> dict[str, str]:
-    """Return the moments that the caller's surroundings name for a commit."""
+def _dates() -> dict[str, str]:
+    """Return the times that the caller's environment names for a commit."""
     names = ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE")
     return {name: os.environ[name] for name in names if os.environ.get(name)}
 
@@ -208,8 +268,3 @@ def check_identity(variables: Iterable[tuple[str, str]]) -> None:
                 code="IDENTITY",
                 hint=f"set {name} anew",
             )
-
-
-def rows_of(paths: Iterable[str]) -> bytes:
-    """Return paths as git reads them with ``-z``."""
-    return b"".join(os.fsencode(path) + b"\0" for path in paths)

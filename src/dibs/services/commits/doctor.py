@@ -16,12 +16,11 @@ from dibs.git.config import executing
 from dibs.git.locks import find_stale, put_aside
 from dibs.git.trust import Trust
 from dibs.local.files import write_file
-from dibs.services.commits.gate import Gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.local.repository import Repository
-    from dibs.services.state.store import Store
+    from dibs.services.commits.gate import Gate
 
 _NOTE = "hooks-seen.json"
 _SAMPLE = ".sample"
@@ -31,11 +30,11 @@ class GitCare:
     """Looks after the git directory of one repository; hooks that are ``ours`` to the letter are no news."""
 
     def __init__(
-        self, repository: Repository, store: Store, ours: frozenset[str] = frozenset()
+        self, repository: Repository, gate: Gate, ours: frozenset[str] = frozenset()
     ) -> None:
         self._repository = repository
         self._ours = ours
-        self._gate = Gate(store, repository)
+        self._gate = gate
         self._note = os.path.join(repository.state, _NOTE)
 
     def inspect(self) -> list[Finding]:

@@ -102,7 +102,17 @@ def nothing(*_: object) -> None:
 class Gate:
     """Lets refs of one clone move, one after the other."""
 
-    def __init__(self, store: Store, repository: Repository) -> None:
+    def __init__(
+        self,
+        store: Store,
+        repository: Repository,
+        follower: Callable[[str], Callable[[GitCalls, Intent], str]],
+    ) -> None:
+        """``follower`` returns for each kind what lets a working tree follow in place of a dead process.
+
+        It gets the intent, and returns why it cannot be done now, an empty text when it is done.
+        """
+        self._follower = follower
         self._store = store
         self._repository = repository
         #: How all calls of a passage start git.
@@ -146,7 +156,7 @@ class Gate:
         """Move the ref, if ``check`` agrees in the transaction that writes the intent.
 
         ``check`` returns the claims that the passage hangs on, or raises. ``follow`` runs when the ref has
-        moved; a recovery calls ``again`` of the kind's module in its place. ``record`` adds to the last
+        moved; a recovery calls the kind's follower in its place. ``record`` adds to the last
         transaction.
 
         Raises:
@@ -306,7 +316,9 @@ class Gate:
     def _decide(self, intent: Intent, fence: str) -> str:
         git = self._git(intent.tree)
         moved = intent.landed or holds(git, intent.ref, intent.new)
-        followed = _follow_again(git, intent) if moved else ""
+        followed = ""
+        if moved and intent.tree and os.path.isdir(intent.tree):
+            followed = self._follower(intent.kind)(git, intent)
         reach("settling")
 
         def step(rows: Rows) -> str:
@@ -360,20 +372,6 @@ class Gate:
         for lock in find_stale(self._repository.common):
             if lock.path.endswith(f"/{FENCE}.lock"):
                 put_aside(lock, self._repository.common)
-
-
-#: The module of each kind with ``again(git, intent)``: it does what ``follow`` does, by what the intent
-#: says, and returns why that cannot be done now, an empty text when it is done.
-_AGAIN = {"commit": "dibs.services.commits.shared_index", "merge": "dibs.services.merging.checkout"}
-
-
-def _follow_again(git: GitCalls, intent: Intent) -> str:
-    if not intent.tree or not os.path.isdir(intent.tree):
-        return ""
-    import importlib
-
-    module = importlib.import_module(_AGAIN[intent.kind])
-    return str(module.again(git, intent))
 
 
 def _is_late(rows: Rows, check: Callable[[Rows], Sequence[Claim]]) -> bool:

@@ -24,27 +24,22 @@ from dibs.git.index import (
 from dibs.git.state import branch_of, read_state
 from dibs.git.trees import differences
 from dibs.services.claims.holdings import give_back
-from dibs.services.commits import build, gate
-from dibs.services.commits.build_fast import index_stat
+from dibs.services.commits import gate
+from dibs.services.commits.build import ReadyCommit, rebuild
 from dibs.services.commits.gate import Passage, RefMoved
+from dibs.services.commits.private_index import index_stat
 from dibs.services.commits.report import about, files_of, releasable
 from dibs.services.commits.scope import still_covered
 from dibs.services.commits.shared_index import bring_forward, catch_up
 from dibs.services.state.presence import arrive
-from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from dibs.core.claims.agents import Caller
-    from dibs.core.claims.coverage import Blocked, OwnedPattern
+    from dibs.core.claims.coverage import OwnedPattern
     from dibs.core.claims.rules import Claim
-    from dibs.git.calls import GitCalls
-    from dibs.git.trees import TreeChange
-    from dibs.services.commits.build import Built, Stat
+    from dibs.services.commits.build import CommitJob
     from dibs.services.commits.gate import Gate
-    from dibs.services.commits.values import CommitPlan, CommitRequest, Committed
+    from dibs.services.commits.values import Committed
     from dibs.services.state.rows import Rows
 
 #: How often a commit is built anew when plain git moves the branch under it.
@@ -53,44 +48,17 @@ TRIES = 10
 PATIENCE = 10.0
 
 
-class Ready(Record):
-    """A verified commit that is on no branch yet."""
-
-    built: Built
-    commit: str
-    message: str
-    #: What the files were like when they were read.
-    stats: dict[str, Stat | None]
-    #: Whether the files on disk are what was committed; a hook may have staged something else.
-    as_on_disk: bool
-    sign: tuple[str, ...]
-    #: An index that knows the commit already, and what the shared index was like that it was made from.
-    new_index: str = ""
-    made_from: Stat | None = None
-
-
 class Landing:
     """One commit on its way to the branch."""
 
-    def __init__(
-        self,
-        passing: Gate,
-        git: GitCalls,
-        caller: Caller,
-        wish: CommitRequest,
-        plan: CommitPlan,
-        index: str,
-        verify: Callable[[Caller, CommitPlan, Sequence[TreeChange]], list[Blocked]],
-    ) -> None:
+    def __init__(self, passing: Gate, job: CommitJob) -> None:
         self._gate = passing
-        self._git = git
-        self._caller = caller
-        self._wish = wish
-        self._plan = plan
-        self._index = index
-        self._verify = verify
+        self._job = job
+        self._git = job.git
+        self._plan = job.plan
+        self._caller = job.caller
 
-    def land(self, ready: Ready) -> Committed:
+    def land(self, ready: ReadyCommit) -> Committed:
         """Pass the gate, and return the answer."""
         with self._gate.turn():
             for _ in range(TRIES):
@@ -106,7 +74,7 @@ class Landing:
                     ) from None
         raise self._too_often()
 
-    def _with_index(self, ready: Ready) -> Committed:
+    def _with_index(self, ready: ReadyCommit) -> Committed:
         git_dir = self._plan.state.git_dir
         if freeze(git_dir):  # a process of ours is stopped, and has git's lock
             self._gate.bar()
@@ -119,7 +87,7 @@ class Landing:
             gate.reach("prepared")
             return self._pass(ready, own)
 
-    def _bring_forward(self, ready: Ready, own: str) -> None:
+    def _bring_forward(self, ready: ReadyCommit, own: str) -> None:
         """Make ``own`` an index that knows the commit, but else is as the shared one is now."""
         if ready.new_index and index_stat(self._plan.state.git_dir) == ready.made_from:
             try:
@@ -129,9 +97,9 @@ class Landing:
                     raise TakenOver from None
             else:
                 return
-        bring_forward(self._git, own, ready.built.changes, ready.stats, fresh=ready.as_on_disk)
+        bring_forward(self._git, own, ready.changes, ready.stats, fresh=ready.as_on_disk)
 
-    def _pass(self, ready: Ready, own: str) -> Committed:
+    def _pass(self, ready: ReadyCommit, own: str) -> Committed:
         """Try until it lands; while we have git's index, only a bare ``update-ref`` moves the branch."""
         for _ in range(TRIES):
             try:
@@ -147,8 +115,7 @@ class Landing:
             hint="nothing was committed and your changes are kept; try again",
         )
 
-    def _try(self, ready: Ready, own: str) -> Committed:
-        paths = [change.path for change in ready.built.changes]
+    def _try(self, ready: ReadyCommit, own: str) -> Committed:
         back = self._releasable(ready)
         given: list[Claim] = []
         moved = False
@@ -156,7 +123,7 @@ class Landing:
         def check(rows: Rows) -> list[Claim]:
             if not moved and not still_has(own):
                 raise TakenOver
-            return still_covered(rows, self._caller.id, self._plan.standing.own, paths)
+            return still_covered(rows, self._caller.id, self._plan.standing.own, ready.paths)
 
         def follow() -> None:
             nonlocal moved
@@ -173,7 +140,7 @@ class Landing:
         landed = self._gate.land(
             self._caller, self._passage(ready), check, follow=follow, record=record
         )
-        told = about(self._plan, tuple(files_of(ready.built.changes)))
+        told = about(self._plan, tuple(files_of(ready.changes)))
         return told._replace(
             commit=ready.commit,
             ref=self._plan.ref,
@@ -182,29 +149,28 @@ class Landing:
             late=landed.late,
         )
 
-    def _let_index_follow(self, ready: Ready, own: str) -> None:
+    def _let_index_follow(self, ready: ReadyCommit, own: str) -> None:
         if settle(self._plan.state.git_dir, own):
             return
-        left = catch_up(self._git, self._plan.ref, ready.built.parent, ready.commit)
+        left = catch_up(self._git, self._plan.ref, ready.parent, ready.commit)
         if left:
             raise Unavailable(left, code="GIT_LOCKED")
 
-    def _passage(self, ready: Ready) -> Passage:
-        wish, ref = self._wish, self._plan.ref
+    def _passage(self, ready: ReadyCommit) -> Passage:
+        wish, ref = self._job.wish, self._plan.ref
         subject = printable(ready.message.partition("\n")[0])
         where = f"{ready.commit[:10]} to {ref.removeprefix('refs/heads/')}"
         return Passage(
-            "commit", ref, ready.built.parent, ready.commit, self._git.tree,
-            tuple(change.path for change in ready.built.changes),
+            "commit", ref, ready.parent, ready.commit, self._git.tree,
+            tuple(ready.paths),
             f"{self._caller.id} committed {where}: {subject}",
             {"request": (wish.request_id, wish.fingerprint)} if wish.request_id else {},
         )  # fmt: skip
 
-    def _releasable(self, ready: Ready) -> list[OwnedPattern]:
-        if not self._wish.release:
+    def _releasable(self, ready: ReadyCommit) -> list[OwnedPattern]:
+        if not self._job.wish.release:
             return []
-        paths = [change.path for change in ready.built.changes]
-        return releasable(self._plan, paths, self._git.tree, ready.stats)
+        return releasable(self._plan, ready.paths, self._git.tree, ready.stats)
 
     def _still_on_branch(self) -> None:
         state = self._plan.state
@@ -215,12 +181,12 @@ class Landing:
                 hint="look at git status, then commit again",
             )
 
-    def _again(self, ready: Ready) -> Ready:
+    def _again(self, ready: ReadyCommit) -> ReadyCommit:
         """Build the same changes on what the branch is now, unless others changed the same files."""
         self._still_on_branch()
         head = read_state(self._git).head
-        own = {change.path: change for change in ready.built.changes}
-        for theirs in differences(self._git, ready.built.parent, head):
+        own = {change.path: change for change in ready.changes}
+        for theirs in differences(self._git, ready.parent, head):
             mine = own.get(theirs.path)
             if mine is not None and (mine.new_mode, mine.new_oid) != (
                 theirs.new_mode,
@@ -232,12 +198,10 @@ class Landing:
             who = self._author(head)
             message = f"somebody else has committed your changes meanwhile ({head[:10]} by {who})"
             raise NotFound(message, code="NOTHING_CHANGED")
-        built = build.rebase(self._git, self._index, tuple(own.values()), head)
-        blocked = self._verify(self._caller, self._plan, built.changes)
-        if blocked:
-            raise self._conflict(blocked[0].path, head)
-        commit = build.write_commit(self._git, built, ready.message, ready.sign)
-        return ready._replace(built=built, commit=commit)
+        again = rebuild(self._job, ready, tuple(own.values()), head)
+        if not isinstance(again, ReadyCommit):
+            raise self._conflict(again[0].path, head)
+        return again
 
     def _conflict(self, path: str, head: str) -> Unavailable:
         return Unavailable(

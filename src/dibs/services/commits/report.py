@@ -10,7 +10,7 @@ from dibs.core.text.names import quote, shown
 from dibs.errors import BadInput, DibsError, NotFound
 from dibs.git.status import FileChange
 from dibs.local.repository import find
-from dibs.services.commits.build import stats
+from dibs.services.commits.private_index import stats
 from dibs.services.commits.values import Committed, File
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
     from dibs.local.repository import Repository
-    from dibs.services.commits.build import Stat
+    from dibs.services.commits.private_index import Stat
     from dibs.services.commits.values import CommitPlan, CommitRequest
 
 #: How many files of nobody an answer names.

@@ -6,8 +6,8 @@ claims, then landed through the gate.
 
 from __future__ import annotations
 
-from dibs.core.changes.trailers import check_message, signed
-from dibs.core.claims.coverage import sort, staged_by, uncovered
+from dibs.core.changes.trailers import check_message
+from dibs.core.claims.coverage import sort
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.text.names import shown
@@ -16,14 +16,13 @@ from dibs.git.state import read_state, refusal, state_of
 from dibs.git.status import begin_changed, compared_with, parsed
 from dibs.git.untrusted import refuse_filters, refuse_hooks, refuse_signing
 from dibs.services.claims.holdings import tell_lost
-from dibs.services.commits import build
-from dibs.services.commits.build_fast import can_do, private_directory, quick
-from dibs.services.commits.gate import Gate
-from dibs.services.commits.land import Landing, Ready
+from dibs.services.commits.build import CommitJob, ReadyCommit, build
+from dibs.services.commits.land import Landing
+from dibs.services.commits.private_index import private_index
 from dibs.services.commits.report import about, chosen_from, files_of
 from dibs.services.commits.retention import EVERY, forget_old
 from dibs.services.commits.scope import fenced, lost_for, standing
-from dibs.services.commits.user_hooks import HOOKS, HookRefused, UserHooks, setup_of
+from dibs.services.commits.user_hooks import HOOKS, HookRefused, UserHooks, signing
 from dibs.services.commits.values import CommitDenied, CommitPlan, Committed, File
 from dibs.services.state.commits import intents
 from dibs.services.state.idempotency import answered
@@ -39,11 +38,10 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.git.state import TreeState
     from dibs.git.status import FileChange
-    from dibs.git.trees import TreeChange
     from dibs.git.untrusted import SafeGit
     from dibs.local.repository import Repository
+    from dibs.services.commits.gate import Gate
     from dibs.services.commits.scope import ClaimsNow
-    from dibs.services.commits.user_hooks import Setup
     from dibs.services.commits.values import CommitRequest
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
@@ -52,10 +50,10 @@ if TYPE_CHECKING:
 class Commits:
     """The scoped commits of one working tree."""
 
-    def __init__(self, store: Store, repository: Repository) -> None:
+    def __init__(self, store: Store, repository: Repository, gate: Gate) -> None:
         self._store = store
         self._repository = repository
-        self._gate = Gate(store, repository)
+        self._gate = gate
 
     def _git(self) -> SafeGit:
         return self._gate.guard.calls(self._repository.root)
@@ -74,98 +72,37 @@ class Commits:
         wish = wish._replace(task=check_text(wish.task, "task"))
         git = self._git()
         if trial:
-            state, changes, _ = _looked(git, self._repository.common)
+            state, changes = _looked(git, self._repository.common)
             plan = self._plan(git, caller, wish, state, changes)
             return plan if isinstance(plan, CommitDenied) else _would(plan)
-        task = check_text(wish.task, "task")
-        wish = wish._replace(message=check_message(wish.message), task=task)
+        wish = wish._replace(message=check_message(wish.message))
         earlier = self._earlier(caller.id, wish) if wish.request_id else None
         if earlier is not None:
             return earlier
-        state, changes, setup = _looked(git, self._repository.common)
+        state, changes = _looked(git, self._repository.common)
         plan = self._plan(git, caller, wish, state, changes)
         if isinstance(plan, CommitDenied):
             return plan
-        _refuse_programs(git, wish, plan, signs=bool(setup.sign))
-        with (
-            build.private_index(state.git_dir) as index,
-            private_directory(index) as place,
-        ):
-            hooks = UserHooks(git, setup.hooks, index, caller)
+        sign = signing(git.reading)
+        _refuse_programs(git, wish, plan, signs=bool(sign))
+        with private_index(state.git_dir) as index:
+            hooks = UserHooks(git, state.common, index, caller)
+            job = CommitJob(git, caller, wish, plan, index, hooks, sign, self._guards(caller))
             try:
-                ready = self._quick(git, caller, wish, plan, place, hooks, setup)
-                ready = ready or self._build(git, caller, wish, plan, index, hooks, setup)
+                ready = build(job)
             except HookRefused as refusal:
                 return self._refused(caller, hook=str(refusal))
-            if not isinstance(ready, Ready):
-                return ready
-            landing = Landing(self._gate, git, caller, wish, plan, index, self._verify)
-            answer = landing.land(ready)
+            if not isinstance(ready, ReadyCommit):
+                return self._refused(caller, ready)
+            answer = Landing(self._gate, job).land(ready)
         if answer.seq and not answer.seq % EVERY:
             forget_old(self._store, git, self._gate.clone)
         hooks.after()
         return answer
 
-    # -- building
-
-    def _quick(
-        self,
-        git: SafeGit,
-        caller: Caller,
-        wish: CommitRequest,
-        plan: CommitPlan,
-        place: str,
-        hooks: UserHooks,
-        setup: Setup,
-    ) -> Ready | CommitDenied | None:
-        """Build it in one go, where no hook has a say; return nothing where that does not fit."""
-        if hooks.have_a_say(verify=wish.verify) or not can_do(git.tree, plan):
-            return None
-        if git.reading.conditional:  # more might be included in a git directory of its own
-            return None
-        paths = [change.path for change in plan.chosen]
-        seen = build.stats(git.tree, paths)
-        text = _signed(plan, caller, wish, wish.message, paths)
-        made = quick(git, plan, text, place)
-        if made is None:
-            return None
-        held = [change.path for change in made.built.changes]
-        if _signed(plan, caller, wish, wish.message, held) != text:
-            return None  # a file is as it was committed, so its claim has no part in this
-        blocked = self._verify(caller, plan, made.built.changes)
-        if blocked:
-            return self._refused(caller, blocked)
-        return Ready(
-            made.built, made.commit, text, seen, True, setup.sign, made.new_index, made.made_from
-        )
-
-    def _build(
-        self,
-        git: GitCalls,
-        caller: Caller,
-        wish: CommitRequest,
-        plan: CommitPlan,
-        index: str,
-        hooks: UserHooks,
-        setup: Setup,
-    ) -> Ready | CommitDenied:
-        """Build it step by step, with the user's hooks in between."""
-        build.fill(git, index, plan.state.head)
-        seen = build.stats(git.tree, (change.path for change in plan.chosen))
-        build.add(git, index, plan.chosen)
-        hooked = wish.verify and hooks.before()
-        built = build.finish(git, index, plan.state.head)
-        blocked = self._verify(caller, plan, built.changes)
-        if blocked:
-            chosen = {change.path for change in plan.chosen}
-            return self._refused(caller, staged_by("pre-commit", blocked, chosen))
-        if not built.changes:
-            hint = "only times or line ends differ from the last commit"
-            raise NotFound("nothing that you hold is changed", code="NOTHING_CHANGED", hint=hint)
-        message = hooks.message(wish.message, verify=wish.verify)
-        text = _signed(plan, caller, wish, message, [change.path for change in built.changes])
-        commit = build.write_commit(git, built, text, setup.sign)
-        return Ready(built, commit, text, seen, not hooked, setup.sign)
+    def _guards(self, caller: Caller) -> bool:
+        """Return whether files that steer tools are kept from the caller."""
+        return self._store.config.commit_guarded == "human" and not caller.human
 
     # -- what is to be committed
 
@@ -190,7 +127,7 @@ class Commits:
         changes: Sequence[FileChange],
     ) -> CommitPlan | CommitDenied:
         plain = [change for change in changes if not change.nested]
-        guards = self._store.config.commit_guarded == "human" and not caller.human
+        guards = self._guards(caller)
 
         def look(rows: Rows) -> tuple[ClaimsNow, Sorted, list[tuple[str, Lost]]]:
             now = standing(rows, caller.id)
@@ -260,14 +197,6 @@ class Commits:
             hint = f"{files} not yours; `dibs changes` shows whose" if left else ""
         return NotFound(what, code="NOTHING_CHANGED", hint=hint)
 
-    def _verify(
-        self, caller: Caller, plan: CommitPlan, changes: Sequence[TreeChange]
-    ) -> list[Blocked]:
-        """Return which paths of the finished tree no claim of the caller covers."""
-        guards = self._store.config.commit_guarded == "human" and not caller.human
-        paths = [change.path for change in changes]
-        return uncovered(caller.id, paths, plan.standing.cover, guards=guards)
-
 
 def _refuse_programs(git: SafeGit, wish: CommitRequest, plan: CommitPlan, *, signs: bool) -> None:
     """Refuse what only the repository itself names, and what would be part of the commit."""
@@ -277,21 +206,13 @@ def _refuse_programs(git: SafeGit, wish: CommitRequest, plan: CommitPlan, *, sig
         refuse_hooks(git, HOOKS)
 
 
-def _looked(git: SafeGit, common: str) -> tuple[TreeState, list[FileChange], Setup]:
-    """Look at the tree, and at the settings as they were read."""
+def _looked(git: SafeGit, common: str) -> tuple[TreeState, list[FileChange]]:
+    """Look at the working tree."""
     said = begin_changed(git).end()
     if said.code:
         raise refusal(said.err)
     state = _usable(state_of(git, common, compared_with(said.out)) or read_state(git))
-    return state, parsed(said.out), setup_of(git.reading, state.common, git.tree)
-
-
-def _signed(
-    plan: CommitPlan, caller: Caller, wish: CommitRequest, message: str, paths: Sequence[str]
-) -> str:
-    found = (plan.standing.cover.exclusive(caller.id, path) for path in sorted(paths))
-    covering = {held.claim.id: held.claim for held in found if held is not None}
-    return signed(message, caller.id, covering.values(), wish.task)
+    return state, parsed(said.out)
 
 
 def _would(plan: CommitPlan) -> Committed:

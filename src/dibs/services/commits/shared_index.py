@@ -9,7 +9,7 @@ from dibs.errors import Unavailable
 from dibs.git.index import IndexBusy, clear_up, index_locked, settle
 from dibs.git.state import read_state
 from dibs.git.trees import differences, index_info, parsed
-from dibs.services.commits.build import rows_of, stats
+from dibs.services.commits.private_index import rows_of, stats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
-    from dibs.services.commits.build import Stat
+    from dibs.services.commits.private_index import Stat
     from dibs.services.state.commits import Intent
 
 

@@ -9,7 +9,6 @@ from dibs.core.changes.trailers import check_message
 from dibs.errors import Unavailable
 from dibs.git.hook_scripts import is_users
 from dibs.local.identity import VARIABLE
-from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,21 +25,9 @@ class HookRefused(Exception):
     """A hook of the user said no."""
 
 
-class Setup(Record):
-    """What the user's configuration says about commits."""
-
-    #: The folder of the hooks.
-    hooks: str
-    #: How ``commit-tree`` is told to sign; empty for not at all.
-    sign: tuple[str, ...] = ()
-
-
-def setup_of(reading: ConfigReading, common: str, tree: str) -> Setup:
-    """Return what the configuration says, as it was read."""
-    hooks = os.path.join(common, "hooks")
-    if reading.hooks_path:
-        hooks = os.path.join(tree, os.path.expanduser(reading.hooks_path))
-    return Setup(hooks, () if reading.signs.lower() in _FALSE else ("-S",))
+def signing(reading: ConfigReading) -> tuple[str, ...]:
+    """Return how ``commit-tree`` is told to sign, as the configuration says; empty for not at all."""
+    return () if reading.signs.lower() in _FALSE else ("-S",)
 
 
 class UserHooks:
@@ -48,7 +35,10 @@ class UserHooks:
 
     __slots__ = ("_agent", "_calls", "_index", "_names")
 
-    def __init__(self, git: SafeGit, folder: str, index: str, caller: Caller) -> None:
+    def __init__(self, git: SafeGit, common: str, index: str, caller: Caller) -> None:
+        folder = os.path.join(common, "hooks")
+        if git.reading.hooks_path:
+            folder = os.path.join(git.tree, os.path.expanduser(git.reading.hooks_path))
         self._calls = git.users()
         #: The agent that commits, so that a hook which asks Dibs speaks for the same one.
         self._agent = "" if caller.human else caller.id

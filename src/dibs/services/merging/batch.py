@@ -18,9 +18,9 @@ from dibs.git.status import changed
 from dibs.git.trees import differences
 from dibs.git.untrusted import refuse_drivers, refuse_filters, refuse_signing
 from dibs.git.worktrees import present
-from dibs.services.commits.build import write
+from dibs.services.commits.build import write_commit
 from dibs.services.commits.gate import Passage, RefMoved
-from dibs.services.commits.user_hooks import setup_of
+from dibs.services.commits.user_hooks import signing
 from dibs.services.merging.checkout import (
     both_changed,
     held_still,
@@ -97,8 +97,7 @@ class MergeBatch:
         self._told = told
         self._gate = gate
         self._git = gate.guard.calls(repository.root)
-        setup = setup_of(self._git.reading, repository.common, repository.root)
-        self._sign = setup.sign if lease is not None else ()
+        self._sign = signing(self._git.reading) if lease is not None else ()
         refuse_signing(self._git, wanted=bool(self._sign))
         self._ends: dict[str, MergeVerdict] = {}
         self._trees: list[WorktreeEntry] = []
@@ -229,7 +228,7 @@ class MergeBatch:
         message = self._wish.message or f"Merge branch '{branch}' into {into}"
         claims = [] if self._lease is None else [self._lease.claim]
         text = signed(check_message(message), self._caller.id, claims)
-        return write(self._git, tree, parents, text, self._sign)
+        return write_commit(self._git, tree, parents, text, self._sign)
 
     # -- trying and landing
 

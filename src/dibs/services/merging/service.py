@@ -11,7 +11,7 @@ from dibs.git.refs import HEADS, tip_of
 from dibs.git.state import read_state
 from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import present
-from dibs.services.commits.gate import Gate, nothing
+from dibs.services.commits.gate import nothing
 from dibs.services.merging.batch import MergeBatch
 from dibs.services.merging.checkout import survey
 from dibs.services.merging.conflicts import make_task, report, settled_tasks
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dibs.git.untrusted import SafeGit
     from dibs.git.worktrees import WorktreeEntry
     from dibs.local.repository import Repository
+    from dibs.services.commits.gate import Gate
     from dibs.services.merging.queue import Lease
     from dibs.services.merging.values import MergeReport, MergeRequest
     from dibs.services.state.rows import Rows
@@ -43,11 +44,19 @@ class Merges:
     """The use cases of the merge queue."""
 
     def __init__(
-        self, store: Store, repository: Repository, tasks: Tasks, *, config: Config, main: str
+        self,
+        store: Store,
+        repository: Repository,
+        gate: Gate,
+        tasks: Tasks,
+        *,
+        config: Config,
+        main: str,
     ) -> None:
         """``config`` holds the settings of the main working tree ``main``: an agent's own do not count."""
         self._store = store
         self._repository = repository
+        self._gate = gate
         self._tasks = tasks
         self._config = config
         self._main = main
@@ -64,7 +73,7 @@ class Merges:
         self._check_rights(caller, wish)
         if wish.message:
             check_message(wish.message)
-        gate = Gate(self._store, self._repository)
+        gate = self._gate
         git = gate.guard.calls(self._repository.root)
         trees = present(git)
         into = self._into(git, wish, trees)

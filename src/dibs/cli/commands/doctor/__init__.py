@@ -76,7 +76,7 @@ def _git(session: Session) -> GitCare:
     if repository.common:
         hooks = GitHooks(repository.common, repository.state).look()
         ours = frozenset(hook.name for hook in hooks if hook.current)
-    return GitCare(repository, session.project.store, ours)
+    return GitCare(repository, session.project.gate, ours)
 
 
 def _repair(session: Session) -> list[str]:
