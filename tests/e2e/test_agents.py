@@ -127,7 +127,7 @@ def test_two_sessions_of_one_kind_are_two(twins):
     assert len(guarded) == 2
 
 
-def test_a_subagent_is_told_apart(family, name):
+def test_a_subagent_is_names_and_patterns(family, name):
     """A subagent is told apart, and has its parent in the roster."""
     if (name, "subagent") in CANNOT:
         pytest.skip(CANNOT[name, "subagent"])

@@ -39,7 +39,7 @@ def test_what_another_holds_is_refused_and_what_is_free_becomes_the_agents_own(g
     assert '"bob"' in dibs("who", "b.txt", "--json")
 
 
-def test_a_subagent_is_told_apart_and_has_its_parents_name_on_the_roster(guard, dibs):
+def test_a_subagent_is_names_and_patterns_and_has_its_parents_name_on_the_roster(guard, dibs):
     guard.before(*writes("b.txt"))
     helper = guard.for_subagent("helper01", "reviewer")
 

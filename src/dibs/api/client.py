@@ -266,11 +266,11 @@ class Dibs(Talk):
             Fenced: a claim on a changed file was lost; the changes are kept.
             NotFound: nothing is changed.
         """
-        from dibs.services.commits.report import told_apart
+        from dibs.services.commits.scope import names_and_patterns
         from dibs.services.commits.values import CommitRequest, Committed
 
         named = check_strings(paths, "path")
-        names, texts = told_apart(self.project.place.repository, named)
+        names, texts = names_and_patterns(self.project.place.repository, named)
         wish = CommitRequest(
             check_string(message, "message"), tuple(map(self.project.tree.resolve, texts)), tuple(names),
             release=release, verify=verify, task=check_string(task, "task"),

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 def commit(dibs: Dibs, asked: CommitAsked) -> outputs.CommitTold:
     """Commit the changed files that the caller holds."""
-    from dibs.services.commits.report import told_apart
+    from dibs.services.commits.scope import names_and_patterns
 
-    names, texts = told_apart(dibs.project.place.repository, asked.paths)
+    names, texts = names_and_patterns(dibs.project.place.repository, asked.paths)
     wish = CommitRequest(
         asked.message,
         tuple(patterns_of(dibs, texts)),

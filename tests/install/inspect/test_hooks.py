@@ -60,7 +60,7 @@ def test_a_hook_of_each_agent_is_found_with_its_time_in_seconds(name, tmp_path):
     assert hook.timeout == pytest.approx(seconds)
 
 
-def test_hooks_of_others_and_events_that_cannot_refuse_are_told_apart(tmp_path):
+def test_hooks_of_others_and_events_that_cannot_refuse_are_names_and_patterns(tmp_path):
     hooks = {
         "PreToolUse": [
             {"hooks": [{"type": "command", "command": "lint"}]},

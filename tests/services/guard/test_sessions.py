@@ -90,7 +90,7 @@ def _human(id_):
     return Caller(id_, "human")
 
 
-def test_ids_of_sessions_that_begin_alike_are_told_apart(guarded):
+def test_ids_of_sessions_that_begin_alike_are_names_and_patterns(guarded):
     guarded.edit("019a2b3c-1111", "a.py")
     guarded.edit("019a2b3c-2222", "b.py")
 
@@ -108,7 +108,7 @@ def test_whatever_a_session_is_called_it_has_a_row_of_its_own(guarded, odd):
 
 
 @linux
-def test_agents_that_name_no_session_are_told_apart_by_their_processes(guarded):
+def test_agents_that_name_no_session_are_names_and_patterns_by_their_processes(guarded):
     guarded.edit("", "a.py")
     guarded.processes[""] = running(os.getppid())
 

@@ -86,10 +86,10 @@ def _message(args: Namespace) -> str:
 
 def _wish(session: Session, args: Namespace, message: str) -> CommitRequest:
     """Return what was typed."""
-    from dibs.services.commits.report import told_apart
+    from dibs.services.commits.scope import names_and_patterns
     from dibs.services.commits.values import CommitRequest
 
-    names, texts = told_apart(session.project.place.repository, args.pattern)
+    names, texts = names_and_patterns(session.project.place.repository, args.pattern)
     return CommitRequest(
         message,
         tuple(session.patterns(texts, literal=args.literal)),

@@ -55,11 +55,11 @@ def parse(payload: dict[str, Any], event: str) -> HookEvent:
         event = word(payload, "hook_event_name") or event
         heard = claude.parse({**payload, "hook_event_name": _claudes(event)}, "", "copilot")
         own = MOMENTS.get(_own(event), EventKind.OTHER)
-        return _told_apart(heard._replace(moment=own, event=event), payload)
+        return _names_and_patterns(heard._replace(moment=own, event=event), payload)
     event = event or next((name for sign, name in _SIGNS if sign in payload), "")
     if not event:
         raise bad("the call names no event")
-    heard = _told_apart(
+    heard = _names_and_patterns(
         HookEvent(
             "copilot",
             MOMENTS.get(_own(event), EventKind.OTHER),
@@ -77,7 +77,7 @@ def parse(payload: dict[str, Any], event: str) -> HookEvent:
     return called(heard, payload, tool, payload.get("toolArgs"), call)
 
 
-def _told_apart(heard: HookEvent, payload: dict[str, Any]) -> HookEvent:
+def _names_and_patterns(heard: HookEvent, payload: dict[str, Any]) -> HookEvent:
     """Return what was heard with its subagent; the end of a subagent's turn is the end of the subagent."""
     subagent = word(payload, "agentId", "agent_id")
     if not subagent:

@@ -28,9 +28,9 @@ from dibs.services.commits import gate
 from dibs.services.commits.build import ReadyCommit, rebuild
 from dibs.services.commits.gate import Passage, RefMoved
 from dibs.services.commits.private_index import index_stat
-from dibs.services.commits.report import about, files_of, releasable
-from dibs.services.commits.scope import still_covered
+from dibs.services.commits.scope import releasable, still_covered
 from dibs.services.commits.shared_index import bring_forward, catch_up
+from dibs.services.commits.values import about
 from dibs.services.state.presence import arrive
 
 TYPE_CHECKING = False
@@ -140,10 +140,8 @@ class Landing:
         landed = self._gate.land(
             self._caller, self._passage(ready), check, follow=follow, record=record
         )
-        told = about(self._plan, tuple(files_of(ready.changes)))
-        return told._replace(
+        return about(self._plan, ready.changes)._replace(
             commit=ready.commit,
-            ref=self._plan.ref,
             released=tuple(given),
             seq=landed.seq,
             late=landed.late,

@@ -1,20 +1,31 @@
-"""Whose the changed files are: the claims of a moment, and that they are still in force at the gate."""
+"""Which files a commit takes: the claims of a moment, what was named, and what still holds at the gate."""
 
 from __future__ import annotations
 
-from dibs.core.claims.coverage import Cover, OwnedPattern
-from dibs.core.claims.rules import EXCLUSIVE, deadline, live
+import os
+
+from dibs.core.claims.coverage import Blocked, BlockReason, Cover, OwnedPattern, unclaimed
+from dibs.core.claims.rules import EXCLUSIVE, Lost, deadline, live
 from dibs.core.patterns.pattern import matches
-from dibs.core.text.names import shown
-from dibs.errors import Fenced
+from dibs.core.text.names import quote, shown
+from dibs.errors import BadInput, DibsError, Fenced, NotFound
+from dibs.local.repository import find
+from dibs.services.commits.private_index import stats
 from dibs.services.state.own_claims import claims_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from dibs.core.claims.rules import Claim, Lost
+    from dibs.core.claims.coverage import Sorted
+    from dibs.core.claims.rules import Claim
+    from dibs.core.patterns.pattern import Pattern
+    from dibs.git.calls import GitCalls
+    from dibs.git.status import FileChange
+    from dibs.local.repository import Repository
+    from dibs.services.commits.private_index import Stat
+    from dibs.services.commits.values import CommitPlan, CommitRequest
     from dibs.services.state.rows import Rows
 
 
@@ -37,16 +48,10 @@ def standing(rows: Rows, agent: str) -> ClaimsNow:
             left = deadline(claim, seen) - rows.now
             found.append(OwnedPattern(claim, rows.pattern(claim.pattern), left, key))
         elif claim.agent == agent:
-            ran_out.append(_ran_out(claim, deadline(claim, seen)))
+            ran_out.append(Lost(claim.pattern, claim.token, "expired", deadline(claim, seen)))
     own = [h for h in found if h.claim.agent == agent and h.claim.mode == EXCLUSIVE]
     lost = [*ran_out, *(lost for _, lost in rows.lost(agent))]
     return ClaimsNow(Cover(found), tuple(h for h in own if not h.pattern.scheme), tuple(lost))
-
-
-def _ran_out(claim: Claim, at: float) -> Lost:
-    from dibs.core.claims.rules import Lost
-
-    return Lost(claim.pattern, claim.token, "expired", at)
 
 
 def lost_for(rows: Rows, lost: Iterable[Lost], paths: Iterable[str]) -> list[tuple[str, Lost]]:
@@ -56,7 +61,7 @@ def lost_for(rows: Rows, lost: Iterable[Lost], paths: Iterable[str]) -> list[tup
         (path, item)
         for path in paths
         for item, pattern in known
-        if not pattern.scheme and matches(pattern, f"./{path}")
+        if not pattern.scheme and _fits(pattern, path)
     ]
 
 
@@ -92,3 +97,120 @@ def still_covered(
             raise fenced(path, gone[0][1] if gone else None)
         needed[found.claim.id] = found.claim
     return list(needed.values())
+
+
+# -- which files a commit takes
+
+
+def names_and_patterns(repository: Repository, texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the files among ``texts`` that are spelled as they lie on disk, and what has to be a pattern.
+
+    A file that is there is meant just so, whatever characters its name has.
+    """
+    names, patterns = [], []
+    for text in texts:
+        path = os.path.normpath(os.path.join(repository.subdir, text))
+        plain = text and not os.path.isabs(text) and not path.startswith("..")
+        if plain and _is_file(os.path.join(repository.root, path)):
+            names.append(path)
+        else:
+            _refuse_elsewhere(text, repository.root)
+            patterns.append(text)
+    return names, patterns
+
+
+def _refuse_elsewhere(text: str, root: str) -> None:
+    """Refuse a path in another working tree: a claim on it holds here too, but its content is another."""
+    if not os.path.isabs(text):
+        return
+    folder = os.path.realpath(text)
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    try:
+        there = find(folder, {}).root
+    except DibsError:
+        return  # whoever reads it as a pattern says that it is outside
+    if there != root:
+        raise BadInput(
+            f"{quote(text)} is in another working tree",
+            code="PATH_ABSOLUTE",
+            field="path",
+            hint="commit it there: dibs commit --repo DIR",
+        )
+
+
+def _is_file(path: str) -> bool:
+    """Tell whether there is a file or a link with just this name, and no link on the way to it."""
+    folder = os.path.dirname(path)
+    there = os.path.islink(path) or (os.path.lexists(path) and not os.path.isdir(path))
+    return there and os.path.realpath(folder) == folder
+
+
+def chosen_from(
+    git: GitCalls, wish: CommitRequest, changes: Sequence[FileChange], found: Sorted
+) -> tuple[list[FileChange], list[Blocked]]:
+    """Return the files to commit, and what stands in the way of files that were named."""
+    mine = [change for change in changes if change.path in found.mine]
+    if not wish.narrowed:
+        return mine, list(found.guarded)
+    literal = [pattern for pattern in wish.patterns if pattern.literal]
+    wide = [pattern for pattern in wish.patterns if not pattern.literal]
+    known = {change.path for change in changes}
+    named = {path if path in known else _unchanged(git, path) for path in wish.names}
+    for pattern in literal:
+        hits = [change.path for change in changes if _fits(pattern, change.path)]
+        named.update(hits or [_unchanged(git, pattern.path.removeprefix("./"))])
+    blocked = [item for item in (*found.others, *found.guarded) if item.path in named]
+    blocked += [unclaimed(path) for path in found.nobody if path in named]
+    blocked += [
+        _nested(change.path) for change in changes if change.nested and change.path in named
+    ]
+    blocked += [g for g in found.guarded if g.path not in named and _fits_any(wide, g.path)]
+    chosen = [c for c in mine if c.path in named or _fits_any(wide, c.path)]
+    return chosen, blocked
+
+
+def _fits(pattern: Pattern, path: str) -> bool:
+    return matches(pattern, f"./{path}")
+
+
+def _fits_any(patterns: Iterable[Pattern], path: str) -> bool:
+    return any(_fits(pattern, path) for pattern in patterns)
+
+
+def _nested(path: str) -> Blocked:
+    return Blocked(
+        path, BlockReason.NESTED, hint="it is a repository of its own: commit inside of it"
+    )
+
+
+def _unchanged(git: GitCalls, path: str) -> str:
+    """Return the path of a file that was named and is not changed; raise if there is no such file."""
+    if git.must("ls-files", "-z", "--", path):
+        return path
+    if git.must("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", path):
+        raise BadInput(
+            f"{shown(path)} is ignored by git",
+            code="PATH_IGNORED",
+            field="path",
+            hint="take it out of .gitignore, or add it once with git add -f",
+        )
+    if os.path.lexists(os.path.join(git.tree, path)):
+        return path
+    raise NotFound(
+        f"{shown(path)} does not exist, and no commit has it", code="PATH_MISSING", field="path"
+    )
+
+
+def releasable(
+    plan: CommitPlan, committed: Sequence[str], tree: str, before: Mapping[str, Stat | None]
+) -> list[OwnedPattern]:
+    """Return the claims under which nothing is dirty any more once this is committed."""
+    again = {path for path, now in stats(tree, committed).items() if now != before.get(path)}
+    dirty = {change.path for change in plan.changes}.difference(committed) | again
+    return [
+        held
+        for held in plan.standing.own
+        if any(_fits(held.pattern, path) for path in committed)
+        and not any(_fits(held.pattern, path) for path in dirty)
+    ]

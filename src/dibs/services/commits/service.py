@@ -19,11 +19,10 @@ from dibs.services.claims.holdings import tell_lost
 from dibs.services.commits.build import CommitJob, ReadyCommit, build
 from dibs.services.commits.land import Landing
 from dibs.services.commits.private_index import private_index
-from dibs.services.commits.report import about, chosen_from, files_of
 from dibs.services.commits.retention import EVERY, forget_old
-from dibs.services.commits.scope import fenced, lost_for, standing
+from dibs.services.commits.scope import chosen_from, fenced, lost_for, standing
 from dibs.services.commits.user_hooks import HOOKS, HookRefused, UserHooks, signing
-from dibs.services.commits.values import CommitDenied, CommitPlan, Committed, File
+from dibs.services.commits.values import CommitDenied, CommitPlan, Committed, File, about
 from dibs.services.state.commits import intents
 from dibs.services.state.idempotency import answered
 from dibs.services.state.presence import arrive
@@ -74,7 +73,7 @@ class Commits:
         if trial:
             state, changes = _looked(git, self._repository.common)
             plan = self._plan(git, caller, wish, state, changes)
-            return plan if isinstance(plan, CommitDenied) else _would(plan)
+            return plan if isinstance(plan, CommitDenied) else about(plan, plan.chosen)
         wish = wish._replace(message=check_message(wish.message))
         earlier = self._earlier(caller.id, wish) if wish.request_id else None
         if earlier is not None:
@@ -213,11 +212,6 @@ def _looked(git: SafeGit, common: str) -> tuple[TreeState, list[FileChange]]:
         raise refusal(said.err)
     state = _usable(state_of(git, common, compared_with(said.out)) or read_state(git))
     return state, parsed(said.out)
-
-
-def _would(plan: CommitPlan) -> Committed:
-    files = tuple(files_of(plan.chosen))
-    return about(plan, files)._replace(ref=plan.ref)
 
 
 def _usable(state: TreeState) -> TreeState:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
+
+from dibs.core.patterns.pattern import matches
 from dibs.core.text.names import shown
+from dibs.git.status import FileChange
+from dibs.git.trees import ABSENT
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from dibs.core.claims.coverage import Blocked, Sorted
     from dibs.core.claims.rules import Claim
     from dibs.core.patterns.pattern import Pattern
     from dibs.git.state import TreeState
-    from dibs.git.status import FileChange
+    from dibs.git.trees import TreeChange
     from dibs.services.commits.scope import ClaimsNow
+
+#: How many unclaimed files an answer names.
+NEARBY = 20
 
 
 class CommitRequest(Record):
@@ -112,3 +122,32 @@ class CommitDenied(Record):
             return f"the {self.hook} hook said no"
         more = f" and {len(self.blocked) - 1} more" if len(self.blocked) > 1 else ""
         return f"{shown(self.blocked[0].path)} is {self.blocked[0].why}{more}"
+
+
+def files_of(changes: Iterable[FileChange | TreeChange]) -> Iterator[File]:
+    """Yield what a commit does to each file."""
+    for change in changes:
+        if isinstance(change, FileChange):
+            new, gone = change.new, change.gone or change.code == "D."
+        else:
+            new, gone = change.old_mode == ABSENT and not change.gone, change.gone
+        yield File(change.path, "new" if new else "deleted" if gone else "changed")
+
+
+def about(plan: CommitPlan, changes: Iterable[FileChange | TreeChange]) -> Committed:
+    """Return the answer to a commit of ``changes``, with what it says about other files."""
+    files = tuple(files_of(changes))
+    found = plan.sorted
+    by_path = {change.path: change for change in plan.changes}
+    unchanged = tuple(
+        shown(held.pattern.path)
+        for held in plan.standing.own
+        if held.pattern.literal and not any(matches(held.pattern, f"./{path}") for path in by_path)
+    )
+    folders = {os.path.dirname(file.path) for file in files}
+    near = [path for path in found.nobody if os.path.dirname(path) in folders]
+    near.sort(key=lambda path: (not by_path[path].new, path))
+    told = tuple(files_of(by_path[path] for path in near[:NEARBY]))
+    return Committed(
+        "", plan.ref, files, unchanged, told, len(found.nobody) - len(told), found.others
+    )  # fmt: skip
