@@ -18,7 +18,7 @@ from dibs.services.merging.conflicts import make_task, report, settled_tasks
 from dibs.services.merging.queue import at_head
 from dibs.services.merging.tests import Trials, clear_up, command_of
 from dibs.services.merging.values import FINE, Branch, Rules
-from dibs.services.worktrees.ignored_files import Supply
+from dibs.services.worktrees.copied_files import Supply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from dibs.git.worktrees import entries
 from dibs.services.state.presence import arrive, role_of
 from dibs.services.state.worktrees import WorktreeRow, all_rows, forgets, is_live, put_row
 from dibs.services.worktrees import locks
-from dibs.services.worktrees.ignored_files import Supply, hide_links, wired
-from dibs.services.worktrees.place import choose
-from dibs.services.worktrees.ports import ports_in_use
+from dibs.services.worktrees.copied_files import Supply, hide_links, wired
+from dibs.services.worktrees.place import choose, ports_in_use
 from dibs.services.worktrees.remove import Remover
 from dibs.startup.records import Record
 

@@ -1,8 +1,10 @@
-"""Where a worktree's folder may lie: beside the repository, or where the user says; never behind a link."""
+"""Where a worktree can be: its folder, never behind a symbolic link, and its ports."""
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
@@ -84,3 +86,19 @@ def _refused(path: str, why: str, code: str = "WORKTREE_FOLDER") -> BadInput:
         field="path",
         hint="name another with --path, or as [worktree] folder",
     )
+
+
+def ports_in_use(first: int, count: int) -> list[int]:
+    """Return those of ``count`` ports from ``first`` on that a program listens on."""
+    return [port for port in range(first, first + count) if _is_in_use(port)]
+
+
+def _is_in_use(port: int) -> bool:
+    with socket.socket() as probe:
+        # Without this, a port whose last user has just gone would count too.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:  # a port that only root may use is no other program's
+            return error.errno == errno.EADDRINUSE
+    return False
