@@ -68,7 +68,7 @@ def _begin(guard: Guard, given: Mapping[str, object]) -> dict[str, object]:
 
 def shaped(verdict: Verdict, heard: HookEvent | None) -> dict[str, object]:
     """Return a verdict as the SDK wants it; an empty answer leaves its own rules in force."""
-    from dibs.guard.dialects import claude
+    from dibs.guard.dialects import dialect
 
     if heard is None:
         if verdict.word != Word.DENY:
@@ -80,7 +80,7 @@ def shaped(verdict: Verdict, heard: HookEvent | None) -> dict[str, object]:
                 "permissionDecisionReason": verdict.text,
             }
         }
-    found = claude.shape(verdict, heard)
+    found = dialect("claude").shape(verdict, heard)
     return {**found, "systemMessage": verdict.note} if verdict.note else found
 
 

@@ -18,10 +18,11 @@ from dibs.startup.records import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from dibs.install.agents.edits import FileEdit
     from dibs.install.entries.pieces import Piece
-    from dibs.install.manifest import Manifest
+    from dibs.install.manifest import InstalledFile, Manifest
     from dibs.local.repository import Repository
 
 _SIZE_MAX = 4 * 1024 * 1024
@@ -70,16 +71,6 @@ class InstallPlan(Record):
         return [change for change in self.changes if change.act != "keep"]
 
 
-class _File(Record):
-    """What is wished for one file, by all agents."""
-
-    path: str
-    pieces: tuple[Piece, ...]
-    what: tuple[str, ...]
-    agents: tuple[str, ...]
-    local: bool
-
-
 def plan(
     repository: Repository, agents: Sequence[str], choice: Choice, more: Iterable[FileEdit] = ()
 ) -> InstallPlan:
@@ -87,77 +78,68 @@ def plan(
     known = manifest.load(repository)
     names = tuple(name for name in AGENTS if name in {*agents, *known.agents})
     ground = WorkingTree(repository)
-    wishes = [(name, wish) for name in names for wish in file_edits(AGENTS[name], choice)]
-    wishes += [("", wish) for wish in more]
-    files, notes = _files(ground, wishes)
-    changes = [_change(ground, file, known) for file in files]
-    wished = {file.path for file in files}
-    gone = [path for path in known.files if path not in wished]
+    edits = [(name, edit) for name in names for edit in file_edits(AGENTS[name], choice)]
+    edits += [("", edit) for edit in more]
+    files: dict[str, list[tuple[str, FileEdit]]] = {}
+    notes: dict[str, None] = {}
+    for name, edit in edits:
+        place = ground.inside(edit.path)  # two names may lead to one file
+        if place is None:
+            notes[f"{edit.path} leads out of the repository, so it is left alone"] = None
+        else:
+            files.setdefault(place, []).append((name, edit))
+    changes = [_change(ground, path, some, known) for path, some in files.items()]
+    gone = [path for path in known.files if path not in files]
     changes += [restored(repository, path, known) for path in gone]
     return InstallPlan(tuple(changes), names, choice, tuple(notes))
 
 
-def _files(
-    ground: WorkingTree, wishes: list[tuple[str, FileEdit]]
-) -> tuple[list[_File], list[str]]:
-    """Put together what goes into the same file, also where two names lead to one."""
-    found: dict[str, _File] = {}
-    notes: dict[str, None] = {}
-    for name, wish in wishes:
-        place = ground.inside(wish.path)
-        if place is None:
-            notes[f"{wish.path} leads out of the repository, so it is left alone"] = None
-            continue
-        old = found.get(place, _File(place, (), (), (), local=False))
-        pieces = old.pieces if wish.piece in old.pieces else (*old.pieces, wish.piece)
-        found[place] = _File(
-            place,
-            pieces,
-            _with(old.what, wish.what),
-            _with(old.agents, name),
-            old.local or wish.local,
-        )
-    return list(found.values()), list(notes)
-
-
-def _with(words: tuple[str, ...], word: str) -> tuple[str, ...]:
-    return words if word in words or not word else (*words, word)
-
-
-def _change(ground: WorkingTree, file: _File, known: Manifest) -> FileChange:
-    old, mode = read(ground.repository, file.path)
-    record = known.files.get(file.path)
-    base = _base(ground.repository, file, old, known)
-    if old is not None and put_all(file.pieces, old, file.path) == old:
-        new = old
-    else:
-        new = put_all(file.pieces, base or b"", file.path)
+def _change(
+    ground: WorkingTree, path: str, edits: list[tuple[str, FileEdit]], known: Manifest
+) -> FileChange:
+    """Return the change of one file, for all agents that want something in it."""
+    old, mode = read(ground.repository, path)
+    pieces = _once([edit.piece for _, edit in edits])
+    record = known.files.get(path)
+    base = _base(ground.repository, path, pieces, old, record)
+    kept = old is not None and put_all(pieces, old, path) == old
+    new = old if kept else put_all(pieces, base or b"", path)
+    local = any(edit.local for _, edit in edits)
     hide = note = False
-    if file.local:
+    if local:
         made = old is None or (record is not None and not record.before)
-        hide = made and not ground.is_tracked(file.path)
-        note = not hide and not ground.is_ignored(file.path)
+        ignored = ground.is_ignored(path)
+        hide = made and not ground.is_tracked(path)
+        note = not hide and not ignored
+        hide = hide and (hiding.is_hidden(ground.repository, path) or not ignored)
     return FileChange(
-        file.path, old, new, base, mode, file.what, file.agents, file.local,
-        hide=hide and (hiding.is_hidden(ground.repository, file.path) or not ground.is_ignored(file.path)),
-        note="names paths of this machine: do not commit it, or use --shared" if note else "",
+        path, old, new, base, mode, _once([edit.what for _, edit in edits]),
+        _once([name for name, _ in edits if name]), local, hide,
+        "names paths of this machine: do not commit it, or use --shared" if note else "",
     )  # fmt: skip
 
 
-def _base(repository: Repository, file: _File, old: bytes | None, known: Manifest) -> bytes | None:
-    """Return how the file would be without Dibs."""
+def _once(items: Sequence[Any]) -> tuple[Any, ...]:
+    """Return each item once; not all of them can be hashed."""
+    return tuple(item for at, item in enumerate(items) if item not in items[:at])
+
+
+def _base(
+    repository: Repository, path: str, pieces: tuple[Piece, ...], old: bytes | None,
+    record: InstalledFile | None,
+) -> bytes | None:  # fmt: skip
+    """Return how a file would be without Dibs."""
     if old is None:
         return None
-    record = known.files.get(file.path)
-    if record is None:
-        if take_all(file.pieces, old, file.path, old) == old:
-            return old  # nothing of ours is in it
-        before = b""
-    else:
+    before = b""
+    if record is not None:
+        kept = manifest.kept(repository, record.before)
         if record.after == manifest.digest(old):
-            return manifest.kept(repository, record.before)
-        before = manifest.kept(repository, record.before) or b""
-    return take_all(file.pieces, old, file.path, before) or (None if not before else b"")
+            return kept
+        before = kept or b""
+    elif take_all(pieces, old, path, old) == old:
+        return old  # nothing of ours is in it
+    return take_all(pieces, old, path, before) or (None if not before else b"")
 
 
 def restored(repository: Repository, path: str, known: Manifest) -> FileChange:
@@ -166,9 +148,8 @@ def restored(repository: Repository, path: str, known: Manifest) -> FileChange:
     old, mode = read(repository, path)
     before = manifest.kept(repository, record.before)
     if old is None or (record.before and before is None):
-        return FileChange(
-            path, old, old, old, mode
-        )  # it is gone, or nobody knows any more what it was
+        # It is gone, or nobody knows any more what it was.
+        return FileChange(path, old, old, old, mode)
     if manifest.digest(old) == record.after:
         return FileChange(path, old, before, before, record.mode if before is not None else mode)
     pieces = every_piece(repository, path, known)
@@ -212,7 +193,7 @@ def every_piece(repository: Repository, path: str, known: Manifest) -> tuple[Pie
     found = [edit.piece for edit in edits if ground.inside(edit.path) == path]
     if path.endswith(".md") and not found:
         found.append(Block(""))  # a page that got its block when other pages were there
-    return tuple(piece for at, piece in enumerate(found) if piece not in found[:at])
+    return _once(found)
 
 
 def read(repository: Repository, path: str) -> tuple[bytes | None, int]:

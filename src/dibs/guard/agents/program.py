@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dibs.core.toolcalls.values import HookEvent, Verdict
     from dibs.engines.base import Engine
     from dibs.guard.agents.deadline import Deadline
-    from dibs.guard.dialects import Dialect
+    from dibs.guard.dialects.base import Dialect
     from dibs.project.engines import Location
     from dibs.project.project import Project
 

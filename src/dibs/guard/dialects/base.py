@@ -1,10 +1,10 @@
-"""What the dialects share: reading fields that may be missing or wrong, and what a failure looks like."""
+"""The dialect of Claude Code, and what all dialects share: reading fields that may be missing or wrong."""
 
 from __future__ import annotations
 
 import os
 
-from dibs.core.toolcalls.values import EventKind, HookEvent, HookReply, Touch
+from dibs.core.toolcalls.values import EventKind, HookEvent, HookReply, Touch, Word
 from dibs.errors import BadInput
 from dibs.guard.dialects.tools import ToolTarget, bad, checked, target
 
@@ -12,6 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from dibs.core.toolcalls.values import Verdict
 
 #: Words of an agent that we keep are no longer than this.
 WORD_MAX = 200
@@ -34,25 +36,127 @@ def word(payload: Mapping[str, Any], *names: str) -> str:
     return found if found.isascii() else found.encode("utf-8", "replace").decode()
 
 
-def common(
-    agent: str, payload: Mapping[str, Any], event: str, moments: Mapping[str, str]
-) -> HookEvent:
-    """Return what every call says, of agents that use Claude's names for it."""
-    event = word(payload, "hook_event_name") or event
-    if not event:
-        raise bad("the call names no event")
-    return HookEvent(
-        agent,
-        moments.get(event, EventKind.OTHER),
-        session=word(payload, "session_id"),
-        subagent=word(payload, "agent_id"),
-        subagent_type=word(payload, "agent_type"),
-        cwd=text(payload, "cwd"),
-        model=word(payload, "model"),
-        source=word(payload, "source", "reason"),
-        stop_active=payload.get("stop_hook_active") is True,
-        event=event,
-    )
+def events(**names: str) -> dict[str, str]:
+    """Return the kinds of events, by the names that an agent has for them."""
+    return {name: kind for kind, some in names.items() for name in some.split()}
+
+
+class Dialect:
+    """How one agent speaks; what stands here is the dialect of Claude Code, and of Codex."""
+
+    moments = events(
+        started="SessionStart", prompted="UserPromptSubmit", before="PreToolUse",
+        after="PostToolUse PostToolUseFailure", compacted="PostCompact", stopped="Stop",
+        ended="SessionEnd", subagent_started="SubagentStart", subagent_stopped="SubagentStop",
+    )  # fmt: skip
+    #: The events at which text can be added to what the model knows.
+    telling = frozenset((
+        *("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
+        "SubagentStart",
+    ))  # fmt: skip
+    #: The events at which the model takes another turn when it is told something.
+    stopping = frozenset(("Stop", "SubagentStop"))
+    #: The fields of a payload, by what they hold.
+    event_keys: tuple[str, ...] = ("hook_event_name",)
+    session_keys: tuple[str, ...] = ("session_id",)
+    subagent_keys: tuple[str, ...] = ("agent_id",)
+    subagent_type_keys: tuple[str, ...] = ("agent_type",)
+    model_keys: tuple[str, ...] = ("model",)
+    source_keys: tuple[str, ...] = ("source", "reason")
+    tool_keys: tuple[str, ...] = ("tool_name",)
+    argument_keys: tuple[str, ...] = ("tool_input",)
+    call_keys: tuple[str, ...] = ("tool_use_id",)
+    #: What is printed where there is nothing to say.
+    nothing = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def parse(self, payload: dict[str, Any], event: str) -> HookEvent:
+        """Return what was heard; raise ``BadInput`` for what nobody can judge.
+
+        ``event`` is what the hook's command says, for payloads that do not name their event.
+        """
+        event = self.event(payload, event)
+        if not event:
+            raise bad("the call names no event")
+        heard = self.heard(payload, event)
+        if heard.moment in {EventKind.BEFORE, EventKind.AFTER}:
+            return self.with_tool(payload, heard)
+        return heard
+
+    def event(self, payload: dict[str, Any], event: str) -> str:
+        """Return the name of the event."""
+        return word(payload, *self.event_keys) or event
+
+    def own(self, event: str) -> str:
+        """Return the event as the tables of the dialect spell it."""
+        return event
+
+    def heard(self, payload: dict[str, Any], event: str) -> HookEvent:
+        """Return what every call says."""
+        return HookEvent(
+            self.name,
+            self.moments.get(self.own(event), EventKind.OTHER),
+            session=word(payload, *self.session_keys),
+            subagent=word(payload, *self.subagent_keys),
+            subagent_type=word(payload, *self.subagent_type_keys),
+            cwd=text(payload, "cwd"),
+            model=word(payload, *self.model_keys),
+            source=word(payload, *self.source_keys),
+            stop_active=payload.get("stop_hook_active") is True,
+            event=event,
+        )
+
+    def with_tool(self, payload: dict[str, Any], heard: HookEvent) -> HookEvent:
+        """Return what was heard with the tool that is called."""
+        tool, call = word(payload, *self.tool_keys), word(payload, *self.call_keys)
+        given = next((payload[key] for key in self.argument_keys if key in payload), None)
+        return called(heard, payload, tool, given, call)
+
+    def can_tell(self, heard: HookEvent) -> bool:
+        """Tell whether the model hears what is told at this event."""
+        event = self.own(heard.event)
+        return event in self.telling or (event in self.stopping and not heard.stop_active)
+
+    def answer(self, verdict: Verdict, heard: HookEvent) -> HookReply:
+        """Say a verdict; to say nothing leaves the agent's own rules in force."""
+        found = self.shape(verdict, heard)
+        if verdict.note and self.name == "claude":  # Codex refuses every key that it does not know
+            found["systemMessage"] = verdict.note
+        return spoken(found, self.nothing)
+
+    def shape(self, verdict: Verdict, heard: HookEvent) -> dict[str, object]:
+        """Return a verdict as the agent's own fields; none for nothing."""
+        if verdict.word == Word.DENY and heard.moment == EventKind.BEFORE:
+            return self.deny(verdict.text or "refused", verdict.note, heard)
+        if not verdict.text or verdict.word != Word.TELL or not self.can_tell(heard):
+            return {}
+        return self.tell(verdict.text, heard)
+
+    def deny(self, why: str, note: str, heard: HookEvent) -> dict[str, object]:  # noqa: ARG002
+        """Return a refusal; ``note`` is one line for the human who watches."""
+        return specific(heard, permissionDecision="deny", permissionDecisionReason=why)
+
+    def tell(self, told: str, heard: HookEvent) -> dict[str, object]:
+        """Return what the model is told."""
+        if self.own(heard.event) in self.stopping:
+            return {"decision": "block", "reason": told}
+        return specific(heard, additionalContext=told)
+
+    def failed(self, line: str, heard: HookEvent | None) -> HookReply:
+        """Refuse by the exit status, because nobody could be asked; where nothing waits, say it and go on.
+
+        At the end of a turn a refusal would keep the agent going for ever, and a prompt would be lost.
+        """
+        if heard is None or heard.moment == EventKind.BEFORE:
+            return HookReply(stderr=line, status=REFUSED)
+        return HookReply(self.nothing, line)
+
+
+def specific(heard: HookEvent, **fields: str) -> dict[str, object]:
+    """Return fields of one event, as Claude Code takes them."""
+    return {"hookSpecificOutput": {"hookEventName": heard.event, **fields}}
 
 
 def one_file(heard: HookEvent, fields: Mapping[str, Any], how: str) -> HookEvent:
@@ -119,12 +223,3 @@ def spoken(found: Mapping[str, object], nothing: str = "") -> HookReply:
     from dibs.startup.quickjson import dumps
 
     return HookReply(dumps(found))
-
-
-def failed(line: str, heard: HookEvent | None) -> HookReply:
-    """Refuse by the exit status; where nothing waits to be refused, say it and go on.
-
-    At the end of a turn a refusal would keep the agent going for ever, and a prompt would be lost.
-    """
-    asked = heard is None or heard.moment == EventKind.BEFORE
-    return HookReply(stderr=line, status=REFUSED if asked else 0)

@@ -1,0 +1,295 @@
+"""The dialects of the other agents: where each differs from Claude Code."""
+
+from __future__ import annotations
+
+from dibs.core.toolcalls.values import EventKind, HookReply, How, Word
+from dibs.guard.dialects.base import (
+    REFUSED,
+    Dialect,
+    called,
+    events,
+    one_file,
+    specific,
+    spoken,
+    text,
+    word,
+)  # fmt: skip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.core.toolcalls.values import HookEvent, Verdict
+
+
+class VSCode(Dialect):
+    """The agent in VS Code: Claude's answers and events, but names of its own on the way in."""
+
+    # Nothing comes after a compaction here, so what comes before it has to do.
+    moments = Dialect.moments | {"PreCompact": EventKind.COMPACTED}
+    telling = Dialect.telling - {"UserPromptSubmit"}
+    event_keys = ("hookEventName", "hook_event_name")
+    session_keys = ("sessionId", "session_id")
+
+    def tell(self, told: str, heard: HookEvent) -> dict[str, object]:
+        """Return what the model is told; the end of a turn has its decision one level deeper, too."""
+        if heard.event not in self.stopping:
+            return super().tell(told, heard)
+        return {
+            **specific(heard, decision="block", reason=told),
+            "decision": "block",
+            "reason": told,
+        }
+
+
+class Gemini(Dialect):
+    """Gemini CLI: events of its own names, a plain ``decision``, and text for the model at three of them.
+
+    Calls inside a subagent cannot be told from those of the main thread.
+    """
+
+    #: ``PreCompress`` is not among them: it comes before every call of the model, compressed or not.
+    moments = events(
+        started="SessionStart", prompted="BeforeAgent", before="BeforeTool", after="AfterTool",
+        stopped="AfterAgent", ended="SessionEnd",
+    )  # fmt: skip
+    telling = frozenset(("SessionStart", "BeforeAgent", "AfterTool"))
+    stopping = frozenset()
+
+    def deny(self, why: str, note: str, heard: HookEvent) -> dict[str, object]:  # noqa: ARG002
+        """Return a refusal."""
+        return {"decision": "deny", "reason": why}
+
+
+class Copilot(Dialect):
+    """Copilot CLI: two dialects, told apart by how its events are written.
+
+    In its own (``preToolUse``) the payload does not name the event; the hook's command does. In the other
+    (``PreToolUse``, from the settings of Claude) events and tools are Claude's, and the arguments its own.
+    A hook that ends with any number but 0 refuses, and why is lost; so what it has to say is always JSON.
+    """
+
+    moments = events(
+        started="sessionStart", prompted="userPromptSubmitted", before="preToolUse",
+        after="postToolUse postToolUseFailure", compacted="preCompact", stopped="agentStop",
+        ended="sessionEnd", subagent_started="subagentStart", subagent_stopped="subagentStop",
+    )  # fmt: skip
+    telling = frozenset(("sessionStart", "userPromptSubmitted", "postToolUse", "subagentStart"))
+    stopping = frozenset(("agentStop", "subagentStop"))
+    session_keys = ("sessionId", "session_id")
+    subagent_keys = ("agentId", "agent_id")
+    subagent_type_keys = ("agentType", "agent_type", "agentName")
+    tool_keys = ("toolName", "tool_name")
+    argument_keys = ("toolArgs", "tool_input")
+    call_keys = ("toolCallId", "toolUseId", "tool_use_id")
+    #: What a payload without a name has in it, by event; the first that fits counts.
+    _signs = (
+        ("toolResult", "postToolUse"),
+        ("toolName", "preToolUse"),
+        ("prompt", "userPromptSubmitted"),
+        ("initialPrompt", "sessionStart"),
+        ("agentName", "subagentStart"),
+        ("stopReason", "agentStop"),
+        ("reason", "sessionEnd"),
+    )
+
+    def event(self, payload: dict[str, Any], event: str) -> str:
+        """Return the name of the event, by what is in the payload where nobody names it."""
+        named = super().event(payload, event)
+        if named or "hook_event_name" in payload:
+            return named
+        return next((name for sign, name in self._signs if sign in payload), "")
+
+    def own(self, event: str) -> str:
+        """Return the event in Copilot's own spelling."""
+        alike = {"Stop": "agentStop", "UserPromptSubmit": "userPromptSubmitted"}
+        return alike.get(event) or event[:1].lower() + event[1:]
+
+    def heard(self, payload: dict[str, Any], event: str) -> HookEvent:
+        """Return what every call says.
+
+        A subagent calls itself a session, with the session that started it beside; the end of its turn is
+        its own end.
+        """
+        heard = super().heard(payload, event)
+        if not heard.subagent:
+            return heard
+        parent = word(payload, "parentAgentId", "parent_agent_id")
+        ends = heard.moment == EventKind.STOPPED
+        return heard._replace(
+            session=parent or heard.session,
+            moment=EventKind.SUBAGENT_STOPPED if ends else heard.moment,
+        )
+
+    def can_tell(self, heard: HookEvent) -> bool:
+        """Tell whether the model hears what is told at this event."""
+        return heard.event == "PreToolUse" or super().can_tell(heard)
+
+    def deny(self, why: str, note: str, heard: HookEvent) -> dict[str, object]:
+        """Return a refusal in the dialect that was spoken."""
+        if heard.event[:1].isupper():
+            return super().deny(why, note, heard)
+        return {"permissionDecision": "deny", "permissionDecisionReason": why}
+
+    def tell(self, told: str, heard: HookEvent) -> dict[str, object]:
+        """Return what the model is told; before a tool it looks for it where Claude does."""
+        if heard.moment == EventKind.BEFORE or self.own(heard.event) in self.stopping:
+            return super().tell(told, heard)
+        return {"additionalContext": told}
+
+    def failed(self, line: str, heard: HookEvent | None) -> HookReply:
+        """Refuse by JSON, so that the reason arrives; both forms, where the dialect is not known."""
+        if heard is not None and heard.moment != EventKind.BEFORE:
+            return HookReply(stderr=line)
+        decided = {"permissionDecision": "deny", "permissionDecisionReason": line}
+        both = {**decided, "hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
+        return spoken(both if heard is None else self.deny(line, "", heard))._replace(stderr=line)
+
+
+class Cursor(Dialect):
+    """Cursor: a permission and two messages; some versions need ``{}`` where there is nothing to say."""
+
+    moments = events(
+        started="sessionStart", prompted="beforeSubmitPrompt",
+        before="preToolUse beforeShellExecution beforeMCPExecution beforeReadFile",
+        after="postToolUse postToolUseFailure afterShellExecution afterMCPExecution afterFileEdit",
+        compacted="preCompact", stopped="stop", ended="sessionEnd",
+        subagent_started="subagentStart", subagent_stopped="subagentStop",
+    )  # fmt: skip
+    session_keys = ("conversation_id", "session_id")
+    subagent_keys = ("subagent_id", "agent_id")
+    subagent_type_keys = ("subagent_type", "agent_type")
+    call_keys = ("tool_use_id", "generation_id")
+    nothing = "{}"
+    telling = frozenset(("sessionStart", "postToolUse", "stop"))
+    #: The tools of events that do not name theirs.
+    _tools = events(
+        Shell="beforeShellExecution afterShellExecution",
+        Read="beforeReadFile",
+        Edit="afterFileEdit",
+    )
+
+    def own(self, event: str) -> str:
+        """Return the event in Cursor's own spelling: it can run hooks of Claude's file, too."""
+        prompted = event == "UserPromptSubmit"
+        return "beforeSubmitPrompt" if prompted else event[:1].lower() + event[1:]
+
+    def heard(self, payload: dict[str, Any], event: str) -> HookEvent:
+        """Return what every call says; a conversation is a session, and its first folder the current one."""
+        roots = payload.get("workspace_roots")
+        first = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+        turns = payload.get("loop_count")
+        heard = super().heard(payload, event)
+        again = isinstance(turns, int) and turns > 0
+        return heard._replace(cwd=heard.cwd or first, stop_active=again)
+
+    def with_tool(self, payload: dict[str, Any], heard: HookEvent) -> HookEvent:
+        """Return what was heard with the tool that is called."""
+        call = word(payload, *self.call_keys)
+        if heard.event in {"beforeReadFile", "afterFileEdit"}:
+            how = How.READ if heard.event == "beforeReadFile" else How.WRITE
+            return one_file(heard._replace(tool=self._tools[heard.event], call=call), payload, how)
+        tool = word(payload, *self.tool_keys) or self._tools.get(heard.event, "")
+        shell = {"command": payload.get("command")}
+        given = shell if heard.event.endswith("ShellExecution") else payload.get("tool_input")
+        return called(heard, payload, tool, given, call)
+
+    def can_tell(self, heard: HookEvent) -> bool:
+        """Tell whether the model hears what is told at this event."""
+        return self.own(heard.event) in self.telling and not heard.stop_active
+
+    def deny(self, why: str, note: str, heard: HookEvent) -> dict[str, object]:  # noqa: ARG002
+        """Return a refusal."""
+        note = note or why.partition("\n")[0]
+        return {"permission": "deny", "user_message": note, "agent_message": why}
+
+    def tell(self, told: str, heard: HookEvent) -> dict[str, object]:
+        """Return what the model is told."""
+        ends = heard.moment == EventKind.STOPPED
+        return {"followup_message" if ends else "additional_context": told}
+
+
+class Windsurf(Dialect):
+    """Windsurf: only the exit status and standard error are heard, and only before something is done."""
+
+    moments = events(
+        before="pre_write_code pre_run_command pre_mcp_tool_use pre_read_code",
+        after="post_write_code post_run_command post_mcp_tool_use post_read_code",
+        prompted="pre_user_prompt", stopped="post_cascade_response",
+    )  # fmt: skip
+    telling = stopping = frozenset()
+    event_keys = ("agent_action_name",)
+    session_keys = ("trajectory_id",)
+    model_keys = ("model_name",)
+
+    def heard(self, payload: dict[str, Any], event: str) -> HookEvent:
+        """Return what every call says; a trajectory is a session."""
+        heard = super().heard(payload, event)
+        return heard._replace(
+            call=word(payload, "execution_id"), cwd=text(_info(payload), "cwd"), stop_active=False
+        )
+
+    def with_tool(self, payload: dict[str, Any], heard: HookEvent) -> HookEvent:
+        """Return what was heard with the tool that is called."""
+        event, info = heard.event, _info(payload)
+        if event.endswith("_code"):
+            how = How.READ if event.endswith("_read_code") else How.WRITE
+            return one_file(heard._replace(tool=event), info, how)
+        if event.endswith("_run_command"):
+            return called(heard, payload, "run_command", info, heard.call)
+        server, tool = word(info, "mcp_server_name"), word(info, "mcp_tool_name")
+        given = info.get("mcp_tool_arguments")
+        return called(heard, {"mcp_server_name": server}, tool, given, heard.call)
+
+    def answer(self, verdict: Verdict, heard: HookEvent) -> HookReply:
+        """Refuse, or say nothing."""
+        if verdict.word == Word.DENY and heard.moment == EventKind.BEFORE:
+            return HookReply(stderr=verdict.text or "refused", status=REFUSED)
+        return HookReply()
+
+
+def _info(payload: dict[str, Any]) -> dict[str, Any]:
+    info = payload.get("tool_info")
+    return info if isinstance(info, dict) else {}
+
+
+class OpenCode(Dialect):
+    """opencode: it runs plug-ins, not programs; ours sends this payload, and does what the answer says.
+
+    The plug-in is ``install/agents/opencode.js``: both files change together.
+    """
+
+    moments = events(**dict(zip(EventKind, EventKind, strict=True)))
+    #: What is told at the others has no place to go to.
+    telling = frozenset(("started", "prompted", "after", "compacted", "subagent_started"))
+    stopping = frozenset()
+    event_keys = ("event",)
+    session_keys = ("sessionID",)
+    subagent_keys = subagent_type_keys = ()
+    source_keys = ("source",)
+    tool_keys = ("tool",)
+    argument_keys = ("args",)
+    call_keys = ("callID",)
+
+    def heard(self, payload: dict[str, Any], event: str) -> HookEvent:
+        """Return what every call says; a session with a parent is a subagent of it."""
+        heard = super().heard(payload, event)
+        parent = word(payload, "parentID")
+        if not parent:
+            return heard
+        agent = word(payload, "agent")
+        return heard._replace(session=parent, subagent=heard.session, subagent_type=agent)
+
+    def deny(self, why: str, note: str, heard: HookEvent) -> dict[str, object]:  # noqa: ARG002
+        """Return a refusal, which the plug-in throws."""
+        return {"deny": why}
+
+    def tell(self, told: str, heard: HookEvent) -> dict[str, object]:  # noqa: ARG002
+        """Return what the plug-in adds to what the model reads."""
+        return {"tell": told}
+
+
+DIALECTS: dict[str, type[Dialect]] = {
+    "gemini": Gemini, "copilot": Copilot, "cursor": Cursor, "windsurf": Windsurf, "opencode": OpenCode,
+    "vscode": VSCode,
+}  # fmt: skip
