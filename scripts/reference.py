@@ -7,10 +7,11 @@ writes nothing, and fails if something would change.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dibs.cli.support import COMMANDS
 from dibs.cli.support.parsing import build
@@ -20,6 +21,8 @@ from dibs.core.text.durations import show_span
 from dibs.errors import DibsError
 from dibs.errors.codes import CODES, EXIT_STATUSES
 from dibs.services.state.keys import TABLE
+from dibs.shapes.contract import ANSWERS, VALUES
+from dibs.shapes.schema import document, fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +41,8 @@ def main() -> int:
         ("cli.md", "commands", "\n".join(_commands())),
         ("config.md", "settings", "\n".join(_settings())),
         ("store.md", "rows", "\n".join(_rows())),
+        ("json.md", "answers", "\n".join(_answers())),
+        ("json.md", "values", "\n".join(_values())),
         ("errors.md", "statuses", "\n".join(_statuses())),
         ("errors.md", "codes", "\n".join(_codes())),
         ("task-states.md", "states", f"{state_table()}\n\n```mermaid\n{state_diagram()}\n```"),
@@ -49,6 +54,12 @@ def main() -> int:
             stale.append(page)
             if not check:
                 path.write_text(new, "utf-8")
+    schema = REFERENCE / "schema.json"
+    text = _lines(document())
+    if not schema.exists() or schema.read_text("utf-8") != text:
+        stale.append(schema.name)
+        if not check:
+            schema.write_text(text, "utf-8")
     if check and stale:
         print(f"out of date: {', '.join(stale)}; run .venv/bin/python scripts/reference.py")
     return 1 if check and stale else 0
@@ -113,6 +124,36 @@ def _rows() -> Iterator[str]:
     for owner, keys in TABLE.items():
         for key, row, lives in keys:
             yield f"| `{key}` | {_cell(row)} | {_cell(lives)} | `{owner}.py` |"
+
+
+def _answers() -> Iterator[str]:
+    yield "| command | answer |\n|---|---|"
+    for name, line in ANSWERS.items():
+        yield f"| `{name}` | {_shown(line)} |"
+
+
+def _values() -> Iterator[str]:
+    yield "| value | fields |\n|---|---|"
+    for name, line in VALUES.items():
+        yield f"| `{name}` | {_shown(line)} |"
+
+
+def _lines(schema: dict[str, Any]) -> str:
+    """Return the schema with each value and each answer on a line of its own."""
+    parts = []
+    for key, value in schema.items():
+        rows = value.items() if isinstance(value, dict) else ()
+        inner = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows)
+        parts.append(f" {json.dumps(key)}: " + (f"{{\n{inner}\n }}" if rows else json.dumps(value)))
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _shown(line: str) -> str:
+    if line.startswith("="):
+        return f"`[{line[1:-1]}…]`"
+    return ", ".join(
+        f"[`{field.shown}`]" if field.optional else f"`{field.shown}`" for field in fields(line)
+    )
 
 
 def _statuses() -> Iterator[str]:

@@ -8,13 +8,17 @@ import shutil
 import subprocess
 import sys
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from jsonschema import Draft202012Validator
 
 import dibs as dibs_package
 from dibs.cli import main
+from dibs.shapes.contract import ANSWERS, VALUES
+from dibs.shapes.schema import schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +37,49 @@ class Answer(NamedTuple):
     @property
     def json(self) -> Any:
         return json.loads(self.out)
+
+
+class Checked(Answer):
+    """What a command answered, and the words it was called with."""
+
+    words: tuple[str, ...]
+
+    @property
+    def json(self) -> Any:
+        """The answer, which keeps to the contract of its command."""
+        answer = json.loads(self.out)
+        if (
+            "--follow" not in self.words
+            and "-f" not in self.words
+            and "--summary" not in self.words
+        ):
+            check_answer(self.words, answer)
+        return answer
+
+
+def check_answer(words: Sequence[str], answer: Any) -> None:
+    """Compare an answer with the contract of the command that gave it."""
+    if isinstance(answer, dict) and "error" in answer and isinstance(answer["error"], dict):
+        line = ANSWERS["error"]
+    else:
+        line = ANSWERS.get(" ".join(words[:2])) or ANSWERS.get(words[0] if words else "")
+        if line and words[0] == "merge" and "outcome" in answer:
+            line = ANSWERS["claim"]  # its turn did not come
+    if line:
+        found = [f"{e.json_path}: {e.message}" for e in validator(line).iter_errors(answer)]
+        assert found == [], (words, answer)
+
+
+@cache
+def validator(line: str) -> Draft202012Validator:
+    defs = {name: schema(text) for name, text in VALUES.items()}
+    strict = {**schema(line), "$defs": defs}
+    for part in (strict, *defs.values()):
+        if "properties" in part:
+            part["additionalProperties"] = False
+    if "properties" in strict:
+        strict["properties"] |= {"as_of": {"type": "number"}}
+    return Draft202012Validator(strict)
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +123,9 @@ def dibs(repo, capsys):
         capsys.readouterr()
         named = ["--agent", agent] if agent else []
         status = main([words[0], *_with(words[1:], named)])
-        return Answer(status, *capsys.readouterr())
+        answer = Checked(status, *capsys.readouterr())
+        answer.words = words
+        return answer
 
     return call
 

@@ -45,7 +45,7 @@ def test_to_know_a_claim_is_not_to_hold_it(pair, path):
     by_both = bob.fails("release", paths=[path], token=token)
 
     assert [e["code"] for e in (by_path, by_token, by_both)] == ["NOT_YOU"] * 3
-    assert alice.call("status", paths=[path])["claims"][0]["holder"] == "alice"
+    assert alice.call("status", paths=[path])["claims"][0]["agent"] == "alice"
     alice.call("release", all=True)
 
 
@@ -132,10 +132,10 @@ def test_a_holder_whose_process_is_gone_stands_in_nobodys_way(tmp_path):
         from dibs.mcp import inputs, tools_claims
 
         wish = inputs.ClaimAsked(paths=[path])
-        assert not tools_claims.claim(dibs, wish).granted
+        assert tools_claims.claim(dibs, wish)["outcome"] == "denied"
         other.kill()
         other.communicate()
-        assert tools_claims.claim(dibs, wish).granted
+        assert tools_claims.claim(dibs, wish)["outcome"] == "granted"
 
 
 # -- HTTP
@@ -196,7 +196,8 @@ def test_an_agent_of_another_worktree_commits_there(served, repo, tmp_path):
 
     said = wire.call("commit", message="add new.txt", release=True)
 
-    assert (said["committed"], said["branch"], said["files"]) == (True, "side", ["new.txt"])
+    assert (said["outcome"], said["ref"]) == ("committed", "refs/heads/side")
+    assert said["files"] == [{"path": "new.txt", "what": "new"}]
     assert git("log", "-1", "--format=%s", cwd=tree) == "add new.txt"
     for wrong in ("relative", str(tmp_path), "/"):
         wire.headers["Dibs-Worktree"] = wrong

@@ -49,5 +49,5 @@ def test_the_sdk_uses_tools_and_resources(repo, served, wires, mode, version, tr
     assert spoken == version
     assert names[0] == "claim"
     assert claimed.is_error is False
-    assert claimed.structured_content["holder"] == "holder"
+    assert claimed.structured_content["conflicts"][0]["holder"] == "holder"
     assert '"theirs.py"' in claims

@@ -20,9 +20,11 @@ def test_of_all_who_ask_at_once_one_is_granted(served, path):
     with ThreadPoolExecutor(CREW) as pool:
         answers = list(pool.map(lambda wire: wire.call("claim", paths=[path]), crew))
 
-    winners = [answer["agent"] for answer in answers if answer["granted"]]
+    winners = [answer["agent"] for answer in answers if answer["outcome"] == "granted"]
     assert len(winners) == 1
-    assert {answer["holder"] for answer in answers if not answer["granted"]} == set(winners)
+    assert {
+        answer["conflicts"][0]["holder"] for answer in answers if answer["outcome"] == "denied"
+    } == set(winners)
 
 
 def test_all_who_wait_are_served_in_turn(served, path):
@@ -37,9 +39,9 @@ def test_all_who_wait_are_served_in_turn(served, path):
     holder = first
     for wire, id_ in zip(rest, ids, strict=True):
         holder.call("release", paths=[path])
-        assert wire.end_call(id_)[1]["granted"]
+        assert wire.end_call(id_)[1]["outcome"] == "granted"
         held = wire.call("status", paths=[path])["claims"]
-        assert [one["holder"] for one in held] == [wire.name]
+        assert [one["agent"] for one in held] == [wire.name]
         holder = wire
     holder.call("release", paths=[path])
 
@@ -67,4 +69,4 @@ def test_waits_and_cancellations_work_with_every_engine(tmp_path, request, engin
         id_ = bob.begin_call("wait", paths=["a.py"], seconds=60)
         until(lambda: queue_of(bob, "a.py") == ["bob"])
         held.release()
-        assert bob.end_call(id_)[1]["granted"]
+        assert bob.end_call(id_)[1]["outcome"] == "granted"

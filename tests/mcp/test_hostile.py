@@ -109,26 +109,24 @@ def _written(attempt):
 def _answers(vic, batch):
     """Yield what an agent is told by each tool and resource."""
     path = [*(f"src/{number}.py" for number, _ in batch), "mine.py"]
-    yield tools_claims.claim(vic, inputs.ClaimAsked(paths=path)).model_dump(mode="json")
-    yield tools_claims.status(vic, inputs.StatusAsked()).model_dump(mode="json")
-    yield tools_claims.status(vic, inputs.StatusAsked(paths=path)).model_dump(mode="json")
-    yield tools_claims.ask(vic, inputs.AskAsked(paths=["src/**", "names/**"])).model_dump(
-        mode="json"
-    )
-    while (told := tools_work.brief(vic, inputs.BriefAsked()))[0].changed:
+    yield tools_claims.claim(vic, inputs.ClaimAsked(paths=path))
+    yield tools_claims.status(vic, inputs.StatusAsked())
+    yield tools_claims.status(vic, inputs.StatusAsked(paths=path))
+    yield tools_claims.ask(vic, inputs.AskAsked(paths=["src/**", "names/**"]))
+    while (told := tools_work.brief(vic, inputs.BriefAsked()))[0]["changed"]:
         answer, confirm = told
-        yield answer.model_dump(mode="json")
+        yield answer
         if confirm is None:
             break
         confirm()
-    yield tools_tasks.task(vic, inputs.TaskAsked(action="list")).model_dump(mode="json")
-    while (taken := tools_tasks.task(vic, inputs.TaskAsked(action="take"))).task is not None:
-        yield taken.model_dump(mode="json")
-        done = inputs.TaskAsked(action="done", id=taken.task.id)
-        yield tools_tasks.task(vic, done).model_dump(mode="json")
+    yield tools_tasks.task(vic, inputs.TaskAsked(action="list"))
+    while (taken := tools_tasks.task(vic, inputs.TaskAsked(action="take")))["task"] is not None:
+        yield taken
+        done = inputs.TaskAsked(action="done", id=taken["task"]["id"])
+        yield tools_tasks.task(vic, done)
     for decision in vic.decisions()[-len(batch) :]:
         seen = tools_work.decide(vic, inputs.DecideAsked(id=decision.id))
-        yield seen.model_dump(mode="json")
+        yield seen
     for page in PAGES.values():
         text = page.read(vic)
         yield json.loads(text) if "json" in page.kind else {"text": text}

@@ -76,7 +76,7 @@ def test_whoever_cancels_can_go_on(pair, path):
 
     alice.call("release", paths=[path])
 
-    assert bob.call("claim", paths=[path])["granted"]
+    assert bob.call("claim", paths=[path])["outcome"] == "granted"
     bob.call("release", all=True)
 
 
@@ -140,7 +140,7 @@ def test_a_grant_whose_answer_reached_nobody_is_given_back(tmp_path):
         asked = WaitAsked(paths=["kept.py", "new.py"], seconds=5.0)
         context = SimpleNamespace(request=None)
         answer, give_back = anyio.run(waiting.McpWaits().wait, context, dibs, asked)
-        assert answer.granted
+        assert answer["outcome"] == "granted"
 
         give_back()
 
@@ -163,7 +163,7 @@ def test_the_end_of_the_input_ends_the_server_and_its_waiters_and_keeps_claims(
 
         assert queue_of(alice, path) == []
         held = alice.call("status", paths=[path + ".own"])["claims"]
-        assert [one["holder"] for one in held] == ["leaver"]
+        assert [one["agent"] for one in held] == ["leaver"]
     finally:
         alice.call("release", all=True)
         bob.close()
@@ -251,16 +251,16 @@ def test_a_briefing_counts_as_told_once_it_has_left_and_not_before(pair, repo):
 
     with Dibs.open(repo, agent=f"reader-{bob.era}") as dibs:
         tools_work.brief(dibs, BriefAsked())[1]()
-        sent = alice.call("say", to=dibs.caller.id, text="told by hand")["message"]
+        sent = alice.call("say", to=dibs.caller.id, text="told by hand")["id"]
         told, confirm = tools_work.brief(dibs, BriefAsked())
-        assert sent in told.mail
+        assert sent in told["mail"]
         assert briefed(dibs, sent) == [0]
         confirm()
         assert briefed(dibs, sent) != [0]
 
     bob.call("brief")
     with Dibs.open(repo, agent="bob") as dibs:
-        sent = alice.call("say", to="bob", text="told by the server")["message"]
+        sent = alice.call("say", to="bob", text="told by the server")["id"]
         until(lambda: sent in bob.call("brief")["mail"])
         until(lambda: briefed(dibs, sent) != [0])
 
@@ -283,17 +283,17 @@ def test_a_long_life_sees_new_settings_and_a_new_store_at_its_next_call(tmp_path
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     wire = Stdio(tmp_path, "long-lived", NEW)
     try:
-        assert wire.call("claim", paths=["a"])["claims"][0]["expires_in_s"] == 300
+        assert wire.call("claim", paths=["a"])["claims"][0]["ttl"] == 300
         (tmp_path / "dibs.toml").write_text('[claims]\nttl = "10m"\n')
-        assert wire.call("claim", paths=["b"])["claims"][0]["expires_in_s"] == 600
+        assert wire.call("claim", paths=["b"])["claims"][0]["ttl"] == 600
         (tmp_path / "dibs.toml").write_text("[claims]\nttl = 7x\n")
         assert wire.fails("claim", paths=["c"])["code"] == "CONFIG"
         (tmp_path / "dibs.toml").unlink()
-        assert wire.call("claim", paths=["c"])["claims"][0]["expires_in_s"] == 300
+        assert wire.call("claim", paths=["c"])["claims"][0]["ttl"] == 300
 
         shutil.rmtree(tmp_path / ".git" / "dibs")
         create(str(tmp_path))[0].close()
         assert wire.fails("claim", paths=["b"])["code"] == "STORE_REPLACED"
-        assert wire.call("claim", paths=["b"])["granted"]
+        assert wire.call("claim", paths=["b"])["outcome"] == "granted"
     finally:
         wire.close()

@@ -110,7 +110,7 @@ def test_an_id_in_use_is_refused(wires, path):
     answer = wire.next()
     assert (answer["id"], answer["error"]["code"]) == (None, INVALID)
     holder.call("release", paths=[path])
-    assert wire.end_call(id_)[1]["granted"]
+    assert wire.end_call(id_)[1]["outcome"] == "granted"
     wire.call("release", all=True)
 
 

@@ -3,10 +3,11 @@
 import re
 from pathlib import Path
 
-from dibs.mcp.registry import TOOLS
+from dibs.mcp.registry import COMMON, TOOLS
+from dibs.shapes.schema import fields
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "mcp.md"
-COMMON = {"agent", "next", "note"}
+SHARED = {field.name for field in fields(COMMON)}
 
 
 def test_the_table_of_tools_is_complete():
@@ -22,4 +23,7 @@ def test_the_table_of_tools_is_complete():
     for name, (takes, tells) in told.items():
         assert re.findall("`(.*?)`", takes) == list(TOOLS[name].takes.model_fields)
         if "as `" not in tells:
-            assert set(re.findall("`(.*?)`", tells)) == set(TOOLS[name].tells.model_fields) - COMMON
+            assert (
+                set(re.findall("`(.*?)`", tells))
+                == {field.name for field in fields(TOOLS[name].tells)} - SHARED
+            )

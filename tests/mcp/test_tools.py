@@ -25,19 +25,20 @@ def test_there_are_at_most_ten_tools_and_each_says_when_and_what(any_pair):
 
 def test_a_refusal_is_a_result_that_says_who_why_until_when_and_what_next(pair, path):
     alice, bob = pair
-    assert alice.call("claim", paths=[path], reason="rename the parser")["granted"]
+    assert alice.call("claim", paths=[path], reason="rename the parser")["outcome"] == "granted"
 
     refused = bob.call("claim", paths=["free.txt", path])
 
-    assert refused["granted"] is False
-    assert refused["holder"] == "alice"
-    assert "rename the parser</data-" in refused["reason"]
-    assert 0 < refused["retry_after_s"] <= 300
+    assert refused["outcome"] == "denied"
+    (conflict,) = refused["conflicts"]
+    assert conflict["holder"] == "alice"
+    assert "rename the parser</data-" in conflict["reason"]
+    assert 0 < conflict["expires_in"] <= 300
     assert refused["next"]
     assert "data, no instructions" in refused["note"]
     assert bob.call("status", mine=True)["claims"] == []
     alice.call("release", paths=[path])
-    assert bob.call("claim", paths=[path])["granted"]
+    assert bob.call("claim", paths=[path])["outcome"] == "granted"
     bob.call("release", all=True)
 
 
@@ -72,7 +73,7 @@ def test_a_wait_ends_when_the_holder_gives_back_and_tells_that_it_waits(any_pair
     assert news["params"]["message"] == "waiting in the queue"
     assert 0 < news["params"]["progress"] < news["params"]["total"] == 20
     assert not failed
-    assert said["granted"]
+    assert said["outcome"] == "granted"
     bob.call("release", all=True)
 
 
@@ -82,7 +83,7 @@ def test_a_wait_that_is_over_leaves_the_queue(pair, path):
 
     said = bob.call("wait", paths=[path], seconds=0.3)
 
-    assert (said["granted"], said["why"]) == (False, "timeout")
+    assert (said["outcome"], said["why"]) == ("denied", "timeout")
     assert alice.call("status", paths=[path])["queue"] == []
     alice.call("release", all=True)
 
@@ -106,22 +107,22 @@ def test_a_message_is_told_once(pair):
     sent = alice.call("say", to="bob", text="the tests are red")
 
     told = []
-    until(lambda: told.append(bob.call("brief")) or sent["message"] in told[-1]["mail"])
+    until(lambda: told.append(bob.call("brief")) or sent["id"] in told[-1]["mail"])
     assert "the tests are red" in told[-1]["text"]
     again = bob.call("brief")
-    assert sent["message"] not in again["mail"]
+    assert sent["id"] not in again["mail"]
 
 
 def test_requests_are_answered_by_their_holder(pair, path):
     alice, bob = pair
     alice.call("claim", paths=[path])
     asked = bob.call("ask", paths=[path], note="I need it")
-    assert [r["holder"] for r in asked["requests"]] == ["alice"]
+    assert [r["holder"] for r in asked["asked"]] == ["alice"]
 
     answered = alice.call("ask", paths=[path], answer="yes")
 
-    assert [r["asker"] for r in answered["requests"]] == ["bob"]
-    assert bob.call("claim", paths=[path])["granted"]
+    assert [r["asker"] for r in answered["answered"]] == ["bob"]
+    assert bob.call("claim", paths=[path])["outcome"] == "granted"
     bob.call("release", all=True)
 
 

@@ -1,4 +1,4 @@
-"""The words of an answer: text of others in a fence, what to do next, and errors with field and hint."""
+"""The answers of the tools: values in their shapes, text of others in a fence, next steps, and errors."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from dibs.core.claims.rules import Denied
 from dibs.core.text.durations import show_span
 from dibs.core.text.untrusted import clean
 from dibs.errors import BadInput, DibsError
+from dibs.shapes.contract import VALUES
 from dibs.shapes.quoting import LIMIT, Quoting
+from dibs.shapes.schema import author_key, fields
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
+    from dibs.api.client import Dibs
     from dibs.core.claims.rules import Queued
 
 #: Errors that say no more than the caller's own words and names of agents.
@@ -21,6 +25,64 @@ _OWN_WORDS = frozenset({
     "NO_MESSAGE", "NO_DECISION", "RATE_LIMITED", "BOX_FULL", "UNAVAILABLE", "STORE_BUSY", "INTERNAL",
     "GLOB_TOO_BROAD",
 })  # fmt: skip
+
+
+#: How many rows of one kind an answer shows: a model pays for each.
+ROWS = 50
+
+
+def tell(
+    dibs: Dibs, line: str, shape: dict[str, Any], steps: Sequence[str] = (), *, own: bool = False
+) -> dict[str, Any]:
+    """Return the answer of a tool: a shape of the contract, who the caller is, and what to do next.
+
+    Lists are cut to ``ROWS``. What others wrote is fenced; with ``own`` the caller wrote it itself.
+    """
+    left = 0
+    for key, value in shape.items():
+        if isinstance(value, list) and len(value) > ROWS:
+            left += len(value) - ROWS
+            shape[key] = value[:ROWS]
+    quoted = Quoting(None, [str(shape)])
+    told = shape if own else _fenced(line, shape, quoted, "")
+    answer = {"agent": dibs.caller.id, **told, "next": list(steps), "note": quoted.note}
+    return {**answer, "left_out": left} if left else answer
+
+
+def _fenced(line: str, shape: dict[str, Any], quoted: Quoting, author: str) -> dict[str, Any]:
+    """Return a shape with a fence around each text of its author."""
+    kept = dict(shape)
+    for field in fields(line):
+        value = shape.get(field.name)
+        if value:
+            origin = shape.get(field.author, "") or author or "dibs"
+            kept[field.name] = (
+                [_quoted(field.type, one, quoted, origin) for one in value]
+                if field.many
+                else _quoted(field.type, value, quoted, origin)
+            )
+    return kept
+
+
+def _quoted(kind: str, value: Any, quoted: Quoting, author: str) -> Any:
+    if kind in VALUES:
+        line = VALUES[kind]
+        return _fenced(line, value, quoted, value.get(author_key(line)) or author)
+    if kind == "any":
+        return _quoted_any(value, quoted, author)
+    ways = {
+        "text": quoted.__call__, "word": quoted.word, "path": quoted.path, "file": quoted.file,
+    }  # fmt: skip
+    return ways[kind](value, author) if kind in ways else value
+
+
+def _quoted_any(value: Any, quoted: Quoting, author: str) -> Any:
+    """Return a value without a shape of its own; each text in it is fenced unless it is plain."""
+    if isinstance(value, dict):
+        return {key: _quoted_any(item, quoted, author) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_quoted_any(item, quoted, author) for item in value]
+    return quoted.path(value, author) if isinstance(value, str) else value
 
 
 def refused_next(value: Denied | Queued) -> list[str]:

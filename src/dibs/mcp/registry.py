@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_types import Tool, ToolAnnotations
 
-from dibs.mcp import inputs, outputs, tools_claims, tools_tasks, tools_work
+from dibs.mcp import inputs, tools_claims, tools_tasks, tools_work
+from dibs.shapes.contract import ANSWERS
+from dibs.shapes.schema import with_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +24,10 @@ INSTRUCTIONS = (
 )
 
 
+#: What every answer has: who you are, how text of others is marked, and how many rows are not shown.
+COMMON = "agent next* note [left_out:int]"
+
+
 class ToolEntry(NamedTuple):
     """One tool."""
 
@@ -29,7 +35,8 @@ class ToolEntry(NamedTuple):
     title: str
     text: str
     takes: type[inputs.Asked]
-    tells: type[outputs.Told]
+    #: A line of the contract; each answer also has ``COMMON``.
+    tells: str
     act: Callable[[Any, Any], Any]
     #: Whether it only looks; whether a repeat changes nothing more; whether it may block.
     reads: bool = False
@@ -43,7 +50,7 @@ class ToolEntry(NamedTuple):
             title=self.title,
             description=self.text,
             input_schema=_schema(self.takes),
-            output_schema=_schema(self.tells),
+            output_schema=with_values(f"{self.tells} {COMMON}"),
             annotations=ToolAnnotations(
                 title=self.title,
                 read_only_hint=self.reads,
@@ -84,69 +91,70 @@ TOOLS = {
         ToolEntry(
             "claim", "Claim files",
             "Claim files or folders before you edit them: all of the paths, or none."
-            " Returns granted=true and your claims, or granted=false with holder, reason, retry_after_s"
-            " and next; then do not edit them. Claiming again what you hold is harmless and renews it."
-            " Returns at once; to wait for your turn call wait.",
-            inputs.ClaimAsked, outputs.ClaimTold, tools_claims.claim, repeatable=True,
+            " Returns outcome=granted and your claims, or outcome=denied with conflicts (holder, reason,"
+            " expires_in) and next; then do not edit them. Claiming again what you hold is harmless and"
+            " renews it. Returns at once; to wait for your turn call wait.",
+            inputs.ClaimAsked, ANSWERS["claim"], tools_claims.claim, repeatable=True,
         ),
         ToolEntry(
             "wait", "Wait for files",
             "Wait in a fair queue until the paths are free, and claim them. Use it after claim was"
-            " refused and there is nothing else to do. Returns what claim returns; granted=false with"
+            " refused and there is nothing else to do. Returns what claim returns; outcome=denied with"
             " why=timeout when the time is over, and your place in the queue is given up.",
-            inputs.WaitAsked, outputs.ClaimTold, tools_claims.claim, repeatable=True, waits=True,
+            inputs.WaitAsked, ANSWERS["claim"], tools_claims.claim, repeatable=True, waits=True,
         ),
         ToolEntry(
             "release", "Give files back",
             "Give back claims of yours, as soon as your changes are committed or dropped, so that others"
             " can go on. Returns what was released. You cannot release what another agent holds: call ask.",
-            inputs.ReleaseAsked, outputs.ReleaseTold, tools_claims.release,
+            inputs.ReleaseAsked, ANSWERS["release"], tools_claims.release,
         ),
         ToolEntry(
             "status", "Who holds what",
             "See who works here, which files are claimed by whom and why, and who waits. Use it to find"
             " work that is free, or with paths to see who is in the way. Changes nothing.",
-            inputs.StatusAsked, outputs.StatusTold, tools_claims.status, reads=True,
+            inputs.StatusAsked, ANSWERS["status"], tools_claims.status, reads=True,
         ),
         ToolEntry(
             "ask", "Ask for files",
             "Ask whoever holds the paths to give them back; it is told at its next call. Use it when you"
             " need a file that is held. Returns who was asked. With answer you reply to a request that"
             " others made to you: yes gives the claim back, later promises it, no keeps it.",
-            inputs.AskAsked, outputs.AskTold, tools_claims.ask, repeatable=True,
+            inputs.AskAsked, "[asked:ask*] [answered:ask*]", tools_claims.ask, repeatable=True,
         ),
         ToolEntry(
             "commit", "Commit your files",
             "Commit exactly the changed files that you hold, and nothing of other agents; use it instead"
-            " of git commit. Returns committed=true with commit, branch and files, or committed=false with"
-            " the paths that are not yours. Changed files that nobody holds are listed, not committed.",
-            inputs.CommitAsked, outputs.CommitTold, tools_work.commit,
+            " of git commit. Returns outcome=committed with commit, ref and files, or outcome=refused with"
+            " blocked, the paths that are not yours. Changed files that nobody holds are listed in nobody,"
+            " not committed.",
+            inputs.CommitAsked, ANSWERS["commit"], tools_work.commit,
         ),
         ToolEntry(
             "task", "Tasks of the board",
             "Work with the board of tasks. action=take gives you the next task and its text; do it, then"
             " action=done with its id and a summary. Returns ok=false if there is none for you.",
-            inputs.TaskAsked, outputs.TaskTold, tools_tasks.task,
+            inputs.TaskAsked, tools_tasks.TOLD, tools_tasks.task,
         ),
         ToolEntry(
             "say", "Say something",
             "Send a message to another agent, a role, a group, all, or human. It stands in their next"
-            " briefing. Returns the id of the message and who gets it. Do not send secrets.",
-            inputs.SayAsked, outputs.SayTold, tools_work.say,
+            " briefing. Returns the message with its id, and in boxes who gets it. Do not send secrets.",
+            inputs.SayAsked, ANSWERS["say"], tools_work.say,
         ),
         ToolEntry(
             "decide", "Record a decision",
-            "Record a decision that others should know, or with confirm=true ask for one. Returns its id"
-            " and outcome: recorded counts now; pending means do not act on it yet. With id alone you look"
+            "Record a decision that others should know, or with confirm=true ask for one. Returns it with its"
+            " id and outcome: recorded counts now; pending means do not act on it yet. With id alone you look"
             " at a decision.",
-            inputs.DecideAsked, outputs.DecideTold, tools_work.decide,
+            inputs.DecideAsked, ANSWERS["decide new"], tools_work.decide,
         ),
         ToolEntry(
             "brief", "What is new",
             "Be told what changed since the last time: messages, requests, lost claims, who works on"
             " what. Use it when you start, and before new work. Returns changed=false if nothing is new."
             " Each message is told once; full=true repeats the state.",
-            inputs.BriefAsked, outputs.BriefTold, tools_work.brief,
+            inputs.BriefAsked, ANSWERS["brief"], tools_work.brief,
         ),
     )
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_types import Resource
@@ -36,11 +37,11 @@ def _briefing(dibs: Dibs) -> str:
 
 
 def _claims(dibs: Dibs) -> str:
-    return status(dibs, inputs.StatusAsked()).model_dump_json()
+    return json.dumps(status(dibs, inputs.StatusAsked()), ensure_ascii=False)
 
 
 def _board(dibs: Dibs) -> str:
-    return task(dibs, inputs.TaskAsked(action="list")).model_dump_json()
+    return json.dumps(task(dibs, inputs.TaskAsked(action="list")), ensure_ascii=False)
 
 
 PAGES = {

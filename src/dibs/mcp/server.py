@@ -110,7 +110,7 @@ class _Calls:
         except OSError as error:
             what = f"the system refuses: {error.strerror or error}"
             return _result(failure(Unavailable(what, code="SYSTEM")), error=True)
-        return _result(answer.model_dump(mode="json"))
+        return _result(answer)
 
     async def _perform(self, ctx: Context, entry: ToolEntry, asked: Any) -> Any:
         if entry.waits:

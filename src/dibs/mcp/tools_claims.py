@@ -1,44 +1,46 @@
-"""The tools of claims: claim, wait, release, status, ask. Each takes what was asked, and tells."""
+"""The tools of claims: claim, wait, release, status, ask."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted, Queued
+from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted
 from dibs.core.patterns.pattern import overlap
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
-from dibs.mcp import outputs
-from dibs.mcp.messages import refused_next
-from dibs.shapes.quoting import Quoting
+from dibs.mcp.messages import refused_next, tell
+from dibs.shapes import claims as shapes
+from dibs.shapes.contract import ANSWERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from dibs.api.client import Dibs
-    from dibs.core.claims.rules import Conflict, Outcome, Waiter
-    from dibs.core.claims.rules import Held as HeldClaim
+    from dibs.core.claims.rules import Held, Waiter
     from dibs.core.patterns.pattern import Pattern
     from dibs.mcp.inputs import AskAsked, ClaimAsked, ReleaseAsked, StatusAsked, WaitAsked
     from dibs.services.claims.overview import Overview
     from dibs.services.claims.service import Claims
 
-#: How many rows of one kind an answer shows: a model pays for each.
-ROWS = 50
 
-
-def claim(dibs: Dibs, asked: ClaimAsked) -> outputs.ClaimTold:
+def claim(dibs: Dibs, asked: ClaimAsked) -> dict[str, Any]:
     """Claim all of the paths now, or none."""
     return acquire(dibs, asked, dibs.project.claims, 0.0)
 
 
 def acquire(
     dibs: Dibs, asked: ClaimAsked | WaitAsked, claims: Claims, seconds: float
-) -> outputs.ClaimTold:
+) -> dict[str, Any]:
     """Claim by way of ``claims``, which may know how to break off a wait."""
     patterns = patterns_of(dibs, asked.paths)
     mode = SHARED if asked.shared else EXCLUSIVE
     answer = claims.claim(dibs.caller, patterns, mode=mode, wait=seconds, reason=asked.reason)
-    return outcome(dibs, answer)
+    steps, own = [], False
+    if isinstance(answer, Granted):  # a claim that was handed over keeps its reason
+        own = all(one.reason in {"", asked.reason} for one in answer.claims)
+    else:
+        steps = refused_next(answer)
+    return tell(dibs, ANSWERS["claim"], shapes.outcome(answer), steps, own=own)
 
 
 def patterns_of(dibs: Dibs, paths: Sequence[str]) -> list[Pattern]:
@@ -54,53 +56,7 @@ def _resolved(dibs: Dibs, field: str, path: str) -> Pattern:
         raise BadInput(error.message, code=error.code, field=field, hint=error.hint) from None
 
 
-def outcome(dibs: Dibs, answer: Outcome) -> outputs.ClaimTold:
-    """Tell the answer to a claim; a refusal says who, why, until when and what next."""
-    if isinstance(answer, Granted):
-        now = dibs.project.engine.view(lambda txn: txn.now)
-        grants = [
-            outputs.Grant(
-                path=one.pattern, mode=one.mode, token=one.token, expires_in_s=_left(ends - now)
-            )
-            for one, ends in zip(answer.claims, answer.expires, strict=True)
-        ]
-        return outputs.ClaimTold(agent=dibs.caller.id, granted=True, claims=grants)
-    quoted = Quoting(None, map(str, answer.conflicts))
-    obstacles = [_obstacle(one, quoted) for one in answer.conflicts]
-    first = obstacles[0] if obstacles else None
-    return outputs.ClaimTold(
-        agent=dibs.caller.id,
-        granted=False,
-        conflicts=obstacles,
-        holder=first.holder if first else None,
-        reason=first.reason if first else None,
-        retry_after_s=min((one.retry_after_s for one in obstacles), default=None),
-        why="held" if isinstance(answer, Queued) else answer.why,
-        next=refused_next(answer),
-        note=quoted.note,
-    )
-
-
-def _obstacle(value: Conflict, quoted: Quoting) -> outputs.Obstacle:
-    whose = value.holder
-    return outputs.Obstacle(
-        path=quoted.path(value.pattern, whose),
-        holder=whose,
-        held=quoted.path(value.held, whose),
-        mode=value.mode,
-        reason=quoted(value.reason, whose),
-        task=quoted.word(value.task, whose) if value.task else "",
-        retry_after_s=_left(value.expires_in),
-        witness=quoted.path(value.witness, whose),
-        waits=bool(value.ticket),
-    )
-
-
-def _left(span: float) -> float:
-    return round(max(0.0, span), 1)
-
-
-def release(dibs: Dibs, asked: ReleaseAsked) -> outputs.ReleaseTold:
+def release(dibs: Dibs, asked: ReleaseAsked) -> dict[str, Any]:
     """Give back the claims on the paths, or all."""
     if bool(asked.paths) == asked.all:
         raise BadInput("name paths, or say all=true, not both", code="USAGE", field="paths")
@@ -110,7 +66,7 @@ def release(dibs: Dibs, asked: ReleaseAsked) -> outputs.ReleaseTold:
     except Fenced:
         refuse_if_anothers(dibs, patterns, asked.token)
         raise
-    return outputs.ReleaseTold(agent=dibs.caller.id, released=[one.pattern for one in released])
+    return tell(dibs, ANSWERS["release"], {"released": shapes.claims(released)})
 
 
 def refuse_if_anothers(dibs: Dibs, patterns: Sequence[Pattern], token: int) -> None:
@@ -140,45 +96,19 @@ def _lost_any(dibs: Dibs, patterns: Sequence[Pattern]) -> bool:
     return any(overlap(a, b) is not None for a in patterns for b in gone)
 
 
-def status(dibs: Dibs, asked: StatusAsked) -> outputs.StatusTold:
+def status(dibs: Dibs, asked: StatusAsked) -> dict[str, Any]:
     """Show who works here, what is held and who waits."""
     project, me = dibs.project, dibs.caller.id
     project.end_gone()
     seen = project.overview(me if asked.mine else "")
     if asked.paths:
         seen = _concerning(dibs, seen, asked.paths)
-    quoted = Quoting(None, map(str, (seen.claims, seen.queue, seen.agents)))
-    rows = (seen.claims, seen.queue, seen.agents)
-    return outputs.StatusTold(
-        agent=me,
-        claims=[_held(one, quoted) for one in seen.claims[:ROWS]],
-        queue=[
-            outputs.Waits(
-                agent=one.ticket.agent,
-                paths=[quoted.path(text, one.ticket.agent) for text in one.ticket.patterns[:ROWS]],
-                place=one.place,
-            )
-            for one in seen.queue[:ROWS]
-        ],
-        agents=[
-            outputs.Worker(
-                agent=one.agent.id,
-                role=quoted.word(one.agent.role, one.agent.id),
-                status=quoted.word(one.agent.status, one.agent.id),
-                task=quoted.word(one.agent.task, one.agent.id) if one.agent.task else "",
-                silent_for_s=_left(one.silent_for),
-                claims=one.claims,
-            )
-            for one in seen.agents[:ROWS]
-        ],
-        left_out=sum(max(0, len(found) - ROWS) for found in rows),
-        note=quoted.note,
-    )
+    return tell(dibs, ANSWERS["status"], shapes.overview(seen))
 
 
 def _concerning(dibs: Dibs, seen: Overview, paths: Sequence[str]) -> Overview:
     """Return only the claims and waiters that overlap the paths, and whose they are."""
-    claims: dict[str, HeldClaim] = {}
+    claims: dict[str, Held] = {}
     queue: dict[int, Waiter] = {}
     for pattern in patterns_of(dibs, paths):
         held, waiting = dibs.project.claims.overlapping(pattern)
@@ -192,50 +122,23 @@ def _concerning(dibs: Dibs, seen: Overview, paths: Sequence[str]) -> Overview:
     )
 
 
-def _held(value: HeldClaim, quoted: Quoting) -> outputs.Held:
-    one = value.claim
-    return outputs.Held(
-        path=quoted.path(one.pattern, one.agent),
-        mode=one.mode,
-        holder=one.agent,
-        reason=quoted(one.reason, one.agent),
-        task=quoted.word(one.task, one.agent) if one.task else "",
-        expires_in_s=_left(value.expires_in),
-        asked_by=[ask.asker for ask in value.asks],
-    )
-
-
-def ask(dibs: Dibs, asked: AskAsked) -> outputs.AskTold:
+def ask(dibs: Dibs, asked: AskAsked) -> dict[str, Any]:
     """Ask the holders to give the paths back, or answer those who ask the caller."""
     patterns = patterns_of(dibs, asked.paths)
     if asked.answer:
         later = asked.within if asked.answer == "later" else None
-        found = [
-            request
+        answered = [
+            shapes.ask(request)
             for pattern in patterns
             for request in dibs.project.answers.answer(
                 dibs.caller, asked.answer, pattern=pattern, note=asked.note, within=later
             )
         ]
-    else:
-        found = dibs.project.holdings.ask(
-            dibs.caller, patterns, within=asked.within, note=asked.note
-        )
-    quoted = Quoting(None, map(str, found))
-    free = ["Nobody else holds it: call claim."] if not found else []
-    told_so = ["Work on something else; brief tells you the answer."] if found else []
-    return outputs.AskTold(
-        agent=dibs.caller.id,
-        requests=[
-            outputs.Request(
-                path=quoted.path(one.pattern, one.holder),
-                holder=one.holder,
-                asker=one.asker,
-                answer=one.answer or asked.answer,
-                within_s=_left(one.until - one.at),
-            )
-            for one in found[:ROWS]
-        ],
-        next=[] if asked.answer else free or told_so,
-        note=quoted.note,
+        return tell(dibs, ANSWERS["answer"], {"answered": answered})
+    found = dibs.project.holdings.ask(dibs.caller, patterns, within=asked.within, note=asked.note)
+    step = (
+        "Work on something else; brief tells you the answer."
+        if found
+        else "Nobody else holds it: call claim."
     )
+    return tell(dibs, ANSWERS["ask"], {"asked": [shapes.ask(one) for one in found]}, [step])

@@ -6,25 +6,28 @@ from typing import TYPE_CHECKING
 
 from dibs.core.claims.rules import Denied
 from dibs.errors import BadInput, Fenced, NotAllowed, NotFound
-from dibs.mcp import outputs
-from dibs.mcp.messages import refused_next
-from dibs.mcp.tools_claims import ROWS, patterns_of
+from dibs.mcp.messages import refused_next, tell
+from dibs.mcp.tools_claims import patterns_of
 from dibs.services.tasks.values import TakenTask
 from dibs.shapes import tasks
-from dibs.shapes.quoting import Quoting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from dibs.api.client import Dibs
     from dibs.mcp.inputs import TaskAsked
     from dibs.services.state.tasks import Stored
     from dibs.services.tasks.values import NothingFree, TaskView
 
-    Act = Callable[[Dibs, TaskAsked], outputs.TaskTold]
+    Act = Callable[[Dibs, TaskAsked], dict[str, Any]]
 
 
-def task(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
+#: What ``task`` tells; ``ok`` is false where there is no task for the caller now.
+TOLD = "ok:bool action task:task? tasks:task*"
+
+
+def task(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     """Do what was asked to the board."""
     if asked.action in {"start", "done", "fail", "release"} and not asked.id:
         raise BadInput(f"{asked.action} needs the id of a task", code="USAGE", field="id")
@@ -33,31 +36,29 @@ def task(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
     return _ACTIONS[asked.action](dibs, asked)
 
 
-def _list(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
+def _list(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     found = dibs.tasks()
     return _listed(dibs, asked, found, ok=True)
 
 
-def _take(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
+def _take(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     try:
         answer = dibs.project.tasks.take(dibs.caller, roles=tuple(asked.roles))
     except NotFound as empty:
         if empty.code != "QUEUE_EMPTY":
             raise
-        return outputs.TaskTold(
-            agent=dibs.caller.id, ok=False, action="take", next=["There is no task to take."]
-        )
+        return _told(dibs, asked, ok=False, steps=["There is no task to take."])
     return _attempt(dibs, asked, answer)
 
 
-def _start(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
+def _start(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     answer = dibs.project.tasks.start(dibs.caller, asked.id, roles=tuple(asked.roles))
     return _attempt(dibs, asked, answer)
 
 
 def _attempt(
     dibs: Dibs, asked: TaskAsked, answer: TakenTask | NothingFree | Denied
-) -> outputs.TaskTold:
+) -> dict[str, Any]:
     if isinstance(answer, TakenTask):
         stored = answer.stored._replace(
             holder=answer.granted.claims[0].agent, token=answer.granted.token
@@ -67,13 +68,11 @@ def _attempt(
         ]
         return _one(dibs, asked, stored, steps=steps, text=True)
     if isinstance(answer, Denied):
-        return outputs.TaskTold(
-            agent=dibs.caller.id, ok=False, action=asked.action, next=refused_next(answer)
-        )
+        return _told(dibs, asked, ok=False, steps=refused_next(answer))
     return _listed(dibs, asked, answer.tasks, ok=False)
 
 
-def _done(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
+def _done(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     made = [pattern.text for pattern in patterns_of(dibs, asked.paths)]
     return _move(
         dibs,
@@ -82,7 +81,7 @@ def _done(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
     )
 
 
-def _fail(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
+def _fail(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     return _move(
         dibs,
         asked,
@@ -90,17 +89,17 @@ def _fail(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
     )
 
 
-def _release(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
+def _release(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     return _move(dibs, asked, lambda: dibs.project.tasks.release(dibs.caller, asked.id))
 
 
-def _new(dibs: Dibs, asked: TaskAsked) -> outputs.TaskTold:
+def _new(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     about = [pattern.text for pattern in patterns_of(dibs, asked.paths)]
     made = dibs.new_task(asked.text, agent=asked.agent, artefacts=about)
     return _one(dibs, asked, made)
 
 
-def _move(dibs: Dibs, asked: TaskAsked, act: Callable[[], Stored]) -> outputs.TaskTold:
+def _move(dibs: Dibs, asked: TaskAsked, act: Callable[[], Stored]) -> dict[str, Any]:
     """End an attempt; whoever names a task that another agent holds is told whose it is."""
     try:
         stored = act()
@@ -119,42 +118,22 @@ def _move(dibs: Dibs, asked: TaskAsked, act: Callable[[], Stored]) -> outputs.Ta
 
 def _one(
     dibs: Dibs, asked: TaskAsked, stored: Stored, steps: Sequence[str] = (), *, text: bool = False
-) -> outputs.TaskTold:
-    quoted = Quoting(None, map(str, stored))
-    job = _job(stored, stored.holder, stored.task.status, quoted)
-    if text:
-        job.text = quoted.file(stored.text, stored.task.created_by or "board")
-    return outputs.TaskTold(
-        agent=dibs.caller.id, ok=True, action=asked.action, task=job, next=list(steps),
-        note=quoted.note,
-    )  # fmt: skip
+) -> dict[str, Any]:
+    task = {**tasks.stored(stored), **({"text": stored.text} if text else {})}
+    return _told(dibs, asked, ok=True, task=task, steps=steps)
 
 
-def _listed(
-    dibs: Dibs, asked: TaskAsked, found: Sequence[TaskView], *, ok: bool
-) -> outputs.TaskTold:
-    quoted = Quoting(None, (str(one.stored.task) for one in found))
-    jobs = [_job(one.stored, one.holder, one.state, quoted) for one in found[:ROWS]]
+def _listed(dibs: Dibs, asked: TaskAsked, found: Sequence[TaskView], *, ok: bool) -> dict[str, Any]:
     steps = [] if ok else ["Nothing is free for you now: work on something else, and ask again."]
-    return outputs.TaskTold(
-        agent=dibs.caller.id, ok=ok, action=asked.action, tasks=jobs, next=steps,
-        left_out=max(0, len(found) - ROWS), note=quoted.note,
-    )  # fmt: skip
+    return _told(dibs, asked, ok=ok, listed=[tasks.shown(one) for one in found], steps=steps)
 
 
-def _job(stored: Stored, holder: str, state: str, quoted: Quoting) -> outputs.Job:
-    said = stored.task
-    whose = said.created_by or "board"
-    return outputs.Job(
-        id=quoted.path(said.id, whose),
-        title=quoted(said.title, whose),
-        state=state,
-        file=quoted.path(tasks.path(stored), whose),
-        priority=quoted.word(said.priority, whose),
-        holder=holder,
-        paths=[quoted.path(text, whose) for text in said.artefacts[:ROWS]],
-        token=stored.token,
-    )
+def _told(
+    dibs: Dibs, asked: TaskAsked, *, ok: bool, steps: Sequence[str],
+    task: dict[str, Any] | None = None, listed: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:  # fmt: skip
+    shape = {"ok": ok, "action": asked.action, "task": task, "tasks": list(listed)}
+    return tell(dibs, TOLD, shape, steps)
 
 
 _ACTIONS: dict[str, Act] = {

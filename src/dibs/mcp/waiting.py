@@ -15,7 +15,6 @@ from anyio import to_thread
 
 from dibs.errors import DibsError, Unavailable
 from dibs.mcp.callers import has_hung_up
-from dibs.mcp.outputs import ClaimTold
 from dibs.mcp.tools_claims import acquire
 from dibs.services.claims.service import Claims
 from dibs.services.state.store import Store
@@ -64,7 +63,7 @@ class _Breakable:
                 return newest
 
 
-def _work(dibs: Dibs, asked: WaitAsked, stop: threading.Event) -> ClaimTold | DibsError:
+def _work(dibs: Dibs, asked: WaitAsked, stop: threading.Event) -> dict[str, Any] | DibsError:
     """Wait in this thread; what goes wrong is a value, for a group of tasks would wrap it."""
     store = dibs.project.store
     breakable: Any = _Breakable(store.engine, stop)
@@ -87,18 +86,18 @@ class McpWaits:
 
     async def wait(
         self, ctx: ServerRequestContext[Any, Any], dibs: Dibs, asked: WaitAsked
-    ) -> tuple[ClaimTold, Callable[[], None]]:
+    ) -> tuple[dict[str, Any], Callable[[], None]]:
         """Wait, tell the client so now and then, and give up when the request is cancelled.
 
         The second value gives back what was granted; it is called where the answer reached nobody.
         """
         stop = threading.Event()
         before = await to_thread.run_sync(_held, dibs)
-        answer: ClaimTold | DibsError | None = None
+        answer: dict[str, Any] | DibsError | None = None
         read = False
 
         def give_back() -> None:
-            if isinstance(answer, ClaimTold):
+            if isinstance(answer, dict):
                 _give_back(dibs, answer, before)
 
         try:
@@ -141,9 +140,9 @@ def _held(dibs: Dibs) -> frozenset[str]:
     return frozenset(one.claim.pattern for one in dibs.held(dibs.caller.id))
 
 
-def _give_back(dibs: Dibs, answer: ClaimTold, before: frozenset[str]) -> None:
+def _give_back(dibs: Dibs, answer: dict[str, Any], before: frozenset[str]) -> None:
     """Release what was granted while the request was being cancelled, or its client hung up."""
-    fresh = [one.path for one in answer.claims if one.path not in before]
+    fresh = [one["pattern"] for one in answer["claims"] if one["pattern"] not in before]
     if fresh:
         patterns = [dibs.project.pattern(path) for path in fresh]
         dibs.project.holdings.release(dibs.caller, patterns)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dibs.errors import DibsError
     from dibs.services.claims.agents import AgentView
     from dibs.services.claims.holdings import Renewed
+    from dibs.services.claims.overview import Overview
     from dibs.services.state.ledger import Summary
     from dibs.services.tasks.plain_queue import QueuedFile
 
@@ -164,6 +165,21 @@ def agent(value: AgentView) -> Shape:
         "task": a.task, "context": a.context if a.context >= 0 else None,
         "claims": value.claims, "guarded": value.guarded or None, "ended": a.ended,
     }  # fmt: skip
+
+
+def overview(value: Overview) -> Shape:
+    """Shape who works here, what is claimed, and who waits."""
+    waits = value.undecided
+    return {
+        "now": value.now,
+        "claims": [held(one) for one in value.claims],
+        "queue": [waiter(one) for one in value.queue],
+        "agents": [agent(one) for one in value.agents],
+        "decisions": {
+            "pending": len(waits),
+            "oldest_for": round(value.now - waits[0], 3) if waits else None,
+        },
+    }
 
 
 def task(value: QueuedFile) -> Shape:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dibs.shapes import claims
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.talk.decisions import Comment, Decision
+    from dibs.services.claims.disputes import DisputeSide, Sides
 
 
 def decision(value: Decision) -> dict[str, Any]:
@@ -24,3 +27,34 @@ def decision(value: Decision) -> dict[str, Any]:
 def comment(value: Comment) -> dict[str, Any]:
     """Shape what somebody said on a decision."""
     return {"at": value.at, "by": value.by, "role": value.role, "text": value.text}
+
+
+def sides(value: Sides) -> dict[str, Any]:
+    """Shape both sides of a conflict."""
+    return {
+        "open": value.open,
+        "holder": {**_side(value.holder, value.now), "claims": [claims.held(h) for h in value.held]},
+        "asker": {**_side(value.asker, value.now), "asks": [claims.ask(a) for a in value.asks]},
+        "queue": [claims.waiter(w) for w in value.queue],
+    }  # fmt: skip
+
+
+def _side(side: DisputeSide, now: float) -> dict[str, Any]:
+    agent = side.agent
+    return {
+        "agent": side.id,
+        "role": agent.role if agent is not None else None,
+        "task": agent.task if agent is not None else None,
+        "silent_for": round(now - side.seen, 3) if side.seen else None,
+    }
+
+
+def escalation(decision: Decision) -> dict[str, Any]:
+    """Shape an escalation as its asker sees it."""
+    data = decision.data
+    return {
+        "decision": decision.id, "outcome": decision.outcome, "title": decision.title,
+        "asker": decision.asker, "holder": data["holder"], "patterns": data["patterns"],
+        "wanted": data["wanted"], "ticket": data["ticket"] or None, "at": decision.at,
+        "note": decision.rationale,
+    }  # fmt: skip

@@ -27,13 +27,13 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Escalate, and print which decisions wait now."""
     from dibs.cli.support.session import Session
-    from dibs.services.claims.disputes import conflict_shape
+    from dibs.shapes.decisions import escalation
 
     with Session(args) as session:
         patterns = session.patterns(args.pattern, literal=args.literal)
         made = session.project.escalations.escalate(session.caller, patterns, note=args.note)
         session.show(
-            lambda: {"escalated": [conflict_shape(decision) for decision in made]},
+            lambda: {"escalated": [escalation(decision) for decision in made]},
             lambda: _print(made, patterns),
         )
     return 0

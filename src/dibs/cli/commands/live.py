@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from dibs.cli.commands.status import lines, shape
+from dibs.cli.commands.status import lines
 from dibs.cli.support.session import dated, how_old, print_json, warn_if_old
+from dibs.shapes.claims import overview
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _print_changes(session: Session, take: Callable[[], Overview], interval: flo
         if seen == shown:
             continue
         if session.json:
-            print_json(dated(shape(taken), as_of))
+            print_json(dated(overview(taken), as_of))
         else:
             warn_if_old(as_of)
             head = [] if shown is None else [""]

@@ -41,25 +41,12 @@ def run(args: Namespace) -> int:
 
             return watch(session, lambda: session.project.overview(mine), interval)
         taken = session.project.overview(mine)
-        session.show(lambda: shape(taken), lambda: print("\n".join(lines(taken, session.caller))))
+        from dibs.shapes.claims import overview
+
+        session.show(
+            lambda: overview(taken), lambda: print("\n".join(lines(taken, session.caller)))
+        )
     return 0
-
-
-def shape(taken: Overview) -> dict[str, object]:
-    """Shape a snapshot as JSON."""
-    from dibs.shapes import claims
-
-    waits = taken.undecided
-    return {
-        "now": taken.now,
-        "claims": [claims.held(held) for held in taken.claims],
-        "queue": [claims.waiter(waiter) for waiter in taken.queue],
-        "agents": [claims.agent(seen) for seen in taken.agents],
-        "decisions": {
-            "pending": len(waits),
-            "oldest_for": round(taken.now - waits[0], 3) if waits else None,
-        },
-    }
 
 
 def lines(taken: Overview, reader: Caller) -> list[str]:

@@ -98,9 +98,9 @@ def _converse(process: subprocess.Popen[bytes], scratch: TrialClaim) -> tuple[st
     if not isinstance(told, dict):
         said = json.dumps(answer.get("error") or result)
         return ProofOutcome.FAILED, f"no answer to a claim: {said}"
-    if told.get("granted") is not False or scratch.holder not in json.dumps(told):
+    if told.get("outcome") != "denied" or scratch.holder not in json.dumps(told):
         return ProofOutcome.FAILED, "the claim of another's file was not refused"
-    return ProofOutcome.PROVED, f"granted: false; {scratch.holder} holds {scratch.path}"
+    return ProofOutcome.PROVED, f"outcome: denied; {scratch.holder} holds {scratch.path}"
 
 
 def _send(process: subprocess.Popen[bytes], message: dict[str, object]) -> None:

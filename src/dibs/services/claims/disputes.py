@@ -6,13 +6,10 @@ from dibs.core.claims.rules import Ask
 from dibs.core.patterns.pattern import overlap
 from dibs.services.claims.escalation import asks_between, still_open
 from dibs.services.claims.service import held_in, waiting_in
-from dibs.shapes import claims
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.core.claims.agents import Agent
     from dibs.core.claims.rules import Held, Waiter
     from dibs.core.talk.decisions import Decision
@@ -80,34 +77,3 @@ def sides(rows: Rows, decision: Decision) -> Sides:
 
 def _side(rows: Rows, agent: str) -> DisputeSide:
     return DisputeSide(agent, rows.agent(agent), rows.seen(agent))
-
-
-def shape(value: Sides) -> dict[str, Any]:
-    """Shape both sides of a conflict."""
-    return {
-        "open": value.open,
-        "holder": {**_side_shape(value.holder, value.now), "claims": [claims.held(h) for h in value.held]},
-        "asker": {**_side_shape(value.asker, value.now), "asks": [claims.ask(a) for a in value.asks]},
-        "queue": [claims.waiter(w) for w in value.queue],
-    }  # fmt: skip
-
-
-def _side_shape(side: DisputeSide, now: float) -> dict[str, Any]:
-    agent = side.agent
-    return {
-        "agent": side.id,
-        "role": agent.role if agent is not None else None,
-        "task": agent.task if agent is not None else None,
-        "silent_for": round(now - side.seen, 3) if side.seen else None,
-    }
-
-
-def conflict_shape(decision: Decision) -> dict[str, Any]:
-    """Shape an escalation as its asker sees it."""
-    data = decision.data
-    return {
-        "decision": decision.id, "outcome": decision.outcome, "title": decision.title,
-        "asker": decision.asker, "holder": data["holder"], "patterns": data["patterns"],
-        "wanted": data["wanted"], "ticket": data["ticket"] or None, "at": decision.at,
-        "note": decision.rationale,
-    }  # fmt: skip

@@ -79,9 +79,7 @@ def _show(session: Session, args: Namespace) -> int:
     now = session.now()
     shape = {"decision": decisions.decision(decision)}
     if sides is not None:
-        from dibs.services.claims.disputes import shape as shape_of_sides
-
-        shape["sides"] = shape_of_sides(sides)
+        shape["sides"] = decisions.sides(sides)
     session.show(lambda: shape, lambda: print("\n".join(_page(session, decision, sides, now))))
     return 0
 

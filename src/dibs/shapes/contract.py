@@ -1,0 +1,230 @@
+"""The JSON contract: the fields of every value and of every answer, the same on every surface.
+
+A field is ``name`` or ``name:type``; without a type it is a string. ``?`` may be null, ``*`` is a list, a
+field in brackets may be missing, ``+value`` includes the fields of that value. A ``time`` is in seconds of
+Unix time, a ``span`` in seconds. Others wrote what is a ``text``, ``word``, ``path`` or ``file``: an agent is
+shown it in a fence, a word or a path only where it is not plain. ``@key`` names the key with the author of
+these, ``field<key`` the one with the author of that field.
+
+``shapes.schema`` reads it. It generates docs/reference/schema.json and parts of docs/reference/json.md, tests
+compare it with the answers of the commands, and the tools of MCP have their schemas from it.
+"""
+
+from __future__ import annotations
+
+#: The fields of each value.
+VALUES = {
+    "claim": (
+        "@agent id pattern:path mode agent token:int expires_at:time? since:time ttl:span"
+        " reason:text task:word"
+    ),
+    "held_claim": "@agent +claim expires_in:span asked_by:ask*",
+    "ticket": (
+        "@agent ticket:int place:int agent patterns:path* mode since:time gives_up_in:span"
+        " reason:text task:word"
+    ),
+    "conflict": (
+        "@holder pattern:path held:path holder mode reason:text task:word since:time"
+        " expires_in:span witness:path waiting:bool"
+    ),
+    "wait": "@agent agent waits_for:path holder",
+    "refusal": "@by decision by reason:text",
+    "ask": (
+        "@asker pattern:path holder asker note:text at:time until:time message? answer?"
+        " answered:time? promised:time?"
+    ),
+    "lost": "@by pattern:path token:int why at:time by reason:text",
+    "agent": (
+        "@id id name:word role:word parent? host:word pid:int? started:time last_seen:time"
+        " silent_for:span status:word model:word task:word context:number? claims:int guarded?"
+        " ended"
+    ),
+    "entry": "@agent seq:int at:time agent role:word kind summary:text details:any",
+    "queued_file": (
+        "@holder id:path file:path state holder? reason:text since:time? expires_in:span?"
+    ),
+    "task": (
+        "@created_by id:path file:path state holder? title:text agent:word? priority:word"
+        " mode:word? artefacts:path* dependencies:path* created_at:time? created_by:word?"
+        " assigned_at:time? started_at:time? completed_at:time? result:result? error:text?"
+        " retries:int reason:text attempt:int token:int? doer? version:int [ready:bool]"
+        " [why:text*] [dependents:path*] [expires_in:span?] [archived:bool] [text:file]"
+    ),
+    "result": "summary:text artefacts:path* next:handoff?",
+    "handoff": "agent:word title:text artefacts:path* notes:text*",
+    "similar_task": "id:path other:path title:text share:number paths:path*",
+    "similar_work": "@agent task:path? agent? title:text share:number paths:path*",
+    "finding": "file:path line:int field:word code message:text fatal:bool",
+    "committed_file": "path:path what?",
+    "blocked": (
+        "@holder path:path why holder? pattern:path? hint:text expires_in:span? reason:text?"
+        " task:word?"
+    ),
+    "decision": (
+        "@asker id title:text rationale:text category outcome asker role:word at:time"
+        " decider:word silence deadline:time? decided_by? decided_at:time? reason:text<decided_by"
+        " comments:comment* data:any"
+    ),
+    "comment": "@by at:time by role:word text:text",
+    "escalation": (
+        "@asker decision outcome title:text asker holder patterns:path* wanted:path* ticket:int?"
+        " at:time note:text"
+    ),
+    "sides": "open:bool holder:side asker:side queue:ticket*",
+    "side": "@agent agent role:word? task:word? silent_for:span? [claims:held_claim*] [asks:ask*]",
+    "message": (
+        "@sender id at:time sender? role:word human:bool kind text:text to:word boxes* thread"
+        " reply_to? priority wants_ack:bool due:time? data:any"
+    ),
+    "letter": "@sender +message read:time? acked:time? briefed:time?",
+    "group": "@by name:word members* roles:word* by at:time",
+    "branch": (
+        "@agent branch:word agent outcome code commit paths:path* outside:outside*"
+        " conflicts:file_conflict* others:word* task:word notes:text* next:text [tests:test_run]"
+    ),
+    "outside": "@holder path:path why commit agent holder pattern:path expires_in:span hint:text",
+    "file_conflict": "path:path kind hunks:int",
+    "test_run": "how:text log:path tail:text*",
+    "worktree": "agent path:path branch:word base slot:int made:time ready:bool",
+    "holding": "kind count:int names:text*",
+    "listed_worktree": (
+        "agent:word path:path branch:word head made_by_dibs:bool missing:bool locked:bool"
+        " wrong:text ready:bool held:holding* unpushed:int? committed_at:time? subject:text"
+        " made:time?"
+    ),
+    "removal": (
+        "removed:bool worktree:worktree [salvage?] [branch_gone:bool] [notes:text*] [code]"
+        " [held:holding*] [why:text]"
+    ),
+    "salvage": "id ref commit at:time subject:text",
+    "party": "name:word path:path? branch:word? head dirty:int base:bool",
+    "forecast_pair": "agents:word* files:forecast_file*",
+    "forecast_file": "path:path kind note:text hunks:any*",
+    "unmergeable": "agents:word* why:text",
+    "left_out": "party:word path:path? why:text",
+    "changed_file": (
+        "path:path what staged:bool unstaged:bool pattern:path? token:int? expires_in:span?"
+        " shared_by*"
+    ),
+    "changed_tree": "root:path branch:word agents:any* nobody:changed_file* idle:any* wrong:text",
+    "holders": "path:path holders:held_claim* waiters:ticket*",
+    "briefed_agent": (
+        "@id id name:word role:word parent? status:word model:word task:word context:number?"
+    ),
+    "crew_state": (
+        "@agent now:time agent agents:briefed_agent* claims:held_claim* queue:ticket*"
+        " mail:message* decisions:decision* tasks:any activity:entry*"
+    ),
+    "error": "code message field? hint? retryable:bool request_id?",
+}
+
+#: The answer to a caller that takes a task: that of a claim, or why nothing is free.
+_TAKEN = (
+    "outcome next* [token:int?] [claims:claim*] [conflicts:conflict*] [ticket:int] [ahead:int]"
+    " [why] [cycle:wait*] [refused:refusal?] [task:task] [tasks:any*]"
+)
+
+#: The answer of each command and verb with ``--json``, and of one that fails. ``=type`` is not an object.
+ANSWERS = {
+    "claim": (
+        "outcome token:int? claims:claim* conflicts:conflict* next* [ticket:int] [ahead:int]"
+        " [why] [cycle:wait*] [refused:refusal?]"
+    ),
+    "error": "error:error [outcome] [token:int?] [claims:claim*] [conflicts:conflict*] [next*]",
+    "renew": "outcome claims:claim* lost:lost* asks:ask*",
+    "release": "released:claim*",
+    "status": "now:time claims:held_claim* queue:ticket* agents:agent* decisions:any",
+    "who": "paths:holders*",
+    "changes": "trees:changed_tree*",
+    "diff": "agent files:changed_file* diff:text",
+    "check": "free:bool conflicts:conflict*",
+    "ask": "asked:ask*",
+    "answer": "answered:ask*",
+    "escalate": "escalated:escalation*",
+    "revoke": "revoked:claim*",
+    "transfer": "transferred:claim*",
+    "commit": (
+        "outcome [commit?] [ref] [files:committed_file*] [unchanged:path*] [nobody:committed_file*]"
+        " [nobody_elsewhere:int] [others:blocked*] [released:claim*] [seq:int?] [repeated:bool]"
+        " [late:bool] [code] [hook?] [blocked:blocked*]"
+    ),
+    "git check": "allowed:bool stopped:blocked*",
+    "decide new": "decision:decision",
+    "decide comment": "decision:decision",
+    "decide withdraw": "decision:decision",
+    "decide show": "decision:decision [sides:sides]",
+    "decide ls": "decisions:decision* left:int",
+    "decide confirm": "decided:decision*",
+    "decide reject": "decided:decision*",
+    "decide revoke": "decided:decision*",
+    "decide refuse": "decided:decision*",
+    "brief": (
+        "number:int? changed:bool again:bool mode? digest? text mail* left:int state:crew_state?"
+    ),
+    "say": "+message",
+    "inbox": "[messages:letter*] [left:int] [acknowledged:letter*]",
+    "group new": "+group",
+    "group add": "+group",
+    "group rm": "+group",
+    "group drop": "+group",
+    "group ls": "groups:group*",
+    "group show": "+group reaches* messages:message*",
+    "task new": "[created:task*] [would_create:task*] similar:similar_task*",
+    "task import": "[created:task*] [would_create:task*] similar:similar_task*",
+    "task take": _TAKEN,
+    "task start": _TAKEN,
+    "task done": "[done:task] [similar:similar_task*] [released:claim*]",
+    "task fail": "[failed:task] [released:claim*]",
+    "task release": "released:any",
+    "task retry": "retry:task",
+    "task reopen": "reopen:task",
+    "task cancel": "cancel:task",
+    "task block": "block:task",
+    "task reassign": "reassign:task similar:similar_task*",
+    "task ls": "tasks:any* done:int set_aside:finding*",
+    "task show": "task:task log:entry*",
+    "task graph": (
+        "tasks:any* ready:path* waves:any* never:path* cycles:any* critical_path:path* width:int"
+        " width_exact:bool"
+    ),
+    "task fmt": "files:int changed:any* broken:any*",
+    "task add": "added:queued_file*",
+    "task validate": "files:int wrong:int findings:finding*",
+    "delegate": "outcome task:task? told* [ended*] [similar:similar_work*] [next*]",
+    "merge": "into old new tree:path branches:branch* notes:text*",
+    "agent ls": "agents:agent*",
+    "agent show": "agent:agent claims:held_claim* queue:ticket* lost:lost*",
+    "agent join": "agent:agent",
+    "agent report": "agent:agent",
+    "agent beat": "outcome claims:claim* lost:lost* asks:ask*",
+    "agent leave": "agent released:claim*",
+    "agent stop": "stopped*",
+    "log": "=entry*",
+    "worktree new": "worktree:worktree new:bool notes:text*",
+    "worktree ls": "worktrees:listed_worktree*",
+    "worktree rm": "+removal",
+    "worktree gc": "worktrees:removal*",
+    "salvage ls": "salvaged:salvage*",
+    "salvage show": "+salvage message:text head changes:any*",
+    "forecast": (
+        "base parties:party* conflicts:forecast_pair* cannot_merge:unmergeable*"
+        " left_out:left_out* compared:int met:int merged:int"
+    ),
+    "orchestrate": (
+        "assigned:path* followups:path* timeouts:any* conflicts:any* archived:path*"
+        " returned:path* set_aside:finding* troubles:any* accepted:path* restored:path*"
+        " commits:text* left:text"
+    ),
+    "doctor": "well:bool findings:any* agents:any* crew:any* [done:text*] [proofs:any*]",
+    "engine check": "engine safe:bool findings:any* measured:any",
+    "engine repair": "engine safe:bool findings:any* measured:any done:text*",
+    "git install": "installed:bool hooks:any* store works:bool",
+    "git status": "installed:bool hooks:any* store works:bool",
+    "git uninstall": "removed:bool left:path*",
+    "git trust": "[settings:any*] [forgotten:text*]",
+    "daemon status": "running:bool pid:int socket:path",
+    "daemon start": "running:bool pid:int socket:path",
+    "daemon stop": "running:bool pid:int socket:path",
+    "config": "settings:any root:path state:path",
+    "explain": "a:path b:path overlap:bool witness:path?",
+}
