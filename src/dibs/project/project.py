@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dibs.services.guard.doctor import Doctoring
     from dibs.services.guard.git_hooks import Gating
     from dibs.services.guard.service import Guarding
-    from dibs.services.guard.sessions import Speaker
+    from dibs.services.guard.sessions import HookCaller
     from dibs.services.guard.unfinished import Row
     from dibs.services.merging.service import Merges
     from dibs.services.state.commits import Intent
@@ -317,7 +317,7 @@ def _follower(kind: str) -> Callable[[GitCalls, Intent], str]:
     return again
 
 
-def _hear_elsewhere(root: str, heard: HookEvent, who: Speaker) -> Verdict:
+def _hear_elsewhere(root: str, heard: HookEvent, who: HookCaller) -> Verdict:
     """Ask the guard of another working tree, which has claims of its own, about a call of an agent here."""
     from dibs.local.identity import VARIABLE
 

@@ -6,9 +6,11 @@ import pytest
 from tests.services.guards import Guarded
 
 from dibs.core.claims.agents import Caller
-from dibs.core.claims.rules import SHARED
+from dibs.core.claims.rules import EXCLUSIVE, SHARED
+from dibs.core.toolcalls.policy import GuardPolicy
 from dibs.core.toolcalls.values import EventKind, HookEvent, How, Touch, Word
 from dibs.local.processes import RunningProcess
+from dibs.services.state.rows import Rows
 from dibs.services.talk.mail import Mail
 
 ONE, TWO = "claude-11111111", "claude-22222222"
@@ -37,6 +39,34 @@ def test_an_edit_of_ones_own_file_passes_and_claims_nothing_more(guarded):
 
     assert guarded.edit(A, "src/a.py").word == Word.PASS
     assert guarded.kinds() == before
+
+
+@pytest.mark.parametrize("given", [{}, {"guard_hot": ("b.py",)}, {"guard_auto_claim": "directory"}])
+def test_each_path_is_judged_once_and_its_claims_are_read_once(tmp_path, monkeypatch, given):
+    guarded = settings(tmp_path, **given)
+    guarded.edit(A, "x")
+    judged, scanned = [], []
+    fate, near = GuardPolicy.fate, Rows.near
+    monkeypatch.setattr(GuardPolicy, "fate", lambda *w, **k: judged.append(w[1]) or fate(*w, **k))
+    monkeypatch.setattr(Rows, "near", lambda *w: scanned.append(w[1].text) or near(*w))
+
+    for _ in range(2):  # free, then its own
+        judged.clear()
+        scanned.clear()
+        assert guarded.edit(A, "src/a.py", "src/c.py").word == Word.PASS
+        assert judged == ["src/a.py", "src/c.py"]
+        assert [text for text in scanned if text != "src/"] == ["src/a.py", "src/c.py"]
+
+
+def test_a_file_that_one_call_reads_and_writes_is_claimed_once(tmp_path):
+    guarded = settings(tmp_path, guard_reads=True)
+
+    verdict = guarded.edit(A, Touch("a.py", How.READ), Touch("a.py"))
+
+    assert verdict.word == Word.PASS
+    assert guarded.store.look(lambda rows: [(c.pattern, c.mode) for _, c in rows.claims()]) == [
+        ("a.py", EXCLUSIVE)
+    ]
 
 
 def test_an_edit_inside_of_ones_own_folder_needs_no_other_claim(guarded):

@@ -30,7 +30,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dibs.core.patterns.pattern import Pattern
     from dibs.services.state.rows import Rows
@@ -70,12 +70,18 @@ class Survey:
         return NO_TICKET if self.own_ticket is None else self.own_ticket.number
 
 
-def survey(rows: Rows, request: Request) -> Survey:
-    """Look at everything that overlaps ``request``; change nothing."""
+def survey(
+    rows: Rows, request: Request, near: Mapping[str, Sequence[FiledRow]] | None = None
+) -> Survey:
+    """Look at everything that overlaps ``request``; change nothing.
+
+    ``near`` has what the caller already found near a pattern, by the pattern's key.
+    """
+    known = near or {}
     result = Survey()
     waiting: list[tuple[Pattern, Pattern, int]] = []
     for asked in request.patterns:
-        for found in rows.near(asked):
+        for found in known[asked.key] if asked.key in known else rows.near(asked):
             if found.ticket:
                 entry = rows.pattern(found.record["pattern"])
                 waiting.append((asked, entry, found.ticket))
@@ -162,12 +168,14 @@ def attempt(
     max_hold: float,
     waiting: WaitOptions | None,
     quiet: bool = False,
+    around: Survey | None = None,
 ) -> Outcome:
     """Grant, queue or deny ``request``, and write what follows from it.
 
-    The ledger is told of a denial, unless the caller has other ways to go and is ``quiet``.
+    The ledger is told of a denial, unless the caller has other ways to go and is ``quiet``. ``around`` is a
+    survey of this request since which nothing was written.
     """
-    result = survey(rows, request)
+    result = survey(rows, request) if around is None else around
     for key, claim in result.dead.items():
         expire(rows, key, claim)
         beat = rows.beat(request.agent) or beat

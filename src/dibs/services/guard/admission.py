@@ -27,14 +27,17 @@ if TYPE_CHECKING:
     from dibs.core.patterns.pattern import Pattern
     from dibs.core.toolcalls.policy import GuardPolicy
     from dibs.core.toolcalls.values import HookEvent
-    from dibs.services.guard.sessions import Speaker
+    from dibs.services.claims.acquire import Survey
+    from dibs.services.guard.sessions import HookCaller
     from dibs.services.guard.touched import TouchedPath
-    from dibs.services.state.rows import Rows
+    from dibs.services.state.rows import FiledRow, Rows
     from dibs.services.state.sessions import SessionRow, UnfinishedFile
     from dibs.services.state.store import Store
 
+    #: What is filed near each pattern, by the pattern's key.
+    Near = dict[str, list[FiledRow]]
 
-#: Rows of files that were left behind; see services/guard/unfinished.py.
+_REFUSED = frozenset({PathRule.HUMAN, PathRule.GUARDED})
 
 
 class Decided(Record):
@@ -79,7 +82,7 @@ class Admission:
         self,
         rows: Rows,
         heard: HookEvent,
-        who: Speaker,
+        who: HookCaller,
         paths: Sequence[TouchedPath],
         *,
         looked: bool,
@@ -95,45 +98,44 @@ class Admission:
             seat = seat._replace(also=(*seat.also, *sorted(also)))
             put_seat(rows, row, seat)
         beat = arrive(rows, Caller(seat.id, "agent", seat.realm.partition("/")[0]))
-        refused = self._by_settings(paths)
+        so_far = Decided(seat, new)
+        ruled = [(one, self._rule(one)) for one in paths]
+        refused = [DeniedPath(one.path or ".", rule) for one, rule in ruled if rule in _REFUSED]
         if refused:
-            return _refuse(rows, Decided(seat, new), beat, refused, last=True)
-        wishes = self._wishes(rows, seat, paths)
+            return _refuse(rows, so_far, beat, refused, last=True)
+        near: Near = {}
+        wishes = _wishes(rows, seat.id, ruled, near)
         if not any(wishes):
-            return Decided(seat, new)
-        return self._by_claims(rows, Decided(seat, new), beat, wishes, looked=looked, last=last)
+            return so_far
+        return self._by_claims(rows, so_far, beat, wishes, near, looked=looked, last=last)
 
-    def _by_settings(self, paths: Iterable[TouchedPath]) -> list[DeniedPath]:
-        found = []
-        for one in paths:
-            fate = self._policy.fate(one.path, one.how, deep=one.deep)
-            if one.steering:
-                fate = PathRule.GUARDED
-            if fate in {PathRule.HUMAN, PathRule.GUARDED}:
-                found.append(DeniedPath(one.path or ".", fate))
-        return found
-
-    def _wishes(self, rows: Rows, seat: SessionRow, paths: Iterable[TouchedPath]) -> Wishes:
-        plain, hot, shared, deep = [], [], [], []
-        for one in paths:
-            fate = self._policy.fate(one.path, one.how, deep=one.deep)
-            if fate == PathRule.FREE or _holds(rows, seat.id, one, fate):
-                continue
-            if fate == PathRule.SHARE:
-                shared.append(one)
-            elif one.deep:
-                deep.append(one)
-            elif fate == PathRule.HOT:
-                hot.append(one)
-            else:
-                plain.append(one)
-        return Wishes(tuple(plain), tuple(hot), tuple(shared), tuple(deep))
+    def _rule(self, one: TouchedPath) -> str:
+        """Return what the settings say of a path."""
+        if one.steering:
+            return PathRule.GUARDED
+        return self._policy.fate(one.path, one.how, deep=one.deep)
 
     def _by_claims(
-        self, rows: Rows, so_far: Decided, beat: Beat, wishes: Wishes, *, looked: bool, last: bool
+        self,
+        rows: Rows,
+        so_far: Decided,
+        beat: Beat,
+        wishes: Wishes,
+        near: Near,
+        *,
+        looked: bool,
+        last: bool,
     ) -> Decided:
-        seat, config = so_far.seat, self._store.config
-        wishes, against, silent = self._look(rows, seat, wishes)
+        seat = so_far.seat
+        around, against, silent = self._look(rows, seat, wishes, near)
+        if seat.parent and any(c.holder == seat.parent for c in against):
+            from dibs.services.guard.subagents import lend
+
+            around = None
+            wishes, against = lend(rows, seat, wishes, against, self._store)
+            under = [one for one in wishes.plain if one.pattern.scheme]
+            if under:
+                against += survey(rows, _request(seat, under, self._ttl)).conflicts
         if silent and not looked:
             return so_far._replace(silent=tuple(silent))
         if against:
@@ -143,63 +145,49 @@ class Admission:
             missing = [DeniedPath(one.path, "unclaimed") for one in (*wishes.plain, *wishes.hot)]
             return _refuse(rows, so_far, beat, missing, last=True)
         if wishes.hot:
-            request = self._request(seat, wishes.hot, self._hot_ttl)
-            # Whoever asks again before its moment is over keeps its place.
-            waiting = WaitOptions(rows.now + config.max_hold, self._hot_ttl, standing=False)
-            outcome = attempt(rows, request, beat, max_hold=self._hot_ttl, waiting=waiting)
-            if isinstance(outcome, Queued | Denied):
-                refused = _held(outcome.conflicts, wishes.hot, "queued")
-                so_far = so_far._replace(may_wait=isinstance(outcome, Queued))
-                return _refuse(rows, so_far, beat, refused, outcome.conflicts, last=last)
+            so_far, conflicts = self._claim_hot(rows, so_far, beat, wishes.hot)
+            if conflicts:
+                refused = _held(conflicts, wishes.hot, "queued")
+                return _refuse(rows, so_far, beat, refused, conflicts, last=last)
         claimed: list[Pattern] = [one.pattern for one in wishes.hot]
         if wishes.shared:
-            self._grant(rows, self._request(seat, wishes.shared, self._ttl, SHARED))
+            self._grant(rows, _request(seat, wishes.shared, self._ttl, SHARED))
         if wishes.plain:
-            claimed += self._claim_plain(rows, seat, wishes.plain)
+            # What was seen before other grants of this call is out of date.
+            seen = None if wishes.hot or wishes.shared else around
+            claimed += self._claim_plain(rows, seat, wishes.plain, seen)
         return so_far._replace(left=tuple(_left(rows, seat, claimed)))
 
+    def _claim_hot(
+        self, rows: Rows, so_far: Decided, beat: Beat, hot: Sequence[TouchedPath]
+    ) -> tuple[Decided, Sequence[Conflict]]:
+        """Claim files that all need for a moment, or wait in line for them; return what is in the way."""
+        request = _request(so_far.seat, hot, self._hot_ttl)
+        # Whoever asks again before its moment is over keeps its place.
+        until = rows.now + self._store.config.max_hold
+        waiting = WaitOptions(until, self._hot_ttl, standing=False)
+        outcome = attempt(rows, request, beat, max_hold=self._hot_ttl, waiting=waiting)
+        if not isinstance(outcome, Queued | Denied):
+            return so_far, ()
+        return so_far._replace(may_wait=isinstance(outcome, Queued)), outcome.conflicts
+
     def _look(
-        self, rows: Rows, seat: SessionRow, wishes: Wishes
-    ) -> tuple[Wishes, list[Conflict], list[str]]:
-        """Return what stands against all but hot files, after a subagent got what its parent has."""
+        self, rows: Rows, seat: SessionRow, wishes: Wishes, near: Near
+    ) -> tuple[Survey | None, list[Conflict], list[str]]:
+        """Return what is around plain files, what stands against all but hot files, and who is silent."""
+        plain: Survey | None = None
         against: list[Conflict] = []
         silent: list[str] = []
         for some, mode in (
             (wishes.plain, EXCLUSIVE), (wishes.deep, EXCLUSIVE), (wishes.shared, SHARED)
         ):  # fmt: skip
             if some:
-                around = survey(rows, self._request(seat, some, self._ttl, mode))
+                around = survey(rows, _request(seat, some, self._ttl, mode), near)
+                plain = around if some is wishes.plain else plain
                 silent += [c.agent for c in around.dead.values() if c.agent != seat.id]
                 trees = {one.pattern.text: one.elsewhere or seat.root for one in some if one.local}
                 against += [c for c in around.conflicts if self._counts(rows, seat, c, trees)]
-        if seat.parent and (lent := {c.pattern for c in against if c.holder == seat.parent}):
-            from dibs.services.guard.lending import hand_down
-
-            for conflict in against:
-                if conflict.holder == seat.parent:
-                    hand_down(rows, seat, conflict)
-            against = [c for c in against if c.holder != seat.parent]
-            wishes, more = self._under(rows, seat, wishes, lent)
-            against += more
-        return wishes, against, silent
-
-    def _under(
-        self, rows: Rows, seat: SessionRow, wishes: Wishes, lent: set[str]
-    ) -> tuple[Wishes, list[Conflict]]:
-        """Let a subagent write under a larger claim of its parent, which keeps its siblings out."""
-        from dibs.services.guard.lending import under_parent
-        from dibs.services.state.own_claims import own_at
-
-        kept = [one for one in wishes.plain if one.pattern.text not in lent]
-        under = [
-            one._replace(pattern=under_parent(one.path, fold_case=self._store.fold_case))
-            for one in wishes.plain
-            if one.pattern.text in lent and not own_at(rows, seat.id, one.pattern)
-        ]
-        conflicts = survey(rows, self._request(seat, under, self._ttl)).conflicts if under else []
-        deep = tuple(one for one in wishes.deep if one.pattern.text not in lent)
-        shared = tuple(one for one in wishes.shared if one.pattern.text not in lent)
-        return wishes._replace(plain=(*kept, *under), deep=deep, shared=shared), conflicts
+        return plain, against, silent
 
     def _counts(
         self, rows: Rows, seat: SessionRow, conflict: Conflict, trees: Mapping[str, str]
@@ -219,47 +207,72 @@ class Admission:
         return found[1].root in {"", own} or own in found[1].also
 
     def _claim_plain(
-        self, rows: Rows, seat: SessionRow, wanted: Sequence[TouchedPath]
+        self,
+        rows: Rows,
+        seat: SessionRow,
+        wanted: Sequence[TouchedPath],
+        around: Survey | None,
     ) -> list[Pattern]:
         """Claim files; where the settings say so, the folders that they are in, if those are free."""
         if self._policy.auto_claim == "directory":
             folders = [one._replace(pattern=_folder(one, self._store)) for one in wanted]
-            request = self._request(seat, folders, self._ttl)
-            if not survey(rows, request).conflicts:
-                self._grant(rows, request)
-                return list(request.patterns)
-        request = self._request(seat, wanted, self._ttl)
-        self._grant(rows, request)
-        return list(request.patterns)
+            request = _request(seat, folders, self._ttl)
+            beside = survey(rows, request)
+            if not beside.conflicts:
+                return self._grant(rows, request, beside)
+        return self._grant(rows, _request(seat, wanted, self._ttl), around)
 
-    def _grant(self, rows: Rows, request: Request) -> None:
+    def _grant(self, rows: Rows, request: Request, around: Survey | None = None) -> list[Pattern]:
         beat = rows.beat(request.agent)
         assert beat is not None
         check_request(request, held=beat.claims, human=False, allow_broad=False)
-        attempt(rows, request, beat, max_hold=self._store.config.max_hold, waiting=None)
-
-    def _request(
-        self, seat: SessionRow, wanted: Sequence[TouchedPath], ttl: float, mode: str = EXCLUSIVE
-    ) -> Request:
-        patterns = {one.pattern.key: one.pattern for one in wanted}
-        return Request(seat.id, tuple(patterns.values()), mode, ttl)
+        hold = self._store.config.max_hold
+        attempt(rows, request, beat, max_hold=hold, waiting=None, around=around)
+        return list(request.patterns)
 
 
-def _holds(rows: Rows, agent: str, one: TouchedPath, fate: str) -> bool:
+def _request(
+    seat: SessionRow, wanted: Sequence[TouchedPath], ttl: float, mode: str = EXCLUSIVE
+) -> Request:
+    patterns = {one.pattern.key: one.pattern for one in wanted}
+    return Request(seat.id, tuple(patterns.values()), mode, ttl)
+
+
+def _wishes(rows: Rows, agent: str, ruled: Iterable[tuple[TouchedPath, str]], near: Near) -> Wishes:
+    """Return what an agent does not hold yet; what is filed near each path goes to ``near``."""
+    plain, hot, shared, deep = [], [], [], []
+    for one, rule in ruled:
+        if rule == PathRule.FREE:
+            continue
+        filed = near[one.pattern.key] = list(rows.near(one.pattern))
+        if _holds(rows, agent, one, rule, filed):
+            continue
+        if rule == PathRule.SHARE:
+            shared.append(one)
+        elif one.deep:
+            deep.append(one)
+        elif rule == PathRule.HOT:
+            hot.append(one)
+        else:
+            plain.append(one)
+    return Wishes(tuple(plain), tuple(hot), tuple(shared), tuple(deep))
+
+
+def _holds(rows: Rows, agent: str, one: TouchedPath, rule: str, filed: Sequence[FiledRow]) -> bool:
     """Tell whether an agent may touch a path by a claim that it has.
 
     A hot file is claimed again by each edit, unless somebody waits for it: then its moment runs out.
     """
     held = waited = False
-    for found in rows.near(one.pattern):
+    for found in filed:
         if found.agent != agent:
             waited = waited or bool(found.ticket)
         elif not found.ticket:
             claim = claim_of(found)
-            enough = claim.mode == EXCLUSIVE or fate == PathRule.SHARE
+            enough = claim.mode == EXCLUSIVE or rule == PathRule.SHARE
             if enough and _covers(rows.pattern(claim.pattern), one):
                 held = held or rows.now < claim.hard
-    return held and (fate != PathRule.HOT or waited)
+    return held and (rule != PathRule.HOT or waited)
 
 
 def _covers(held: Pattern, one: TouchedPath) -> bool:

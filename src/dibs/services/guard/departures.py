@@ -19,8 +19,8 @@ from dibs.local.processes import realm
 from dibs.services.claims.agents import end_agent
 from dibs.services.claims.holdings import give_back
 from dibs.services.claims.transfer import hand_over
-from dibs.services.guard.lending import UNDER
 from dibs.services.guard.sessions import forget_process, is_heir
+from dibs.services.guard.subagents import UNDER
 from dibs.services.guard.unfinished import dirty_in, keep
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import arrive

@@ -18,7 +18,7 @@ from dibs.core.toolcalls.policy import DeniedPath, GuardPolicy
 from dibs.core.toolcalls.values import PASSED, EventKind, Touch, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.guard.admission import Admission
-from dibs.services.guard.sessions import note_process, row_of, seated, speaker
+from dibs.services.guard.sessions import hook_caller, note_process, row_of, seated
 from dibs.services.state.presence import arrive
 from dibs.services.state.sessions import put_seat
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dibs.services.guard.admission import Decided
     from dibs.services.guard.attribution import Attribution
     from dibs.services.guard.departures import Departures
-    from dibs.services.guard.sessions import Speaker
+    from dibs.services.guard.sessions import HookCaller
     from dibs.services.guard.touched import TouchedPath
     from dibs.services.state.rows import Rows
     from dibs.services.state.sessions import SessionRow
@@ -66,7 +66,7 @@ class Guarding:
         #: Called with the seconds that a call is about to wait, so that no deadline takes it for stuck.
         self.waits: Callable[[float], object] = lambda _: None
         #: Asks the guard of another working tree about a call, where each tree has claims of its own.
-        self.elsewhere: Callable[[str, HookEvent, Speaker], Verdict] | None = None
+        self.elsewhere: Callable[[str, HookEvent, HookCaller], Verdict] | None = None
 
     def hear(
         self,
@@ -81,7 +81,7 @@ class Guarding:
         ``environ`` is that of the hook. ``tells`` says whether the agent hears what is told at this moment:
         where it does not, nothing is prepared, so that no mail is lost.
         """
-        who = speaker(process, environ or {}, heard.agent, self._repository.root)
+        who = hook_caller(process, environ or {}, heard.agent, self._repository.root)
         if not heard.session and who.agent is not None:
             # An agent that does not tell its sessions apart has one in each process.
             heard = heard._replace(session=f"p{who.agent.pid}-{who.agent.born}")
@@ -92,7 +92,7 @@ class Guarding:
                 raise
             return _stopped(heard, stopped)
 
-    def _answer(self, heard: HookEvent, who: Speaker, *, tells: bool) -> Verdict:
+    def _answer(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         moment = heard.moment
         if moment == EventKind.BEFORE:
             return self._before(heard, who, tells=tells)
@@ -108,7 +108,7 @@ class Guarding:
 
     # -- what each moment does
 
-    def _started(self, heard: HookEvent, who: Speaker, *, tells: bool) -> Verdict:
+    def _started(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         """Join, and tell all; who cannot be told now is told when it next listens."""
         if heard.moment == EventKind.STARTED:
             self._departures.gone(within=ROOM_AT_START)
@@ -118,7 +118,7 @@ class Guarding:
         note_process(self._repository.state, seat)
         return self._brief(seat, full=True) if tells else PASSED
 
-    def _news(self, heard: HookEvent, who: Speaker, *, tells: bool) -> Verdict:
+    def _news(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         """Tell what is new: at a prompt all that changed, between tools only what somebody has to say."""
         seat, mail = self._arrive(heard, who)
         if heard.moment == EventKind.AFTER:
@@ -132,7 +132,7 @@ class Guarding:
             return self._brief(seat, full=True)
         return self._brief(seat) if mail or heard.moment == EventKind.PROMPTED else PASSED
 
-    def _turn_ended(self, heard: HookEvent, who: Speaker, *, tells: bool) -> Verdict:
+    def _turn_ended(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         """Give back what is not changed; tell once what is still held."""
         seat, _ = self._arrive(heard, who)
         self._attribution.unheard(seat.id, ended=True)
@@ -147,7 +147,7 @@ class Guarding:
 
         return Verdict(Word.TELL, kept(sorted(paths), _draw), reader=seat.id)
 
-    def _before(self, heard: HookEvent, who: Speaker, *, tells: bool) -> Verdict:
+    def _before(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         """Judge what a tool is about to touch, and claim it."""
         paths = self._paths(heard)
         if self.elsewhere is not None and (other := _by_tree(paths)):
@@ -189,7 +189,7 @@ class Guarding:
             ).paths  # fmt: skip
         return paths
 
-    def _decide(self, heard: HookEvent, who: Speaker, paths: Sequence[TouchedPath]) -> Decided:
+    def _decide(self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath]) -> Decided:
         """Decide. Who is in the way is looked at first; for a file that all need, wait a moment."""
 
         def run(*, looked: bool = True, last: bool = False) -> Decided:
@@ -289,11 +289,11 @@ class Guarding:
 
         return Departures(self._store, self._repository)
 
-    def _row(self, heard: HookEvent, who: Speaker) -> str:
+    def _row(self, heard: HookEvent, who: HookCaller) -> str:
         return self._store.look(lambda rows: row_of(rows, heard, who))
 
     def _arrive(
-        self, heard: HookEvent, who: Speaker, *, forgot: bool | None = None
+        self, heard: HookEvent, who: HookCaller, *, forgot: bool | None = None
     ) -> tuple[SessionRow, bool]:
         """Take a call as a sign of life; whoever is new joins by it. Tell whether mail waits for it."""
 

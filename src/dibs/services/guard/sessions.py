@@ -36,7 +36,7 @@ NAME, CLAUDE_PID = "DIBS_AGENT", "CLAUDE_PID"
 EDITORS = frozenset({"cursor", "windsurf", "vscode"})
 
 
-class Speaker(Record):
+class HookCaller(Record):
     """What is known of whoever runs a hook, beside what it says."""
 
     #: The agent's own process; None where it is not known.
@@ -46,19 +46,19 @@ class Speaker(Record):
     realm: str = ""
 
 
-def speaker(
+def hook_caller(
     process: int | RunningProcess, environ: Mapping[str, str], dialect: str, root: str
-) -> Speaker:
-    """Return who speaks: ``process`` is the agent's own, or the number of its hook's."""
+) -> HookCaller:
+    """Return who runs a hook: ``process`` is the agent's own, or the number of its hook's."""
     if isinstance(process, RunningProcess):
         agent: RunningProcess | None = process
     else:
         told = environ.get(CLAUDE_PID, "") if dialect == "claude" else ""
         agent = agent_above(process, told) if process else None
-    return Speaker(agent, environ.get(NAME, ""), root, realm())
+    return HookCaller(agent, environ.get(NAME, ""), root, realm())
 
 
-def row_of(rows: Rows, heard: HookEvent, who: Speaker) -> str:
+def row_of(rows: Rows, heard: HookEvent, who: HookCaller) -> str:
     """Return the row of whoever speaks. A session that two processes have at once is two agents.
 
     That happens where a session is resumed while it still runs. Of an editor each window has a process of its
@@ -76,7 +76,7 @@ def row_of(rows: Rows, heard: HookEvent, who: Speaker) -> str:
     return apart + key[len(main) :] if taken or get_seat(rows, apart) is not None else key
 
 
-def seated(rows: Rows, heard: HookEvent, who: Speaker) -> tuple[str, SessionRow, bool]:
+def seated(rows: Rows, heard: HookEvent, who: HookCaller) -> tuple[str, SessionRow, bool]:
     """Return the row and seat of whoever speaks, and whether it sits down only now.
 
     A session that goes on in another process keeps its id.
@@ -112,7 +112,7 @@ def seated(rows: Rows, heard: HookEvent, who: Speaker) -> tuple[str, SessionRow,
     return key, seat, True
 
 
-def _sits(seat: SessionRow, who: Speaker) -> bool:
+def _sits(seat: SessionRow, who: HookCaller) -> bool:
     """Tell whether a seat needs no other process: the one that it has still runs."""
     return seat.realm == who.realm and (not seat.pid or is_there(seat.pid, seat.born))
 
