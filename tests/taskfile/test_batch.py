@@ -3,6 +3,7 @@
 import pytest
 
 from dibs.errors import BadInput
+from dibs.taskfile import yaml_fast
 from dibs.taskfile.batch import read_batch
 
 LIST = b"""\
@@ -106,3 +107,10 @@ def test_an_entry_says_what_yaml_reads_in_it_however_it_is_indented(content):
 
     assert first.fields == {"title": "A", "mode": "one\n\n  two\n"}
     assert second.fields == {"title": "B"}
+
+
+def test_a_list_in_block_layout_is_read_by_the_fast_reader():
+    tree = yaml_fast.parse("tasks:\n- title: A\n  notes:\n  - x\n  # aside\n- title: B\n", before=7)
+
+    assert tree.top == {"tasks": [{"title": "A", "notes": ["x"]}, {"title": "B"}]}
+    assert tree.lines["tasks", 1, "title"] == 13

@@ -2,37 +2,31 @@
 
 Each task has the fields of a task's file, and three words of its own: ``key`` is a name by which the others
 of the file may depend on it, ``needs`` is what it depends on (keys or ids), ``slug`` is the end of its id.
-
-A list in block layout, as nearly all are written, is cut at its dashes, and each task is read as a file of
-its own would be: as fast, and with the limits of one task.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 from dibs.core.text.names import quote
 from dibs.startup.records import Record
 from dibs.taskfile.decoding import decode
+from dibs.taskfile.document import MAX_NODES as TASK_NODES
 from dibs.taskfile.document import NotYaml, Remark, TaskDocument, error_of
 from dibs.taskfile.fields import task_of
 from dibs.taskfile.reading import tree_of
-from dibs.taskfile.yaml_full import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from dibs.taskfile.document import Lines, Node
 
 _MARK = re.compile(r"(?:---|\.\.\.)[ \t]*(?:#.*)?")
 #: The key of a mapping that holds the list.
 _LIST = "tasks"
-_LIST_ROW = re.compile(rf"{_LIST}:[ ]*(?:#.*)?")
-_DASH = re.compile(r"( *)-(?: +|$)")
 
-#: Limits of the whole file: bytes, and values if it is not laid out as a block list.
+#: Limits of the whole file: bytes, and values.
 MAX_BYTES, MAX_NODES = 4 * 1024 * 1024, 100_000
 
 
@@ -81,82 +75,12 @@ def _documents(text: str) -> Iterator[tuple[int, str]]:
 
 def _items(text: str, before: int) -> Iterator[Item]:
     """Yield the tasks of one document, which is a list of them or one."""
-    entries = _entries(text.split("\n"))
-    if entries is None:
-        yield from _in_any_layout(text, before)
-        return
-    for start, rows in entries:
-        tree = _placed(lambda: tree_of(rows)[0], before + start)  # noqa: B023 - called at once
-        yield _item(tree.top, tree.lines, before + start + 1)
-
-
-def _placed(parse_it: Callable[[], TaskDocument], before: int) -> TaskDocument:
-    """Return a tree whose lines, and those of its errors, are the lines of the whole file."""
-    try:
-        tree = parse_it()
-    except NotYaml as error:
-        remark = error.remark
-        line = remark.line + before if remark.line else 0
-        raise NotYaml(remark._replace(line=line)) from None
-    return TaskDocument(tree.top, {path: line + before for path, line in tree.lines.items()})
-
-
-def _entries(rows: list[str]) -> list[tuple[int, str]] | None:
-    """Cut a block list at its dashes: the row of each entry, and its text at the margin; else None."""
-    at = _content_from(rows, 0)
-    if _LIST_ROW.fullmatch(rows[at]):
-        at = _content_from(rows, at + 1)
-    dash = _DASH.match(rows[at]) if at < len(rows) else None
-    if dash is None:
-        return None
-    mark = f"{dash[1]}-"
-    starts = [at for at, row in enumerate(rows) if row.startswith(f"{mark} ") or row == mark]
-    if starts[0] != at:
-        return None
-    texts = [
-        _at_margin(rows[start:end], len(mark)) for start, end in pairwise([*starts, len(rows)])
-    ]
-    return None if None in texts else list(zip(starts, texts, strict=True))  # type: ignore[arg-type]
-
-
-def _at_margin(rows: list[str], dash: int) -> str | None:
-    """Return the entry of a list without dash and indent; None if it is not to the right of ``dash``."""
-    rows = [rows[0].replace("-", " ", 1), *rows[1:]]
-    first = _content_from(rows, 0)
-    if first == len(rows):
-        return None
-    width = len(rows[first]) - len(rows[first].lstrip(" "))
-    if width < dash:
-        return None
-    margin = " " * width
-    found = []
-    for row in rows:
-        if row.startswith(margin):
-            found.append(row[width:])
-        elif _is_content(row):
-            return None
-        else:
-            found.append(row.lstrip(" "))
-    return "\n".join(found)
-
-
-def _content_from(rows: list[str], at: int) -> int:
-    """Return the first row from ``at`` on that is neither empty nor a comment."""
-    return next((at for at in range(at, len(rows)) if _is_content(rows[at])), len(rows))
-
-
-def _is_content(row: str) -> bool:
-    return bool(row.strip(" ")) and not row.lstrip(" ").startswith("#")
-
-
-def _in_any_layout(text: str, before: int) -> Iterator[Item]:
-    """Yield the tasks of a document that the careful reader takes in whole."""
-    first = next(row for row in text.split("\n") if row.strip() and not row.startswith("#"))
+    rows = (row.lstrip(" ") for row in text.split("\n"))
+    first = next(row for row in rows if row.strip() and row[0] != "#")
     bare = first.startswith(("- ", "[")) or first.rstrip() == "-"
     if first.startswith("["):
         text = " " + text.replace("\n", "\n ")  # below a key it must not begin at the margin
-    whole = f"{_LIST}:\n{text}" if bare else text
-    tree = _placed(lambda: parse(whole, MAX_NODES), before - bare)
+    tree, _ = tree_of(f"{_LIST}:\n{text}" if bare else text, MAX_NODES, before - bare)
     lines = tree.lines
     if _LIST not in tree.top:
         yield _item(tree.top, lines, min(lines.values()))
@@ -175,6 +99,8 @@ def _in_any_layout(text: str, before: int) -> Iterator[Item]:
     for entry, inner in zip(found, below, strict=True):
         if not isinstance(entry, dict):
             raise _wrong("not a mapping of fields (write `title: …`)", inner[()])
+        if len(inner) > TASK_NODES:
+            raise _wrong(f"more than {TASK_NODES} values in one task", inner[()], code="LIMIT")
         yield _item(entry, inner, inner[()])
 
 

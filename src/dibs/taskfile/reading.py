@@ -7,7 +7,7 @@ from dibs.errors import BadInput
 from dibs.startup.records import Record
 from dibs.taskfile import yaml_fast
 from dibs.taskfile.decoding import decode
-from dibs.taskfile.document import NotYaml, Remark, TaskDocument, error_of
+from dibs.taskfile.document import MAX_NODES, NotYaml, Remark, TaskDocument, error_of
 from dibs.taskfile.fields import late_times, task_of
 
 __all__ = ["ENDINGS", "Remark", "TaskFileReading", "error_of", "late_times", "read", "tree_of"]
@@ -43,14 +43,14 @@ def read(content: bytes, name: str) -> TaskFileReading:
     return TaskFileReading(task, text, remarks)
 
 
-def tree_of(text: str) -> tuple[TaskDocument, bool]:
-    """Return what YAML text says, and whether it is in the plain layout; raise ``NotYaml``."""
-    tree = yaml_fast.parse(text)
+def tree_of(text: str, most: int = MAX_NODES, before: int = 0) -> tuple[TaskDocument, bool]:
+    """Return what YAML text says, and whether it is in the plain layout; see ``yaml_full.parse``."""
+    tree = yaml_fast.parse(text, most, before)
     if tree is not None:
         return tree, True
     from dibs.taskfile import yaml_full
 
-    return yaml_full.parse(text), False
+    return yaml_full.parse(text, most, before), False
 
 
 def _stem(name: str) -> str:

@@ -1,8 +1,8 @@
 """Reads the plain block layout in which nearly all tasks are written, and gives up on everything else.
 
-Top mapping at column 0, nested mappings and lists of scalars, scalars on one line, ``[a, b]``, ``|`` and
-simple ``>`` blocks, comments. A full YAML reader takes forty times as long. Where this one answers, the
-careful reader gives the same; where there is any doubt it gives none, so it never reports an error.
+Top mapping at column 0, nested mappings and lists, scalars on one line, ``[a, b]``, ``|`` and simple ``>``
+blocks, comments. The full reader takes forty times as long. Where this one answers, the full reader gives
+the same answer; where there is any doubt it returns None, so it never reports an error.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _NOT_IN_FLOW = re.compile(r"[][{}:#&*!|>%@`?\\]").search
 
 
 class _Odd(Exception):
-    """Something that is left to the careful reader."""
+    """Something that is left to the full reader."""
 
 
-def parse(text: str) -> TaskDocument | None:
-    """Return what ``text`` says, or None if the careful reader has to look."""
+def parse(text: str, most: int = MAX_NODES, before: int = 0) -> TaskDocument | None:
+    """Return what ``text`` says, or None if the full reader has to look; see there."""
     if "\t" in text:
         return None
     rows = text.split("\n")
     if rows[-1]:
         rows.append("")
-    if 2 * len(rows) + text.count(",") > MAX_NODES:
+    if 2 * len(rows) + text.count(",") > most:
         return None
-    reader = _Reader(rows)
+    reader = _Reader(rows, before)
     try:
         top, at = reader.mapping(1 if rows[0] == "---" else 0, 0, ())
     except _Odd:
@@ -46,8 +46,8 @@ def parse(text: str) -> TaskDocument | None:
 class _Reader:
     """One pass over the rows. Each method returns what it read, and the row after it."""
 
-    def __init__(self, rows: list[str]) -> None:
-        self.rows = rows
+    def __init__(self, rows: list[str], before: int = 0) -> None:
+        self.rows, self.before = rows, before
         self.lines: Lines = {}
 
     def mapping(self, at: int, indent: int, path: Path) -> tuple[dict[str, Node], int]:
@@ -58,27 +58,25 @@ class _Reader:
         while at < len(rows):
             row = rows[at]
             match = _ENTRY(row)
-            if match is None:
-                if not _is_empty(row):
-                    raise _Odd
-                at += 1
-                continue
-            blank, key, value = match.groups()
-            if len(blank) != indent:
-                if len(blank) > indent:
-                    raise _Odd
-                break
+            if match is None or len(match[1]) != indent:
+                if _is_empty(row):
+                    at += 1
+                    continue
+                if _depth(row) < indent and (match or row.lstrip(" ").startswith("- ")):
+                    break
+                raise _Odd
+            _, key, value = match.groups()
             if key in found:
                 raise _Odd
             here = (*path, key)
             at += 1
-            lines[here] = at
+            lines[here] = at + self.before
             if not value or value[0] == "#":
                 found[key], at = self.below(at, indent, here)
             elif value[0] in "|>":
                 found[key], at = self.block(at, indent, value)
             else:
-                found[key] = self.inline(value, here, at)
+                found[key] = self.inline(value, here, lines[here])
         return found, at
 
     def below(self, at: int, indent: int, path: Path) -> tuple[Node, int]:
@@ -89,7 +87,7 @@ class _Reader:
         if at == len(self.rows):
             return None, start
         row = self.rows[at]
-        deeper = len(row) - len(row.lstrip(" "))
+        deeper = _depth(row)
         if row.startswith("- ", deeper) and deeper >= indent:
             return self.sequence(at, deeper, path)
         if deeper > indent:
@@ -108,16 +106,21 @@ class _Reader:
                 if _is_empty(row):
                     at += 1
                     continue
-                if len(row) - len(row.lstrip(" ")) > indent:
+                if _depth(row) > indent:
                     raise _Odd
                 break
             blank, value = match.groups()
             if len(blank) != indent:
                 raise _Odd
             here = (*path, len(found))
-            at += 1
-            lines[here] = at
-            found.append(self.inline(value, here, at))
+            lines[here] = at + 1 + self.before
+            if _ENTRY(value):
+                rows[at] = " " * match.start(2) + value
+                inner, at = self.mapping(at, match.start(2), here)
+                found.append(inner)
+            else:
+                found.append(self.inline(value, here, lines[here]))
+                at += 1
         return found, at
 
     def inline(self, value: str, path: Path, line: int) -> Node:
@@ -146,7 +149,7 @@ class _Reader:
         if header not in {"|", "|-", "|+", ">", ">-"}:
             raise _Odd
         row = self.rows[at]
-        margin = len(row) - len(row.lstrip(" "))
+        margin = _depth(row)
         if margin <= indent or not row[margin:]:
             raise _Odd
         content: list[str] = []
@@ -159,6 +162,10 @@ class _Reader:
             content.append(row[margin:])
             at += 1
         return _text(content, header, last=at == len(self.rows)), start + len(content)
+
+
+def _depth(row: str) -> int:
+    return len(row) - len(row.lstrip(" "))
 
 
 def _is_empty(row: str) -> bool:

@@ -26,41 +26,37 @@ if TYPE_CHECKING:
     from dibs.taskfile.document import Lines, Node, Path
 
 
-def parse(text: str, most: int = MAX_NODES) -> TaskDocument:
-    """Return what ``text`` says in at most so many values; raise ``NotYaml`` if it is not our YAML."""
-    return _Reader(text, most).tree()
+def parse(text: str, most: int = MAX_NODES, before: int = 0) -> TaskDocument:
+    """Return what ``text`` says in at most ``most`` values; raise ``NotYaml`` if it is not our YAML.
+
+    ``before`` is the number of lines before it in its file.
+    """
+    return _Reader(text, most, before).tree()
 
 
 def comments(text: str) -> list[str]:
     """Return the comments of a text that ``parse`` reads, in their order."""
-    reader = _Reader(text)
+    reader = _Reader(text, MAX_NODES, 0)
     reader.tree()
     found: list[str] = []
-    for start, end in _gaps(reader.scalars, len(text)):
-        at = text.find("#", start, end)
+    start = 0
+    for scalar, end in [*reader.scalars, (len(text), 0)]:
+        at = text.find("#", start, scalar)
         while at >= 0:
-            stop = text.find("\n", at)
-            stop = len(text) if stop < 0 else stop
+            stop = reader.text.index("\n", at)
             found.append(text[at:stop])
-            at = text.find("#", stop, end)
+            at = text.find("#", stop, scalar)
+        start = max(start, end)
     return found
 
 
-def _gaps(spans: list[tuple[int, int]], length: int) -> Iterator[tuple[int, int]]:
-    at = 0
-    for start, end in spans:
-        yield at, start
-        at = max(at, end)
-    yield at, length
-
-
 class _Reader:
-    def __init__(self, text: str, most: int = MAX_NODES) -> None:
-        self.most = most
+    def __init__(self, text: str, most: int, before: int) -> None:
         self.text = text if text.endswith("\n") else f"{text}\n"
+        self.most, self.before = most, before
         self.lines: Lines = {}
         self.count = 0
-        #: Where scalars stand: start and end as characters of the text.
+        #: Where scalars are: start and end as characters of the text.
         self.scalars: list[tuple[int, int]] = []
 
     def tree(self) -> TaskDocument:
@@ -71,18 +67,22 @@ class _Reader:
         try:
             return self._document(YAML(typ="safe", pure=True).parse(self.text))
         except MarkedYAMLError as error:
-            raise self._syntax(error) from None
+            mark: Any = error.problem_mark or error.context_mark
+            said = " ".join(str(error.problem or error.context or "it cannot be read").split())
+            message = f"not YAML: {said} (column {mark.column + 1 if mark else 0})"
+            line = mark.line + 1 + self.before if mark else 0
         except (YAMLError, ValueError) as error:
             # The reader takes an escape such as "\U00110000" for a character, and Python does not.
-            said = f"not YAML: {quote(str(error).partition(chr(10))[0])}"
-            raise NotYaml(Remark(code="YAML_SYNTAX", message=said, line=0)) from None
+            message, line = f"not YAML: {quote(str(error).partition(chr(10))[0])}", 0
+        raise NotYaml(Remark(code="YAML_SYNTAX", message=message, line=line))
 
-    def _syntax(self, error: Any) -> NotYaml:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        said = " ".join(str(error.problem or error.context or "it cannot be read").split())
-        message = f"not YAML: {said} (column {column})"
-        return NotYaml(Remark(code="YAML_SYNTAX", message=message, line=line))
+    def _line(self, event: Any) -> int:
+        return int(event.start_mark.line) + 1 + self.before
+
+    def _refusal(
+        self, message: str, event: Any, field: str = "", code: str = "YAML_SHAPE"
+    ) -> NotYaml:
+        return NotYaml(Remark(code=code, message=message, line=self._line(event), field=field))
 
     def _document(self, events: Iterator[Any]) -> TaskDocument:
         top: Node = None
@@ -92,35 +92,32 @@ class _Reader:
             if kind == "DocumentStartEvent":
                 seen += 1
                 if event.version or event.tags:
-                    raise _shape("a directive (%) is not used here", event)
+                    raise self._refusal("a directive (%) is not used here", event)
                 if seen > 1:
-                    raise _shape("a second document; one file holds one task", event)
+                    raise self._refusal("a second document; one file holds one task", event)
             elif kind not in {"StreamStartEvent", "StreamEndEvent", "DocumentEndEvent"}:
                 if kind != "MappingStartEvent":
                     self._check(event, ())
-                    raise _shape("not a mapping of fields (write `title: …`)", event)
+                    raise self._refusal("not a mapping of fields (write `title: …`)", event)
                 top = self._node(event, events, ())
         if not isinstance(top, dict):
             message = "the file is empty; a task is a mapping of fields (write `title: …`)"
-            raise NotYaml(Remark(code="YAML_SHAPE", message=message, line=1))
+            raise NotYaml(Remark(code="YAML_SHAPE", message=message, line=1 + self.before))
         return TaskDocument(top, self.lines)
 
     def _check(self, event: Any, path: Path) -> None:
         """Refuse tags, anchors and aliases, and count."""
-        line, field = event.start_mark.line + 1, field_name(path)
+        self.count += 1
+        deep = len(path) >= MAX_DEPTH and type(event).__name__ != "ScalarEvent"
         if event.anchor is not None:
             message = f"anchors and aliases are not allowed ({quote(event.anchor)}); write it out"
-            raise NotYaml(Remark(code="YAML_ALIAS", message=message, line=line, field=field))
+            raise self._refusal(message, event, field_name(path), "YAML_ALIAS")
         if event.tag is not None:
             message = f"tags are not allowed ({quote(str(event.tag))}); leave it out"
-            raise NotYaml(Remark(code="YAML_TAG", message=message, line=line, field=field))
-        self.count += 1
-        if self.count > self.most:
-            message = f"more than {self.most} values in one file"
-            raise NotYaml(Remark(code="LIMIT", message=message, line=line, field=field))
-        if len(path) >= MAX_DEPTH and type(event).__name__ != "ScalarEvent":
-            message = f"more than {MAX_DEPTH} levels"
-            raise NotYaml(Remark(code="LIMIT", message=message, line=line, field=field))
+            raise self._refusal(message, event, field_name(path), "YAML_TAG")
+        if self.count > self.most or deep:
+            many = f"{MAX_DEPTH} levels" if deep else f"{self.most} values in one file"
+            raise self._refusal(f"more than {many}", event, field_name(path), "LIMIT")
 
     def _node(self, event: Any, events: Iterator[Any], path: Path) -> Node:
         self._check(event, path)
@@ -134,7 +131,7 @@ class _Reader:
             if type(inner).__name__ == "SequenceEndEvent":
                 break
             here = (*path, len(items))
-            self.lines[here] = inner.start_mark.line + 1
+            self.lines[here] = self._line(inner)
             items.append(self._node(inner, events, here))
         return items
 
@@ -143,10 +140,7 @@ class _Reader:
         self.scalars.append((event.start_mark.index, event.end_mark.index))
         if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
             message = "a surrogate escape (\\ud800 to \\udfff) is no character"
-            line = event.start_mark.line + 1
-            raise NotYaml(
-                Remark(code="YAML_SYNTAX", message=message, line=line, field=field_name(path))
-            )
+            raise self._refusal(message, event, field_name(path), "YAML_SYNTAX")
         if event.style is not None:
             return text
         return None if text in NULLS else Plain(text)
@@ -156,25 +150,20 @@ class _Reader:
         for event in events:
             if type(event).__name__ == "MappingEndEvent":
                 break
-            line = event.start_mark.line + 1
             if type(event).__name__ not in {"ScalarEvent", "AliasEvent"}:
-                raise _shape("a key that is no text", event)
+                raise self._refusal("a key that is no text", event)
             self._check(event, path)
             self._scalar(event, path)
-            key = str(event.value)
+            key, line = str(event.value), self._line(event)
             here = (*path, key)
             if not key:
-                raise _shape("an empty key", event)
+                raise self._refusal("an empty key", event)
             if key == "<<":
                 message = "merge keys are not allowed; write the fields out"
-                raise NotYaml(Remark(code="YAML_ALIAS", message=message, line=line, field=key))
+                raise self._refusal(message, event, key, "YAML_ALIAS")
             if key in found:
                 message = f"{quote(key)} stands twice, in lines {self.lines[here]} and {line}"
-                raise NotYaml(Remark(code="YAML_DUPLICATE", message=message, line=line, field=key))
+                raise self._refusal(message, event, key, "YAML_DUPLICATE")
             self.lines[here] = line
             found[key] = self._node(next(events), events, here)
         return found
-
-
-def _shape(message: str, event: Any) -> NotYaml:
-    return NotYaml(Remark(code="YAML_SHAPE", message=message, line=event.start_mark.line + 1))
