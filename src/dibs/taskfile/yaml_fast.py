@@ -102,16 +102,14 @@ class _Reader:
         while at < len(rows):
             row = rows[at]
             match = _ITEM(row)
-            if match is None:
+            if match is None or len(match[1]) != indent:
                 if _is_empty(row):
                     at += 1
                     continue
                 if _depth(row) > indent:
                     raise _Odd
                 break
-            blank, value = match.groups()
-            if len(blank) != indent:
-                raise _Odd
+            value = match[2]
             here = (*path, len(found))
             lines[here] = at + 1 + self.before
             if _ENTRY(value):
