@@ -101,7 +101,7 @@ class Files:
         return [
             (place, name)
             for place in self._months()
-            for name in sorted(self._names(place))
+            for name in self.names(place)
             if name.endswith(ENDINGS) and not name.startswith(".")
         ]
 
@@ -111,12 +111,13 @@ class Files:
         return [copy for copy in found if copy is not None]
 
     def _months(self) -> list[str]:
-        return [f"{ARCHIVE}/{month}" for month in sorted(self._names(ARCHIVE))]
+        return [f"{ARCHIVE}/{month}" for month in self.names(ARCHIVE)]
 
-    def _names(self, place: str) -> list[str]:
+    def names(self, place: str) -> list[str]:
+        """Return what a folder holds, in order; nothing if it is not there."""
         try:
             with self.folders.open(place) as handle:
-                return os.listdir(handle)
+                return sorted(os.listdir(handle))
         except (FileNotFoundError, NotADirectoryError):
             return []
 

@@ -18,10 +18,8 @@ from dibs.core.tasks.rules import Handoff
 from dibs.engines.memory import MemoryEngine
 from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.services.board.board import Board
-from dibs.services.board.cycle import Cycle
-from dibs.services.board.due import due_in
-from dibs.services.board.orchestrator import Orchestrator
-from dibs.services.board.validate import Finding
+from dibs.services.board.orchestrator import Cycle, Orchestrator, due_in
+from dibs.services.board.validate import FileFinding
 from dibs.services.claims.agents import Agents
 from dibs.services.state.ledger import Ledger, Query
 from dibs.services.state.store import Store
@@ -411,7 +409,7 @@ def test_a_cycle_is_the_documents_line_and_tells_the_rest_only_where_there_is_so
         "Coordinator cycle: 0 assigned, 0 follow-ups, 0 timeouts, 0 conflicts, 0 archived"
     )
     assert Cycle(
-        returned=("a",), aside=(Finding("b", 1, "", "CODE", "why"),), assigned=("c", "d")
+        returned=("a",), aside=(FileFinding("b", 1, "", "CODE", "why"),), assigned=("c", "d")
     ).line() == (
         "Coordinator cycle: 2 assigned, 0 follow-ups, 0 timeouts, 0 conflicts, 0 archived,"
         " 1 returned, 1 set aside"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.cli.support.session import Session
-    from dibs.services.board.cycle import Cycle
+    from dibs.services.board.orchestrator import Cycle
 
 #: How often the board is looked at without any sign of change, in seconds.
 EVERY, EVERY_UNWATCHED = 60.0, 2.0

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dibs.core.text.names import quote
 from dibs.errors import DibsError, Unavailable
 from dibs.services.board.git_moves import LastCommit
-from dibs.services.board.news import NOTHING, Known, is_lost, news_since
+from dibs.services.board.news import NOTHING, is_lost, news_since
 from dibs.services.board.reconcile import Reconcile
 from dibs.services.board.report import BoardReport
 from dibs.services.state.tasks import digest, standing
@@ -26,7 +26,7 @@ from dibs.workdir.folders import make
 from dibs.workdir.lock import BoardLock
 from dibs.workdir.queue_inbox import take_over, waits
 from dibs.workdir.rejected import write_page
-from dibs.workdir.scan import UNFINISHED, BoardScan, scan, stem
+from dibs.workdir.scan import UNFINISHED, BoardScan, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from dibs.core.base.findings import Finding
     from dibs.core.claims.agents import Caller
-    from dibs.services.board.news import News
     from dibs.services.state.store import Store
 
 #: The branch on which nobody but the git engine writes.
@@ -163,7 +162,7 @@ class Board(BoardFiles):
         files = self.files()
         if not self._shares_queue:
             take_over(files)
-        news = self._news(files.index, NOTHING if thorough else files.index.head)
+        news = news_since(self.store, files.index, NOTHING if thorough else files.index.head)
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
         commit = LastCommit(self.folders.base, self.folders.folder, self._stamp[1])
         reconcile = Reconcile(self.store, files, caller, news, commit)
@@ -182,17 +181,23 @@ class Board(BoardFiles):
             return
         files = self.files()
         index = files.index
-        news = self._news(index, index.head)
+        news = news_since(self.store, index, index.head)
         if (news.head, news.life) != (index.head, index.life):
             Reconcile(self.store, files, None, news).project()
             index.head, index.life = news.head, news.life
         write_page(files)
         if index.differs:
             self._save(index)
-        if news.ids and (self.store.config.board_logs or self.store.config.board_commit):
-            from dibs.services.board.trail import Trail
+        config = self.store.config
+        if news.ids and config.board_logs:
+            from dibs.services.board.worklogs import write_logs
 
-            report.commits = Trail(self.store, self.folders).follow(caller, news.ids, news.rows)
+            with suppress(OSError, DibsError):  # without its log, the task is done all the same
+                write_logs(self.store, self.folders, news.rows)
+        if news.ids and config.board_commit:
+            from dibs.services.board.commits import commit_board
+
+            report.commits = commit_board(self.store, self.folders, caller, news.ids)
 
     def _end(self, *, broken: bool) -> None:
         """Let go of the board, and of the index in memory after a command that broke off."""
@@ -209,14 +214,6 @@ class Board(BoardFiles):
     def files(self) -> Files:
         """Return the files as the index knows them, at this moment."""
         return Files(self.folders, self._load(), _digest, self._clock())
-
-    def _news(self, index: indexes.Index, since: int) -> News:
-        """Look at the store, once."""
-
-        def versions() -> dict[str, int]:
-            return {stem(name): version for name, version in index.versions().items()}
-
-        return news_since(self.store, Known(since, index.life, versions, tuple(index.behind)))
 
     def _clean(self, files: Files, sight: BoardScan) -> None:
         """Remove what a killed command of ours left half written; the rows hold all of it."""

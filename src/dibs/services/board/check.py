@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.core.base.findings import Finding, Level
-from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
+from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX
 from dibs.core.text.names import printable
 from dibs.services.board.changes import DUPLICATE, target_of
 from dibs.services.board.report import asides_of
@@ -36,7 +36,7 @@ def check(board: Board, tree: str = "") -> list[Finding]:
         rows = board.store.look(lambda rows: several(rows, versions(rows)))
         found = [*_asides(files), *_odd(sight, files), *_temps(sight, files.now)]
         found += _compared(files, sight, {id_.lower(): row for id_, row in rows.items()})
-        found += _twice(board, sight) + _left(board) + _links(board, sight) + _beside(board, tree)
+        found += _twice(files, sight) + _left(files) + _links(board, sight) + _beside(board, tree)
     good = Finding(Level.OK, "board", f"{len(rows)} tasks, each in its place")
     return found or [good]
 
@@ -111,34 +111,18 @@ def _compared(files: Files, sight: BoardScan, rows: dict[str, Stored]) -> list[F
     return found
 
 
-def _twice(board: Board, sight: BoardScan) -> list[Finding]:
+def _twice(files: Files, sight: BoardScan) -> list[Finding]:
     """Return the tasks that lie in more than one folder, the archive included."""
     places: dict[str, list[str]] = {}
     for seen in sight.fresh:
         places.setdefault(stem(seen.name).lower(), []).append(seen.place)
-    for place, name in _archived(board):
+    for place, name in files.archived():
         places.setdefault(stem(name).lower(), []).append(place)
     return [
         _bad(DUPLICATE, f"task {id_} lies in {' and '.join(sorted(found))}")
         for id_, found in sorted(places.items())
         if len(found) > 1
     ]
-
-
-def _archived(board: Board) -> list[tuple[str, str]]:
-    found = []
-    for month in _names(board, ARCHIVE):
-        place = f"{ARCHIVE}/{month}"
-        found += [(place, name) for name in _names(board, place) if name.endswith(ENDINGS)]
-    return found
-
-
-def _names(board: Board, place: str) -> list[str]:
-    try:
-        with board.folders.open(place) as handle:
-            return sorted(os.listdir(handle))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
 
 
 def _links(board: Board, sight: BoardScan) -> list[Finding]:
@@ -168,18 +152,16 @@ def _beside(board: Board, tree: str) -> list[Finding]:
     return [_bad("BESIDE", text, Level.WARN)]
 
 
-def _left(board: Board) -> list[Finding]:
+def _left(files: Files) -> list[Finding]:
     """Return what was kept for somebody to look at."""
-    kept = [
-        f"{KEPT}/{name} is a hand-made text that had to make way" for name in _names(board, KEPT)
-    ]
+    kept = [f"{KEPT}/{name} is a hand-made text that had to make way" for name in files.names(KEPT)]
     found = [_bad("KEPT", text, Level.WARN) for text in kept]
     try:
-        with board.folders.beside(PENDING) as handle:
+        with files.folders.beside(PENDING) as handle:
             names = sorted(name for name in os.listdir(handle) if name.endswith(ENDINGS))
     except (FileNotFoundError, NotADirectoryError):
         return found
-    inbox = set(_names(board, "inbox"))
+    inbox = set(files.names(INBOX))
     for name in names:
         why = "its name is taken in the inbox" if name in inbox else _NEXT
         found.append(_bad("PENDING", f"{PENDING}/{name} is not taken over: {why}", Level.WARN))

@@ -12,20 +12,24 @@ import os
 import stat
 
 from dibs.core.text.names import printable
-from dibs.errors import NotAllowed, Unavailable
+from dibs.errors import DibsError, NotAllowed, Unavailable
 from dibs.git.index import IndexBusy, clear_up, index_locked
 from dibs.git.refs import commit_of
 from dibs.git.state import refusal, under_way
 from dibs.git.untrusted import guarded_calls, refuse_filters
 from dibs.services.board.uncommitted import BoardChange, changes, differing
+from dibs.services.board.worklogs import steps_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
+    from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
     from dibs.git.untrusted import SafeGit
+    from dibs.services.state.store import Store
+    from dibs.workdir.disk import Folders
 
 #: How often a commit is tried when somebody else is faster, or has the index.
 TRIES = 5
@@ -39,6 +43,26 @@ class BoardCommits(Record):
 
     made: tuple[str, ...] = ()
     left: str = ""
+
+
+def commit_board(
+    store: Store, folders: Folders, caller: Caller, ids: Collection[str] | None
+) -> BoardCommits:
+    """Commit the files of these tasks, of all and the pages by None; a failure is made up for next time."""
+    told = store.look(lambda rows: steps_of(rows, ids))
+    movers = {id_: steps[-1].agent for id_, steps in told.items()}
+    try:
+        return commit(
+            folders.base,
+            folders.folder,
+            by=lambda id_: movers.get(id_, caller.id),
+            ids=None if ids is None else tuple(ids),
+        )
+    except DibsError as error:
+        why = error.message
+    except OSError as error:
+        why = f"git's directory cannot be written: {error.strerror}"
+    return BoardCommits(left=f"{why}; the changes are committed next time")
 
 
 def commit(

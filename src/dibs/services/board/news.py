@@ -8,16 +8,18 @@ that the files were written from, the versions of all tasks tell.
 from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
-from dibs.services.state.tasks import load, standing, versions
+from dibs.services.state.tasks import several, standing, versions
 from dibs.startup.records import Record
+from dibs.workdir.scan import stem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection
 
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
+    from dibs.workdir.index import Index
 
 #: From how many ledger entries on the versions of all tasks are read instead.
 MANY_ENTRIES = 2_000
@@ -36,25 +38,13 @@ class News(Record):
     rows: dict[str, Stored]
 
 
-class Known(Record):
-    """What a machine knows of the board: up to which change, of which life, and what else it asks for."""
-
-    head: int
-    life: str
-    #: Returns the version of each task that has a file here.
-    versions: Callable[[], Mapping[str, int]]
-    behind: Iterable[str] = ()
-
-
-def news_since(store: Store, known: Known) -> News:
-    """Return what changed since then."""
+def news_since(store: Store, index: Index, since: int) -> News:
+    """Return what changed ``since`` a change, compared with what the index knows."""
 
     def step(rows: Rows) -> News:
         head, life = standing(rows)
-        ids = _changed(rows, known, head, life)
-        found = {id_: load(rows, id_) for id_ in (*ids, *known.behind)}
-        listed = {id_: row for id_, row in found.items() if row is not None}
-        return News(head, life, ids, listed)
+        ids = _changed(rows, index, since, head, life)
+        return News(head, life, ids, several(rows, (*ids, *index.behind)))
 
     return store.look(step)
 
@@ -67,19 +57,24 @@ def is_lost(news: News, life: str) -> bool:
     return not news.life or life != news.life
 
 
-def _changed(rows: Rows, known: Known, head: int, life: str) -> Collection[str]:
+def _changed(rows: Rows, index: Index, since: int, head: int, life: str) -> Collection[str]:
     """Return the tasks whose rows changed, or are not as this machine has them."""
-    if known.life and life != known.life:
+    if index.life and life != index.life:
         # Numbers of another life say nothing about this one.
-        return {**known.versions(), **versions(rows)}.keys()
-    if head == known.head:
+        return {**_shown(index), **versions(rows)}.keys()
+    if head == since:
         return ()
-    if 0 <= known.head < head:
-        told = _told_since(rows, known.head, head)
+    if 0 <= since < head:
+        told = _told_since(rows, since, head)
         if told is not None:
             return told
-    there, here = versions(rows), known.versions()
+    there, here = versions(rows), _shown(index)
     return [id_ for id_ in {**here, **there} if there.get(id_) != here.get(id_)]
+
+
+def _shown(index: Index) -> dict[str, int]:
+    """Return the version of each task that has a file here."""
+    return {stem(name): version for name, version in index.versions().items()}
 
 
 def _told_since(rows: Rows, after: int, head: int) -> set[str] | None:

@@ -8,30 +8,46 @@ cycle without any reads neither tasks nor files, and writes nothing.
 from __future__ import annotations
 
 import os
-from functools import partial
+from math import inf
 
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
+from dibs.core.tasks.similarity import clashes
 from dibs.services.board import worklogs
-from dibs.services.board.cycle import Cycle
-from dibs.services.board.due import Due, due_in, warn_of_clashes
-from dibs.services.board.pages import Pages
-from dibs.services.board.roster import Roster
-from dibs.services.board.trail import Trail
+from dibs.services.board.commits import commit_board
+from dibs.services.board.pages import Pages, Roster
 from dibs.services.board.validate import refused
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.presence import role_of
+from dibs.services.state.task_index import (
+    drop_clash,
+    finished,
+    fresh,
+    handoffs,
+    lent,
+    put_clash,
+    ready_for_anybody,
+    reported_clashes,
+    running,
+    silent,
+)
 from dibs.services.state.tasks import several
 from dibs.services.talk.decisions import settle
 from dibs.services.tasks.handoffs import hand_off
 from dibs.services.tasks.upkeep import archive, assign, stuck, sweep
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dibs.config.load import Config
+    from dibs.core.tasks.rules import Task
+    from dibs.core.tasks.similarity import TaskOverlap
     from dibs.services.board.board import Board
     from dibs.services.board.report import BoardReport
+    from dibs.services.board.validate import FileFinding
+    from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
 
@@ -39,6 +55,56 @@ if TYPE_CHECKING:
 PAGES_STATE, ROSTER_STATE = "board-pages.json", "board-roster.json"
 #: As what somebody joins who has no role yet and runs cycles.
 ROLE = "orchestrator"
+
+
+class Cycle(Record):
+    """What one cycle did. Everything is named by task, in the order in which it happened."""
+
+    assigned: tuple[str, ...] = ()
+    followups: tuple[str, ...] = ()
+    #: Tasks that take too long, each with what was done about it.
+    timeouts: tuple[tuple[str, str], ...] = ()
+    #: Pairs of tasks in progress that are about the same files, each with such a path.
+    conflicts: tuple[tuple[str, str, str], ...] = ()
+    archived: tuple[str, ...] = ()
+    #: Tasks whose agents are gone.
+    returned: tuple[str, ...] = ()
+    #: Files that cannot be taken onto the board, each with the reason.
+    aside: tuple[FileFinding, ...] = ()
+    #: What a human must see to: a task and why.
+    troubles: tuple[tuple[str, str], ...] = ()
+    #: Files that people made or changed, and files that were brought back.
+    accepted: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    #: Messages of the commits that were made, and why others wait.
+    commits: tuple[str, ...] = ()
+    left: str = ""
+
+    @property
+    def moved(self) -> bool:
+        """Whether the cycle changed something that the ledger has to tell."""
+        changed = (
+            self.assigned, self.followups, self.timeouts, self.conflicts, self.archived, self.returned,
+        )  # fmt: skip
+        return any(changed)
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is anything to say about the cycle."""
+        told = (self.aside, self.troubles, self.accepted, self.restored, self.left)
+        return self.moved or any(told)
+
+    def line(self) -> str:
+        """Return the cycle in one line; what the document's line lacks is told when it is not zero."""
+        text = (
+            f"Coordinator cycle: {len(self.assigned)} assigned, {len(self.followups)} follow-ups,"
+            f" {len(self.timeouts)} timeouts, {len(self.conflicts)} conflicts,"
+            f" {len(self.archived)} archived"
+        )
+        for count, word in ((len(self.returned), "returned"), (len(self.aside), "set aside")):
+            if count:
+                text += f", {count} {word}"
+        return text
 
 
 class Orchestrator:
@@ -50,7 +116,6 @@ class Orchestrator:
         self._board = board
         self._spread = spread
         self._ledger = Ledger(store)
-        self._trail = Trail(store, board.folders)
         self._roster = Roster(store, os.path.join(state, ROSTER_STATE))
         self._pages = Pages(self._ledger, board.folders, os.path.join(state, PAGES_STATE))
 
@@ -67,10 +132,7 @@ class Orchestrator:
             # Whoever is first heard of by this hands out work: another orchestrator gives it none.
             caller = caller._replace(role=ROLE)
         with self._board.command(caller, thorough=thorough) as report:
-            due = self._store.look(
-                lambda rows: due_in(rows, self._store.config, spread=self._spread)
-            )
-            found = self._care(caller, due, report)
+            found = self._care(caller, report)
             changed = self._roster.refresh()
             if changed:
                 found = found._replace(conflicts=self._clashes(caller))
@@ -79,27 +141,39 @@ class Orchestrator:
             self._write(changed=changed)
         return self._commit(caller, found, report)
 
-    def _care(self, caller: Caller, due: Due, report: BoardReport) -> Cycle:
+    def _care(self, caller: Caller, report: BoardReport) -> Cycle:
         """Do what is due, in the order of the orchestration document."""
-        found = _of_files(report, self._board.path)
-        store = self._store
-        if due.sweep:
-            found = found._replace(returned=_ids(store.apply(partial(sweep, store))))
-        if due.assign:
-            act = partial(assign, store, caller=caller, spread=self._spread)
-            assigned = _to_the_end(lambda: store.apply(act))
-            found = found._replace(assigned=_ids(assigned))
-        if due.hand_off:
+        store, spread, folder = self._store, self._spread, self._board.path
+        found = Cycle(
+            aside=tuple(refused(report.aside, folder)),
+            accepted=tuple(verdict.id for verdict in report.accepted),
+            restored=tuple(report.restored),
+        )
+        due = store.look(lambda rows: due_in(rows, store.config, spread=spread))
+        if "sweep" in due:
+            back = store.apply(lambda rows: sweep(store, rows))
+            found = found._replace(returned=_ids(back))
+        if "assign" in due:
+            given = self._to_the_end(lambda rows: assign(store, rows, caller, spread=spread))
+            found = found._replace(assigned=given)
+        if "hand_off" in due:
             made, troubles = store.apply(lambda rows: hand_off(rows, caller, report.agents))
             told = tuple((trouble.id, trouble.message) for trouble in troubles)
             found = found._replace(followups=_ids(made), troubles=told)
-        if due.stuck:
-            late = store.apply(partial(stuck, store, caller=caller))
+        if "stuck" in due:
+            late = store.apply(lambda rows: stuck(store, rows, caller))
             found = found._replace(timeouts=tuple((one.stored.id, one.action) for one in late))
-        if due.archive:
-            act = partial(archive, store, caller=caller)
-            found = found._replace(archived=_ids(_to_the_end(lambda: store.apply(act))))
+        if "archive" in due:
+            over = self._to_the_end(lambda rows: archive(store, rows, caller))
+            found = found._replace(archived=over)
         return found
+
+    def _to_the_end(self, act: Callable[[Rows], list[Stored]]) -> tuple[str, ...]:
+        """Repeat an act that does a bounded number of tasks at a time, so that no transaction grows long."""
+        done: list[Stored] = []
+        while some := self._store.apply(act):
+            done += some
+        return _ids(done)
 
     def _clashes(self, caller: Caller) -> tuple[tuple[str, str, str], ...]:
         """Warn of tasks in progress that are about the same files."""
@@ -119,7 +193,9 @@ class Orchestrator:
         if whole and not entries and not changed:
             return
         if self._store.config.board_logs:
-            self._trail.log(worklogs.ended_in(entries))
+            ids = worklogs.ended_in(entries)
+            rows = self._store.look(lambda rows: several(rows, ids))
+            worklogs.write_logs(self._store, self._board.folders, rows)
         self._pages.update(entries, self._roster.work(), anew=not whole)
         if changed:
             self._roster.save()
@@ -130,7 +206,7 @@ class Orchestrator:
             return found
         before = report.commits
         with self._board.lock:
-            rest = self._trail.commit(caller, None)
+            rest = commit_board(self._store, self._board.folders, caller, None)
         made = (*(before.made if before else ()), *rest.made)
         return found._replace(commits=made, left=rest.left)
 
@@ -139,17 +215,39 @@ def _ids(stored: Sequence[Stored]) -> tuple[str, ...]:
     return tuple(one.id for one in stored)
 
 
-def _to_the_end(act: Callable[[], list[Stored]]) -> list[Stored]:
-    """Repeat an act that does a bounded number of tasks at a time, so that no transaction grows long."""
-    done: list[Stored] = []
-    while some := act():
-        done += some
-    return done
+def due_in(rows: Rows, config: Config, *, spread: bool) -> set[str]:
+    """Return which acts of a cycle can have something to do, from the first row of each kind."""
+    never = (inf, "")
+    due = {
+        "sweep": any(running(rows)) or bool(lent(rows)),
+        "assign": any(fresh(rows)) or (spread and any(ready_for_anybody(rows))),
+        "hand_off": bool(handoffs(rows)),
+        "stuck": next(silent(rows), never)[0] + config.board_timeout <= rows.now,
+        "archive": next(finished(rows), never)[0] + config.board_archive_after <= rows.now,
+    }
+    return {act for act, is_due in due.items() if is_due}
 
 
-def _of_files(report: BoardReport, folder: str) -> Cycle:
-    return Cycle(
-        aside=tuple(refused(report.aside, folder)),
-        accepted=tuple(v.id for v in report.accepted),
-        restored=tuple(map(str, report.restored)),
-    )
+def warn_of_clashes(store: Store, caller: Caller, working: Sequence[Task]) -> list[TaskOverlap]:
+    """Tell the ledger of each clash once, for as long as it lasts; return those that are new."""
+    found = clashes(working, fold_case=store.fold_case)
+    pairs = {(clash.first.lower(), clash.second.lower()): clash for clash in found}
+    if store.look(reported_clashes) == pairs.keys():
+        return []
+
+    def step(rows: Rows) -> list[TaskOverlap]:
+        known = reported_clashes(rows)
+        for pair in known - pairs.keys():
+            drop_clash(rows, pair)
+        new = [pair for pair in pairs if pair not in known]
+        for pair in new:
+            clash = pairs[pair]
+            put_clash(rows, pair, clash.witness)
+            rows.emit(
+                caller.id, role_of(rows, caller.id), Kind.TASK_CLASH,
+                f"tasks {clash.first} and {clash.second} are both in progress on {clash.witness}",
+                task=clash.first, other=clash.second, path=clash.witness,
+            )  # fmt: skip
+        return [pairs[pair] for pair in new]
+
+    return store.apply(step)

@@ -12,6 +12,7 @@ from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX, folder_of
 from dibs.errors import BadInput
 from dibs.services.board.report import HALF_WRITTEN
 from dibs.startup.records import Record
+from dibs.workdir.scan import ENDINGS, MAX_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,16 +22,13 @@ if TYPE_CHECKING:
     from dibs.services.board.board import Board
     from dibs.services.tasks.values import HandEditVerdict
 
-ENDINGS = (".yaml", ".yml")
 #: How files end that are tasks, or that people and editors keep beside them.
 _OTHERS = (*ENDINGS, ".md", "~", ".tmp", ".swp", ".bak", ".orig")
-#: The largest file of a task, in bytes.
-MAX_FILE = 256 * 1024
 #: The words of a line that can be ids.
 _WORD = re.compile(r"[\w.-]+")
 
 
-class Finding(Record):
+class FileFinding(Record):
     """One thing to say about a file."""
 
     file: str
@@ -57,62 +55,58 @@ class Formatted(Record):
 
 def board_files(folder: str) -> list[str]:
     """Return the files of the board that daily work is about, in order, as paths from here."""
-    found = []
-    for part in (INBOX, ASSIGNED, DONE):
-        for place, folders, names in os.walk(os.path.join(folder, part)):
-            folders.sort()
-            shown = sorted(name for name in names if name.endswith(ENDINGS) and name[0] != ".")
-            found += [os.path.relpath(os.path.join(place, name)) for name in shown]
-    return found
+    names = _names(folder)
+    return [path for path, name in names if name.endswith(ENDINGS) and name[0] != "."]
 
 
-def other_files(folder: str) -> Iterator[Finding]:
-    """Yield a note on each file that lies among the tasks and is none by its name.
+def other_files(folder: str) -> Iterator[FileFinding]:
+    """Yield a note on each file among the tasks that is none by its name.
 
-    Pages for readers, hidden files and what editors leave are nobody's mistake.
+    Pages for readers, hidden files and what editors leave are not mistakes.
     """
+    for path, name in _names(folder):
+        if not name.lower().endswith(_OTHERS) and name[0] not in ".#":
+            message = "is not looked at: the file of a task ends in .yaml"
+            yield FileFinding(path, 0, "", "TASK_NAME", message, fatal=False)
+
+
+def _names(folder: str) -> Iterator[tuple[str, str]]:
+    """Yield path and name of each file in the folders of daily work."""
     for part in (INBOX, ASSIGNED, DONE):
         for place, folders, names in os.walk(os.path.join(folder, part)):
             folders.sort()
-            for name in sorted(names):
-                if not name.lower().endswith(_OTHERS) and name[0] not in ".#":
-                    path = os.path.relpath(os.path.join(place, name))
-                    message = "is not looked at: the file of a task ends in .yaml"
-                    yield Finding(path, 0, "", "TASK_NAME", message, fatal=False)
+            yield from ((os.path.relpath(os.path.join(place, n)), n) for n in sorted(names))
 
 
-def check_file(path: str, folder: str) -> Iterator[Finding]:
+def check_file(path: str, folder: str) -> Iterator[FileFinding]:
     """Read one file and yield what there is to say; in the board's ``folder`` its place counts too."""
+    from dibs.services.tasks.hand_edits import line_of
     from dibs.taskfile.reading import read
 
     try:
         content = _content(path)
     except BadInput as error:
-        yield Finding(path, 0, error.field, error.code, error.message)
+        yield FileFinding(path, 0, error.field, error.code, error.message)
         return
     reading = read(content, os.path.basename(path))
     for remark in reading.remarks:
-        yield Finding(path, remark.line, remark.field, remark.code, remark.message, remark.fatal)
+        yield FileFinding(
+            path, remark.line, remark.field, remark.code, remark.message, remark.fatal
+        )
     if reading.task is not None:
         if not content.endswith(b"\n"):
             line = content.count(b"\n") + 1
-            yield Finding(path, line, "", "TASK_PARTIAL", HALF_WRITTEN)
+            yield FileFinding(path, line, "", "TASK_PARTIAL", HALF_WRITTEN)
         place = os.path.relpath(os.path.dirname(os.path.abspath(path)), folder)
         right = folder_of(reading.task.status, reading.task.agent)
         if place.split(os.sep)[0] in {INBOX, ASSIGNED, DONE} and place != right:
             message = f"{reading.task.status} belongs into {right}/, the file lies in {place}/"
-            yield Finding(
-                path, _line_of("status", reading.text), "status", "TASK_MISMATCH", message
+            yield FileFinding(
+                path, line_of(reading.text, "status"), "status", "TASK_MISMATCH", message
             )
 
 
-def _line_of(key: str, text: str) -> int:
-    """Return the line of a key at the margin, 0 if there is none."""
-    rows = text.split("\n")
-    return next((at for at, row in enumerate(rows, 1) if row.startswith(f"{key}:")), 0)
-
-
-def check_board(board: Board, caller: Caller) -> Iterator[Finding]:
+def check_board(board: Board, caller: Caller) -> Iterator[FileFinding]:
     """Yield all that is wrong with the board: files, moves that are not allowed, and dependencies."""
     found = [item for path in board_files(board.path) for item in check_file(path, board.path)]
     with board.command(caller, reads=True, thorough=True) as report:
@@ -124,9 +118,9 @@ def check_board(board: Board, caller: Caller) -> Iterator[Finding]:
     yield from _dependencies(board)
 
 
-def refused(verdicts: Iterable[HandEditVerdict], folder: str) -> list[Finding]:
+def refused(verdicts: Iterable[HandEditVerdict], folder: str) -> list[FileFinding]:
     """Return what there is to say about files that are set aside."""
-    return [Finding(_file_of(v, folder), v.line, v.field, v.code, v.message) for v in verdicts]
+    return [FileFinding(_file_of(v, folder), v.line, v.field, v.code, v.message) for v in verdicts]
 
 
 def _file_of(verdict: HandEditVerdict, folder: str) -> str:
@@ -135,7 +129,7 @@ def _file_of(verdict: HandEditVerdict, folder: str) -> str:
     return next((base + end for end in ENDINGS if os.path.lexists(base + end)), base)
 
 
-def _dependencies(board: Board) -> Iterator[Finding]:
+def _dependencies(board: Board) -> Iterator[FileFinding]:
     """Yield each circle of tasks that wait for each other, and each dependency that is not known."""
     from dibs.core.tasks.graph import UNKNOWN, circle_text
     from dibs.services.state.tasks import several
@@ -155,7 +149,7 @@ def _dependencies(board: Board) -> Iterator[Finding]:
             row = rows[id_]
             path = os.path.relpath(os.path.join(board.path, row.place, row.file))
             line = _line_that_needs(needed, row.text)
-            yield Finding(path, line, "dependencies", "TASK_DEPENDENCY", message)
+            yield FileFinding(path, line, "dependencies", "TASK_DEPENDENCY", message)
 
 
 def _line_that_needs(id_: str, text: str) -> int:

@@ -1,12 +1,14 @@
 """Work logs: one file for each finished or failed attempt, in ``logs/<agent>/`` of the board.
 
-What an agent wrote itself is never touched: a log is only made where there is none for the attempt.
+What an agent wrote itself is never touched: a log is only made where there is none for the attempt. A log
+decides nothing; the orchestrator writes later what a command could not.
 """
 
 from __future__ import annotations
 
 import os
 from hashlib import sha256
+from itertools import islice
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks import worklog
@@ -17,10 +19,12 @@ from dibs.workdir.moves import write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from dibs.core.claims.ledger import Entry
     from dibs.core.tasks.rules import Task
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
     from dibs.services.state.tasks import Stored
     from dibs.workdir.disk import Folders
 
@@ -28,6 +32,19 @@ PLACE = "logs"
 #: Entries that end an attempt which a log is about.
 ENDINGS = frozenset({Kind.TASK_COMPLETED, Kind.TASK_FAILED, Kind.TASK_REVIEWED})
 _ENDED = frozenset({Status.DONE, Status.ERROR, Status.IN_REVIEW})
+#: How far back the ledger is read for the steps of a task; the rest of a long story is in the ledger itself.
+LOOK_BACK = 1_000
+
+
+def steps_of(rows: Rows, ids: Container[str] | None) -> dict[str, list[Entry]]:
+    """Return what the newest part of the ledger says of each task, the oldest first."""
+    newest = list(islice(rows.events(newest_first=True), LOOK_BACK))
+    found: dict[str, list[Entry]] = {}
+    for entry in reversed(newest):
+        id_ = entry.details.get("task")
+        if isinstance(id_, str) and (ids is None or id_ in ids):
+            found.setdefault(id_, []).append(entry)
+    return found
 
 
 def ended_in(entries: Iterable[Entry]) -> dict[str, Entry]:
@@ -37,6 +54,27 @@ def ended_in(entries: Iterable[Entry]) -> dict[str, Entry]:
         for entry in entries
         if entry.kind in ENDINGS and entry.details.get("task")
     }
+
+
+def write_logs(store: Store, folders: Folders, listed: Mapping[str, Stored]) -> None:
+    """Log the attempts at these tasks that ended and have no log; other machines log their own."""
+    listed = {id_: row for id_, row in listed.items() if row.task.status in _ENDED}
+    if not listed:
+        return
+
+    def look(rows: Rows) -> tuple[dict[str, list[Entry]], dict[str, Entry]]:
+        steps = steps_of(rows, listed)
+        ended = ended_in(entry for told in steps.values() for entry in told)
+        return steps, {id_: end for id_, end in ended.items() if _is_here(rows, end.agent)}
+
+    steps, ended = store.look(look)
+    for id_, ending in ended.items():
+        write_log(folders, folders.base, listed[id_], ending, steps[id_])
+
+
+def _is_here(rows: Rows, agent: str) -> bool:
+    known = rows.agent(agent) if hasattr(os, "uname") else None
+    return known is None or known.host in {"", os.uname().nodename}
 
 
 def write_log(

@@ -305,7 +305,7 @@ def _check_dependencies(batch: _Batch, task: Task) -> None:
 
 def _refused(batch: _Batch, made: HandMade, no: Refusal) -> HandEditVerdict:
     """Return the verdict, and tell the ledger once for one content of a file."""
-    line = no.line or _line_of(made.reading.text, no.field)
+    line = no.line or line_of(made.reading.text, no.field)
     mark = f"{no.code} {made.place} {digest(made.reading.text)}"
     if report(batch.rows, TOLD_ASIDE, made.id, mark):
         where = f"{made.place}/{made.file}" + (f":{line}" if line else "")
@@ -318,7 +318,7 @@ def _refused(batch: _Batch, made: HandMade, no: Refusal) -> HandEditVerdict:
     return HandEditVerdict(made.id, made.place, None, no.code, no.message, line, no.field, no.hint)
 
 
-def _line_of(text: str, field: str) -> int:
+def line_of(text: str, field: str) -> int:
     """Return the line of a key at the top of a text, 0 if it has none."""
     names = {field, *_SPELLINGS.get(field, ())}
     for number, row in enumerate(text.split("\n"), 1):

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.cli.support.session import Session
-    from dibs.services.board.validate import Finding, Formatted
+    from dibs.services.board.validate import FileFinding, Formatted
 
 WRONG = 65
 
@@ -39,7 +39,7 @@ def _validate(session: Session, args: Namespace) -> int:
     return WRONG if wrong else 0
 
 
-def _print_findings(found: Sequence[Finding], files: int, wrong: int) -> None:
+def _print_findings(found: Sequence[FileFinding], files: int, wrong: int) -> None:
     from dibs.cli.support.text import green, printable, red
 
     for item in found:

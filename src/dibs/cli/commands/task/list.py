@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dibs.cli.support.session import Session
-    from dibs.services.board.validate import Finding
+    from dibs.services.board.validate import FileFinding
     from dibs.services.tasks.plain_queue import QueuedFile
     from dibs.services.tasks.values import TaskView
 
@@ -76,7 +76,7 @@ def _is_wanted(task: TaskView, args: Namespace, *, finished: bool) -> bool:
 
 
 def _print_list(
-    tasks: Sequence[TaskView], queue: Sequence[QueuedFile], aside: Sequence[Finding], done: int
+    tasks: Sequence[TaskView], queue: Sequence[QueuedFile], aside: Sequence[FileFinding], done: int
 ) -> None:
     from dibs.cli.support.text import printable, yellow
 
