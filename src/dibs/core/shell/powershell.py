@@ -4,32 +4,24 @@ from __future__ import annotations
 
 from dibs.core.shell.words import Arg
 from dibs.core.toolcalls.values import How
-from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.shell.effects import ShellEffects
 
 
-class Cmdlet(Record):
-    """What a cmdlet does to its paths."""
-
-    how: str = How.WRITE
-    #: Whether the second path is what is written; then the first is the source, which may go.
-    second: bool = False
-    moves: bool = False
+def _kinds(**names: str) -> dict[str, str]:
+    return {name: kind for kind, some in names.items() for name in some.split()}
 
 
-_WRITE, _DELETE = Cmdlet(), Cmdlet(How.DELETE)
-_COPY, _MOVE = Cmdlet(second=True), Cmdlet(second=True, moves=True)
-CMDLETS = {
-    "set-content": _WRITE, "add-content": _WRITE, "clear-content": _WRITE, "out-file": _WRITE,
-    "new-item": _WRITE, "tee-object": _WRITE, "export-csv": _WRITE, "export-clixml": _WRITE,
-    "set-itemproperty": _WRITE, "remove-item": _DELETE, "copy-item": _COPY, "move-item": _MOVE,
-    "rename-item": _MOVE, "sc": _WRITE, "ac": _WRITE, "ni": _WRITE, "ri": _DELETE, "del": _DELETE,
-    "erase": _DELETE, "rd": _DELETE, "rm": _DELETE, "rmdir": _DELETE, "copy": _COPY, "cp": _COPY,
-    "cpi": _COPY, "move": _MOVE, "mv": _MOVE, "mi": _MOVE, "ren": _MOVE, "rni": _MOVE,
-}  # fmt: skip
+#: What a cmdlet does to its paths. One that copies or moves writes the second of them.
+CMDLETS = _kinds(
+    write="set-content add-content clear-content out-file new-item tee-object export-csv export-clixml "
+    "set-itemproperty sc ac ni",
+    delete="remove-item ri del erase rd rm rmdir",
+    copy="copy-item copy cp cpi",
+    move="move-item rename-item move mv mi ren rni",
+)
 _PATHS = frozenset({"path", "literalpath", "filepath", "destination", "newname", "pspath", "name"})
 _SWITCHES = frozenset(
     {"force", "recurse", "append", "confirm", "whatif", "nonewline", "noclobber", "passthru"}
@@ -110,19 +102,16 @@ def _word(text: str, at: int) -> tuple[str, int]:
 def _command(to: ShellEffects, words: list[str]) -> None:
     """Note what one command writes."""
     rest = []
-    place = 0
-    while place < len(words):
-        if words[place] == ">":
-            _touch(to, words[place + 1] if place + 1 < len(words) else "", How.WRITE)
-            place += 1
+    given = iter(words)
+    for word in given:
+        if word == ">":
+            _touch(to, next(given, ""), How.WRITE)
         else:
-            rest.append(words[place])
-        place += 1
+            rest.append(word)
     if len(rest) > 1 and rest[0].casefold() in _GOES:
         to.go(Arg(_slashes(rest[1]), sure="$" not in rest[1]))
-    cmdlet = CMDLETS.get(rest[0].casefold()) if rest else None
-    if cmdlet is not None:
-        _paths(to, cmdlet, rest[1:], rest[0].casefold())
+    if rest and rest[0].casefold() in CMDLETS:
+        _paths(to, rest[0].casefold(), rest[1:])
 
 
 def _parameters(words: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -144,18 +133,19 @@ def _parameters(words: list[str]) -> tuple[dict[str, str], list[str]]:
     return named, loose
 
 
-def _paths(to: ShellEffects, cmdlet: Cmdlet, words: list[str], name: str) -> None:
+def _paths(to: ShellEffects, name: str, words: list[str]) -> None:
     """Note the paths of a cmdlet, by the names of its parameters and by their order."""
     if name in {"new-item", "ni"} and "directory" in map(str.casefold, words):
         return
+    kind = CMDLETS[name]
     named, loose = _parameters(words)
     first = named.get("path") or (loose.pop(0) if loose else "")
-    if not cmdlet.second:
+    if kind in {"write", "delete"}:
         for path in first.split(","):
-            _touch(to, path, cmdlet.how)
+            _touch(to, path, How.WRITE if kind == "write" else How.DELETE)
         return
     other = named.get("destination") or named.get("newname") or (loose[0] if loose else "")
-    if cmdlet.moves:
+    if kind == "move":
         _touch(to, first, How.DELETE)
     folder, slash, last = _slashes(first).rpartition("/")
     if name in {"rename-item", "ren", "rni"} and slash:

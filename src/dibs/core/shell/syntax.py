@@ -6,22 +6,15 @@ are read as if they ran where they are written, and both arms of a condition as 
 
 from __future__ import annotations
 
+from dibs.core.shell.word_reader import BREAKS, WordReader
 from dibs.core.shell.words import END, HOLE, MASK, QUOTED, RUN, VAR
 from dibs.startup.records import TextEnum
 
 _MARKS = str.maketrans(dict.fromkeys(map(ord, (MASK, VAR, QUOTED, RUN, END, HOLE))))
-#: What the shell would take for more than a character where it is not quoted.
-_MASKED = frozenset("*?[]{},~")
-_BREAKS = frozenset(" \t\r\n;&|()<>")
-_PLAIN_ENDS = _BREAKS | frozenset("'\"\\$`")
 #: Deeper than this nobody nests; a text that does is not read on.
 DEEPEST = 60
 #: Nor has a command so many words, or a script so many commands.
 _MOST = 20_000
-#: The text of a short substitution is kept, so that ``$(pwd)`` can be known.
-_SHORT = 80
-#: Nobody writes a sum that is longer.
-_LONG = 4000
 _LEADERS = frozenset({
     "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "!", "{", "}", "time",
     "esac", "coproc",
@@ -43,10 +36,10 @@ class ShellStep:
 
     __slots__ = ("kind", "piped", "redirects", "stdin", "words")
 
-    def __init__(self, kind: str, words: list[str], redirects: list[tuple[str, str]]) -> None:
+    def __init__(self, kind: str = StepKind.COMMAND) -> None:
         self.kind = kind
-        self.words = words
-        self.redirects = redirects
+        self.words: list[str] = []
+        self.redirects: list[tuple[str, str]] = []
         #: What a here-document gives it, as it is written; None where it has none.
         self.stdin: str | None = None
         #: Whether it reads what the command before it writes.
@@ -67,14 +60,12 @@ def parse(text: str) -> tuple[list[ShellStep], bool]:
     return scanner.steps, scanner.whole
 
 
-class _Scanner:
+class _Scanner(WordReader):
     """Reads one text from left to right."""
 
     def __init__(self, text: str, depth: int) -> None:
-        self.text = text
-        self.at = 0
+        super().__init__(text)
         self.depth = depth
-        self.whole = True
         self.steps: list[ShellStep] = []
         self._cases = 0
         #: Here-documents whose bodies begin at the next line: whose, until which line, tabs cut.
@@ -85,7 +76,7 @@ class _Scanner:
         self.depth += 1
         if self.depth > DEEPEST:
             raise _TooMuch
-        step = ShellStep(StepKind.COMMAND, [], [])
+        step = ShellStep()
         text, end = self.text, len(self.text)
         while self.at < end:
             c = text[self.at]
@@ -113,7 +104,7 @@ class _Scanner:
         """End a command at a separator; return the next."""
         two = self.text[self.at : self.at + 2]
         self._finish(step)
-        following = ShellStep(StepKind.COMMAND, [], [])
+        following = ShellStep()
         following.piped = c == "|" and two != "||"
         self.at += 2 if two in {"&&", "||", ";;", "|&", ";&"} else 1
         if c == "\n":
@@ -130,34 +121,50 @@ class _Scanner:
             closing = self.text.find(")", self.at)
             if closing > 0 and not self.text[self.at + 1 : closing].strip():
                 self.at = closing + 1
-                return ShellStep(StepKind.COMMAND, [], [])
+                return ShellStep()
         elif self.text.startswith("((", self.at):
-            self._skip_arithmetic(self.at + 2)
+            self.skip_arithmetic(self.at + 2)
             return step
         self.at += 1
-        self._nested(")")
+        self.nested()
         return step
 
-    def _nested(self, closer: str) -> None:
-        if len(self.steps) > _MOST:
+    def nested(self) -> None:
+        """Read the commands of a subshell, up to its closing bracket."""
+        self._check_size()
+        self.steps.append(ShellStep(StepKind.OPEN))
+        self.steps_until(")")
+        self.steps.append(ShellStep(StepKind.CLOSE))
+
+    def inner(self, text: str, *, quoted: bool) -> None:
+        """Read the commands of another text; if it is ``quoted``, only those that are substituted in it."""
+        self._check_size()
+        inner = _Scanner(text, self.depth + quoted)
+        if quoted:
+            inner.quoted("")
+            self.steps += inner.steps
+        else:
+            inner.steps_until("")
+            self.steps += [ShellStep(StepKind.OPEN), *inner.steps, ShellStep(StepKind.CLOSE)]
+        self.whole = self.whole and inner.whole
+
+    def _check_size(self) -> None:
+        if self.depth + 1 > DEEPEST or len(self.steps) > _MOST:
             raise _TooMuch
-        self.steps.append(ShellStep(StepKind.OPEN, [], []))
-        self.steps_until(closer)
-        self.steps.append(ShellStep(StepKind.CLOSE, [], []))
 
     def _more(self, step: ShellStep, c: str) -> None:
         """Read one more word or redirection of a command."""
         text = self.text
         if c in "<>" and text.startswith("(", self.at + 1):
             self.at += 2
-            self._nested(")")
+            self.nested()
             step.words.append(HOLE)
             return
         if c in "<>&":
             self._redirect(step)
             return
         begin = self.at
-        word = self._word()
+        word = self.word()
         if text[self.at : self.at + 1] in {"<", ">"} and _is_descriptor(text[begin : self.at]):
             return
         if word.endswith("=") and text.startswith("(", self.at):
@@ -174,7 +181,7 @@ class _Scanner:
         if words == ["[["]:
             closing = text.find("]]", self.at)
             if closing >= 0:
-                self._run_within(text[self.at : closing])
+                self.run_within(text[self.at : closing])
                 self.at = closing + 2
         elif len(words) == 3 and words[0] == "case" and words[2] == "in":  # noqa: PLR2004
             words.clear()
@@ -184,12 +191,13 @@ class _Scanner:
     def _array(self, step: ShellStep, word: str) -> None:
         """Read ``name=(…)``; the variable has each of the words as a value."""
         self.at += 1
-        values = ShellStep(StepKind.LOOP, [word.removesuffix("=").removesuffix("+")], [])
+        values = ShellStep(StepKind.LOOP)
+        values.words.append(word.removesuffix("=").removesuffix("+"))
         while self.at < len(self.text) and self.text[self.at] != ")":
-            if self.text[self.at] in _BREAKS:
+            if self.text[self.at] in BREAKS:
                 self.at += 1
             else:
-                values.words.append(self._word())
+                values.words.append(self.word())
         self.at += 1
         if not step.words:
             self.steps.append(values)
@@ -204,7 +212,7 @@ class _Scanner:
         self.at += len(sign)
         self._skip_blanks()
         begin = self.at
-        word = self._word() if self.at < len(text) and text[self.at] not in _BREAKS else ""
+        word = self.word() if self.at < len(text) and text[self.at] not in BREAKS else ""
         if sign in {"<<", "<<-"}:
             end = _bare(word) if word else ""
             quoted = any(c in text[begin : self.at] for c in "'\"\\")
@@ -236,19 +244,8 @@ class _Scanner:
                 self.whole = False
             step.stdin = "\n".join([*lines, ""])
             if ("<<", "") in step.redirects:
-                self._run_within(step.stdin)
+                self.run_within(step.stdin)
         self._awaited.clear()
-
-    def _run_within(self, body: str) -> None:
-        """Read the commands within a text of which nothing else matters, such as a here-document."""
-        if "$(" not in body and "`" not in body:
-            return
-        if self.depth + 1 > DEEPEST or len(self.steps) > _MOST:
-            raise _TooMuch
-        inner = _Scanner(body, self.depth + 1)
-        inner.quoted("")
-        self.steps += inner.steps
-        self.whole = self.whole and inner.whole
 
     def _finish(self, step: ShellStep) -> None:
         """File a command that has ended."""
@@ -272,150 +269,8 @@ class _Scanner:
             return
         closing = text.find(")", self.at)
         stop = closing if closing >= 0 else len(text)
-        self._run_within(text[self.at : stop])
+        self.run_within(text[self.at : stop])
         self.at = stop + 1
-
-    def _skip_arithmetic(self, begin: int) -> None:
-        """Go past ``((…))``, whose inside begins at ``begin``."""
-        level, at = 2, begin
-        while level and at < len(self.text):
-            level += {"(": 1, ")": -1}.get(self.text[at], 0)
-            at += 1
-        if level or at - begin > _LONG:
-            self.whole = False
-        else:
-            self._run_within(self.text[begin:at])
-        self.at = at
-
-    def _word(self) -> str:
-        """Read a word, which begins here."""
-        text, end = self.text, len(self.text)
-        parts: list[str] = []
-        while self.at < end:
-            c = text[self.at]
-            if c in _BREAKS:
-                break
-            if c == "'":
-                parts.append(_masked(self._until("'", self.at + 1)))
-            elif c == '"':
-                self.at += 1
-                parts.append(self.quoted('"'))
-            elif c == "\\":
-                following = text[self.at + 1 : self.at + 2]
-                parts.append("" if following == "\n" else _masked(following))
-                self.at += 2
-            elif c in "$`":
-                parts.append(self._dollar(VAR) if c == "$" else self._backticks())
-            else:
-                begin = self.at
-                while self.at < end and text[self.at] not in _PLAIN_ENDS:
-                    self.at += 1
-                parts.append(text[begin : self.at])
-        return "".join(parts)
-
-    def _until(self, closer: str, begin: int) -> str:
-        """Return the text up to ``closer`` and go past that."""
-        found = self.text.find(closer, begin)
-        self.whole = self.whole and found >= 0
-        stop = found if found >= 0 else len(self.text)
-        self.at = stop + 1
-        return self.text[begin:stop]
-
-    def quoted(self, closer: str) -> str:
-        """Read what stands between double quotes, or with no ``closer`` a here-document."""
-        text, end = self.text, len(self.text)
-        parts: list[str] = []
-        while self.at < end:
-            c = text[self.at]
-            if c == closer:
-                self.at += 1
-                return "".join(parts)
-            if c == "\\":
-                following = text[self.at + 1 : self.at + 2]
-                kept = (
-                    following
-                    if following in '$`"\\'
-                    else ""
-                    if following == "\n"
-                    else c + following
-                )
-                parts.append(_masked(kept))
-                self.at += 2
-            elif c in "$`":
-                parts.append(self._dollar(QUOTED) if c == "$" else self._backticks())
-            else:
-                begin = self.at
-                while self.at < end and text[self.at] not in '"\\$`':
-                    self.at += 1
-                if begin == self.at:
-                    self.at += 1  # a quotation mark within a here-document
-                parts.append(_masked(text[begin : self.at]))
-        self.whole = self.whole and not closer
-        return "".join(parts)
-
-    def _dollar(self, mark: str) -> str:
-        """Read what a dollar sign begins."""
-        text, begin = self.text, self.at + 1
-        following = text[begin : begin + 1]
-        if text.startswith("((", begin):
-            self._skip_arithmetic(begin + 2)
-            return HOLE
-        if following == "(":
-            self.at = begin + 1
-            self._nested(")")
-            inside = text[begin + 1 : min(self.at - 1, begin + _SHORT)]
-            return RUN + (inside if self.at - begin < _SHORT else "") + END
-        if following == "{":
-            inside = self._until("}", begin + 1)
-            self._run_within(inside)
-            return mark + inside + END
-        if following in {"'", '"'} and mark == VAR:
-            self.at = begin + 1
-            return self.quoted('"') if following == '"' else _masked(self._escaped(begin + 1))
-        return self._name(mark, begin)
-
-    def _name(self, mark: str, begin: int) -> str:
-        """Read the name of a variable behind its dollar sign."""
-        text, stop = self.text, begin
-        while stop < len(text) and (
-            text[stop] == "_" or (text[stop].isascii() and text[stop].isalnum())
-        ):
-            stop += 1
-            if text[begin].isdigit():
-                break
-        if stop == begin:
-            special = text[begin : begin + 1] in {"@", "*", "?", "#", "$", "!", "-"}
-            self.at = begin + special
-            return HOLE if special else "$"
-        self.at = stop
-        return mark + text[begin:stop] + END
-
-    def _escaped(self, begin: int) -> str:
-        """Read ``$'…'``; escapes other than of a letter are kept as they are."""
-        at = begin
-        while at < len(self.text) and self.text[at] != "'":
-            at += 2 if self.text[at] == "\\" else 1
-        self.at = at + 1
-        return self.text[begin:at].replace("\\'", "'").replace("\\n", "\n").replace("\\t", "\t")
-
-    def _backticks(self) -> str:
-        """Read a command between backticks."""
-        at = self.at + 1
-        while at < len(self.text) and self.text[at] != "`":
-            at += 2 if self.text[at] == "\\" else 1
-        inside = self.text[self.at + 1 : at]
-        self.at = at + 1
-        if self.depth + 1 > DEEPEST or len(self.steps) > _MOST:
-            raise _TooMuch
-        inner = _Scanner(inside.replace("\\`", "`").replace("\\\\", "\\"), self.depth)
-        inner.steps_until("")
-        self.steps += [
-            ShellStep(StepKind.OPEN, [], []),
-            *inner.steps,
-            ShellStep(StepKind.CLOSE, [], []),
-        ]
-        self.whole = self.whole and inner.whole
-        return RUN + (inside if len(inside) < _SHORT else "") + END
 
 
 def _bare(word: str) -> str:
@@ -425,10 +280,3 @@ def _bare(word: str) -> str:
 
 def _is_descriptor(raw: str) -> bool:
     return raw.isdigit() or (raw.startswith("{") and raw.endswith("}"))
-
-
-def _masked(text: str) -> str:
-    """Return ``text`` as a word in which all is quoted."""
-    if _MASKED.isdisjoint(text):
-        return text
-    return "".join(MASK + c if c in _MASKED else c for c in text)
