@@ -121,13 +121,15 @@ class Cache:
         """Forget what was written in this block."""
         self.run("ROLLBACK")
 
-    def claim_remote(self, patience: float) -> bool:
-        """Become the one process of this machine that talks to the remote; tell if it worked."""
-        return self._remote_lock.enter(time.monotonic(), patience)
-
-    def leave_remote(self) -> None:
-        """Let another one talk to the remote."""
-        self._remote_lock.leave()
+    @contextlib.contextmanager
+    def talking(self, patience: float) -> Iterator[bool]:
+        """Be the only process of this machine that talks to the remote; yield whether that worked in time."""
+        mine = self._remote_lock.enter(time.monotonic(), patience)
+        try:
+            yield mine
+        finally:
+            if mine:
+                self._remote_lock.leave()
 
     def close(self) -> None:
         """Close the file and the locks."""

@@ -10,8 +10,7 @@ import time
 from dibs.core.base.findings import Finding, Level
 from dibs.engines.git.cache import Cache, set_aside
 from dibs.engines.git.errors import shown, too_slow
-from dibs.engines.git.process import EngineGit
-from dibs.engines.git.repo import REMOTE_REF, open_repo
+from dibs.engines.git.repo import REMOTE_REF, EngineGit, open_repo
 from dibs.errors import DibsError, Unavailable
 from dibs.git.run import TimedOut
 
@@ -115,15 +114,12 @@ def repair(link: GitConnection, timeout: float) -> list[str]:
     """Put right what can be put right without losing anything."""
     deadline = time.monotonic() + timeout
     done = [f"removed {path}, which a dead push had left" for path in _remains(link)]
-    if not link.cache.claim_remote(timeout):
-        raise Unavailable(
-            "another process talks to the remote", code="STORE_BUSY", hint="try again"
-        )
-    try:
-        done += _rebuild(link, deadline)
-    finally:
-        link.cache.leave_remote()
-    return done
+    with link.cache.talking(timeout) as mine:
+        if not mine:
+            raise Unavailable(
+                "another process talks to the remote", code="STORE_BUSY", hint="try again"
+            )
+        return done + _rebuild(link, deadline)
 
 
 def _rebuild(link: GitConnection, deadline: float) -> list[str]:

@@ -7,9 +7,8 @@ import json
 import time
 
 from dibs.engines.git import errors
-from dibs.engines.git.clock import observe, tick
 from dibs.engines.git.copy import SharedCopy
-from dibs.engines.git.head import CommitFate, Head
+from dibs.engines.git.head import CommitFate, Head, observe, tick
 from dibs.engines.git.objects import damaged
 from dibs.engines.git.remote import PushOutcome
 from dibs.engines.git.repo import (

@@ -6,11 +6,10 @@ import time
 
 from dibs.engines.git import errors, files
 from dibs.engines.git.cache import Cache
-from dibs.engines.git.clock import tick
-from dibs.engines.git.commit import render_commit
+from dibs.engines.git.head import tick
 from dibs.engines.git.objects import Objects
 from dibs.engines.git.repo import open_repo
-from dibs.engines.git.txn import GitTxn, GitView
+from dibs.engines.git.txn import GitTxn, GitView, render_commit
 from dibs.errors import DibsError, Misconfigured, Unavailable
 from dibs.git.batch_process import Servant
 from dibs.startup.records import Record
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from dibs.engines.git.files import Codec
     from dibs.engines.git.head import Head
     from dibs.engines.git.objects import FileDifference
-    from dibs.engines.git.process import EngineGit
     from dibs.engines.git.remote import Remote
+    from dibs.engines.git.repo import EngineGit
     from dibs.engines.shared.clock import Sources
 
     Renew = Callable[[Txn, str], None]

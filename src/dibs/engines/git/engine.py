@@ -13,8 +13,8 @@ from dibs.engines.git.cache import pause, translated
 from dibs.engines.git.connection import GitConnection
 from dibs.engines.git.copy import Parts
 from dibs.engines.git.files import RowFiles
-from dibs.engines.git.process import EngineGit
 from dibs.engines.git.remote import Remote, passed_on, place_of, remote_url
+from dibs.engines.git.repo import EngineGit
 from dibs.engines.shared.clock import system_sources
 from dibs.engines.shared.turns import jitter
 from dibs.errors import DibsError, Unavailable
@@ -180,16 +180,14 @@ class GitEngine:
 
     def _poll_remote(self, link: GitConnection, asked: float, deadline: float) -> None:
         """Ask the remote, unless another process of this machine does."""
-        if not link.cache.claim_remote(0.0):
-            pause(_LOOK, deadline)
-            return
-        try:
-            if link.head().asked <= asked:
-                link.ask(deadline)
-        except Unavailable:
-            pause(self._poll, deadline)
-        finally:
-            link.cache.leave_remote()
+        with link.cache.talking(0.0) as mine:
+            if not mine:
+                pause(_LOOK, deadline)
+            elif link.head().asked <= asked:
+                try:
+                    link.ask(deadline)
+                except Unavailable:
+                    pause(self._poll, deadline)
 
     @contextlib.contextmanager
     def _link(self) -> Iterator[GitConnection]:

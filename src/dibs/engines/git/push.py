@@ -52,12 +52,9 @@ def settle(link: GitConnection, attempt: StepResult, started: float, deadline: f
             raise _error(why)
         if time.monotonic() >= deadline:
             raise _undecided() if attempt.wrote else busy(link.repo)
-        if link.cache.claim_remote(_PATIENCE):
-            try:
-                if link.cache.fate(attempt.number)[0] == CommitFate.PENDING:
-                    push(link, deadline)
-            finally:
-                link.cache.leave_remote()
+        with link.cache.talking(_PATIENCE) as mine:
+            if mine and link.cache.fate(attempt.number)[0] == CommitFate.PENDING:
+                push(link, deadline)
 
 
 def is_current(link: GitConnection, base: str, started: float, deadline: float) -> bool:
@@ -65,13 +62,10 @@ def is_current(link: GitConnection, base: str, started: float, deadline: float) 
     while link.head().asked <= started:
         if time.monotonic() >= deadline:
             raise busy(link.repo)
-        if link.cache.claim_remote(_PATIENCE):
-            try:
-                if link.head().asked <= started:
-                    link.ask(deadline)
-                    break
-            finally:
-                link.cache.leave_remote()
+        with link.cache.talking(_PATIENCE) as mine:
+            if mine and link.head().asked <= started:
+                link.ask(deadline)
+                break
     return link.head().remote == base
 
 

@@ -8,8 +8,7 @@ import time
 
 from dibs.core.text.names import check_branch, quote
 from dibs.engines.git import errors
-from dibs.engines.git.process import EngineGit
-from dibs.engines.git.repo import real_dir
+from dibs.engines.git.repo import EngineGit, real_dir
 from dibs.errors import Misconfigured
 from dibs.git.run import TimedOut
 from dibs.startup.records import Record, TextEnum

@@ -1,11 +1,24 @@
-"""The private repository: a bare one, made and kept by us alone. The user's own is never touched."""
+"""The private repository, a bare one that only the engine uses, and how git is started in it.
+
+Git runs as everywhere in Dibs, but reaches remotes in the user's own way. The user's own repository is never
+touched.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import time
 
+from dibs.git.calls import GitCalls
+from dibs.git.run import finish
 from dibs.local.files import write_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.git.run import GitResult
 
 REMOTE_REF = "refs/dibs/remote"
 LOST_REFS = "refs/dibs/lost"
@@ -17,6 +30,36 @@ _CONFIG = {
         "[extensions]\n\tobjectformat = sha256\n"
     ),
 }
+_SETTINGS = (("push.followTags", "false"), ("push.gpgSign", "false"))
+#: How git asks for a password, and through which program it connects: the user's own way.
+_REACH = ("GIT_ASKPASS", "GIT_PROXY_COMMAND")
+
+
+class EngineGit(GitCalls):
+    """Runs git in one repository; ``patience`` is for a connection to a remote."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, repo: str, settings: Iterable[tuple[str, str]] = (), patience: float = 10.0
+    ) -> None:
+        variables = {"GIT_DIR": repo}
+        super().__init__(
+            repo, timeout=patience, settings=(*_SETTINGS, *settings), variables=variables, network=True
+        )  # fmt: skip
+        for name in _REACH:
+            self._environ.pop(name, None)
+            if name in os.environ:
+                self._environ[name] = os.environ[name]
+
+    def run_until(self, deadline: float, *arguments: str) -> GitResult:
+        """Run git to its end; raise ``TimedOut`` if that is not reached at ``deadline`` (monotonic)."""
+        return finish(self.start(*arguments), None, deadline)
+
+    def setting(self, name: str, timeout: float) -> str:
+        """Return one setting of the repository, empty if it is not set."""
+        result = self.run_until(time.monotonic() + timeout, "config", "--get", name)
+        return result.out.decode("utf-8", "replace").strip()
 
 
 def open_repo(repo: str, algorithm: str = "sha1") -> None:

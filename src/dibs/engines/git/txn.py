@@ -1,8 +1,10 @@
-"""A step's view of the state, and what of it becomes files."""
+"""A step's view of the state, the files that it changes, and the commit that they make."""
 
 from __future__ import annotations
 
-from dibs.core.claims.ledger import encode_details
+import os
+
+from dibs.core.claims.ledger import encode_details, headlines
 from dibs.engines.git.files import CHUNK, chunk_of, render_entry
 from dibs.engines.shared.pending import Pending
 from dibs.engines.shared.readonly import RefusesWrites, not_above
@@ -10,12 +12,15 @@ from dibs.engines.shared.sqlite_txn import SqliteTxn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dibs.core.claims.ledger import Entry, Event
     from dibs.engines.git.cache import Cache
     from dibs.engines.git.files import Codec
 
+NOBODY = "dibs"
+#: How many further headlines the body of a message has.
+_MORE = 50
 _EMIT = "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -99,3 +104,34 @@ class GitView(RefusesWrites, GitTxn):
     """A step's view of a snapshot; it refuses to write."""
 
     __slots__ = ()
+
+
+def render_commit(tree: str, parent: str, told: Sequence[Event], wall: float) -> bytes:
+    """Return a commit object.
+
+    Two rivals who write the same change to the same state must not make the same commit: the second push
+    would find it there already, and both would believe that they won. So each has a nonce.
+    """
+    name = _name(told[0].agent) if told else NOBODY
+    signed = f"{name} <{name.replace(' ', '.')}@dibs.invalid> {int(wall)} +0000"
+    lines = [f"tree {tree}", *([f"parent {parent}"] if parent else [])]
+    lines += [f"author {signed}", f"committer {signed}", "", message(told, os.urandom(12).hex())]
+    return "\n".join(lines).encode("utf-8", "backslashreplace")
+
+
+def message(told: Sequence[Event], nonce: str) -> str:
+    """Return the message: headlines, which cannot be taken for trailers, then our own trailer."""
+    first, *rest = headlines(told) or ["update the state"]
+    parts = [first]
+    if rest:
+        # An indented line is never a trailer.
+        more = [f"  {line}" for line in rest[:_MORE]]
+        parts.append("\n".join(more))
+    parts.append(f"Dibs-Nonce: {nonce}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _name(agent: str) -> str:
+    """Return an agent's id as git takes a name: no angle brackets, no control characters."""
+    kept = "".join(char if char.isprintable() and char not in "<>" else " " for char in agent)
+    return " ".join(kept.split()).strip(".,:;\"'\\ ")[:64] or NOBODY
