@@ -17,9 +17,9 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
 from dibs.engines.redis import life
-from dibs.engines.redis.anchor import Anchor, base_of_life
 from dibs.engines.redis.connection import RedisConnection
 from dibs.engines.redis.engine import RedisEngine
+from dibs.engines.redis.life import StoreMemory, base_of_life
 from dibs.errors import Misconfigured, Unavailable
 from dibs.services.claims.service import Claims
 from dibs.services.state.ledger import Ledger
@@ -159,12 +159,12 @@ def test_waiting_survives_a_connection_that_breaks_late(open_engine, proxy):
 
 
 def test_numbers_grow_over_lives_that_follow_each_other_by_seconds():
-    memory, wall, numbers = Anchor(), 1_800_000_000.0, []
+    memory, wall, numbers = StoreMemory(), 1_800_000_000.0, []
     for second in range(0, 60, 2):
         newest = base_of_life(wall + second, 0, memory) + 50
         numbers.append(newest)
         # The next machine remembers nothing, or all of it, in turn.
-        memory = Anchor(newest=newest) if second % 4 else Anchor()
+        memory = StoreMemory(newest=newest) if second % 4 else StoreMemory()
 
     assert numbers == sorted(set(numbers))
 

@@ -6,7 +6,7 @@ import time
 
 from dibs.core.base.findings import Finding, Level
 from dibs.engines.redis import server
-from dibs.engines.redis.wire import RedisError
+from dibs.engines.redis.errors import RedisError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

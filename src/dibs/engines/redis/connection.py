@@ -6,9 +6,10 @@ import hashlib
 import os
 import time
 
+from dibs.engines.redis.errors import RedisError
 from dibs.engines.redis.replica import Replica
 from dibs.engines.redis.txn import entry_of
-from dibs.engines.redis.wire import RedisError, pack
+from dibs.engines.redis.wire import pack
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.ledger import Entry
-    from dibs.engines.redis.anchor import Anchor
+    from dibs.engines.redis.life import StoreMemory
     from dibs.engines.redis.txn import RedisTxn
     from dibs.engines.redis.wire import Wire
 
@@ -82,8 +83,8 @@ class Header(Record):
 class RedisConnection:
     """One connection's knowledge of the store. One thread uses it at a time."""
 
-    __slots__ = ("_asked", "_at", "_base_now", "_command", "_keys", "_since_boot", "_slack",
-                 "base", "jump", "life", "newest", "replica", "wire")  # fmt: skip
+    __slots__ = ("_base_now", "_command", "_keys", "_since_boot", "answered", "asked", "base",
+                 "jump", "life", "newest", "replica", "slack", "wire")  # fmt: skip
 
     def __init__(self, wire: Wire, project: str, since_boot: Callable[[], float]) -> None:
         self.wire = wire
@@ -93,7 +94,11 @@ class RedisConnection:
         self.replica = Replica()
         self.life = ""
         self.newest = self.base = 0
-        self._base_now = self._at = self._slack = self._asked = 0.0
+        self._base_now = 0.0
+        #: Between which readings of the clock since boot the server gave its last answer.
+        self.asked = self.answered = 0.0
+        #: By how much at most our clock is behind the server's.
+        self.slack = 0.0
         #: How far the server's clock has jumped, in seconds, as far as this link can tell.
         self.jump = 0.0
 
@@ -103,14 +108,14 @@ class RedisConnection:
 
     def now(self) -> float:
         """Return the moment on the engine's clock: never ahead of the server's."""
-        return self._base_now + (self._since_boot() - self._at)
+        return self._base_now + (self._since_boot() - self.answered)
 
     def shift(self, seconds: float) -> None:
         """Move our reading of the engine's clock: the store is about to do the same."""
         self._base_now += seconds
         self.jump = 0.0
 
-    def begin(self, until: float, memory: Anchor | None = None) -> Header:
+    def begin(self, until: float, memory: StoreMemory | None = None) -> Header:
         """Forget what was known, and ask what life the store has.
 
         With ``memory`` the server is asked whether it still has the version that was seen last.
@@ -175,16 +180,6 @@ class RedisConnection:
         torn = TORN + os.urandom(6).hex()
         self._run(("mend", "", "", "", torn, "", ""), (), (), (), until)
 
-    @property
-    def asked(self) -> tuple[float, float]:
-        """Between which readings of the clock since boot the server gave its last answer."""
-        return self._asked, self._at
-
-    @property
-    def slack(self) -> float:
-        """By how much at most our clock is behind the server's."""
-        return self._slack
-
     def _run(
         self,
         head: tuple[str | int, ...],
@@ -197,11 +192,11 @@ class RedisConnection:
         for pair in ranges:
             words += pair
         words += tail
-        self._asked = self._since_boot()
+        self.asked = self._since_boot()
         try:
             (reply,) = self.wire.exchange(pack(words), 1, until)
         except RedisError as error:
-            if not str(error).startswith("NOSCRIPT"):
+            if error.kind != "NOSCRIPT":
                 raise
             words[:2] = "EVAL", SCRIPT
             (reply,) = self.wire.exchange(pack(words), 1, until)
@@ -215,13 +210,13 @@ class RedisConnection:
     def _note_time(self, moment: int) -> None:
         """Set our clock by the server's, and notice if that has jumped."""
         read, now = self._since_boot(), moment / 1e6
-        expected = self._base_now + (read - self._at)
-        if not -STEP / 2 < now - expected < STEP / 2 and self._at:
-            low, high = expected - (read - self._asked), expected + self._slack
-            self.jump = clock_jump(now, low, high, read - self._at)
+        expected = self._base_now + (read - self.answered)
+        if not -STEP / 2 < now - expected < STEP / 2 and self.answered:
+            low, high = expected - (read - self.asked), expected + self.slack
+            self.jump = clock_jump(now, low, high, read - self.answered)
         else:
             self.jump = 0.0
-        self._base_now, self._at, self._slack = now, read, read - self._asked
+        self._base_now, self.answered, self.slack = now, read, read - self.asked
 
     def learn(
         self, header: Header, points: Sequence[str], ranges: Sequence[tuple[str, str]]

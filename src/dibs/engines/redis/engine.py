@@ -12,11 +12,10 @@ import time
 from _thread import allocate_lock
 from functools import partial
 
-from dibs.engines.redis.errors import busy, unavailable, unknown
+from dibs.engines.redis.errors import Cut, NotSent, busy, unavailable, unknown
 from dibs.engines.redis.session import RedisSession
 from dibs.engines.redis.txn import RedisTxn, RedisView
 from dibs.engines.redis.url import parse
-from dibs.engines.redis.wire import Cut, NotSent
 from dibs.engines.shared import clock
 from dibs.errors import Unavailable
 
@@ -74,19 +73,11 @@ class RedisEngine:
 
     def transact(self, step: Callable[[Txn], T]) -> T:
         """Apply ``step`` as if alone, make it durable, and return its answer."""
-        until = self._enter()
-        try:
-            return self._run(step, RedisTxn, until)
-        finally:
-            self._lock.release()
+        return self._run(step, RedisTxn)
 
     def view(self, step: Callable[[Txn], T]) -> T:
         """Run ``step`` on a consistent snapshot; refuse it if it writes."""
-        until = self._enter()
-        try:
-            return self._run(step, RedisView, until)
-        finally:
-            self._lock.release()
+        return self._run(step, RedisView)
 
     def wait(self, after: int, timeout: float) -> int:
         """Block until the ledger has moved past ``after``; return its newest number."""
@@ -142,7 +133,15 @@ class RedisEngine:
             raise busy(self._target)
         return until
 
-    def _run(self, step: Callable[[Txn], T], kind: type[RedisTxn], until: float) -> T:
+    def _run(self, step: Callable[[Txn], T], kind: type[RedisTxn]) -> T:
+        until = self._enter()
+        try:
+            return self._repeat(step, kind, until)
+        finally:
+            self._lock.release()
+
+    def _repeat(self, step: Callable[[Txn], T], kind: type[RedisTxn], until: float) -> T:
+        """Run a step until all that it saw is so when it is written."""
         tries, longest, seen = 0, 0.0, -1
         self._session.link(until).replica.bound()
         while True:

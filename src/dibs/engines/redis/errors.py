@@ -1,9 +1,8 @@
-"""What Redis's failures mean to a caller: one clear line each."""
+"""How a call to Redis fails, and what that means to a caller: one clear line each."""
 
 from __future__ import annotations
 
-from dibs.engines.redis.wire import RedisError, refusal
-from dibs.errors import DibsError, Unavailable, Unknown
+from dibs.errors import DibsError, Misconfigured, Unavailable, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,31 +11,65 @@ if TYPE_CHECKING:
 #: States of a server that pass by themselves, or by asking another one.
 _PASSING = ("ASK", "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "READONLY", "TRYAGAIN")
 _NO_ROOM = ("MISCONF", "OOM")
+_NO_RIGHTS = ("NOAUTH", "WRONGPASS", "NOPERM")
+_NO_RIGHTS_TOLD = ("invalid password", "user executing the script can't")
+
+
+class NotSent(Exception):
+    """Nothing of a command can have had an effect: it never left, or the server refused it as a whole."""
+
+
+class Cut(Exception):
+    """The connection ended between a command and its reply."""
+
+
+class RedisError(NotSent):
+    """The server answered with an error; what it says is the first argument."""
+
+    @property
+    def kind(self) -> str:
+        """The word by which Redis names the error."""
+        return str(self).partition(" ")[0]
 
 
 def passes(problem: Exception) -> bool:
     """Tell whether it is worth trying again."""
-    return not isinstance(problem, RedisError) or _kind(problem) in _PASSING
+    return not isinstance(problem, RedisError) or problem.kind in _PASSING
+
+
+def misconfigured(problem: RedisError, place: object) -> Misconfigured | None:
+    """Return the wrong setting that a server's refusal is about; None if it is about none."""
+    text = str(problem)
+    if problem.kind in _NO_RIGHTS or any(words in text for words in _NO_RIGHTS_TOLD):
+        return Misconfigured(
+            f"the Redis server at {place} refuses us: {text}", code="REDIS_AUTH", field="engine",
+            hint="check user, password and rights in the URL of the engine",
+        )  # fmt: skip
+    if "DB index is out of range" in text:
+        return Misconfigured(
+            f"the Redis server at {place}: {text}", code="REDIS_URL", field="engine"
+        )
+    return None
 
 
 def unavailable(target: RedisTarget, problem: Exception) -> DibsError:
     """Return our error for a call that had no effect."""
-    if isinstance(problem, RedisError):
-        meaning = refusal(str(problem), str(target))
-        if isinstance(meaning, DibsError):
-            return meaning
-        if _kind(problem) in _NO_ROOM:
+    place = f"the Redis server at {target}"
+    if isinstance(problem, RedisError) and problem.kind not in _PASSING:
+        wrong = misconfigured(problem, target)
+        if wrong is not None:
+            return wrong
+        if problem.kind in _NO_ROOM:
             return Unavailable(
-                f"the Redis server at {target} cannot take writes: {problem}",
+                f"{place} cannot take writes: {problem}",
                 code="STORAGE_FULL",
                 hint="free some memory or disk, then try again",
             )
-        if _kind(problem) == "NOREPLICAS":
-            return Unavailable(f"the Redis server at {target}: {problem}", code="REDIS_REPLICAS")
-        if _kind(problem) not in _PASSING:
-            return Unavailable(f"the Redis server at {target} says: {problem}", code="REDIS_ERROR")
+        if problem.kind == "NOREPLICAS":
+            return Unavailable(f"{place}: {problem}", code="REDIS_REPLICAS")
+        return Unavailable(f"{place} says: {problem}", code="REDIS_ERROR")
     return Unavailable(
-        f"the Redis server at {target} cannot be reached: {problem}",
+        f"{place} cannot be reached: {problem}",
         code="REDIS_UNREACHABLE",
         hint="nothing was changed; try again when it is back",
     )
@@ -55,7 +88,3 @@ def unknown(target: RedisTarget, why: str) -> Unknown:
         f"the change may or may not be on Redis at {target}: {why}",
         hint="ask again, with the same request id if you gave one",
     )
-
-
-def _kind(problem: Exception) -> str:
-    return str(problem).partition(" ")[0]

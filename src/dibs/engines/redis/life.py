@@ -1,17 +1,23 @@
-"""The lives of a Redis store: when one begins, and why the one before cannot be trusted to the end.
+"""The lives of a Redis store: when one begins, and what this machine remembers to tell that one ended.
 
 A life ends when the server may have lost writes that were answered: it was emptied, set back, restarted
 without having everything on disk, or another server took over; and when its clock jumped, because then claims
 may have ended early. The new life counts above all numbers of the old one.
+
+A server that lost its newest writes cannot say so; a machine that saw a later version, a higher number or an
+earlier clock can. It keeps that in a small file in the project's state folder.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import time
 
 from dibs.engines.redis import server
-from dibs.engines.redis.anchor import Anchor
 from dibs.engines.redis.connection import STEP, TORN, clock_jump
+from dibs.local.files import write_file
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,29 +25,89 @@ if TYPE_CHECKING:
     from dibs.engines.redis.server import Facts
     from dibs.engines.shared.clock import Sources
 
+FRESH = "this is its first"
+#: 2026-01-01 in seconds: lives are counted from here.
+_FIRST_SECOND = 1_767_225_600
+#: How many numbers there are for each second; a store does not write that many on average.
+_PER_SECOND = 10_000
+#: How many numbers are left out for writes that were lost unseen.
+_MARGIN = 10_000
 
-class LifeVerdict:
+
+class StoreMemory(Record):
+    """The newest that this machine saw of one store."""
+
+    life: str = ""
+    version: int = 0
+    nonce: str = ""
+    newest: int = 0
+    #: The engine's clock, in seconds, when this machine's clock since boot showed ``since_boot``.
+    now: float = 0.0
+    boot: str = ""
+    since_boot: float = 0.0
+    #: By how much at most ``now`` is too early: how long the answer was on its way.
+    slack: float = 0.0
+
+
+class LifeVerdict(Record):
     """What to do about the life that was found."""
 
-    __slots__ = ("adopt", "jump", "why")
-
-    def __init__(self, why: str = "", *, jump: float = 0.0, adopt: bool = False) -> None:
-        #: Why a new life begins; empty if the present one goes on.
-        self.why = why
-        #: How far the server's clock jumped, in seconds.
-        self.jump = jump
-        #: Whether only the server's run is to be noted: it was restarted and lost nothing.
-        self.adopt = adopt
+    #: Why a new life begins; empty if the present one goes on.
+    why: str = ""
+    #: How far the server's clock jumped, in seconds.
+    jump: float = 0.0
+    #: Whether only the server's run is to be noted: it was restarted and lost nothing.
+    adopt: bool = False
 
 
-FRESH = "this is its first"
+def recall(path: str) -> StoreMemory:
+    """Return what was remembered; nothing if there is nothing, or nothing that can be read."""
+    if not path:
+        return StoreMemory()
+    try:
+        with open(path, encoding="utf-8") as file:
+            return StoreMemory(**json.load(file))
+    except (OSError, ValueError, TypeError):
+        return StoreMemory()
+
+
+def remember(path: str, memory: StoreMemory, *, firmly: bool) -> None:
+    """Write down what was seen; ``firmly`` where a loss of power must not undo it.
+
+    Where nothing can be written, the store still works; this machine only notices less.
+    """
+    if not path:
+        return
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        write_file(path, json.dumps(memory._asdict()), sync=firmly)
+    except OSError:
+        return
+
+
+def seen(link: RedisConnection, sources: Sources) -> StoreMemory:
+    """Return what is worth remembering of a store."""
+    return StoreMemory(
+        link.life, max(0, link.replica.version), link.replica.nonce, max(link.newest, link.base),
+        link.now(), sources.boot(), sources.since_boot(), link.slack,
+    )  # fmt: skip
+
+
+def base_of_life(wall: float, newest: int, memory: StoreMemory) -> int:
+    """Return the number above which a new life counts: above all that anybody can have seen.
+
+    Wall clocks are what all machines share; the numbers that were seen stand in where one is wrong. The
+    numbers of writes that were lost without anybody here having seen them are left out.
+    """
+    seconds = max(0, int(wall - _FIRST_SECOND))
+    return max(seconds * _PER_SECOND, newest + _MARGIN, memory.newest + _MARGIN)
 
 
 def judge(
     link: RedisConnection,
     header: Header,
     found: Facts,
-    memory: Anchor,
+    memory: StoreMemory,
     sources: Sources,
     until: float,
 ) -> LifeVerdict:
@@ -53,52 +119,38 @@ def judge(
         why = "the server was restarted, and may have lost its newest writes"
         if not found.never_a_replica:
             why = "another server took over, which may lack the newest writes"
-    if why:
-        return LifeVerdict(why)
-    jump = _jump(link, header, memory, sources)
-    return (
-        LifeVerdict(f"the server's clock jumped by {jump:+.1f} s", jump=jump)
-        if jump
-        else LifeVerdict()
-    )
+    return LifeVerdict(why) if why else jumped(_jump(link, header, memory, sources))
 
 
-def _loss(header: Header, memory: Anchor) -> str:
+def jumped(seconds: float) -> LifeVerdict:
+    """Return what follows from a jump of the server's clock; nothing if it did not jump."""
+    return LifeVerdict(f"the server's clock jumped by {seconds:+.1f} s" if seconds else "", seconds)
+
+
+def wall() -> float:
+    """Return the wall clock, which only anchors numbers; a test puts its own in."""
+    return time.time()
+
+
+def _loss(header: Header, memory: StoreMemory) -> str:
     """Say what is lost for sure."""
     if header.status == "damaged" or (header.life or "").startswith(TORN):
         return "some of its keys were deleted"
     if header.life is None:
         return "the server was emptied" if memory.life else FRESH
-    if header.status == "astray":
-        return "its newest writes are gone"
-    return ""
+    return "its newest writes are gone" if header.status == "astray" else ""
 
 
-def _jump(link: RedisConnection, header: Header, memory: Anchor, sources: Sources) -> float:
+def _jump(link: RedisConnection, header: Header, memory: StoreMemory, sources: Sources) -> float:
     """Return how far the clock jumped since this machine, or anybody, last saw it."""
     now = header.now / 1e6
     back = now - header.latest / 1e6
     if header.latest and back < -STEP:
         return back
-    if memory.life != header.life or memory.boot != sources.boot():
-        return 0.0
-    asked, read = link.asked
+    asked, read = link.asked, link.answered
     passed = read - memory.since_boot
-    if passed < 0:
+    if memory.life != header.life or memory.boot != sources.boot() or passed < 0:
         return 0.0
     # The answer was given somewhere between asking and reading, and so was the one that is remembered.
     low = memory.now + (asked - memory.since_boot)
     return clock_jump(now, low, memory.now + memory.slack + passed, passed)
-
-
-def seen(link: RedisConnection, sources: Sources) -> Anchor:
-    """Return what is worth remembering of a store."""
-    return Anchor(
-        link.life, max(0, link.replica.version), link.replica.nonce, max(link.newest, link.base),
-        link.now(), sources.boot(), sources.since_boot(), link.slack,
-    )  # fmt: skip
-
-
-def wall() -> float:
-    """Return the wall clock, which only anchors numbers."""
-    return time.time()

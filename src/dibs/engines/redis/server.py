@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dibs.engines.redis.errors import Cut, NotSent, RedisError, misconfigured
 from dibs.engines.redis.url import RedisNode
-from dibs.engines.redis.wire import Cut, NotSent, RedisError, connect, refusal
+from dibs.engines.redis.wire import connect
 from dibs.errors import Misconfigured
 from dibs.startup.records import Record
 
@@ -84,7 +85,7 @@ def facts(wire: Wire, until: float) -> Facts:
     try:
         text: str = wire.call("INFO", until=until)
     except RedisError as error:
-        raise refusal(str(error), str(wire.node)) from None
+        raise misconfigured(error, wire.node) or error from None
     except Cut as error:
         raise NotSent(str(error)) from error
     pairs = (line.partition(":") for line in text.splitlines() if line and line[0] != "#")

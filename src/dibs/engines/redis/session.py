@@ -7,12 +7,10 @@ import time
 from functools import partial
 
 from dibs.engines.redis import life, server
-from dibs.engines.redis.anchor import base_of_life, recall, remember
 from dibs.engines.redis.connection import RedisConnection
-from dibs.engines.redis.errors import passes, unavailable
+from dibs.engines.redis.errors import Cut, NotSent, RedisError, passes, unavailable
 from dibs.engines.redis.txn import RedisTxn
 from dibs.engines.redis.url import RedisNode
-from dibs.engines.redis.wire import Cut, NotSent, RedisError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ class RedisSession:
         self.project = project
         self.sources = sources
         self._memory_path = memory
-        self._memory = recall(memory)
+        self._memory = life.recall(memory)
         self._renew = renew
         self._moved: RedisNode | None = None
         self._link: RedisConnection | None = None
@@ -77,7 +75,7 @@ class RedisSession:
         inherited = self._pid != os.getpid()
         self.drop()
         if self._memory.life and not inherited:
-            remember(self._memory_path, self._memory, firmly=False)
+            life.remember(self._memory_path, self._memory, firmly=False)
 
     def failed(self, problem: NotSent | Cut, until: float) -> None:
         """Take note of a call without effect; raises if trying again is of no use."""
@@ -89,9 +87,8 @@ class RedisSession:
     def in_order(self, link: RedisConnection, header: Header, until: float) -> bool:
         """Tell whether an answer can be used; if the life of the store is over, begin another."""
         if link.jump:
-            why = f"the server's clock jumped by {link.jump:+.1f} s"
             try:
-                self._begin_life(link, life.LifeVerdict(why, jump=link.jump), header.run, until)
+                self._begin_life(link, life.jumped(link.jump), header.run, until)
             except (NotSent, Cut) as problem:
                 self.failed(problem, until)
             return False
@@ -150,7 +147,7 @@ class RedisSession:
             # Each answer goes by the old life's clock.
             link.shift(-verdict.jump)
             newest = max(header.newest, header.base)
-            base = base_of_life(life.wall(), newest, self._memory)
+            base = life.base_of_life(life.wall(), newest, self._memory)
             txn = RedisTxn(link.replica, link.now(), (header.newest, base), read)
             if verdict.why != life.FRESH and self._renew is not None:
                 started = _monotonic()
@@ -164,7 +161,7 @@ class RedisSession:
                 link.keep(txn, nonce)
                 link.life, link.base = name, base
                 self._memory = life.seen(link, self.sources)
-                remember(self._memory_path, self._memory, firmly=True)
+                life.remember(self._memory_path, self._memory, firmly=True)
             elif answer.status in {"stale", "guess"}:
                 link.learn(answer, list(txn.guessed_points), list(txn.guessed_ranges))
                 header = answer

@@ -6,8 +6,7 @@ import os
 import time
 
 from dibs.engines.redis.connection import key_of, newest_in
-from dibs.engines.redis.errors import passes, unavailable
-from dibs.engines.redis.wire import Cut, NotSent
+from dibs.engines.redis.errors import Cut, NotSent, passes, unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ a whole command of Dibs takes, and does not tell whether a command that failed h
 
 from __future__ import annotations
 
-import os
+import select
 import socket
-import struct
 import time
 
 import hiredis
 
+from dibs.engines.redis.errors import Cut, NotSent, RedisError, misconfigured
 from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 _monotonic = time.monotonic
 #: Seconds after which it is worth a look whether the server is still there.
 _IDLE = 0.001
-_NO_RIGHTS = ("invalid password", "user executing the script can't")
-_PEEK = int(socket.MSG_PEEK) | int(getattr(socket, "MSG_DONTWAIT", 0))
 
 
 def pack(words: Sequence[Any]) -> bytes:
@@ -37,34 +35,18 @@ def pack(words: Sequence[Any]) -> bytes:
     return packed
 
 
-class NotSent(Exception):
-    """Nothing of a command can have had an effect: it never left, or the server refused it as a whole."""
-
-
-class Cut(Exception):
-    """The connection ended between a command and its reply."""
-
-
-class RedisError(NotSent):
-    """The server answered with an error; what it says is the first argument."""
-
-
 class Wire:
     """An open connection. Its owner sees to it that one thread uses it at a time."""
 
-    __slots__ = ("_idle_since", "_patience", "_plain", "_reader", "_sock", "_waiting", "node")
+    __slots__ = ("_idle_since", "_reader", "_sock", "_tls", "_waiting", "node")
 
-    def __init__(self, node: RedisNode, sock: socket.socket, *, plain: bool) -> None:
+    def __init__(self, node: RedisNode, sock: socket.socket, *, tls: bool) -> None:
         self.node = node
         self._sock = sock
         self._reader = hiredis.Reader(encoding="utf-8", errors="surrogateescape")
         self._waiting = 0
-        #: Whether the system itself ends a read that takes too long: Python's own way costs two calls more.
-        self._plain = plain and os.name == "posix"
-        self._patience = -1.0
+        self._tls = tls
         self._idle_since = _monotonic()
-        if self._plain:
-            sock.settimeout(None)
 
     @property
     def usable(self) -> bool:
@@ -88,9 +70,8 @@ class Wire:
         self._waiting = count
         sent = False
         try:
-            now = _monotonic()
-            self._be_patient(until - now)
-            if now - self._idle_since > _IDLE:
+            self._sock.settimeout(_left(until))
+            if _monotonic() - self._idle_since > _IDLE:
                 self._check_open()
             gone = self._sock.send(packed)
             # From the first byte on the server may have it all.
@@ -99,8 +80,7 @@ class Wire:
                 self._sock.sendall(memoryview(packed)[gone:])
             replies = [self._read(until) for _ in range(count)]
         except OSError as error:
-            why = "timed out" if isinstance(error, BlockingIOError) else str(error)
-            raise (Cut if sent else NotSent)(why or type(error).__name__) from error
+            raise (Cut if sent else NotSent)(str(error) or type(error).__name__) from error
         except hiredis.ProtocolError as error:
             raise Cut(f"no Redis server answers there: {error}") from error
         self._waiting = 0
@@ -114,47 +94,25 @@ class Wire:
         self._sock.close()
 
     def _read(self, until: float) -> Any:
-        reader, receive = self._reader, self._sock.recv
-        # The first read is what the patience was set for.
-        again = False
-        while (reply := reader.gets()) is False:
-            if again:
-                self._be_patient(until - _monotonic())
-            again = True
-            data = receive(65_536)
+        while (reply := self._reader.gets()) is False:
+            self._sock.settimeout(_left(until))
+            data = self._sock.recv(65_536)
             if not data:
                 raise ConnectionResetError("the server closed the connection")
-            reader.feed(data)
+            self._reader.feed(data)
         return reply
 
     def _check_open(self) -> None:
         """Notice that the server closed an idle connection while it is certain that nothing was sent."""
-        if not self._plain:
-            return
-        try:
-            gone = self._sock.recv(1, _PEEK) == b""
-        except BlockingIOError:
-            return
-        if gone:
+        # Nothing else can come before a command, but for the session tickets of TLS.
+        if not self._tls and select.select([self._sock], [], [], 0)[0]:
             raise ConnectionResetError("the server closed the connection")
-
-    def _be_patient(self, left: float) -> None:
-        """Let the next reads and writes end about ``left`` seconds from now."""
-        if left <= 0:
-            raise TimeoutError("timed out")
-        if not self._plain:
-            self._sock.settimeout(left)
-        elif not 0.9 * self._patience <= left <= self._patience:
-            self._patience = left
-            span = struct.pack("ll", int(left), max(1, int(left % 1 * 1e6)))
-            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, span)
-            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, span)
 
 
 def connect(target: RedisTarget, node: RedisNode, until: float, *, login: bool = True) -> Wire:
     """Open a connection to ``node`` and get in; raises ``NotSent`` where that fails."""
     try:
-        wire = Wire(node, _open_socket(target, node, until), plain=not target.tls)
+        wire = Wire(node, _open_socket(target, node, until), tls=target.tls)
     except (OSError, UnicodeError) as error:
         raise NotSent(f"{node}: {_why(error)}") from error
     commands: list[tuple[Word, ...]] = []
@@ -168,7 +126,7 @@ def connect(target: RedisTarget, node: RedisNode, until: float, *, login: bool =
             wire.call(*command, until=until)
     except RedisError as error:
         wire.close()
-        raise refusal(str(error), str(node)) from None
+        raise misconfigured(error, node) or error from None
     except Cut as error:
         wire.close()
         raise NotSent(f"{node}: {error}") from error
@@ -215,21 +173,6 @@ def _wrapped(target: RedisTarget, node: RedisNode, sock: socket.socket) -> socke
     except BaseException:
         sock.close()
         raise
-
-
-def refusal(text: str, place: str) -> Misconfigured | NotSent:
-    """Return what a server's refusal means: a wrong setting, or a state that may pass."""
-    kind = text.partition(" ")[0]
-    if kind in {"NOAUTH", "WRONGPASS", "NOPERM"} or any(words in text for words in _NO_RIGHTS):
-        return Misconfigured(
-            f"the Redis server at {place} refuses us: {text}", code="REDIS_AUTH", field="engine",
-            hint="check user, password and rights in the URL of the engine",
-        )  # fmt: skip
-    if "DB index is out of range" in text:
-        return Misconfigured(
-            f"the Redis server at {place}: {text}", code="REDIS_URL", field="engine"
-        )
-    return RedisError(text)
 
 
 def _left(until: float) -> float:

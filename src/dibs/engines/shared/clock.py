@@ -1,4 +1,4 @@
-"""Time on an engine's clock: near to Unix time, never going back, deaf to steps of the wall clock.
+"""Time on an engine's clock: near to Unix time, never going back, unaffected by changes of the wall clock.
 
 The clock of the machine since boot keeps the pace, suspend included. An offset that is chosen
 once for each boot, and that all processes share, brings it near to Unix time.
@@ -8,44 +8,43 @@ from __future__ import annotations
 
 import time
 
+from dibs.startup.records import Record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Anchor:
+class Anchor(Record):
     """How the clock since boot relates to engine time during one boot."""
 
-    __slots__ = ("boot", "chosen_at", "offset")
-
-    def __init__(self, boot: str, offset: float, chosen_at: float) -> None:
-        self.boot = boot
-        self.offset = offset
-        #: The clock since boot when this was chosen: a lower reading later means another boot.
-        self.chosen_at = chosen_at
+    boot: str
+    offset: float
+    #: The clock since boot when this was chosen: a lower reading later means another boot.
+    chosen_at: float
 
 
-class Sources:
+class Sources(Record):
     """Where time comes from; a test puts its own in."""
 
-    __slots__ = ("boot", "since_boot", "wall")
-
-    def __init__(
-        self, since_boot: Callable[[], float], wall: Callable[[], float], boot: Callable[[], str]
-    ) -> None:
-        self.since_boot = since_boot
-        self.wall = wall
-        self.boot = boot
+    since_boot: Callable[[], float]
+    wall: Callable[[], float]
+    boot: Callable[[], str]
 
 
 def system_sources() -> Sources:
     """Return the machine's own clocks."""
-    return Sources(_since_boot(), time.time, _boot_id)
+    return Sources(since_boot(), time.time, _boot_id)
 
 
 def since_boot() -> Callable[[], float]:
     """Return a clock for how long something lasts: it also counts the time in which the machine sleeps."""
-    return _since_boot()
+    # macOS has no BOOTTIME; its MONOTONIC counts sleep, while time.monotonic there does not
+    clock = getattr(time, "CLOCK_BOOTTIME", None) or getattr(time, "CLOCK_MONOTONIC", None)
+    if clock is None:
+        return time.monotonic
+    gettime = time.clock_gettime
+    return lambda: gettime(clock)
 
 
 def still_valid(anchor: Anchor, sources: Sources) -> bool:
@@ -55,23 +54,14 @@ def still_valid(anchor: Anchor, sources: Sources) -> bool:
 
 def choose(sources: Sources, latest: float) -> Anchor:
     """Anchor engine time for this boot, so that it is not before ``latest``."""
-    since_boot = sources.since_boot()
-    return Anchor(sources.boot(), max(sources.wall(), latest) - since_boot, since_boot)
+    reading = sources.since_boot()
+    return Anchor(sources.boot(), max(sources.wall(), latest) - reading, reading)
 
 
 def reader(anchor: Anchor, sources: Sources) -> Callable[[], float]:
     """Return the clock that ``anchor`` describes."""
-    since_boot, offset = sources.since_boot, anchor.offset
-    return lambda: since_boot() + offset
-
-
-def _since_boot() -> Callable[[], float]:
-    # macOS has no BOOTTIME; its MONOTONIC counts sleep, while time.monotonic there does not
-    clock = getattr(time, "CLOCK_BOOTTIME", None) or getattr(time, "CLOCK_MONOTONIC", None)
-    if clock is None:
-        return time.monotonic
-    gettime = time.clock_gettime
-    return lambda: gettime(clock)
+    read, offset = sources.since_boot, anchor.offset
+    return lambda: read() + offset
 
 
 def _boot_id() -> str:

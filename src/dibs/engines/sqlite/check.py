@@ -35,9 +35,7 @@ def inspect(options: OpenOptions) -> list[Finding]:
             findings.append(Finding(Level.BAD, "access", f"{options.path} can only be read"))
         return findings
     finally:
-        opened.db.close(True)
-        if opened.gate is not None:
-            opened.gate.close()
+        opened.close()
 
 
 def repair(options: OpenOptions) -> list[str]:
@@ -52,9 +50,7 @@ def repair(options: OpenOptions) -> list[str]:
     else:
         return [f"folded {moved} pages of the log back into {options.path}"] if moved > 0 else []
     finally:
-        opened.db.close(True)
-        if opened.gate is not None:
-            opened.gate.close()
+        opened.close()
 
 
 def _integrity(db: apsw.Connection) -> Finding:

@@ -35,24 +35,14 @@ class SqliteConnection:
     """An open connection. Its owner sees to it that one thread uses it at a time."""
 
     __slots__ = (
-        "_clock",
-        "_db",
-        "_device",
-        "_gate",
-        "_inode",
-        "_path",
-        "_run",
-        "_size",
-        "_timeout",
-        "broken",
-    )
+        "_clock", "_db", "_device", "_gate", "_inode", "_path", "_run", "_size", "_timeout", "broken",
+    )  # fmt: skip
 
     def __init__(self, options: OpenOptions) -> None:
         self._path = options.path
         self._timeout = options.timeout
-        opened = open_store(options)
-        self._db, self._gate, self._clock = opened.db, opened.gate, opened.clock
-        self._inode, self._device = opened.inode, opened.device
+        self._db, self._gate, self._clock, identity = open_store(options)
+        self._inode, self._device = identity.st_ino, identity.st_dev
         self._run = self._db.cursor().execute
         self._size = _PAGE
         #: Whether SQLite's view of the file can no longer be trusted: close it, open another.

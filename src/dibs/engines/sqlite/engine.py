@@ -16,7 +16,7 @@ from dibs.errors import Misconfigured, Unavailable, Unknown
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from dibs.core.base.findings import Finding
     from dibs.engines.base import Txn
@@ -56,15 +56,8 @@ class SqliteEngine:
         name = os.fspath(path)
         check_name(name)
         self._options = OpenOptions(
-            os.path.abspath(name),
-            clock=clock,
-            sources=sources,
-            synchronous=synchronous,
-            timeout=timeout,
-            create=create,
-            allow_network=allow_network,
-            first_seq=first_seq,
-        )
+            os.path.abspath(name), clock, sources, synchronous, timeout, create, allow_network, first_seq
+        )  # fmt: skip
         self._lock = allocate_lock()
         self._closed = self._lost = False
         self._link: SqliteConnection | None = SqliteConnection(self._options)
@@ -72,34 +65,20 @@ class SqliteEngine:
 
     def transact(self, step: Callable[[Txn], T]) -> T:
         """Apply ``step`` as if alone, make it durable, and return its answer."""
-        if not self._lock.acquire(False):
-            self._await_lock()
-        try:
-            return (self._link or self._reopen()).write(step)
-        except (Unavailable, Unknown):
-            self._drop_if_broken()
-            raise
-        finally:
-            self._lock.release()
+        answer: T = self._call(SqliteConnection.write, step)
+        return answer
 
     def view(self, step: Callable[[Txn], T]) -> T:
         """Run ``step`` on a consistent snapshot; refuse it if it writes."""
-        if not self._lock.acquire(False):
-            self._await_lock()
-        try:
-            return (self._link or self._reopen()).read(step)
-        except Unavailable:
-            self._drop_if_broken()
-            raise
-        finally:
-            self._lock.release()
+        answer: T = self._call(SqliteConnection.read, step)
+        return answer
 
     def wait(self, after: int, timeout: float) -> int:
         """Block until the ledger has moved past ``after``; return its newest number."""
         deadline = time.monotonic() + timeout
         pause = 0.005
         while True:
-            newest = self._newest()
+            newest: int = self._call(SqliteConnection.newest)
             left = deadline - time.monotonic()
             if newest > after or left <= 0:
                 return newest
@@ -128,13 +107,15 @@ class SqliteEngine:
 
         return repair(self._options)
 
-    def _newest(self) -> int:
+    def _call(self, act: Callable[..., Any], *step: Callable[[Txn], Any]) -> Any:
+        """Use the connection, one thread at a time; one that broke is replaced at the next call."""
         if not self._lock.acquire(False):
             self._await_lock()
         try:
-            return (self._link or self._reopen()).newest()
-        except Unavailable:
-            self._drop_if_broken()
+            return act(self._link or self._reopen(), *step)
+        except (Unavailable, Unknown):
+            if self._link is not None and self._link.broken:
+                self._shut()
             raise
         finally:
             self._lock.release()
@@ -159,10 +140,6 @@ class SqliteEngine:
         link, self._link = self._link, None
         if link is not None:
             link.close()
-
-    def _drop_if_broken(self) -> None:
-        if self._link is not None and self._link.broken:
-            self._shut()
 
     def _leave_to_parent(self) -> None:
         """Forget a connection that a fork carried over; even closing it would harm the parent."""

@@ -15,6 +15,7 @@ from dibs.engines.shared.turns import Turns, jitter
 from dibs.engines.sqlite import schema
 from dibs.errors import Misconfigured
 from dibs.startup import quickjson
+from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,59 +31,32 @@ _OLDEST_SQLITE = (3, 51, 3)
 _CACHE = "PRAGMA cache_size = -16384"
 
 
-class OpenOptions:
+class OpenOptions(Record):
     """How a store is opened."""
 
-    __slots__ = (
-        "allow_network",
-        "clock",
-        "create",
-        "first_seq",
-        "path",
-        "sources",
-        "synchronous",
-        "timeout",
-    )
-
-    def __init__(
-        self,
-        path: str,
-        *,
-        clock: Callable[[], float] | None,
-        sources: clocks.Sources | None,
-        synchronous: str,
-        timeout: float,
-        create: bool,
-        allow_network: bool,
-        first_seq: int,
-    ) -> None:
-        self.path = path
-        self.clock = clock
-        self.sources = sources
-        self.synchronous = synchronous
-        self.timeout = timeout
-        self.create = create
-        self.allow_network = allow_network
-        self.first_seq = first_seq
+    path: str
+    clock: Callable[[], float] | None
+    sources: clocks.Sources | None
+    synchronous: str
+    timeout: float
+    create: bool
+    allow_network: bool
+    first_seq: int
 
 
-class OpenStore:
+class OpenStore(Record):
     """An open store. It has no gate if it can only be read."""
 
-    __slots__ = ("clock", "db", "device", "gate", "inode")
+    db: apsw.Connection
+    gate: Turns | None
+    clock: Callable[[], float]
+    identity: os.stat_result
 
-    def __init__(
-        self,
-        db: apsw.Connection,
-        gate: Turns | None,
-        clock: Callable[[], float],
-        identity: os.stat_result,
-    ) -> None:
-        self.db = db
-        self.gate = gate
-        self.clock = clock
-        self.inode = identity.st_ino
-        self.device = identity.st_dev
+    def close(self) -> None:
+        """Close the file and the gate."""
+        self.db.close(True)
+        if self.gate is not None:
+            self.gate.close()
 
 
 def open_store(options: OpenOptions) -> OpenStore:
