@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.cli.support import COMMANDS
 from dibs.cli.support.parsing import build
-from dibs.config.load import FIELDS
+from dibs.config.table import FIELDS
 from dibs.core.tasks.rules import TRANSITIONS, Status, folder_of, next_statuses
 from dibs.core.text.durations import show_span
 from dibs.errors import DibsError

@@ -14,7 +14,7 @@ import pytest
 
 from dibs.cli.support import COMMANDS
 from dibs.cli.support.parsing import build, parse
-from dibs.config.load import FIELDS
+from dibs.config.table import FIELDS
 from dibs.core.claims.ledger import Kind
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -95,6 +95,15 @@ def test_settings_say_where_they_come_from(dibs, repo, monkeypatch):
     assert settings["case"]["origin"] == "default"
 
 
+def test_every_span_of_time_is_shown_with_its_unit(dibs):
+    settings = dibs("config", "--json").json["settings"]
+    spans = {one["key"] for one in settings.values() if isinstance(one["value"], float)}
+    shown = {row[0]: row[1] for row in map(str.split, dibs("config").out.splitlines()) if row[1:]}
+
+    assert {"mail.keep", "guard.deadline", "claims.ttl"} <= spans
+    assert all(shown[key][-1] in "smhd" for key in spans)
+
+
 def test_settings_name_the_place_of_the_project(dibs, repo):
     answer = dibs("config", "--json").json
 

@@ -10,7 +10,8 @@ import pytest
 
 import dibs
 from dibs.config import load as config
-from dibs.config.load import FIELDS, Config, load
+from dibs.config.load import Config, load
+from dibs.config.table import FIELDS
 from dibs.errors import BadInput, Misconfigured
 
 EVERYTHING = """\

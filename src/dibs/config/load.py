@@ -1,8 +1,8 @@
 """The settings of a project: from flags, environment, ``dibs.toml``, preset, default; first wins.
 
-``FIELDS`` is the one table of settings; reader, ``dibs config`` and reference page go by it. A
-variable ``DIBS_*`` that is not in the table is ignored; an empty one counts as not set. An unknown
-key in ``dibs.toml`` is refused, with its line.
+``table.FIELDS`` is the one table of settings: reader, ``dibs config`` and reference page use it. A variable
+``DIBS_*`` that is not in the table is ignored; an empty one counts as not set. An unknown key in
+``dibs.toml`` is refused, with its line.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from dibs.config.table import FIELDS, Field
+    from dibs.config.table import Field
 
-__all__ = ["FIELDS", "Config", "Field", "Loaded", "load"]
+__all__ = ["Config", "Loaded", "load"]
 
 DEFAULT = "default"
 
@@ -29,15 +29,6 @@ class Loaded(Record):
 
     config: Config
     origins: dict[str, str]
-
-
-def __getattr__(name: str) -> Any:
-    """Load the table when somebody asks for it: what was read before needs no rules any more."""
-    if name not in {"FIELDS", "Field"}:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dibs.config import table
-
-    return getattr(table, name)
 
 
 def load(root: str, state: str, environ: Mapping[str, str], flags: Mapping[str, object]) -> Loaded:

@@ -1,4 +1,4 @@
-"""The settings in force, and what each is where nobody sets it; config_fields says what may be written."""
+"""The settings in force, and the default of each; ``table`` says what may be written."""
 
 from __future__ import annotations
 

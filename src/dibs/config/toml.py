@@ -1,6 +1,6 @@
 """Parse ``dibs.toml``: which settings it holds, on which lines.
 
-The parser takes longer to import than a whole claim may last; config_file keeps what was read.
+The parser takes longer to import than a whole claim may last; ``cache`` keeps what was read.
 """
 
 from __future__ import annotations

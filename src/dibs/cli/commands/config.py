@@ -12,13 +12,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from typing import Any
 
-    from dibs.config.load import Field, Loaded
-
-#: Settings that are spans of time, shown with units.
-SPANS = frozenset({
-    "ttl", "waiter_ttl", "max_hold", "wait", "timeout", "git_poll", "git_lock_age",
-    "board_timeout", "board_archive_after", "merge_test_timeout", "forecast_every",
-})  # fmt: skip
+    from dibs.config.load import Loaded
+    from dibs.config.table import Field
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -31,7 +26,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Read the settings without opening the store, and print them."""
     from dibs.cli.support.session import print_json
-    from dibs.config.load import FIELDS
+    from dibs.config.table import FIELDS
     from dibs.project.project import locate
 
     fields = FIELDS if args.key is None else (_chosen(args.key),)
@@ -60,7 +55,7 @@ def _key(field: Field) -> str:
 
 
 def _chosen(name: str) -> Field:
-    from dibs.config.load import FIELDS
+    from dibs.config.table import FIELDS
     from dibs.core.text.names import closest, quote
     from dibs.errors import NotFound
 
@@ -92,7 +87,7 @@ def _text(field: Field, loaded: Loaded) -> str:
     from dibs.core.text.durations import show_span
 
     value = _value(field, loaded)
-    if field.name in SPANS:
+    if isinstance(value, float):  # every such setting is a span of time
         return show_span(value)
     if field.name == "engine" and not value:
         return "embedded SQLite"
