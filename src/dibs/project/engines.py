@@ -44,6 +44,19 @@ class Location(Record):
 
         return PathResolver(self.repository, fold_case=self.loaded.config.fold_case)
 
+    @property
+    def is_project(self) -> bool:
+        """Whether somebody made a project here: state, settings, or an engine that is elsewhere."""
+        settings = f"{self.repository.root}/dibs.toml"
+        return bool(self.loaded.config.engine) or is_there(self) or os.path.exists(settings)
+
+    def with_timeout(self, seconds: float, origin: str) -> Location:
+        """Return the same place with an engine that gives up after ``seconds``, if that is sooner."""
+        loaded = self.loaded
+        config = loaded.config._replace(timeout=min(loaded.config.timeout, seconds))
+        origins = {**loaded.origins, "timeout": origin}
+        return self._replace(loaded=loaded._replace(config=config, origins=origins))
+
 
 def open_engine(place: Location, *, anew: bool, url: str | None = None) -> Engine:
     """Open a project's engine, or the one that ``url`` names; ``anew`` where lost state is made again."""

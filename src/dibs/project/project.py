@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from dibs.config import load
 from dibs.errors import DibsError, Misconfigured, NotFound
@@ -13,6 +14,7 @@ from dibs.services.state.store import Store
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any, Protocol
 
     from dibs.config.load import Config
     from dibs.core.patterns.pattern import Pattern
@@ -51,12 +53,68 @@ if TYPE_CHECKING:
     from dibs.services.worktrees.salvage import Salvage
     from dibs.services.worktrees.service import Worktrees
 
+    class Lender(Protocol):
+        """Keeps engines open from call to call."""
+
+        def engine(self, place: Location) -> Engine:
+            """Return the open engine of a project."""
+
+
+class _Service:
+    """A service that is loaded when it is asked for; it is given the store, and maybe the repository."""
+
+    def __init__(self, module: str, name: str, *, repository: bool) -> None:
+        self._module, self._name, self._repository = module, name, repository
+
+    def __get__(self, project: Project, _: type[Project]) -> Any:
+        __import__(self._module)
+        service = getattr(sys.modules[self._module], self._name)
+        if self._repository:
+            return service(project.store, project.place.repository)
+        return service(project.store)
+
+
+def _service(module: str, name: str, *, repository: bool = False) -> Any:
+    """Return a service for a class body; a checker takes the attribute's own type."""
+    return _Service(module, name, repository=repository)
+
 
 class Project:
-    """An open project: its place, its engine, and its services."""
+    """An open project: its place, its engine, and its services.
 
-    def __init__(self, place: Location, engine: Engine) -> None:
+    An engine that was ``lent`` stays open when the project is closed.
+    """
+
+    #: Renewing, releasing, asking for, handing over and revoking claims.
+    holdings: Holdings = _service("dibs.services.claims.holdings", "Holdings")
+    #: Answering those who ask for a claim.
+    answers: Answers = _service("dibs.services.claims.answers", "Answers")
+    #: Putting a conflict before a human.
+    escalations: Escalations = _service("dibs.services.claims.escalation", "Escalations")
+    #: Joining, reporting, leaving and stopping.
+    agents: Agents = _service("dibs.services.claims.agents", "Agents")
+    #: Taking, finishing, giving back and listing tasks.
+    queue: Queue = _service("dibs.services.tasks.plain_queue", "Queue")
+    #: Saying something to others, and reading what they said.
+    mail: Mail = _service("dibs.services.talk.mail", "Mail")
+    #: Agents that are written to together.
+    groups: Groups = _service("dibs.services.talk.groups", "Groups")
+    #: What happened.
+    ledger: Ledger = _service("dibs.services.state.ledger", "Ledger")
+    #: Telling an agent where its crew stands, and its mail exactly once.
+    briefings: Briefings = _service("dibs.services.briefing.service", "Briefings")
+    #: What is changed and not committed, by whose it is.
+    changes: Changes = _service("dibs.services.commits.changes", "Changes", repository=True)
+    #: Ending sessions, and agents whose processes are gone.
+    departures: Departures = _service(
+        "dibs.services.guard.departures", "Departures", repository=True
+    )
+    #: What would conflict if it were merged now.
+    forecasts: Forecasts = _service("dibs.services.forecast.service", "Forecasts", repository=True)
+
+    def __init__(self, place: Location, engine: Engine, *, lent: bool = False) -> None:
         self.place = place
+        self._lent = lent
         self.config: Config = place.loaded.config
         self.engine = engine
         self.store = Store(engine, self.config, os.path.join(place.repository.state, "ledger"))
@@ -73,41 +131,6 @@ class Project:
 
         end_gone = self.end_gone if self._has_sessions() else None
         return Claims(self.store, end_gone, self.tell_left)
-
-    @property
-    def holdings(self) -> Holdings:
-        """Renewing, releasing, asking for, handing over and revoking claims."""
-        from dibs.services.claims.holdings import Holdings
-
-        return Holdings(self.store)
-
-    @property
-    def answers(self) -> Answers:
-        """Answering those who ask for a claim."""
-        from dibs.services.claims.answers import Answers
-
-        return Answers(self.store)
-
-    @property
-    def escalations(self) -> Escalations:
-        """Putting a conflict before a human."""
-        from dibs.services.claims.escalation import Escalations
-
-        return Escalations(self.store)
-
-    @property
-    def agents(self) -> Agents:
-        """Joining, reporting, leaving and stopping."""
-        from dibs.services.claims.agents import Agents
-
-        return Agents(self.store)
-
-    @property
-    def queue(self) -> Queue:
-        """Taking, finishing, giving back and listing tasks."""
-        from dibs.services.tasks.plain_queue import Queue
-
-        return Queue(self.store)
 
     @property
     def tasks(self) -> Tasks:
@@ -134,13 +157,6 @@ class Project:
             tree = repository.root if own else main_tree(repository)
             self._board = Board(self.store, tree, repository.state, tell=self.tell_board)
         return self._board
-
-    @property
-    def changes(self) -> Changes:
-        """What is changed and not committed, by whose it is."""
-        from dibs.services.commits.changes import Changes
-
-        return Changes(self.store, self.place.repository)
 
     @property
     def worktrees(self) -> Worktrees:
@@ -186,20 +202,6 @@ class Project:
         return Merges(self.store, repository, self.gate, self.tasks, config=config, main=main)
 
     @property
-    def mail(self) -> Mail:
-        """Saying something to others, and reading what they said."""
-        from dibs.services.talk.mail import Mail
-
-        return Mail(self.store)
-
-    @property
-    def groups(self) -> Groups:
-        """Agents that are written to together."""
-        from dibs.services.talk.groups import Groups
-
-        return Groups(self.store)
-
-    @property
     def decisions(self) -> Decisions:
         """Recording, asking and deciding; the policy is that of the file in the main working tree."""
         from dibs.services.talk.decisions import Decisions
@@ -225,13 +227,6 @@ class Project:
             guarding.elsewhere = _hear_elsewhere
         return guarding
 
-    @property
-    def departures(self) -> Departures:
-        """Ending sessions, and agents whose processes are gone."""
-        from dibs.services.guard.departures import Departures
-
-        return Departures(self.store, self.place.repository)
-
     def end_gone(self, names: set[str] | None = None) -> bool:
         """End agents whose processes are gone, of ``names`` or all, where a look costs little; tell whether.
 
@@ -255,13 +250,6 @@ class Project:
         settle(self.store, self.place.repository, agent, found)
 
     @property
-    def ledger(self) -> Ledger:
-        """What happened."""
-        from dibs.services.state.ledger import Ledger
-
-        return Ledger(self.store)
-
-    @property
     def commits(self) -> Commits:
         """Committing what an agent holds, and nothing else."""
         from dibs.services.commits.service import Commits
@@ -274,20 +262,6 @@ class Project:
         from dibs.services.commits.gate import Gate
 
         return Gate(self.store, self.place.repository, _follower)
-
-    @property
-    def forecasts(self) -> Forecasts:
-        """What would conflict if it were merged now."""
-        from dibs.services.forecast.service import Forecasts
-
-        return Forecasts(self.store, self.place.repository)
-
-    @property
-    def briefings(self) -> Briefings:
-        """Telling an agent where its crew stands, and its mail exactly once."""
-        from dibs.services.briefing.service import Briefings
-
-        return Briefings(self.store)
 
     def overview(self, agent: str = "") -> Overview:
         """Look at agents, claims and queue at one moment, of one agent or of all."""
@@ -302,8 +276,9 @@ class Project:
         return parse(text, fold_case=self.store.fold_case)
 
     def close(self) -> None:
-        """Close the engine."""
-        self.engine.close()
+        """Close the engine, unless it was lent."""
+        if not self._lent:
+            self.engine.close()
         if self._shared is not None:
             self._shared.close()
 
@@ -362,8 +337,14 @@ def open_project(
     flags: Mapping[str, object] | None = None,
 ) -> Project:
     """Open the project of a folder; in a git repository its state is made on first use."""
-    place = locate(start, environ, flags)
-    return Project(place, open_engine(place, anew=False))
+    return open_at(locate(start, environ, flags))
+
+
+def open_at(place: Location, lender: Lender | None = None) -> Project:
+    """Open a project that was located, with an engine of its own or one that somebody keeps open."""
+    if lender is None:
+        return Project(place, open_engine(place, anew=False))
+    return Project(place, lender.engine(place), lent=True)
 
 
 def create(

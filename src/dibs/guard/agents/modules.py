@@ -21,7 +21,6 @@ PLAIN = (
     "dibs.startup.quickjson",
     "dibs.guard.dialects.sniff",
     "dibs.guard.dialects.base",
-    "dibs.guard.dialects.claude",
     "dibs.core.toolcalls.patches",
     "dibs.project",
     "dibs.config",

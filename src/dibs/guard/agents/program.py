@@ -15,29 +15,23 @@ from dibs.errors import DibsError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, NoReturn, Protocol
+    from typing import Any, NoReturn
 
     from dibs.core.toolcalls.values import HookEvent, Verdict
-    from dibs.engines.base import Engine
     from dibs.guard.agents.deadline import Deadline
     from dibs.guard.dialects.base import Dialect
     from dibs.project.engines import Location
-    from dibs.project.project import Project
+    from dibs.project.project import Lender, Project
 
     Answer = tuple[HookReply, Callable[[], None] | None]
-
-    class Lender(Protocol):
-        """Whoever keeps engines open from call to call."""
-
-        def engine(self, place: Location) -> Engine:
-            """Return the engine of a project; it is not closed by whoever asked."""
-
 
 #: More than this on standard input is no call of a tool.
 INPUT_MAX = 10 * 1024 * 1024
 _CHUNK = 1 << 16
 #: How long it takes to read the call and the settings, which say how long the rest takes.
 DEADLINE = 4.0
+#: The engine gives up after this part of the hook's time, so that there is some left to say so.
+PATIENCE = 0.75
 LATE = "nothing was found out in time"
 #: A refusal has this word in every dialect of JSON, and in no text: there its quotes are escaped.
 DENIES = '"deny"'
@@ -184,14 +178,14 @@ def _judged(
     lender: Lender | None,
 ) -> tuple[Verdict, Callable[[], None] | None]:
     """Ask each project that the call is about; outside of any there is nothing to say."""
-    from dibs.guard.agents.projects import home, shares
+    from dibs.guard.agents.projects import base_project, split_by_project
 
-    base = home({heard.cwd: None, cwd: None}, environ)
+    base = base_project({heard.cwd: None, cwd: None}, environ)
     if deadline is not None and base is not None:
         deadline.set(base.loaded.config.guard_deadline)
     wishes["daemon"] = base is not None and base.loaded.config.guard_daemon
     verdict, confirm = PASSED, None
-    for place, share in reversed(shares(heard, base, environ)):
+    for place, share in reversed(split_by_project(heard, base, environ)):
         refused = verdict.word == Word.DENY
         # A refusal has no room for news, which would count as told then.
         part = share._replace(listens=False) if refused else share
@@ -215,34 +209,24 @@ def _asked(
     deadline: Deadline | None,
     lender: Lender | None,
 ) -> tuple[Verdict, Callable[[], None] | None]:
-    from dibs.guard.agents.projects import hurried
-    from dibs.project.project import Project
+    from dibs.project.project import open_at
 
-    place = hurried(place)
-    if lender is None:
-        from dibs.project.engines import open_engine
-
-        engine, close = open_engine(place, anew=False), True
-    else:
-        engine, close = lender.engine(place), False
-    project = Project(place, engine)
+    wait = place.loaded.config.guard_deadline * PATIENCE
+    project = open_at(place.with_timeout(wait, "guard.deadline"), lender)
     confirm = None
     try:
         guarding = project.guarding
         if deadline is not None:
             guarding.waits = deadline.more
         verdict = _sound(guarding.hear(heard, process, environ, tells=heard.listens))
-        confirm = _confirmation(project, verdict, close=close)
+        confirm = _confirmation(project, verdict) if verdict.delivery else None
     finally:
-        if confirm is None and close:
+        if confirm is None:
             project.close()
     return verdict, confirm
 
 
-def _confirmation(project: Project, verdict: Verdict, *, close: bool) -> Callable[[], None] | None:
-    if not verdict.delivery:
-        return None
-
+def _confirmation(project: Project, verdict: Verdict) -> Callable[[], None]:
     def confirm() -> None:
         from dibs.core.claims.agents import Caller
 
@@ -251,8 +235,7 @@ def _confirmation(project: Project, verdict: Verdict, *, close: bool) -> Callabl
         except (DibsError, OSError):
             return  # it is told again then
         finally:
-            if close:
-                project.close()
+            project.close()
 
     return confirm
 
@@ -294,9 +277,9 @@ def _on_error(starts: dict[str, None], environ: Mapping[str, str]) -> str:
     Where even settings cannot be read, only the environment counts.
     """
     try:
-        from dibs.guard.agents.projects import home
+        from dibs.guard.agents.projects import base_project
 
-        place = home(starts, environ)
+        place = base_project(starts, environ)
     except (DibsError, OSError, ImportError):
         return environ.get("DIBS_GUARD_ON_ERROR") or "deny"
     return place.loaded.config.guard_on_error if place is not None else ""

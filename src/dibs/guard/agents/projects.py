@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
 #: Where agents say that a session was started.
 FOLDERS = ("CLAUDE_PROJECT_DIR", "COPILOT_PROJECT_DIR", "GEMINI_PROJECT_DIR")
-#: The engine gives up after this part of the hook's time, so that there is some left to say so.
-PATIENCE = 0.75
 
 
-def home(starts: Mapping[str, None], environ: Mapping[str, str]) -> Location | None:
+def base_project(starts: Mapping[str, None], environ: Mapping[str, str]) -> Location | None:
     """Return the project of the first folder that is in one."""
     for start in (*starts, *(environ.get(name, "") for name in FOLDERS)):
         place = _project(start, environ) if start else None
@@ -30,7 +28,7 @@ def home(starts: Mapping[str, None], environ: Mapping[str, str]) -> Location | N
     return None
 
 
-def shares(
+def split_by_project(
     heard: HookEvent, base: Location | None, environ: Mapping[str, str]
 ) -> list[tuple[Location, HookEvent]]:
     """Return each project that a call is about, with its share of what the call touches.
@@ -75,21 +73,4 @@ def _project(start: str, environ: Mapping[str, str]) -> Location | None:
         place = locate(start, environ)
     except NotFound:
         return None
-    return place if _is_project(place) else None
-
-
-def _is_project(place: Location) -> bool:
-    """Tell whether somebody made a project here: state, settings, or an engine that lies elsewhere."""
-    from dibs.project.engines import is_there
-
-    settings = f"{place.repository.root}/dibs.toml"
-    return bool(place.loaded.config.engine) or is_there(place) or os.path.exists(settings)
-
-
-def hurried(place: Location) -> Location:
-    """Return the place with an engine that gives up before the hook has to."""
-    loaded = place.loaded
-    wait = min(loaded.config.timeout, loaded.config.guard_deadline * PATIENCE)
-    config = loaded.config._replace(timeout=wait)
-    origins = {**loaded.origins, "timeout": "guard.deadline"}
-    return place._replace(loaded=loaded._replace(config=config, origins=origins))
+    return place if place.is_project else None

@@ -105,11 +105,9 @@ def _leave(note: str, text: bytes, header: bytes) -> None:
 
 def opened() -> Project:
     """Open the project of the working tree that a hook was started in."""
-    from dibs.project.engines import open_engine
-    from dibs.project.project import Project
+    from dibs.project.project import open_at
 
-    place = _place()
-    return Project(place, open_engine(place, anew=False))
+    return open_at(_place())
 
 
 def _place() -> Location:

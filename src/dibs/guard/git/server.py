@@ -18,8 +18,8 @@ from dibs.guard.git.config_backup import change, recall, restore
 from dibs.guard.git.messages import OK, REFUSED, not_asked, refuse
 from dibs.guard.git.updates import brought, git_here
 from dibs.local.repository import STATE_IN_GIT, Repository
-from dibs.project.engines import Location, open_engine
-from dibs.project.project import Project
+from dibs.project.engines import Location
+from dibs.project.project import Project, open_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,8 +145,7 @@ def open_bare(folder: str, settings: dict[str, str]) -> Project:
         loaded = load.load(folder, state, {}, settings)
     except BadInput as error:
         raise Misconfigured(error.message, hint=error.hint, field=error.field) from None
-    place = Location(repository, loaded)
-    return Project(place, open_engine(place, anew=False))
+    return open_at(Location(repository, loaded))
 
 
 def is_bare(folder: str) -> bool:
