@@ -34,30 +34,17 @@ def task_of(tree: TaskDocument, stem: str) -> tuple[Task | None, tuple[Remark, .
     """Return the task that a tree describes, None if it cannot be one, and what is to be said."""
     reader = _Fields(tree)
     task = reader.task(stem)
-    if reader.remarks:
-        fatal = any(remark.fatal for remark in reader.remarks)
-        ordered = tuple(sorted(reader.remarks, key=_order))
-        return (None if fatal else task), ordered
-    return task, ()
-
-
-def _order(remark: Remark) -> tuple[bool, int]:
-    return not remark.fatal, remark.line
+    remarks = sorted(reader.remarks, key=lambda remark: (not remark.fatal, remark.line))
+    return (None if remarks and remarks[0].fatal else task), tuple(remarks)
 
 
 def late_times(task: Task, now: float) -> list[Remark]:
     """Return a remark for each moment of a task that lies more than a day ahead of ``now``."""
-    moments = {
-        "created_at": task.created,
-        "assigned_at": task.assigned,
-        "started_at": task.started,
-        "completed_at": task.completed,
-    }
     message = "lies more than a day in the future"
     return [
-        Remark(code="TASK_TIME", message=message, line=0, field=field)
-        for field, moment in moments.items()
-        if moment > now + AHEAD
+        Remark(code="TASK_TIME", message=message, line=0, field=f"{field}_at")
+        for field in ("created", "assigned", "started", "completed")
+        if getattr(task, field) > now + AHEAD
     ]
 
 
@@ -72,7 +59,7 @@ class _Fields(Values):
         if not KNOWN.issuperset(top):
             self._unknown()
         self._id(stem)
-        status = self._status()
+        status = self._word("status", STATUSES, Status.NEW)
         result = self._block("result", "summary")
         error = self._block("error", "message")
         task = Task(
@@ -80,7 +67,7 @@ class _Fields(Values):
             status,
             self.agent(*self._named("agent")),
             self.text(get("title"), ("title",)),
-            self._priority(),
+            self._word("priority", PRIORITY_WORDS, "normal"),
             self.text(get("mode"), ("mode",)),
             self.artefacts(*self._named("artefacts")),
             self._dependencies(),
@@ -140,33 +127,19 @@ class _Fields(Values):
             message = f"{quote(text)} is not the file's name, {quote(stem)}"
             self.wrong(path, message, code="TASK_MISMATCH")
 
-    def _status(self) -> str:
-        text = self.text(self.top.get("status"), ("status",))
-        if not text:
-            return Status.NEW
-        status = STATUSES.get(text)
-        if status != text:
-            status = STATUSES.get(_word(text))
-            if status is None:
-                message = f"{quote(text)} is no status; there are {', '.join(Status)}"
-                self.wrong(("status",), message, code="TASK_TRANSITION")
-                return Status.NEW
-            self.note(("status",), f"{quote(text)} is read as {status}")
-        return status
-
-    def _priority(self) -> str:
-        text = self.text(self.top.get("priority"), ("priority",))
-        if not text:
-            return "normal"
-        priority = PRIORITY_WORDS.get(text)
-        if priority != text:
-            priority = PRIORITY_WORDS.get(_word(text))
-            if priority is None:
-                choices = "critical, high, medium, normal, low"
-                self.wrong(("priority",), f"{quote(text)} is no priority; there are {choices}")
-                return "normal"
-            self.note(("priority",), f"{quote(text)} is read as {priority}")
-        return priority
+    def _word(self, key: str, words: Mapping[str, str], usual: str) -> str:
+        """Return the status or the priority that a word stands for."""
+        text = self.text(self.top.get(key), (key,))
+        if not text or words.get(text) == text:
+            return text or usual
+        found = words.get("_".join(text.lower().replace("-", " ").replace("_", " ").split()))
+        if found is None:
+            choices = ", ".join(dict.fromkeys(words.values()))
+            code = "TASK_TRANSITION" if key == "status" else "TASK_FIELD"
+            self.wrong((key,), f"{quote(text)} is no {key}; there are {choices}", code=code)
+            return usual
+        self.note((key,), f"{quote(text)} is read as {found}")
+        return found
 
     def _dependencies(self) -> tuple[str, ...]:
         top = self.top
@@ -247,7 +220,3 @@ class _Fields(Values):
         if 0 < task.completed < task.started:
             path = ("completed_at",) if "completed_at" in self.top else ("result", "completed_at")
             self.wrong(path, "it was completed before it was started", code="TASK_TIME")
-
-
-def _word(text: str) -> str:
-    return "_".join(text.lower().replace("-", " ").replace("_", " ").split())

@@ -11,12 +11,16 @@ from codecs import BOM_UTF8
 from dibs.taskfile.block_lines import split
 from dibs.taskfile.document import error_of
 from dibs.taskfile.reading import read, tree_of
+from dibs.taskfile.scalars import stamp
 from dibs.taskfile.spellings import ALIASES, DEPENDENCIES, RESULT_ALIASES
-from dibs.taskfile.writing import edit, stamp
+from dibs.taskfile.writing import edit, inner_layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from dibs.core.tasks.rules import Task
+    from dibs.taskfile.block_lines import Layout
     from dibs.taskfile.document import Node
     from dibs.taskfile.scalars import Value
 
@@ -26,7 +30,6 @@ _MOMENTS = {
     "started_at": "started",
     "completed_at": "completed",
 }
-_BLOCKS = (("result", "summary"), ("error", "message"))
 
 
 def formatted(content: bytes, name: str) -> tuple[str, list[str]]:
@@ -42,13 +45,23 @@ def formatted(content: bytes, name: str) -> tuple[str, list[str]]:
     if not text.endswith("\n"):
         changed.append("the last line ends")
     text = _renamed(text, changed)
-    for step in (_words, _lists, _dependencies, _moments, _blocks):
-        changes = step(text, task)
-        if changes:
-            changed += [f"{key} is written as Dibs does" for key in changes]
-            text = edit(text, changes)
+    top, layout = tree_of(text)[0].top, _layout(text)
+    changes: dict[str, Value] = {
+        **_words(top, task),
+        **_lists(top, task),
+        **_dependencies(top, layout, task),
+        **_moments(top, layout, task),
+    }
+    changed += [f"{key} is written as Dibs does" for key in changes]
+    text = edit(text, changes)
     assert read(text.encode(), name).task == task, "formatting changed what the file says"
     return text, changed
+
+
+def _layout(text: str) -> Layout:
+    layout = split(text.removesuffix("\n").split("\n"))
+    assert layout is not None, "a reading can be edited"
+    return layout
 
 
 def _as_utf8(content: bytes) -> tuple[bytes, list[str]]:
@@ -70,72 +83,63 @@ def _as_utf8(content: bytes) -> tuple[bytes, list[str]]:
 
 def _renamed(text: str, changed: list[str]) -> str:
     """Give keys that are spelled otherwise their names, where that name is still free."""
-    layout = split(text.removesuffix("\n").split("\n"))
-    assert layout is not None, "a reading can be edited"
-    wanted = dict(ALIASES)
-    context = _top(text).get("context")
+    layout = _layout(text)
+    wanted: dict[str, Sequence[str]] = {**ALIASES}
+    context = tree_of(text)[0].top.get("context")
     if not isinstance(context, dict) or "dependencies" not in context:
         wanted["dependencies"] = DEPENDENCIES[1:]
-    for key, aliases in wanted.items():
-        found = next((entry for name in (key, *aliases) if (entry := layout.find(name))), None)
-        if found is not None and found.key != key:
-            changed.append(f"{found.key} became {key}")
-            found.rows[0] = f"{key}:{found.rest}"
+    _rename(layout, wanted, "", changed)
     result = layout.find("result")
-    if result is not None:
-        result.rows[1:] = _result_renamed(result.rows[1:], changed)
+    inner = inner_layout(result, 0) if result is not None else None
+    if result is not None and inner is not None:
+        _rename(inner, RESULT_ALIASES, "result.", changed)
+        result.rows[1:] = inner.rows()
     return "\n".join([*layout.rows(), ""])
 
 
-def _result_renamed(rows: list[str], changed: list[str]) -> list[str]:
-    first = next((row for row in rows if row.lstrip(" ")[:1] not in {"", "#"}), "")
-    layout = split(rows, len(first) - len(first.lstrip(" "))) if first[:1] == " " else None
-    if layout is None:
-        return rows
-    for key, aliases in RESULT_ALIASES.items():
+def _rename(
+    layout: Layout, wanted: Mapping[str, Sequence[str]], prefix: str, changed: list[str]
+) -> None:
+    for key, aliases in wanted.items():
         found = next((entry for name in (key, *aliases) if (entry := layout.find(name))), None)
         if found is not None and found.key != key:
-            changed.append(f"result.{found.key} became result.{key}")
-            indent = found.rows[0][: len(found.rows[0]) - len(found.rows[0].lstrip(" "))]
-            found.rows[0] = f"{indent}{key}:{found.rest}"
-    return layout.rows()
+            changed.append(f"{prefix}{found.key} became {prefix}{key}")
+            row = found.rows[0]
+            found.rows[0] = f"{row[: len(row) - len(row.lstrip(' '))]}{key}:{found.rest}"
 
 
-def _top(text: str) -> dict[str, Node]:
-    return tree_of(text)[0].top
-
-
-def _words(text: str, task: Task) -> dict[str, Value]:
-    top = _top(text)
+def _words(top: Mapping[str, Node], task: Task) -> dict[str, Value]:
     wanted = {"status": task.status, "priority": task.priority, "agent": task.agent}
     return {key: word for key, word in wanted.items() if top.get(key) and top[key] != word}
 
 
-def _lists(text: str, task: Task) -> dict[str, Value]:
+def _lists(top: Mapping[str, Node], task: Task) -> dict[str, Value]:
+    """Make lists and blocks of what was a mere text."""
     changes: dict[str, Value] = {}
-    top = _top(text)
     if isinstance(top.get("artefacts"), str):
         changes["artefacts"] = list(task.artefacts)
+    for key, main, said in (("result", "summary", task.summary), ("error", "message", task.error)):
+        block = top.get(key)
+        if isinstance(block, str) and block:
+            changes[key] = {main: said or block}
     result = top.get("result")
     if isinstance(result, dict):
-        inner: dict[str, Value] = {}
-        if isinstance(result.get("artefacts"), str):
-            inner["artefacts"] = list(task.made)
-        if not task.handoff and result.get("next_agent"):
+        next_one = task.handoff
+        lists = {"artefacts": task.made}
+        if next_one is not None:
+            lists |= {"next_artefacts": next_one.artefacts, "next_task_notes": next_one.notes}
+        inner: dict[str, Value] = {
+            key: list(items) for key, items in lists.items() if isinstance(result.get(key), str)
+        }
+        if next_one is None and result.get("next_agent"):
             inner["next_agent"] = ""
-        if task.handoff and isinstance(result.get("next_artefacts"), str):
-            inner["next_artefacts"] = list(task.handoff.artefacts)
-        if task.handoff and isinstance(result.get("next_task_notes"), str):
-            inner["next_task_notes"] = list(task.handoff.notes)
         if inner:
             changes["result"] = inner
     return changes
 
 
-def _dependencies(text: str, task: Task) -> dict[str, Value]:
-    """Put dependencies into one place, unless an item says more than an id or a comment would go."""
-    top, layout = _top(text), split(text.removesuffix("\n").split("\n"))
-    assert layout is not None, "a reading can be edited"
+def _dependencies(top: Mapping[str, Node], layout: Layout, task: Task) -> dict[str, Value]:
+    """Put dependencies into one place, unless an item says more than an id or a comment would be lost."""
     places = [top[key] for key in DEPENDENCIES if key in top]
     context = top.get("context")
     if isinstance(context, dict) and "dependencies" in context:
@@ -149,11 +153,8 @@ def _dependencies(text: str, task: Task) -> dict[str, Value]:
     return {"dependencies": list(task.dependencies)}
 
 
-def _moments(text: str, task: Task) -> dict[str, Value]:
-    """Write moments in UTC and in quotes: unquoted ones are no texts to other readers of YAML."""
-    layout = split(text.removesuffix("\n").split("\n"))
-    assert layout is not None, "a reading can be edited"
-    top = _top(text)
+def _moments(top: Mapping[str, Node], layout: Layout, task: Task) -> dict[str, Value]:
+    """Write moments in UTC and in quotes: other YAML readers do not take unquoted ones for texts."""
     changes: dict[str, Value] = {}
     for key, field in _MOMENTS.items():
         moment, entry = getattr(task, field), layout.find(key)
@@ -164,14 +165,3 @@ def _moments(text: str, task: Task) -> dict[str, Value]:
         if top[key] != stamp(moment) or entry.rest.lstrip(" ")[:1] not in {'"', "'"}:
             changes[key] = stamp(moment)
     return changes
-
-
-def _blocks(text: str, task: Task) -> dict[str, Value]:
-    """Make blocks of what was a mere text."""
-    top = _top(text)
-    said = {"result": task.summary, "error": task.error}
-    return {
-        key: {main: said[key] or top[key]}
-        for key, main in _BLOCKS
-        if isinstance(top.get(key), str) and top[key]
-    }

@@ -78,7 +78,7 @@ def _in_its_places(layout: Layout, changes: Mapping[str, Value]) -> dict[str, Va
 def _dependencies(layout: Layout, value: Value, others: Mapping[str, Value]) -> dict[str, Value]:
     """Put dependencies where the file has them first, and take them away elsewhere."""
     context = layout.find("context")
-    inner = _inner(context, 0) if context is not None else None
+    inner = inner_layout(context, 0) if context is not None else None
     places = [key for key in DEPENDENCIES if layout.find(key)]
     if inner is not None and inner.find("dependencies"):
         places.insert(1 if places[:1] == ["dependencies"] else 0, "context")
@@ -130,7 +130,7 @@ def _has_lines(value: Value) -> bool:
 def _replaced(old: KeyBlock, value: Value, indent: int) -> list[str]:
     """Return the rows of an entry with another value."""
     if isinstance(value, dict):
-        layout = _inner(old, indent)
+        layout = inner_layout(old, indent)
         if layout is not None:
             depth = _depth(layout)
             return [old.rows[0], *_edited(layout, _spelled(layout, old.key, value), depth)]
@@ -182,7 +182,7 @@ def _spelled(layout: Layout, key: str, changes: Mapping[str, Value]) -> dict[str
     return found
 
 
-def _inner(old: KeyBlock, indent: int) -> Layout | None:
+def inner_layout(old: KeyBlock, indent: int) -> Layout | None:
     """Return the layout of the mapping below a key, None if the rows do not show it surely."""
     if old.rest.strip(" ") and old.rest.lstrip(" ")[0] != "#":
         return None
