@@ -8,7 +8,7 @@ from tests.taskfile.test_readers import TEXTS, mappings
 
 from dibs.taskfile import yaml_full
 from dibs.taskfile.block_lines import keys_of, split
-from dibs.taskfile.decoding import decode
+from dibs.taskfile.document import decode
 from dibs.taskfile.reading import NotYaml, read
 from dibs.taskfile.writing import edit
 

@@ -5,8 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dibs.taskfile import yaml_fast, yaml_full
-from dibs.taskfile.decoding import decode
-from dibs.taskfile.document import NotYaml
+from dibs.taskfile.document import NotYaml, decode
 from dibs.taskfile.reading import read
 
 NAME = "a.yaml"

@@ -10,9 +10,8 @@ import re
 
 from dibs.core.text.names import quote
 from dibs.startup.records import Record
-from dibs.taskfile.decoding import decode
 from dibs.taskfile.document import MAX_NODES as TASK_NODES
-from dibs.taskfile.document import NotYaml, Remark, TaskDocument, error_of
+from dibs.taskfile.document import NotYaml, Remark, TaskDocument, decode, error_of
 from dibs.taskfile.fields import task_of
 from dibs.taskfile.reading import tree_of
 

@@ -1,10 +1,12 @@
-"""What YAML text is read into, before anybody asks what it means: texts, lists and mappings, with lines.
+"""From a file's bytes to its text, and what YAML text is read into: texts, lists and mappings, with lines.
 
 A scalar stays the text that was written: ``no``, ``12:30`` and ``1.10`` are texts, and only an empty value or
 ``null`` is nothing. Whoever needs a number or a moment reads it out of the text.
 """
 
 from __future__ import annotations
+
+import re
 
 from dibs.errors import BadInput
 from dibs.startup.records import Record
@@ -20,6 +22,18 @@ if TYPE_CHECKING:
 
 #: Limits of a task's file: bytes, levels, nodes, characters of one line.
 MAX_BYTES, MAX_DEPTH, MAX_NODES, MAX_LINE = 256 * 1024, 20, 10_000, 64 * 1024
+
+#: Whatever YAML forbids, and the line ends and marks that readers of YAML disagree about.
+_FORBIDDEN = re.compile(
+    "[^\n\t\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+_NAMES = {
+    "\r": "a carriage return (save the file with Unix line ends, or run `dibs task fmt`)",
+    "\0": "a NUL",
+    "\f": "a form feed",
+    "\ufeff": "a byte order mark (save the file without it, or run `dibs task fmt`)",
+    "\x1b": 'an escape character (write it as "\\e" in double quotes)',
+}
 
 #: Plain scalars that stand for nothing.
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -71,3 +85,34 @@ def error_of(remark: Remark, name: str) -> BadInput:
     place = f"{name}:{remark.line}" if remark.line else name
     field = f"{remark.field}: " if remark.field else ""
     return BadInput(f"{place}: {field}{remark.message}", code=remark.code, field=remark.field)
+
+
+def decode(content: bytes, most: int = MAX_BYTES) -> str:
+    """Return the text of a file of ``most`` bytes; raise ``NotYaml`` (``LIMIT``, ``YAML_SYNTAX``)."""
+    if len(content) > most:
+        message = f"the file has more than the {most} bytes that are allowed"
+        raise NotYaml(Remark(code="LIMIT", message=message, line=0))
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise _syntax("the file is UTF-16; save it as UTF-8, or run `dibs task fmt`", "")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8")
+        message = f"the byte 0x{content[error.start]:02x} is no UTF-8; save the file as UTF-8"
+        raise _syntax(message, before) from None
+    if not text.replace("\n", "").isprintable():
+        found = _FORBIDDEN.search(text)
+        if found is not None:
+            said = _NAMES.get(found[0], f"the character U+{ord(found[0]):04X}")
+            raise _syntax(f"{said} is not allowed in YAML", text[: found.start()])
+    for number, row in enumerate(text.split("\n") if len(text) > MAX_LINE else (), start=1):
+        if len(row) > MAX_LINE:
+            message = f"a line of {len(row)} characters; {MAX_LINE} are allowed"
+            raise NotYaml(Remark(code="LIMIT", message=message, line=number))
+    return text
+
+
+def _syntax(message: str, before: str) -> NotYaml:
+    """Return what is wrong with the character after the text ``before``."""
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    return NotYaml(Remark(code="YAML_SYNTAX", message=f"{message} (column {column})", line=line))

@@ -6,8 +6,7 @@ from dibs.core.tasks.rules import Task, check_task_id
 from dibs.errors import BadInput
 from dibs.startup.records import Record
 from dibs.taskfile import yaml_fast
-from dibs.taskfile.decoding import decode
-from dibs.taskfile.document import MAX_NODES, NotYaml, Remark, TaskDocument, error_of
+from dibs.taskfile.document import MAX_NODES, NotYaml, Remark, TaskDocument, decode, error_of
 from dibs.taskfile.fields import late_times, task_of
 
 __all__ = ["ENDINGS", "Remark", "TaskFileReading", "error_of", "late_times", "read", "tree_of"]

@@ -14,7 +14,7 @@ from dibs.taskfile.spellings import ALIASES, DEPENDENCIES, ORDER, RESULT_ALIASES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dibs.taskfile.block_lines import KeyBlock, Layout
     from dibs.taskfile.document import Node
@@ -70,9 +70,13 @@ def _in_its_places(layout: Layout, changes: Mapping[str, Value]) -> dict[str, Va
         if key == "dependencies":
             found |= _dependencies(layout, value, found)
         else:
-            names = (key, *ALIASES.get(key, ()))
-            found[next((name for name in names if layout.find(name)), key)] = value
+            found[_spelling(layout, key, ALIASES)] = value
     return found
+
+
+def _spelling(layout: Layout, key: str, aliases: Mapping[str, Sequence[str]]) -> str:
+    """Return the key that the file has for one of ours."""
+    return next((name for name in (key, *aliases.get(key, ())) if layout.find(name)), key)
 
 
 def _dependencies(layout: Layout, value: Value, others: Mapping[str, Value]) -> dict[str, Value]:
@@ -133,13 +137,13 @@ def _replaced(old: KeyBlock, value: Value, indent: int) -> list[str]:
         layout = inner_layout(old, indent)
         if layout is not None:
             depth = _depth(layout)
-            return [old.rows[0], *_edited(layout, _spelled(layout, old.key, value), depth)]
+            aliases = RESULT_ALIASES if old.key == "result" else {}
+            spelled = {_spelling(layout, key, aliases): value[key] for key in value}
+            return [old.rows[0], *_edited(layout, spelled, depth)]
         value = _merged(_tree(old), value, old.key)
     rest = old.rest
-    gap = rest[: len(rest) - len(rest.lstrip(" "))] if rest.strip(" ") else ""
-    if rest.lstrip(" ")[:1] == "#":
-        gap = ""
     first = rest.lstrip(" ")[:1]
+    gap = rest[: len(rest) - len(rest.lstrip(" "))] if first not in {"", "#"} else ""
     plain = first not in {'"', "'"} and (old.key in UNQUOTED or first.isalnum())
     if isinstance(value, list | tuple) and value:
         rows = _list_rows(old, list(value), indent, plain=plain)
@@ -170,16 +174,6 @@ def _list_rows(old: KeyBlock, items: list[Value], indent: int, *, plain: bool) -
 
 def _first_note(old: KeyBlock) -> str:
     return old.rest if old.rest.lstrip(" ")[:1] == "#" else ""
-
-
-def _spelled(layout: Layout, key: str, changes: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the changes of a nested block under the keys that it has for them."""
-    aliases = RESULT_ALIASES if key == "result" else {}
-    found: dict[str, Value] = {}
-    for inner, value in changes.items():
-        names = (inner, *aliases.get(inner, ()))
-        found[next((name for name in names if layout.find(name)), inner)] = value
-    return found
 
 
 def inner_layout(old: KeyBlock, indent: int) -> Layout | None:
