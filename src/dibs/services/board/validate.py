@@ -80,7 +80,7 @@ def _names(folder: str) -> Iterator[tuple[str, str]]:
 
 def check_file(path: str, folder: str) -> Iterator[FileFinding]:
     """Read one file and yield what there is to say; in the board's ``folder`` its place counts too."""
-    from dibs.services.tasks.hand_edits import line_of
+    from dibs.services.tasks.hand_edit_rules import line_of
     from dibs.taskfile.reading import read
 
     try:

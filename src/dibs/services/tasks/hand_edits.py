@@ -1,8 +1,7 @@
-"""Files that people make, edit and move by hand: what they mean for the rows, or why they cannot be meant.
+"""Files that people make, edit and move by hand: what they mean for the rows, or why they are refused.
 
-A file's status and its folder must agree, and the step from what the row says must be in the table of moves.
-A state may be passed over by hand if the file carries its moment. While an attempt runs only the content of a
-file is changed by hand. Nothing here touches a file; what is refused stays where it lies.
+While an attempt runs, only the content of a file is changed by hand. Nothing here touches a file; a refused
+one stays where it is.
 """
 
 from __future__ import annotations
@@ -15,15 +14,23 @@ from dibs.errors import BadInput
 from dibs.services.state.keys import TOLD_ASIDE
 from dibs.services.state.presence import arrive, role_of
 from dibs.services.state.task_index import forget_report, report
-from dibs.services.state.tasks import Stored, digest, load, past, standing
+from dibs.services.state.tasks import Stored, digest, load, past, refresh_dependents, standing
 from dibs.services.state.tasks import hold_back as hold
 from dibs.services.tasks.attempts import live_claim, no_attempt
 from dibs.services.tasks.create import filled_in, needs_of
-from dibs.services.tasks.hand_edit_archive import adopt
-from dibs.services.tasks.hand_edit_rules import Refusal, check_place, check_way, dated
+from dibs.services.tasks.hand_edit_rules import (
+    check_archived,
+    check_place,
+    check_unused,
+    check_way,
+    dated,
+    ended_as,
+    line_of,
+    refusal,
+    stale,
+)
 from dibs.services.tasks.texts import TaskWriter, moment, place_of
 from dibs.services.tasks.values import HandEditVerdict
-from dibs.startup.records import Record
 from dibs.taskfile.reading import late_times
 from dibs.taskfile.writing import changes_for, edit
 
@@ -56,44 +63,18 @@ _KINDS = {
 }
 
 
-class _Batch(Record):
-    """What all files of one call have in common."""
-
-    store: Store
-    rows: Rows
-    teller: TaskWriter
-    #: The dependencies that the files of the batch name, by id.
-    needs: dict[str, tuple[str, ...]]
-
-
 def accept(
     store: Store, rows: Rows, caller: Caller, hand_made: Sequence[HandMade]
 ) -> list[HandEditVerdict]:
     """Take each file in, or say why not; those that depend on each other may come in any order."""
     if not hand_made:
         return []
-    teller = TaskWriter(rows, caller.id, arrive(rows, caller).role)
-    tasks = [made.reading.task for made in hand_made]
-    needs = {task.id: task.dependencies for task in tasks if task is not None}
-    batch = _Batch(store, rows, teller, needs)
-    verdicts = []
-    for made in hand_made:
-        old = load(rows, made.id)
-        if made.seen >= 0 and made.seen != (old.version if old is not None else 0):
-            verdicts.append(HandEditVerdict(made.id, made.place, None))
-            continue
-        try:
-            stored = _accepted(batch, made, old)
-        except Refusal as no:
-            verdicts.append(_refused(batch, made, no))
-        else:
-            forget_report(rows, TOLD_ASIDE, made.id)
-            verdicts.append(HandEditVerdict(made.id, made.place, stored))
-    return verdicts
+    edits = _HandEdits(store, rows, caller, hand_made)
+    return [edits.verdict(made) for made in hand_made]
 
 
 def hold_back(rows: Rows, caller: Caller, reasons: Mapping[str, str]) -> None:
-    """Keep tasks from being handed out whose files stand aside, by id and reason; "" ends that."""
+    """Keep tasks from being handed out whose files are set aside, by id and reason; "" ends that."""
     for id_, why in reasons.items():
         row = load(rows, id_)
         if row is None or row.aside == why or row.task.status not in OPEN:
@@ -104,105 +85,195 @@ def hold_back(rows: Rows, caller: Caller, reasons: Mapping[str, str]) -> None:
             rows.emit(caller.id, role_of(rows, caller.id), Kind.TASK_EDITED, said, task=row.id)
 
 
-def _accepted(batch: _Batch, made: HandMade, old: Stored | None) -> Stored:
-    task = made.reading.task
-    if task is None:
-        remark = made.reading.remarks[0]
-        raise Refusal(remark.message, remark.field, remark.line, code=remark.code)
-    for late in late_times(task, batch.rows.now):
-        raise Refusal(late.message, late.field, code=late.code)
-    if made.place.split("/")[0] == ARCHIVE:
-        return _archived(batch, made, old, task)
-    if old is None:
-        return _new(batch, made, task)
-    if old.id != made.id or old.file.lower() != made.file.lower():
-        raise Refusal(
-            f"the task {quote(old.id)} has the file {old.file} already", "id", code="TASK_EXISTS"
-        )
-    return _changed(batch, made, old, task)
+class _HandEdits:
+    """The files of one call, inside one transaction."""
 
+    def __init__(
+        self, store: Store, rows: Rows, caller: Caller, hand_made: Sequence[HandMade]
+    ) -> None:
+        self._store = store
+        self._rows = rows
+        self._writer = TaskWriter(rows, caller.id, arrive(rows, caller).role)
+        self._now = moment(rows.now)
+        tasks = [made.reading.task for made in hand_made]
+        #: The dependencies that the files name, by id.
+        self._needs = {task.id: task.dependencies for task in tasks if task is not None}
 
-# -- a file that is not known
+    def verdict(self, made: HandMade) -> HandEditVerdict:
+        """Take one file in, or say why not."""
+        old = load(self._rows, made.id)
+        if made.seen >= 0 and made.seen != (old.version if old is not None else 0):
+            return HandEditVerdict(made.id, made.place, None)
+        try:
+            stored = self._accepted(made, old)
+        except BadInput as refused:
+            return self._refused(made, refused)
+        forget_report(self._rows, TOLD_ASIDE, made.id)
+        return HandEditVerdict(made.id, made.place, stored)
 
-
-def _new(batch: _Batch, made: HandMade, task: Task) -> Stored:
-    rows, now = batch.rows, moment(batch.rows.now)
-    ended = past(rows, made.id)
-    if ended is not None:
-        message = f"a task {quote(ended.id)} is in {ended.place} already"
-        raise Refusal(message, "id", hint="give the file another name", code="TASK_EXISTS")
-    task = task if task.created else task._replace(created=now)
-    if task.dependencies:
-        _check_dependencies(batch, task)
-    after = dated(task, now)
-    check_place(made, after)
-    text = edit(made.reading.text, changes_for(made.reading.task or task, after))
-    row = filled_in(rows, text, after, made.file, "")
-    asked = "" if after.status == Status.CANCELLED else after.agent
-    changes = {"place": made.place, "asked": asked, **_standing(row, after)}
-    if _of_another_life(rows, made):
-        said = f"{made.place}/{made.file} was taken in again: the store had lost the task"
-        changes |= {"survived": made.life, "outlived": made.base}
-    else:
-        said = f"{made.place}/{made.file} was dropped by hand"
-    row = row._replace(**changes)
-    return batch.teller.write(None, row, Kind.TASK_ADDED, said, {"by_hand": True}, adopts=True)
-
-
-def _archived(batch: _Batch, made: HandMade, old: Stored | None, task: Task) -> Stored:
-    """Take in a file that lies in the archive without the row saying so."""
-    if old is not None:
-        _check_held(batch, old, task)
-        ends = old.task.status in FINISHED or _rests(old)
-        if not ends and _is_behind(batch.rows, made, old):
-            raise _stale(old, "status")
-    try:
-        return adopt(batch.teller, made, old, task)
-    except BadInput as error:
-        raise Refusal(error.message, error.field, code=error.code, hint=error.hint) from None
-
-
-# -- a file that is
-
-
-def _changed(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
-    """Take in an edit or a move of a file that the board wrote."""
-    if _is_later(batch.rows, made, old):
-        return _survived(batch, made, old, task)
-    if _is_behind(batch.rows, made, old):
-        return _merged(batch, made, old, task)
-    _check_held(batch, old, task)
-    if task.dependencies != old.task.dependencies:
-        _check_dependencies(batch, task)
-    if task.status != old.task.status:
-        check_way(batch.rows, old.task, task)
-    after = dated(task, moment(batch.rows.now), old.task)
-    check_place(made, after)
-    return _write_edit(batch, made, old, after)
-
-
-def _check_held(batch: _Batch, old: Stored, task: Task) -> None:
-    """Refuse another status or agent while somebody works on a task."""
-    held = live_claim(batch.store, batch.rows, old.id) if old.token else None
-    if held is not None and (task.status, task.agent) != (old.task.status, old.task.agent):
-        raise Refusal(
-            f"{held.agent} works on it: status and agent are not changed by hand",
-            "status" if task.status != old.task.status else "agent",
-            hint="`dibs task done`, or a human says `dibs task cancel` or `reassign`",
-            code="TASK_HELD",
+    def _refused(self, made: HandMade, why: BadInput) -> HandEditVerdict:
+        """Return the verdict, and tell the ledger once for one content of a file."""
+        read = made.reading
+        line = 0 if read.task is not None else read.remarks[0].line
+        line = line or line_of(read.text, why.field)
+        mark = f"{why.code} {made.place} {digest(read.text)}"
+        if report(self._rows, TOLD_ASIDE, made.id, mark):
+            where = f"{made.place}/{made.file}" + (f":{line}" if line else "")
+            field = f"{why.field}: " if why.field else ""
+            self._rows.emit(
+                self._writer.agent, self._writer.role, Kind.TASK_REFUSED,
+                f"{where}: {field}{why.message}",
+                task=made.id, place=made.place, code=why.code, line=line, field=why.field,
+            )  # fmt: skip
+        return HandEditVerdict(
+            made.id, made.place, None, why.code, why.message, line, why.field, why.hint
         )
 
+    def _accepted(self, made: HandMade, old: Stored | None) -> Stored:
+        task = made.reading.task
+        if task is None:
+            remark = made.reading.remarks[0]
+            raise refusal(remark.code, remark.message, remark.field)
+        for late in late_times(task, self._rows.now):
+            raise refusal(late.code, late.message, late.field)
+        if made.place.split("/")[0] == ARCHIVE:
+            return self._archived(made, old, task)
+        if old is None:
+            return self._new(made, task)
+        if old.id != made.id or old.file.lower() != made.file.lower():
+            message = f"the task {quote(old.id)} has the file {old.file} already"
+            raise refusal("TASK_EXISTS", message, "id")
+        if self._is_later(made, old):
+            return self._survived(made, old, task)
+        if self._is_behind(made, old):
+            return self._merged(made, old, task)
+        return self._changed(made, old, task)
 
-def _of_another_life(rows: Rows, made: HandMade) -> bool:
-    """Tell whether a file shows what another store had, or this one before it lost everything."""
-    return bool(made.life) and made.life != standing(rows)[1]
+    # -- a file that is not known
 
+    def _new(self, made: HandMade, task: Task) -> Stored:
+        check_unused(past(self._rows, made.id))
+        task = task if task.created else task._replace(created=self._now)
+        self._check_dependencies(task)
+        after = dated(task, self._now)
+        check_place(made, after)
+        row = filled_in(self._rows, _text(made, after), after, made.file, "")
+        asked = "" if after.status == Status.CANCELLED else after.agent
+        changes = {"place": made.place, "asked": asked, **_standing(row, after)}
+        if self._of_another_life(made):
+            said = f"{made.place}/{made.file} was taken in again: the store had lost the task"
+            changes |= {"survived": made.life, "outlived": made.base}
+        else:
+            said = f"{made.place}/{made.file} was dropped by hand"
+        row = row._replace(**changes)
+        return self._writer.write(None, row, Kind.TASK_ADDED, said, {"by_hand": True}, adopts=True)
 
-def _is_later(rows: Rows, made: HandMade, old: Stored) -> bool:
-    """Tell whether a file shows a later state of a lost life than the row, with which nothing began since."""
-    if not _of_another_life(rows, made) or old.survived != made.life:
-        return False
-    return old.outlived < made.base and _rests(old)
+    def _archived(self, made: HandMade, old: Stored | None, task: Task) -> Stored:
+        """Take in a file in the archive that was put there by hand, or before the store was lost.
+
+        What it depended on need not be known.
+        """
+        if old is not None:
+            self._check_held(old, task)
+            ends = old.task.status in FINISHED or _rests(old)
+            if not ends and self._is_behind(made, old):
+                raise stale(old, "status")
+        check_archived(made, old, task)
+        if old is None:
+            check_unused(past(self._rows, made.id))
+        ended = ended_as(old, task, made.reading.text)
+        completed = task.completed or (old.task.completed if old else 0.0) or self._now
+        after = task._replace(status=Status.ARCHIVE, completed=completed)
+        doer = (old.doer if old else "") or (task.agent if ended == Status.DONE else "")
+        new = Stored(after, made.file, made.place, _text(made, after), 0, doer=doer)
+        said = f"{made.id} was found in {made.place}"
+        new = self._writer.archive(new, ended, old, said, by_hand=True)
+        refresh_dependents(self._rows, made.id)
+        return new
+
+    # -- a file that is known
+
+    def _changed(self, made: HandMade, old: Stored, task: Task) -> Stored:
+        """Take in an edit or a move of a file that the board wrote."""
+        self._check_held(old, task)
+        if task.dependencies != old.task.dependencies:
+            self._check_dependencies(task)
+        if task.status != old.task.status:
+            check_way(self._rows, old.task, task)
+        after = dated(task, self._now, old.task)
+        check_place(made, after)
+        return self._write(made, old, after)
+
+    def _survived(self, made: HandMade, old: Stored, task: Task) -> Stored:
+        """Take in a later state of a task than the one that another machine still had of the life before."""
+        after = dated(task, self._now, old.task)
+        check_place(made, after)
+        text = _text(made, after)
+        new = old._replace(task=after, text=text, place=made.place, outlived=made.base)
+        new = new._replace(asked=old.asked or after.agent, **_standing(old, after))
+        kind = _KINDS.get(after.status, Kind.TASK_EDITED)
+        said = f"{old.id} was {after.status} when the store lost it: {made.place}/{made.file}"
+        return self._writer.write(old, new, kind, said, {"by_hand": True}, adopts=True)
+
+    def _merged(self, made: HandMade, old: Stored, task: Task) -> Stored:
+        """Take in the edit of an older text: what the board writes comes from the row."""
+        said = {name: value for name in _SAID if (value := getattr(task, name))}
+        if any(getattr(old.task, name) != value for name, value in said.items()):
+            raise stale(old, "result" if task.status != Status.ERROR else "error")
+        after = task._replace(**{name: getattr(old.task, name) for name in OWNED})
+        if after.dependencies != old.task.dependencies:
+            self._check_dependencies(after)
+        return self._write(made, old, after)
+
+    def _write(self, made: HandMade, old: Stored, after: Task) -> Stored:
+        """Write the row of a file that was edited, with an entry if that says something new."""
+        text = _text(made, after)
+        if text == old.text and after == old.task:
+            return old
+        new = old._replace(task=after, text=text, place=place_of(after), aside="")
+        new = new._replace(**_standing(old, after))
+        moved = after.status != old.task.status
+        kind = Kind.TASK_EDITED
+        if moved:
+            kind = _KINDS.get(after.status, Kind.TASK_REOPENED)
+        elif after.agent != old.task.agent:
+            kind = Kind.TASK_REASSIGNED
+        said = f"{old.id} was {f'made {after.status}' if moved else 'edited'} by hand"
+        return self._writer.write(old, new, kind, said, {"by_hand": True})
+
+    # -- what must hold
+
+    def _check_held(self, old: Stored, task: Task) -> None:
+        """Refuse another status or agent while somebody works on a task."""
+        held = live_claim(self._store, self._rows, old.id) if old.token else None
+        if held is not None and (task.status, task.agent) != (old.task.status, old.task.agent):
+            raise refusal(
+                "TASK_HELD",
+                f"{held.agent} works on it: status and agent are not changed by hand",
+                "status" if task.status != old.task.status else "agent",
+                "`dibs task done`, or a human says `dibs task cancel` or `reassign`",
+            )
+
+    def _check_dependencies(self, task: Task) -> None:
+        """Refuse what waits for itself or in a circle; what is not known yet may still come."""
+        if task.dependencies:
+            check_new([task], lambda id_: self._needs.get(id_) or needs_of(self._rows, id_) or ())
+
+    def _of_another_life(self, made: HandMade) -> bool:
+        """Tell whether a file shows what another store had, or this one before it lost everything."""
+        return bool(made.life) and made.life != standing(self._rows)[1]
+
+    def _is_later(self, made: HandMade, old: Stored) -> bool:
+        """Tell whether a file shows a later state of a lost life than the row, unchanged since."""
+        if not self._of_another_life(made) or old.survived != made.life:
+            return False
+        return old.outlived < made.base and _rests(old)
+
+    def _is_behind(self, made: HandMade, old: Stored) -> bool:
+        """Tell whether a file was made without knowing what the row says."""
+        if self._of_another_life(made):
+            return not self._is_later(made, old)
+        return 0 < made.base < old.version
 
 
 def _rests(old: Stored) -> bool:
@@ -210,72 +281,19 @@ def _rests(old: Stored) -> bool:
     return bool(old.survived) and old.version == old.adopted
 
 
-def _is_behind(rows: Rows, made: HandMade, old: Stored) -> bool:
-    """Tell whether a file was made without knowing what the row says."""
-    if _of_another_life(rows, made):
-        return not _is_later(rows, made, old)
-    return 0 < made.base < old.version
-
-
-def _survived(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
-    """Take in a later state of a task than the one that another machine still had of the life before."""
-    after = dated(task, moment(batch.rows.now), old.task)
-    check_place(made, after)
-    text = edit(made.reading.text, changes_for(task, after))
-    new = old._replace(task=after, text=text, place=made.place, outlived=made.base)
-    new = new._replace(asked=old.asked or after.agent, **_standing(old, after))
-    kind = _KINDS.get(after.status, Kind.TASK_EDITED)
-    said = f"{old.id} was {after.status} when the store lost it: {made.place}/{made.file}"
-    return batch.teller.write(old, new, kind, said, {"by_hand": True}, adopts=True)
-
-
-def _merged(batch: _Batch, made: HandMade, old: Stored, task: Task) -> Stored:
-    """Take in the edit of an older text: what the board writes comes from the row, all else from the file."""
-    said = {name: value for name in _SAID if (value := getattr(task, name))}
-    if any(getattr(old.task, name) != value for name, value in said.items()):
-        raise _stale(old, "result" if task.status != Status.ERROR else "error")
-    owned = {name: getattr(old.task, name) for name in OWNED}
-    after = task._replace(**owned)
-    if after.dependencies != old.task.dependencies:
-        _check_dependencies(batch, after)
-    return _write_edit(batch, made, old, after)
-
-
-def _stale(old: Stored, field: str) -> Refusal:
-    return Refusal(
-        f"the task has moved on and is {old.task.status}; the file has a result of its own",
-        field,
-        hint="the file is kept; write what is still right into the task's file",
-        code="TASK_STALE",
-    )
-
-
-def _write_edit(batch: _Batch, made: HandMade, old: Stored, after: Task) -> Stored:
-    """Write the row of a file that was edited, with an entry if that says something new."""
+def _text(made: HandMade, after: Task) -> str:
+    """Return a file's text as it is when the task is ``after``."""
     assert made.reading.task is not None
-    text = edit(made.reading.text, changes_for(made.reading.task, after))
-    if text == old.text and after == old.task:
-        return old
-    new = old._replace(task=after, text=text, place=place_of(after), aside="")
-    new = new._replace(**_standing(old, after))
-    moved = after.status != old.task.status
-    kind = Kind.TASK_EDITED
-    if moved:
-        kind = _KINDS.get(after.status, Kind.TASK_REOPENED)
-    elif after.agent != old.task.agent:
-        kind = Kind.TASK_REASSIGNED
-    said = f"{old.id} was {f'made {after.status}' if moved else 'edited'} by hand"
-    return batch.teller.write(old, new, kind, said, {"by_hand": True})
+    return edit(made.reading.text, changes_for(made.reading.task, after))
 
 
 def _standing(old: Stored, after: Task) -> dict[str, Any]:
     """Return what a status that was written by hand means for the rest of a row."""
     changes: dict[str, Any] = {}
-    status, before = after.status, old.task.status
+    status = after.status
     if after.agent != old.task.agent and status in {*OPEN, Status.BLOCKED}:
         changes["asked"] = after.agent
-    fresh = not old.version
-    if status == before and not fresh:
+    if status == old.task.status and old.version:
         return changes
     changes |= no_attempt()
     if status == Status.IN_PROGRESS:
@@ -287,48 +305,3 @@ def _standing(old: Stored, after: Task) -> dict[str, Any]:
     elif status in OPEN:
         changes |= {"doer": "", "follower": "", "forgiven": old.failures}
     return changes
-
-
-# -- what must hold
-
-
-def _check_dependencies(batch: _Batch, task: Task) -> None:
-    """Refuse what waits for itself or in a circle; what is not known yet may still come."""
-    try:
-        check_new([task], lambda id_: batch.needs.get(id_) or needs_of(batch.rows, id_) or ())
-    except BadInput as error:
-        raise Refusal(error.message, "dependencies", code=error.code, hint=error.hint) from None
-
-
-# -- telling
-
-
-def _refused(batch: _Batch, made: HandMade, no: Refusal) -> HandEditVerdict:
-    """Return the verdict, and tell the ledger once for one content of a file."""
-    line = no.line or line_of(made.reading.text, no.field)
-    mark = f"{no.code} {made.place} {digest(made.reading.text)}"
-    if report(batch.rows, TOLD_ASIDE, made.id, mark):
-        where = f"{made.place}/{made.file}" + (f":{line}" if line else "")
-        field = f"{no.field}: " if no.field else ""
-        batch.rows.emit(
-            batch.teller.agent, batch.teller.role, Kind.TASK_REFUSED,
-            f"{where}: {field}{no.message}",
-            task=made.id, place=made.place, code=no.code, line=line, field=no.field,
-        )  # fmt: skip
-    return HandEditVerdict(made.id, made.place, None, no.code, no.message, line, no.field, no.hint)
-
-
-def line_of(text: str, field: str) -> int:
-    """Return the line of a key at the top of a text, 0 if it has none."""
-    names = {field, *_SPELLINGS.get(field, ())}
-    for number, row in enumerate(text.split("\n"), 1):
-        if field and row.partition(":")[0] in names:
-            return number
-    return 0
-
-
-_SPELLINGS: Mapping[str, tuple[str, ...]] = {
-    "agent": ("assigned_to",),
-    "dependencies": ("context", "depends_on", "blocked_by"),
-    "id": ("task_id",),
-}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
+from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Status, check_step, folder_of
-from dibs.services.state.tasks import put
+from dibs.services.state.tasks import Past, digest, put, retire
 from dibs.taskfile.writing import changes_for, edit
 
 TYPE_CHECKING = False
@@ -69,6 +70,22 @@ class TaskWriter:
         if adopts and new.survived:
             new = new._replace(adopted=number)
         return put(self.rows, new._replace(version=number), old)
+
+    def archive(
+        self, new: Stored, ended: str, old: Stored | None, said: str, **details: Any
+    ) -> Stored:
+        """Put how a task ended in the place of its row, if it has one; ``new`` is its last file."""
+        task = new.task
+        number = self.rows.emit(
+            self.agent, self.role, Kind.TASK_ARCHIVED, said, task=task.id, was=ended,
+            status=task.status, agent=task.agent, place=new.place, **details,
+        )  # fmt: skip
+        past = Past(
+            task.id, new.file, ended, new.place, task.title, task.agent, new.doer, task.completed,
+            digest(new.text), number,
+        )  # fmt: skip
+        retire(self.rows, past, old)
+        return new._replace(version=number)
 
 
 def rewritten(old: Stored, after: Task, blocks: Mapping[str, Any] | None = None) -> Stored:

@@ -40,6 +40,15 @@ if TYPE_CHECKING:
 
 #: How much of a stack trace is kept.
 MAX_TRACE = 20_000
+#: The entry of each verb after which no attempt runs.
+_ENTRIES = {
+    "release": (Kind.TASK_RETURNED, "{who} gave {id} back"),
+    "retry": (Kind.TASK_REOPENED, "{who} lets {id} be tried again"),
+    "reopen": (Kind.TASK_REOPENED, "{who} reopened {id}"),
+    "cancel": (Kind.TASK_CANCELLED, "{who} cancelled {id}"),
+    "block": (Kind.TASK_BLOCKED, "{who} blocked {id}"),
+    "reassign": (Kind.TASK_REASSIGNED, "{who} gave {id} to {to}"),
+}
 
 
 class Result(Record):
@@ -179,58 +188,37 @@ class Moves:
         return fail_with(self._teller, stored, words, verb="fail", trace=trace)
 
     def release(self, id_: str, token: int) -> Stored:
-        """Give a task back; that is no failure."""
+        """Give a task back; that is not a failure."""
         stored = need(self._rows, id_)
         self._gate(stored, token, "release")
         return_claims(self._store, self._rows, self._caller.id, self._beat, stored)
-        after = sent_back(stored.task, stored.asked, self._rows.now)
-        said = f"{self._caller.id} gave {stored.id} back"
-        return self._teller.move(
-            stored, "release", after, Kind.TASK_RETURNED, said, **no_attempt()
-        )  # fmt: skip
+        return self._write("release", stored, self._back(stored))
 
     def retry(self, id_: str, reason: str) -> Stored:
         """Let a failed task be tried again."""
         stored = need(self._rows, id_)
         words = check_text(reason, "reason")
-        after = sent_back(stored.task, stored.asked, self._rows.now)
-        return self._teller.move(
-            stored,
-            "retry",
-            after,
-            Kind.TASK_REOPENED,
-            _because(f"{self._caller.id} lets {stored.id} be tried again", words),
-            details={"error": stored.task.error, "retries": stored.task.retries},
-            **no_attempt(forgiven=stored.failures),
-        )
+        details = {"error": stored.task.error, "retries": stored.task.retries}
+        after = self._back(stored)
+        return self._write("retry", stored, after, words, details, forgiven=stored.failures)
 
     def reopen(self, id_: str, reason: str) -> Stored:
         """Put a task back that was over, in review or blocked."""
         stored = need(self._rows, id_)
         words = check_text(reason, "reason")
-        after = sent_back(stored.task, stored.asked, self._rows.now)._replace(reason=words)
-        return self._teller.move(
-            stored,
-            "reopen",
-            after,
-            Kind.TASK_REOPENED,
-            _because(f"{self._caller.id} reopened {stored.id}", words),
-            details=_told(stored.task),
-            **no_attempt(doer="", follower=""),
-        )
+        after = self._back(stored)._replace(reason=words)
+        details = _told(stored.task)
+        return self._write("reopen", stored, after, words, details, doer="", follower="")
 
     def cancel(self, id_: str, reason: str) -> Stored:
         """Take a task off the board."""
         words = check_text(reason, "reason")
         stored = self._freed(id_, words or "the task was cancelled")
+        end = self._end(stored.task)
         after = stored.task._replace(
-            status=Status.CANCELLED, completed=self._end(stored.task), reason=words, error=""
-        )
-        said = _because(f"{self._caller.id} cancelled {stored.id}", words)
-        return self._teller.move(
-            stored, "cancel", after, Kind.TASK_CANCELLED, said, details={"reason": words},
-            **no_attempt(),
+            status=Status.CANCELLED, completed=end, reason=words, error=""
         )  # fmt: skip
+        return self._write("cancel", stored, after, words, {"reason": words})
 
     def block(self, id_: str, reason: str) -> Stored:
         """Let nobody take a task."""
@@ -238,16 +226,8 @@ class Moves:
             raise BadInput("say why: --reason is needed", code="REASON", field="reason")
         words = check_text(reason, "reason")
         stored = self._freed(id_, words)
-        after = sent_back(stored.task, stored.asked, self._rows.now)
-        return self._teller.move(
-            stored,
-            "block",
-            after._replace(status=Status.BLOCKED, reason=words),
-            Kind.TASK_BLOCKED,
-            _because(f"{self._caller.id} blocked {stored.id}", words),
-            details={"reason": words},
-            **no_attempt(),
-        )
+        after = self._back(stored)._replace(status=Status.BLOCKED, reason=words)
+        return self._write("block", stored, after, words, {"reason": words})
 
     def reassign(self, id_: str, to: str, reason: str) -> Stored:
         """Give a task to somebody else, or what shall follow a finished one."""
@@ -257,25 +237,35 @@ class Moves:
         stored = need(self._rows, id_)
         task = stored.task
         if task.status == Status.DONE and task.handoff is not None and not stored.follower and to:
-            return self._hand_to_another(stored, to, words)
+            new = rewritten(stored, task._replace(handoff=task.handoff._replace(agent=to)))
+            said = _because(f"{self._caller.id} lets {to} follow after {stored.id}", words)
+            details = {"next_agent": to}
+            return self._teller.write(stored, new, Kind.TASK_REASSIGNED, said, details)
         stored = self._freed(id_, words or "the task was reassigned")
         after = sent_back(task, to, self._rows.now)
         if task.status == Status.BLOCKED:
             after = after._replace(status=Status.BLOCKED, reason=task.reason)
-        said = _because(f"{self._caller.id} gave {stored.id} to {to or 'anybody'}", words)
-        return self._teller.move(
-            stored, "reassign", after, Kind.TASK_REASSIGNED, said, details={"reason": words},
-            **no_attempt(asked=to),
-        )  # fmt: skip
+        return self._write("reassign", stored, after, words, {"reason": words}, asked=to)
 
-    def _hand_to_another(self, stored: Stored, to: str, words: str) -> Stored:
-        """Let the task that follows go to another agent than the result names."""
-        task = stored.task
-        assert task.handoff is not None
-        after = task._replace(handoff=task.handoff._replace(agent=to))
-        new = rewritten(stored, after)
-        said = _because(f"{self._caller.id} lets {to} follow after {stored.id}", words)
-        return self._teller.write(stored, new, Kind.TASK_REASSIGNED, said, {"next_agent": to})
+    def _back(self, stored: Stored) -> Task:
+        return sent_back(stored.task, stored.asked, self._rows.now)
+
+    def _write(
+        self,
+        verb: str,
+        stored: Stored,
+        after: Task,
+        words: str = "",
+        details: Mapping[str, object] | None = None,
+        **changes: object,
+    ) -> Stored:
+        """Write a move after which no attempt runs, with the entry that the table has for it."""
+        kind, text = _ENTRIES[verb]
+        to = after.agent or "anybody"
+        said = _because(text.format(who=self._caller.id, id=stored.id, to=to), words)
+        return self._teller.move(
+            stored, verb, after, kind, said, details=details, **no_attempt(**changes)
+        )  # fmt: skip
 
     def _freed(self, id_: str, why: str) -> Stored:
         """Return a task that nobody holds: a human takes it from whoever does."""

@@ -11,7 +11,7 @@ from dibs.core.tasks.rules import Status
 from dibs.core.text.durations import show_span
 from dibs.services.state.presence import arrive, offers_work, role_of
 from dibs.services.state.task_index import finished, fresh, lent, ready_for_anybody, running, silent
-from dibs.services.state.tasks import Past, Stored, digest, load, retire
+from dibs.services.state.tasks import Stored, load
 from dibs.services.tasks.attempts import fail_with, live_claim, lose_attempt, settle_dead
 from dibs.services.tasks.texts import TaskWriter, moment, rewritten, sent_back
 from dibs.services.tasks.values import Stuck
@@ -186,26 +186,15 @@ def archive(store: Store, rows: Rows, caller: Caller) -> list[Stored]:
             ready.append(row)
     if not ready:
         return []
-    role = arrive(rows, caller).role
-    return [_retire(rows, caller.id, role, row) for row in ready]
+    writer = TaskWriter(rows, caller.id, arrive(rows, caller).role)
+    return [_archive(writer, row) for row in ready]
+
+
+def _archive(writer: TaskWriter, old: Stored) -> Stored:
+    new = rewritten(old, old.task._replace(status=Status.ARCHIVE))
+    return writer.archive(new, old.task.status, old, f"{old.id} went to {new.place}")
 
 
 def _is_open_ended(stored: Stored) -> bool:
     task = stored.task
     return task.status == Status.DONE and task.handoff is not None and not stored.follower
-
-
-def _retire(rows: Rows, agent: str, role: str, old: Stored) -> Stored:
-    new = rewritten(old, old.task._replace(status=Status.ARCHIVE))
-    number = rows.emit(
-        agent, role, Kind.TASK_ARCHIVED, f"{old.id} went to {new.place}",
-        task=old.id, was=old.task.status, status=Status.ARCHIVE, agent=old.task.agent,
-        place=new.place,
-    )  # fmt: skip
-    task = old.task
-    ended = Past(
-        old.id, old.file, task.status, new.place, task.title, task.agent, old.doer,
-        task.completed, digest(new.text), number,
-    )  # fmt: skip
-    retire(rows, ended, old)
-    return new._replace(version=number)
