@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.briefing.snapshot import Snapshot
+    from dibs.core.briefing.snapshot import CrewState
     from dibs.core.claims.agents import Agent
     from dibs.services.briefing.service import Delivery
 
@@ -26,11 +26,11 @@ def briefing(value: Delivery | None) -> dict[str, Any]:
         "number": value.number or None, "changed": True, "again": value.again,
         "mode": value.mode, "digest": value.digest, "text": value.text + value.whole,
         "mail": list(value.mail), "left": value.left,
-        "state": None if value.sight is None else state(value.sight),
+        "state": None if value.state is None else state(value.state),
     }  # fmt: skip
 
 
-def state(value: Snapshot) -> dict[str, Any]:
+def state(value: CrewState) -> dict[str, Any]:
     """Shape the crew as one agent sees it."""
     return {
         "now": value.now,

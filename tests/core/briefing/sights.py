@@ -1,6 +1,6 @@
 """A small crew, as two of its agents see it: what tests of briefings start from."""
 
-from dibs.core.briefing.snapshot import Snapshot, Tally
+from dibs.core.briefing.snapshot import CrewState, Tally
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Entry
 from dibs.core.claims.rules import Ask, Claim, Held, Ticket, Waiter
@@ -37,7 +37,7 @@ def said(number, text, *, kind="message", sender="peer", role="Tester", **more):
 def crew(**changes):
     """Return what ``me`` sees: somebody near it, somebody who waits for it, mail, decisions."""
     request = Ask("src/auth/login.py", "me", "peer", "for the tests", NOW - 10, NOW + 290, "m9")
-    sight = Snapshot(
+    sight = CrewState(
         now=NOW,
         me="me",
         human=False,

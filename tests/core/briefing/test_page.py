@@ -15,7 +15,7 @@ from dibs.core.briefing.page import (
     items,
     show,
 )
-from dibs.core.briefing.snapshot import Snapshot, Tally
+from dibs.core.briefing.snapshot import CrewState, Tally
 from dibs.core.claims.agents import Agent
 from dibs.core.claims.ledger import Entry
 from dibs.core.text.untrusted import ShownTime, UntrustedText
@@ -86,7 +86,7 @@ def test_the_leads_example_is_kept_word_for_word():
     )
     pending = (asked("abc12345", 3, decider="human")._replace(at=at + 3 - 200),)
     tally = Tally(total=50, done=37, skipped=2)
-    sight = Snapshot(
+    sight = CrewState(
         at + 3, "lead0000", False, agents, pending=pending, tally=tally, activity=activity
     )
     told = without_the_legend(text_of(sight))
@@ -104,7 +104,7 @@ def test_the_specialists_example_is_kept_word_for_word():
         1, QUARTER_TO_TWO - 30, "jkl22222", "QA", "task_completed", "", {"task": "write-auth-tests"}
     )
     claims = (held("abc12345", "src/auth.ts", 7),)
-    sight = Snapshot(QUARTER_TO_TWO, "me", False, agents, claims, activity=(done,))
+    sight = CrewState(QUARTER_TO_TWO, "me", False, agents, claims, activity=(done,))
     assert without_the_legend(text_of(sight)) == SPECIALIST
 
 
@@ -122,7 +122,7 @@ def test_the_specialists_example_is_kept_word_for_word():
 def test_the_icon_tells_the_worst(tally, idle, active, icon):
     agents = [Agent(f"i{n}", status="idle") for n in range(idle)]
     agents += [Agent(f"r{n}") for n in range(active)]
-    sight = Snapshot(NOW, "user", True, tuple(agents), tally=tally)
+    sight = CrewState(NOW, "user", True, tuple(agents), tally=tally)
     assert f"\n{icon}{active} active, {idle} idle, 0 done\n" in text_of(sight)
 
 
@@ -136,7 +136,7 @@ def test_who_leads_is_a_human_has_agents_below_or_is_called_so():
     assert is_lead(as_lead(crew()))
     assert is_lead(crew(human=True))
     for role, leads in (("Project Lead", True), ("team-lead", True), ("Leader", False)):
-        assert is_lead(Snapshot(NOW, "a", False, (Agent("a", role=role),))) is leads
+        assert is_lead(CrewState(NOW, "a", False, (Agent("a", role=role),))) is leads
 
 
 CONCERNED = """\

@@ -137,7 +137,7 @@ def test_a_delivery_that_nobody_confirmed_comes_again_word_for_word_after_its_le
     again = crew.briefings.prepare(BOB)
 
     assert again.again
-    assert again._replace(again=False, sight=None) == first._replace(sight=None)
+    assert again._replace(again=False, state=None) == first._replace(state=None)
     assert crew.briefings.prepare(BOB) is None, "whoever took it up is left alone with it"
     assert crew.briefings.delivered(BOB, again.number)
     assert "two" in crew.brief(BOB).text

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from dibs.core.briefing.snapshot import Snapshot, Tally
+    from dibs.core.briefing.snapshot import CrewState, Tally
     from dibs.core.claims.agents import Agent
     from dibs.core.claims.ledger import Entry
 
@@ -38,49 +38,49 @@ def utc_clock(moment: float) -> str:
 
 
 def sections(
-    sight: Snapshot, *, told: int = 0, clock: Callable[[float], str] = utc_clock
+    state: CrewState, *, told: int = 0, clock: Callable[[float], str] = utc_clock
 ) -> list[Section]:
     """Return what there is to tell, what matters most first.
 
     Of the activity only what came after the ledger's entry ``told``; ``clock`` shows moments to the reader.
     """
-    first, letters = mail_sections(sight.mail, sight.now)
-    crew = _lead_view(sight) if is_lead(sight) else _specialist_view(sight)
-    recent = _activity(sight, told, clock)
-    return [*first, *crew, *own_sections(sight, clock), *letters, *recent]
+    first, letters = mail_sections(state.mail, state.now)
+    crew = _lead_view(state) if is_lead(state) else _specialist_view(state)
+    recent = _activity(state, told, clock)
+    return [*first, *crew, *own_sections(state, clock), *letters, *recent]
 
 
-def is_lead(sight: Snapshot) -> bool:
+def is_lead(state: CrewState) -> bool:
     """Tell whether the reader leads: it is human, has agents below it, or is called a lead."""
-    me = next((agent for agent in sight.agents if agent.id == sight.me), None)
+    me = next((agent for agent in state.agents if agent.id == state.me), None)
     said = me.role.lower().replace("-", " ").replace("_", " ").split() if me else []
-    return sight.human or "lead" in said or any(a.parent == sight.me for a in sight.agents)
+    return state.human or "lead" in said or any(a.parent == state.me for a in state.agents)
 
 
 # -- the lead's view
 
 
-def _lead_view(sight: Snapshot) -> list[Section]:
-    crew = [agent for agent in sight.agents if agent.role != HUMAN]
+def _lead_view(state: CrewState) -> list[Section]:
+    crew = [agent for agent in state.agents if agent.role != HUMAN]
     parents = {agent.id: agent.parent for agent in crew if agent.parent}
-    below = {agent.id for agent in crew} if sight.human else set(family(sight.me, parents))
-    others = [agent for agent in crew if agent.id != sight.me]
+    below = {agent.id for agent in crew} if state.human else set(family(state.me, parents))
+    others = [agent for agent in crew if agent.id != state.me]
     own = [agent for agent in others if agent.id in below]
     rest = [agent for agent in others if agent.id not in below]
     found = [
-        Section("PROJECT HEALTH", (_health(sight, crew), _blocked(sight.tally)), rank=0),
-        Section("YOUR AGENTS", _roster(sight, own, "your agents"), rank=3),
-        Section("OTHER CREW", _roster(sight, rest, "other agents"), rank=4),
+        Section("PROJECT HEALTH", (_health(state, crew), _blocked(state.tally)), rank=0),
+        Section("YOUR AGENTS", _roster(state, own, "your agents"), rank=3),
+        Section("OTHER CREW", _roster(state, rest, "other agents"), rank=4),
     ]
-    return [*(section for section in found if section.lines), *crew_sections(sight)]
+    return [*(section for section in found if section.lines), *crew_sections(state)]
 
 
-def _health(sight: Snapshot, crew: Sequence[Agent]) -> Line:
+def _health(state: CrewState, crew: Sequence[Agent]) -> Line:
     statuses = [agent.status for agent in crew]
     active, idle = statuses.count(AgentStatus.RUNNING), statuses.count(AgentStatus.IDLE)
     done = statuses.count(AgentStatus.COMPLETED) + statuses.count(AgentStatus.EXITED)
     fallen = statuses.count(AgentStatus.FAILED) + statuses.count(AgentStatus.TERMINATED)
-    tally = sight.tally
+    tally = state.tally
     icon = "✅"
     if tally.blocked or tally.failed:
         icon = "🔴"
@@ -91,9 +91,9 @@ def _health(sight: Snapshot, crew: Sequence[Agent]) -> Line:
         share = f" {100 * (tally.done + tally.skipped) // tally.total}% complete ·"
     fleet = f" {active} active, {idle} idle, {done} done"
     parts: list[Part] = [icon + share + fleet + (f", {fallen} failed" if fallen else "")]
-    if sight.pending:
-        age = sight.now - min(decision.at for decision in sight.pending)
-        pending = f" · ⚠️ {plural(len(sight.pending), 'decision')} pending"
+    if state.pending:
+        age = state.now - min(decision.at for decision in state.pending)
+        pending = f" · ⚠️ {plural(len(state.pending), 'decision')} pending"
         parts += [pending, ShownTime(f" ({_age(age)})")]
     return Line("health", tuple(parts))
 
@@ -115,7 +115,7 @@ def _blocked(tally: Tally) -> Line:
     return Line("tasks", tuple(parts))
 
 
-def _roster(sight: Snapshot, agents: Iterable[Agent], whose: str) -> tuple[Line, ...]:
+def _roster(state: CrewState, agents: Iterable[Agent], whose: str) -> tuple[Line, ...]:
     """Return the agents that work or failed, one by one; those that ended otherwise are counted."""
     lines, ended = [], 0
     for agent in agents:
@@ -125,16 +125,16 @@ def _roster(sight: Snapshot, agents: Iterable[Agent], whose: str) -> tuple[Line,
         model = (" [", word(agent.model, agent.id), "]") if agent.model else ()
         task = (", task: ", word(agent.task, agent.id, _TASK_SHOWN)) if agent.task else ()
         parts = (f"- {agent.id}", *_called(agent), " — ", role_part(agent.role, agent.id), *model,
-                 " — ", word(agent.status, agent.id), *task, *_silence(sight, agent))  # fmt: skip
+                 " — ", word(agent.status, agent.id), *task, *_silence(state, agent))  # fmt: skip
         lines.append(Line(f"agent {agent.id}", parts))
     if ended and lines:
         lines.append(Line(f"ended of {whose}", (f"- and {ended} ended",)))
     return tuple(lines)
 
 
-def _silence(sight: Snapshot, agent: Agent) -> tuple[Part, ...]:
+def _silence(state: CrewState, agent: Agent) -> tuple[Part, ...]:
     """Return for how long nothing was heard of an agent, if that is long."""
-    silent = sight.now - sight.seen.get(agent.id, sight.now)
+    silent = state.now - state.seen.get(agent.id, state.now)
     if is_terminal(agent.status) or silent < _SILENT:
         return ()
     return (ShownTime(f", not heard of for {span(silent)}"),)
@@ -148,14 +148,14 @@ def _called(agent: Agent) -> tuple[Part, ...]:
 # -- the specialist's view
 
 
-def _specialist_view(sight: Snapshot) -> list[Section]:
+def _specialist_view(state: CrewState) -> list[Section]:
     locked: dict[str, list[str]] = {}
-    for held in sight.held:
+    for held in state.held:
         locked.setdefault(held.claim.agent, []).append(held.claim.pattern)
     lines = [
         _peer(agent, sorted(locked.get(agent.id, ())))
-        for agent in sight.agents
-        if agent.id != sight.me
+        for agent in state.agents
+        if agent.id != state.me
         and not is_terminal(agent.status)
         # People come and go without a word; only what they hold concerns an agent.
         and (agent.role != HUMAN or agent.id in locked)
@@ -178,12 +178,12 @@ def _peer(agent: Agent, patterns: Sequence[str]) -> Line:
 # -- activity
 
 
-def _activity(sight: Snapshot, told: int, clock: Callable[[float], str]) -> list[Section]:
+def _activity(state: CrewState, told: int, clock: Callable[[float], str]) -> list[Section]:
     """Return what others did, the newest first."""
     news = [
         entry
-        for entry in sight.activity
-        if entry.seq > told and entry.agent != sight.me and is_told(entry)
+        for entry in state.activity
+        if entry.seq > told and entry.agent != state.me and is_told(entry)
     ]
     lines = tuple(_event(entry, clock) for entry in reversed(news[-RECENT:]))
     return [Section("RECENT ACTIVITY", lines, volatile=True)] if lines else []

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from dibs.core.briefing.snapshot import Snapshot
+    from dibs.core.briefing.snapshot import CrewState
     from dibs.core.claims.rules import Ask, Held, Waiter
     from dibs.core.talk.decisions import Decision
 
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 LISTED = 40
 
 
-def own_sections(sight: Snapshot, clock: Clock) -> list[Section]:
+def own_sections(state: CrewState, clock: Clock) -> list[Section]:
     """Return the sections that concern the reader alone."""
-    mine = [held for held in sight.held if held.claim.agent == sight.me]
-    theirs = [held for held in sight.held if held.claim.agent != sight.me]
+    mine = [held for held in state.held if held.claim.agent == state.me]
+    theirs = [held for held in state.held if held.claim.agent != state.me]
     near = Neighbourhood(held.claim.pattern for held in mine)
     close = [held for held in theirs if mine and near.near(held.claim.pattern)]
-    to_decide, asked, _ = _decisions(sight)
+    to_decide, asked, _ = _decisions(state)
     return [
         *_section("YOUR CLAIMS", [_claim(held, clock) for held in mine], 2),
-        *_section("YOUR QUEUE", _queue(sight, theirs), 2),
-        *_section("WAITING FOR YOU", _waiting(sight, mine), 1),
+        *_section("YOUR QUEUE", _queue(state, theirs), 2),
+        *_section("WAITING FOR YOU", _waiting(state, mine), 1),
         *_section("NEAR YOUR FILES", [_near(held) for held in close], 3),
         *_section("DECISIONS", to_decide + asked, 1),
     ]
 
 
-def crew_sections(sight: Snapshot) -> list[Section]:
+def crew_sections(state: CrewState) -> list[Section]:
     """Return what others hold, and what waits for somebody other than the reader."""
-    theirs = [held for held in sight.held if held.claim.agent != sight.me]
-    waits = [_open_request(ask, held, sight.now) for held in theirs for ask in held.asks]
-    waits += _crew_queue(sight) + _decisions(sight)[2]
+    theirs = [held for held in state.held if held.claim.agent != state.me]
+    waits = [_open_request(ask, held, state.now) for held in theirs for ask in held.asks]
+    waits += _crew_queue(state) + _decisions(state)[2]
     return [
-        *_section("HELD BY THE CREW", _crew_claims(sight, theirs), 5),
+        *_section("HELD BY THE CREW", _crew_claims(state, theirs), 5),
         *_section("WAITING IN THE CREW", waits, 2),
     ]
 
@@ -89,9 +89,9 @@ def _near(held: Held) -> Line:
     return Line(f"claim {_name(claim.pattern, claim.id)} {claim.mode} of {claim.agent}", parts)
 
 
-def _crew_claims(sight: Snapshot, theirs: Sequence[Held]) -> list[Line]:
+def _crew_claims(state: CrewState, theirs: Sequence[Held]) -> list[Line]:
     """Return one line for each owner; the task that it reports names the claim on that task already."""
-    busy = {agent.id for agent in sight.agents if agent.task and not is_terminal(agent.status)}
+    busy = {agent.id for agent in state.agents if agent.task and not is_terminal(agent.status)}
     patterns: dict[str, list[str]] = {}
     for held in theirs:
         claim = held.claim
@@ -114,16 +114,16 @@ def _wanted(waiter: Waiter) -> list[Part]:
     return listed(waiter.ticket.patterns, waiter.ticket.agent)
 
 
-def _others(sight: Snapshot) -> list[Waiter]:
-    return [waiter for waiter in sight.queue if waiter.ticket.agent != sight.me]
+def _others(state: CrewState) -> list[Waiter]:
+    return [waiter for waiter in state.queue if waiter.ticket.agent != state.me]
 
 
-def _queue(sight: Snapshot, theirs: Sequence[Held]) -> list[Line]:
+def _queue(state: CrewState, theirs: Sequence[Held]) -> list[Line]:
     """Return the reader's places, how many are before it, and who holds what it waits for."""
-    own = [waiter for waiter in sight.queue if waiter.ticket.agent == sight.me]
+    own = [waiter for waiter in state.queue if waiter.ticket.agent == state.me]
     if not own:
         return []
-    others = [waiter.ticket for waiter in _others(sight)]
+    others = [waiter.ticket for waiter in _others(state)]
     queued = ConflictFinder((t.number, pattern, t.mode) for t in others for pattern in t.patterns)
     holding = _claims_of(theirs)
     lines = []
@@ -140,16 +140,16 @@ def _queue(sight: Snapshot, theirs: Sequence[Held]) -> list[Line]:
     return lines
 
 
-def _waiting(sight: Snapshot, mine: Sequence[Held]) -> list[Line]:
+def _waiting(state: CrewState, mine: Sequence[Held]) -> list[Line]:
     """Return the requests for the reader's claims, and the tickets that wait for them."""
-    requests = (m for m in sight.mail if m.kind == MailKind.RELEASE_REQUEST)
+    requests = (m for m in state.mail if m.kind == MailKind.RELEASE_REQUEST)
     news = {message.id: named(message) for message in requests}
-    lines = [_request(ask, held, sight.now, news) for held in mine for ask in held.asks]
+    lines = [_request(ask, held, state.now, news) for held in mine for ask in held.asks]
     own = _claims_of(mine)
-    for waiter in _others(sight) if mine else ():
+    for waiter in _others(state) if mine else ():
         ticket = waiter.ticket
         if own.of(ticket.patterns, ticket.mode):
-            since = ShownTime(f", for {span(sight.now - ticket.since)}")
+            since = ShownTime(f", for {span(state.now - ticket.since)}")
             parts = (f"- {ticket.agent} waits for ", *_wanted(waiter), f" ({ticket.mode}", since,
                      ")", *reason_part(ticket.reason, ticket.agent))  # fmt: skip
             lines.append(Line(f"ticket {ticket.number} of {ticket.agent}", parts))
@@ -181,18 +181,18 @@ def _open_request(ask: Ask, held: Held, now: float) -> Line:
     return Line(key, (f"- {ask.asker} asks {holder} for ", what, *parts))
 
 
-def _crew_queue(sight: Snapshot) -> list[Line]:
+def _crew_queue(state: CrewState) -> list[Line]:
     """Return who waits for whom, but for those that wait for the reader alone."""
-    others = _others(sight)
-    holding = _claims_of(sight.held if others else ())
+    others = _others(state)
+    holding = _claims_of(state.held if others else ())
     lines = []
     for waiter in others:
         ticket = waiter.ticket
         found = holding.of(ticket.patterns, ticket.mode)
-        holders = {sight.held[number].claim.agent for number in found} - {ticket.agent}
-        if holders != {sight.me}:
-            by = f", held by {few(sorted(holders - {sight.me})) or 'nobody'}"
-            since = ShownTime(f", for {span(sight.now - ticket.since)}")
+        holders = {state.held[number].claim.agent for number in found} - {ticket.agent}
+        if holders != {state.me}:
+            by = f", held by {few(sorted(holders - {state.me})) or 'nobody'}"
+            since = ShownTime(f", for {span(state.now - ticket.since)}")
             parts = (f"- {ticket.agent} waits for ", *_wanted(waiter), by, since)
             lines.append(Line(f"wait {ticket.number} of {ticket.agent}", parts))
     return lines
@@ -201,15 +201,15 @@ def _crew_queue(sight: Snapshot) -> list[Line]:
 # -- decisions
 
 
-def _decisions(sight: Snapshot) -> tuple[list[Line], list[Line], list[Line]]:
+def _decisions(state: CrewState) -> tuple[list[Line], list[Line], list[Line]]:
     """Return the pending decisions that the reader may decide, that it asked for, and all others."""
-    me = next((agent for agent in sight.agents if agent.id == sight.me), None)
-    voter = Voter(sight.me, sight.human, me.role if me else "")
-    parents = {agent.id: agent.parent for agent in sight.agents if agent.parent}
+    me = next((agent for agent in state.agents if agent.id == state.me), None)
+    voter = Voter(state.me, state.human, me.role if me else "")
+    parents = {agent.id: agent.parent for agent in state.agents if agent.parent}
     to_decide, asked, others = [], [], []
-    for one in sight.pending:
-        asker, now = one.asker, sight.now
-        if asker == sight.me:
+    for one in state.pending:
+        asker, now = one.asker, state.now
+        if asker == state.me:
             after = ("; waits for ", _decider(one, "you"), *_terms(one, now))
             asked.append(_decision(one, now, ("you asked",), after))
         elif may_decide(one, voter, ancestors(asker, parents)):

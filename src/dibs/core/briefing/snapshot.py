@@ -24,7 +24,7 @@ class Tally(Record):
     failed: tuple[str, ...] = ()
 
 
-class Snapshot(Record):
+class CrewState(Record):
     """What there is to tell one agent."""
 
     now: float

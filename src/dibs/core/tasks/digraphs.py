@@ -140,41 +140,25 @@ def largest_antichain(edges: Edges, order: Sequence[str]) -> int:
 
 def _largest_matching(reach: Sequence[int]) -> int:
     partner: dict[int, int] = {}
-    alone = list(range(len(reach)))
-    while True:
-        # One round shares what it has seen: no node is tried twice, so a round costs what the nodes cost.
-        unseen = (1 << len(reach)) - 1
-        free = unseen
-        for right in partner:
-            free ^= 1 << right
-        left_over = []
-        for start in alone:
-            unseen, free, found = _matched(start, reach, partner, unseen, free)
-            if not found:
-                left_over.append(start)
-        if len(left_over) == len(alone):
-            return len(partner)
-        alone = left_over
-
-
-def _matched(
-    start: int, reach: Sequence[int], partner: dict[int, int], unseen: int, free: int
-) -> tuple[int, int, bool]:
-    """Give ``start`` a partner, moving others on if need be; return what is unseen and free then."""
-    path: list[tuple[int, int]] = []
-    left = start
-    while True:
-        within = reach[left] & unseen
-        choice = within & free or within
-        if choice:
-            right = choice.bit_length() - 1
+    unseen = free = everything = (1 << len(reach)) - 1
+    for start in range(len(reach)):
+        # Find a partner for ``start``, moving others on if need be. What was seen in vain stays useless
+        # until somebody moves.
+        path: list[tuple[int, int]] = []
+        left = start
+        while True:
+            within = reach[left] & unseen
+            if not within and not path:
+                break
+            if not within:
+                left = path.pop()[0]
+                continue
+            right = (within & free or within).bit_length() - 1
             unseen ^= 1 << right
             path.append((left, right))
             if free >> right & 1:
                 partner.update((taken, giver) for giver, taken in path)
-                return unseen, free ^ 1 << right, True
+                free, unseen = free ^ 1 << right, everything
+                break
             left = partner[right]
-        elif path:
-            left = path.pop()[0]
-        else:
-            return unseen, free, False
+    return len(partner)

@@ -16,7 +16,7 @@ import os
 import time
 from functools import partial
 
-from dibs.services.briefing.snapshot import sight, unread
+from dibs.services.briefing.snapshot import crew_state, unread
 from dibs.services.state.deliveries import (
     Briefed,
     Offer,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from dibs.core.briefing.layout import Rendered
     from dibs.core.briefing.page import Section
-    from dibs.core.briefing.snapshot import Snapshot
+    from dibs.core.briefing.snapshot import CrewState
     from dibs.core.claims.agents import Caller
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
@@ -67,7 +67,7 @@ class Delivery(Record):
     #: Whether it was offered before and not confirmed.
     again: bool = False
     #: The state that it reports; for one that is told again, the state now.
-    sight: Snapshot | None = None
+    state: CrewState | None = None
     #: The whole state, for a reader that asked for it, where ``text`` is a change that was lost before.
     whole: str = ""
 
@@ -170,7 +170,7 @@ def _news(rows: Rows, wish: _Wish, last: Briefed) -> _Plan | None:
     waiting = unread(rows, boxes_of(caller.id, human=caller.human))
     if caller.human and not waiting.messages:
         return _Plan(_page(rows, wish))
-    seen = sight(rows, caller.id, human=caller.human, mail=waiting.messages)
+    seen = crew_state(rows, caller.id, human=caller.human, mail=waiting.messages)
     agent = rows.agent(caller.id)
     life = 0.0 if agent is None or caller.human else agent.started
     forgot = wish.full or caller.human or not last.number or last.life != life
@@ -196,13 +196,13 @@ def _again(rows: Rows, wish: _Wish, offer: Offer) -> Delivery:
     from dibs.core.briefing.layout import FULL
 
     caller, told = wish.caller, offer.briefed
-    seen = sight(rows, caller.id, human=caller.human)
+    seen = crew_state(rows, caller.id, human=caller.human)
     whole = ""
     if wish.full and told.mode != FULL:
         whole = _render(_sections(seen)[0], wish.budget, 0, None).text
     return Delivery(
         told.number, told.mode, told.digest, offer.text, tuple(offer.mail), offer.left,
-        again=True, sight=seen, whole=whole,
+        again=True, state=seen, whole=whole,
     )  # fmt: skip
 
 
@@ -210,12 +210,12 @@ def _page(rows: Rows, wish: _Wish, without: Iterable[str] = ()) -> Delivery:
     """Return the whole state as a page that is not counted; ``without`` is in another delivery."""
     caller = wish.caller
     waiting = unread(rows, boxes_of(caller.id, human=caller.human), without)
-    seen = sight(rows, caller.id, human=caller.human, mail=waiting.messages)
+    seen = crew_state(rows, caller.id, human=caller.human, mail=waiting.messages)
     sections, digest = _sections(seen)
     return _delivery(_render(sections, wish.budget, 0, None), 0, digest, seen)
 
 
-def _sections(seen: Snapshot, told: int = 0) -> tuple[list[Section], str]:
+def _sections(seen: CrewState, told: int = 0) -> tuple[list[Section], str]:
     """Return what there is to tell, and its digest; of the activity only what came after ``told``."""
     from dibs.core.briefing.crew import sections
     from dibs.core.briefing.page import digest
@@ -238,8 +238,8 @@ def _render(
     return render(sections, nonce=nonce, budget=budget, number=number, known=known)
 
 
-def _delivery(page: Rendered, number: int, digest: str, seen: Snapshot) -> Delivery:
-    return Delivery(number, page.mode, digest, page.text, page.mail, page.left, sight=seen)
+def _delivery(page: Rendered, number: int, digest: str, seen: CrewState) -> Delivery:
+    return Delivery(number, page.mode, digest, page.text, page.mail, page.left, state=seen)
 
 
 def _begin(rows: Rows, wish: _Wish, plan: _Plan, *, alive: bool) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.briefing.activity import is_told
-from dibs.core.briefing.snapshot import Snapshot, Tally
+from dibs.core.briefing.snapshot import CrewState, Tally
 from dibs.core.tasks.rules import Status
 from dibs.services.claims.service import held_in, waiting_in
 from dibs.services.state.decisions import pending
@@ -34,11 +34,11 @@ class Unread(Record):
     boxes: dict[str, list[str]]
 
 
-def sight(rows: Rows, me: str, *, human: bool, mail: Iterable[Message] = ()) -> Snapshot:
+def crew_state(rows: Rows, me: str, *, human: bool, mail: Iterable[Message] = ()) -> CrewState:
     """Return what there is to tell ``me``; how far the board is, only where a lead looks."""
     from dibs.core.briefing.crew import is_lead
 
-    seen = Snapshot(
+    seen = CrewState(
         rows.now,
         me,
         human,
