@@ -149,7 +149,7 @@ def test_json_behind_the_double_dash_is_not_an_option(dibs):
 
 
 def test_a_bug_is_one_line_with_its_own_status(dibs, monkeypatch):
-    monkeypatch.setattr("dibs.cli.commands.who.run", lambda args: 1 / 0)
+    monkeypatch.setattr("dibs.cli.commands.who.act", lambda session, args: 1 / 0)
 
     answer = dibs("who", "a")
 
@@ -159,7 +159,7 @@ def test_a_bug_is_one_line_with_its_own_status(dibs, monkeypatch):
 
 
 def test_a_bug_is_json_too(dibs, monkeypatch):
-    monkeypatch.setattr("dibs.cli.commands.who.run", lambda args: 1 / 0)
+    monkeypatch.setattr("dibs.cli.commands.who.act", lambda session, args: 1 / 0)
 
     answer = dibs("who", "a", "--json")
 

@@ -1,14 +1,16 @@
-"""completion: scripts made from the parsers, tried in the shells that are here."""
+"""completion: what the program offers, tried in the shells that are here."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+from argparse import SUPPRESS, Namespace
 
 import pytest
 
-from dibs.cli.commands.completion import SHELLS, grammar
-from dibs.cli.support import COMMANDS
+from dibs.cli.commands.completion import SCRIPTS, offers
+from dibs.cli.support import COMMANDS, load
+from dibs.cli.support.parsing import build
 
 from .conftest import PROGRAM
 
@@ -32,7 +34,7 @@ def tab(dibs, repo, tmp_path, monkeypatch):
             pytest.skip(f"{shell} is not installed")
         script = tmp_path / f"script.{shell}"
         script.write_text(dibs("completion", shell).out)
-        return {"bash": in_bash, "fish": in_fish}[shell](script, words)
+        return {"bash": in_bash, "zsh": in_zsh, "fish": in_fish}[shell](script, words)
 
     return press
 
@@ -48,6 +50,17 @@ def in_bash(script, words):
     return done.stdout.split("\n")[:-1]
 
 
+def in_zsh(script, words):
+    """Return what zsh would add; its completion itself needs a terminal."""
+    stubs = "compdef() { : }; compadd() { print -rl -- ${(P)@[-1]} };"
+    line = f"{stubs} source {script}; words=($@); CURRENT=$#; _dibs"
+    done = subprocess.run(
+        ["zsh", "-f", "-c", line, "zsh", *[word or "''" for word in words]],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [offer for offer in done.stdout.split("\n") if offer]
+
+
 def in_fish(script, words):
     line = f'source {script}; complete -C "$argv"'
     done = subprocess.run(
@@ -57,7 +70,7 @@ def in_fish(script, words):
     return [offer.partition("\t")[0] for offer in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("shell", ["bash", "fish"])
+@pytest.mark.parametrize("shell", SCRIPTS)
 @pytest.mark.parametrize(
     ("words", "offers"),
     [
@@ -77,7 +90,7 @@ def test_a_shell_offers_what_fits(tab, shell, words, offers):
     assert tab(shell, *words) == offers
 
 
-@pytest.mark.parametrize("shell", ["bash", "fish"])
+@pytest.mark.parametrize("shell", SCRIPTS)
 def test_a_claimed_pattern_is_offered_and_never_run(tab, repo, shell):
     offers = tab(shell, "dibs", "release", "")
 
@@ -106,16 +119,34 @@ def test_zsh_reads_the_script(dibs, tmp_path):
     assert (done.stdout, done.stderr) == ("_dibs\n", "")
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_every_command_and_option_is_in_the_script(dibs, shell):
-    script = dibs("completion", shell).out
+def parsers():
+    """Yield the words and the parser of each command, and of each verb of one."""
+    for name in COMMANDS:
+        parser = build(name, load(name))
+        verbs = next((a for a in parser._actions if a.dest == "verb"), None)
+        yield (name,), parser
+        for verb, inner in verbs.choices.items() if verbs else ():
+            yield (name, verb), inner
 
-    assert {words.names[0] for words in grammar()} == set(COMMANDS)
-    for words in grammar():
-        assert all(name in script for name in words.names)
-        for option in words.options:
-            assert all(spelling.lstrip("-") in script for spelling in option.spellings)
-    assert "--values agents" in script or "values=agents" in script or "_values agents" in script
+
+def offered(*words):
+    return {word for word, _ in offers(words, Namespace(agent=None, repo="", json=False))}
+
+
+def test_every_command_verb_and_option_is_offered(repo):
+    assert offered("") == {*COMMANDS, "help"}
+    for words, parser in parsers():
+        verbs = next((a for a in parser._actions if a.dest == "verb"), None)
+        if verbs:
+            assert offered(*words, "") == set(verbs.choices)
+        else:
+            shown = [a for a in parser._actions if a.help != SUPPRESS]
+            assert offered(*words, "-") == {name for a in shown for name in a.option_strings}
+
+
+@pytest.mark.parametrize("shell", SCRIPTS)
+def test_a_script_offers_what_the_program_prints(dibs, shell):
+    assert "dibs completion --offer -- " in dibs("completion", shell).out
 
 
 def test_the_script_is_json_too(dibs):
@@ -131,13 +162,13 @@ def test_a_shell_is_named(dibs):
     assert "did you mean fish?" in answer.err
 
 
-def test_values_are_silent_where_there_is_no_project(dibs, tmp_path, monkeypatch):
+def test_offers_are_silent_where_there_is_no_project(dibs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    answer = dibs("completion", "--values", "agents")
+    answer = dibs("completion", "--offer", "--", "agent", "stop", "")
 
     assert answer == (0, "", "")
 
 
 def test_the_hidden_option_stays_hidden(dibs):
-    assert "--values" not in dibs("completion", "--help").out
+    assert "--offer" not in dibs("completion", "--help").out

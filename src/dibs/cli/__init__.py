@@ -88,7 +88,13 @@ def _dispatch(words: list[str]) -> int:
     from dibs.cli.support.parsing import parse
 
     module = load(name)
-    return int(module.run(parse(name, module, words[1:])))
+    args = parse(name, module, words[1:])
+    if hasattr(module, "run"):
+        return int(module.run(args))
+    from dibs.cli.support.session import Session
+
+    with Session(args) as session:
+        return (args.act if hasattr(args, "act") else module.act)(session, args) or OK
 
 
 def _help(words: list[str]) -> int:

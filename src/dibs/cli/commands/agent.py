@@ -9,13 +9,12 @@ Examples:
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import common, number
+from dibs.cli.support.parsing import arg, number
 from dibs.errors import BadInput, BadUsage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable
+    from argparse import Namespace
     from typing import Any
 
     from dibs.cli.support.session import Session
@@ -28,52 +27,29 @@ FENCED = 4
 #: What ``report`` can say of an agent; each is an option.
 REPORTED = ("status", "task", "model", "context", "name", "role")
 
+_LIST_OPTIONS = (arg("--all", action="store_true", help="also those that ended"),)
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the verbs of ``dibs agent``; each has the common options."""
-    verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb")
+_SHOW_OPTIONS = (arg("id", metavar="AGENT", help="which one"),)
 
-    def add(name: str, action: Callable[[Session, Namespace], int]) -> ArgumentParser:
-        summary = (action.__doc__ or "").strip()
-        verb = verbs.add_parser(name, help=summary.split(".")[0].lower(), description=summary)
-        verb.set_defaults(act=action)
-        return verb
+_LEAVE_OPTIONS = (
+    arg("--status", default="exited", metavar="WORD", help="exited, completed, failed"),
+    arg("--note", default="", metavar="TEXT", help="why, or how it went"),
+)
 
-    add("ls", _list).add_argument("--all", action="store_true", help="also those that ended")
-    add("show", _show).add_argument("id", metavar="AGENT", help="which one")
-    _configure_join(add("join", _join))
-    add("beat", _beat)
-    _configure_report(add("report", _report))
-    leave = add("leave", _leave)
-    leave.add_argument(
-        "--status", default="exited", metavar="WORD", help="exited, completed, failed"
-    )
-    leave.add_argument("--note", default="", metavar="TEXT", help="why, or how it went")
-    stop = add("stop", _stop)
-    stop.add_argument("id", metavar="AGENT", help="which one; all below it stop too")
-    stop.add_argument("--reason", default="", metavar="TEXT", help="why; it is told")
-    for verb in verbs.choices.values():
-        common(verb)
+_STOP_OPTIONS = (
+    arg("id", metavar="AGENT", help="which one; all below it stop too"),
+    arg("--reason", default="", metavar="TEXT", help="why; it is told"),
+)
 
-
-def _configure_join(parser: ArgumentParser) -> None:
-    parser.add_argument("--name", default="", metavar="TEXT", help="a name for people")
-    parser.add_argument("--role", default="", metavar="WORD", help="lead, tester, ... (agent)")
-    parser.add_argument("--parent", default="", metavar="AGENT", help="who started it")
-    parser.add_argument("--pid", type=number, default=0, metavar="N", help="its process")
-    parser.add_argument("--model", default="", metavar="TEXT", help="the model that it runs on")
-    parser.add_argument("--task", default="", metavar="TASK", help="what it works on")
-    parser.add_argument("--host", default="", metavar="NAME", help="where it runs (here)")
-
-
-def _configure_report(parser: ArgumentParser) -> None:
-    parser.add_argument("--status", metavar="WORD", help="running or idle")
-    parser.add_argument("--task", metavar="TASK", help="what you work on")
-    parser.add_argument("--model", metavar="TEXT", help="the model that you run on")
-    parser.add_argument("--context", type=_share, metavar="SHARE", help="context used, 0 to 1")
-    parser.add_argument("--name", metavar="TEXT", help="your name for people")
-    parser.add_argument("--role", metavar="WORD", help="your role")
-    parser.add_argument("--note", default="", metavar="TEXT", help="a line for the ledger")
+_JOIN_OPTIONS = (
+    arg("--name", default="", metavar="TEXT", help="a name for people"),
+    arg("--role", default="", metavar="WORD", help="lead, tester, ... (agent)"),
+    arg("--parent", default="", metavar="AGENT", help="who started it"),
+    arg("--pid", type=number, default=0, metavar="N", help="its process"),
+    arg("--model", default="", metavar="TEXT", help="the model that it runs on"),
+    arg("--task", default="", metavar="TASK", help="what it works on"),
+    arg("--host", default="", metavar="NAME", help="where it runs (here)"),
+)
 
 
 def _share(text: str) -> float:
@@ -86,16 +62,18 @@ def _share(text: str) -> float:
         raise BadInput(message, code="CONTEXT", field="context") from None
 
 
-def run(args: Namespace) -> int:
-    """Run one of the verbs."""
-    from dibs.cli.support.session import Session
+_REPORT_OPTIONS = (
+    arg("--status", metavar="WORD", help="running or idle"),
+    arg("--task", metavar="TASK", help="what you work on"),
+    arg("--model", metavar="TEXT", help="the model that you run on"),
+    arg("--context", type=_share, metavar="SHARE", help="context used, 0 to 1"),
+    arg("--name", metavar="TEXT", help="your name for people"),
+    arg("--role", metavar="WORD", help="your role"),
+    arg("--note", default="", metavar="TEXT", help="a line for the ledger"),
+)
 
-    with Session(args) as session:
-        status: int = args.act(session, args)
-    return status
 
-
-def _list(session: Session, args: Namespace) -> int:
+def _list(session: Session, args: Namespace) -> None:
     """List the agents that work here."""
     from dibs.shapes import claims
 
@@ -105,7 +83,6 @@ def _list(session: Session, args: Namespace) -> int:
         lambda: {"agents": [claims.agent(s) for s in seen]},
         lambda: _print_list(seen, session.caller),
     )
-    return 0
 
 
 def _print_list(seen: list[AgentView], reader: Caller) -> None:
@@ -119,7 +96,7 @@ def _print_list(seen: list[AgentView], reader: Caller) -> None:
         print("nobody works here; an agent joins by its first call")
 
 
-def _show(session: Session, args: Namespace) -> int:
+def _show(session: Session, args: Namespace) -> None:
     """Show one agent, what it holds, and what it lost."""
     from dibs.shapes import claims
 
@@ -144,7 +121,6 @@ def _show(session: Session, args: Namespace) -> int:
         print("\n".join(quoted.page(lines)))
 
     session.show(lambda: shape, text)
-    return 0
 
 
 def _agent_lines(seen: AgentView, quoted: Quoting) -> list[str]:
@@ -178,7 +154,7 @@ def _lost_lines(lost: list[Lost], now: float, quoted: Quoting) -> list[str]:
     return lines
 
 
-def _join(session: Session, args: Namespace) -> int:
+def _join(session: Session, args: Namespace) -> None:
     """Join as an agent: --agent is its id. Joining again is fine."""
     from dibs.core.claims.agents import Agent
     from dibs.shapes import claims
@@ -204,7 +180,6 @@ def _join(session: Session, args: Namespace) -> int:
         print(f"{bold(joined.id)} works here as {printable(joined.role)}{below}")
 
     session.show(lambda: {"agent": claims.agent(seen)}, text)
-    return 0
 
 
 def _beat(session: Session, _: Namespace) -> int:
@@ -218,7 +193,7 @@ def _beat(session: Session, _: Namespace) -> int:
     return FENCED if answer.lost else 0
 
 
-def _report(session: Session, args: Namespace) -> int:
+def _report(session: Session, args: Namespace) -> None:
     """Say what you do. The others see it."""
     from dibs.shapes import claims
 
@@ -236,17 +211,15 @@ def _report(session: Session, args: Namespace) -> int:
         print("\n".join(quoted.page(_agent_lines(seen, quoted))))
 
     session.show(lambda: {"agent": claims.agent(seen)}, text)
-    return 0
 
 
-def _leave(session: Session, args: Namespace) -> int:
+def _leave(session: Session, args: Namespace) -> None:
     """End your session. Everything that you hold is given back."""
     from dibs.shapes import claims
 
     released = session.project.agents.leave(session.caller, status=args.status, note=args.note)
     shape = {"agent": session.caller.id, "released": claims.claims(released)}
     session.show(lambda: shape, lambda: _print_left(session.caller.id, released))
-    return 0
 
 
 def _print_left(agent: str, released: list[Claim]) -> None:
@@ -257,7 +230,7 @@ def _print_left(agent: str, released: list[Claim]) -> None:
     print(f"{agent} has left")
 
 
-def _stop(session: Session, args: Namespace) -> int:
+def _stop(session: Session, args: Namespace) -> None:
     """Stop an agent and all agents below it. Their claims go; no process is touched."""
     stopped = session.project.agents.stop(session.caller, args.id, reason=args.reason)
 
@@ -270,4 +243,14 @@ def _stop(session: Session, args: Namespace) -> int:
             print(f"{printable(args.id)} had ended already")
 
     session.show(lambda: {"stopped": stopped}, text)
-    return 0
+
+
+VERBS = {
+    "ls": ("list the agents that work here", _LIST_OPTIONS, _list),
+    "show": ("show one agent, what it holds, and what it lost", _SHOW_OPTIONS, _show),
+    "join": ("join as an agent: --agent is its id", _JOIN_OPTIONS, _join),
+    "beat": ("give a sign of life, which renews your claims", (), _beat),
+    "report": ("say what you do", _REPORT_OPTIONS, _report),
+    "leave": ("end your session", _LEAVE_OPTIONS, _leave),
+    "stop": ("stop an agent and all agents below it", _STOP_OPTIONS, _stop),
+}

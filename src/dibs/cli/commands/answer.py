@@ -14,35 +14,34 @@ exit status: 0 answered, 6 nobody asks you for it
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import LITERAL, arg
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Ask
 
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs answer``."""
-    parser.add_argument("what", metavar="WHAT", help="what you are asked for, or the message (m41)")
-    parser.add_argument("answer", metavar="ANSWER", help="yes, later or no")
-    parser.add_argument("--note", default="", metavar="TEXT", help="why; the asker sees it")
-    parser.add_argument("--in", dest="within", metavar="SPAN", help="when you will give it back")
-    parser.add_argument("--to", default="", metavar="ASKER", help="answer only this agent")
-    parser.add_argument("--literal", action="store_true", help="no character is special")
+OPTIONS = (
+    arg("what", metavar="WHAT", help="what you are asked for, or the message (m41)"),
+    arg("answer", metavar="ANSWER", help="yes, later or no"),
+    arg("--note", default="", metavar="TEXT", help="why; the asker sees it"),
+    arg("--in", dest="within", metavar="SPAN", help="when you will give it back"),
+    arg("--to", default="", metavar="ASKER", help="answer only this agent"),
+    LITERAL,
+)
 
 
-def run(args: Namespace) -> int:
+def act(session: Session, args: Namespace) -> None:
     """Answer, and print who was told what."""
-    from dibs.cli.support.session import Session
     from dibs.shapes import claims
 
-    with Session(args) as session:
-        answered = _answer(session, args)
-        session.show(
-            lambda: {"answered": [claims.ask(ask) for ask in answered]}, lambda: _print(answered)
-        )
-    return 0
+    answered = _answer(session, args)
+    session.show(
+        lambda: {"answered": [claims.ask(ask) for ask in answered]}, lambda: _print(answered)
+    )
 
 
 def _answer(session: Session, args: Namespace) -> list[Ask]:

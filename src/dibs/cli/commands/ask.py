@@ -5,38 +5,38 @@ exit status: 0, whether somebody was asked or nobody else holds it
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import LITERAL, arg
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
+    from dibs.cli.support.session import Session
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Ask
     from dibs.core.patterns.pattern import Pattern
 
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs ask``."""
-    parser.add_argument("pattern", nargs="+", metavar="PATTERN", help="what you would like to have")
-    parser.add_argument("--within", default="5m", metavar="SPAN", help="how soon (5m)")
-    parser.add_argument("--note", default="", metavar="TEXT", help="why; the holder sees it")
-    parser.add_argument("--literal", action="store_true", help="no character is special")
+OPTIONS = (
+    arg("pattern", nargs="+", metavar="PATTERN", help="what you would like to have"),
+    arg("--within", default="5m", metavar="SPAN", help="how soon (5m)"),
+    arg("--note", default="", metavar="TEXT", help="why; the holder sees it"),
+    LITERAL,
+)
 
 
-def run(args: Namespace) -> int:
+def act(session: Session, args: Namespace) -> None:
     """Ask, and print who was asked for what."""
-    from dibs.cli.support.session import Session
     from dibs.shapes import claims
 
-    with Session(args) as session:
-        patterns = session.patterns(args.pattern, literal=args.literal)
-        asked = session.project.holdings.ask(
-            session.caller, patterns, within=args.within, note=args.note
-        )
-        session.show(
-            lambda: {"asked": [claims.ask(ask) for ask in asked]},
-            lambda: _print(asked, patterns, session.caller),
-        )
-    return 0
+    patterns = session.patterns(args.pattern, literal=args.literal)
+    asked = session.project.holdings.ask(
+        session.caller, patterns, within=args.within, note=args.note
+    )
+    session.show(
+        lambda: {"asked": [claims.ask(ask) for ask in asked]},
+        lambda: _print(asked, patterns, session.caller),
+    )
 
 
 def _print(asked: list[Ask], patterns: list[Pattern], reader: Caller) -> None:

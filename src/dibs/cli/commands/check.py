@@ -5,36 +5,35 @@ exit status: 0 free, 3 held by somebody else
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import LITERAL, arg
 from dibs.core.claims.rules import EXCLUSIVE, SHARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
+    from dibs.cli.support.session import Session
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Conflict
 
 HELD = 3
 
+OPTIONS = (
+    arg("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/ or name:x"),
+    arg("--shared", action="store_true", help="as a shared claim"),
+    LITERAL,
+)
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs check``."""
-    parser.add_argument("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/ or name:x")
-    parser.add_argument("--shared", action="store_true", help="as a shared claim")
-    parser.add_argument("--literal", action="store_true", help="no character is special")
 
-
-def run(args: Namespace) -> int:
+def act(session: Session, args: Namespace) -> int:
     """Look, and print what is in the way."""
-    from dibs.cli.support.session import Session
     from dibs.shapes import claims
 
-    with Session(args) as session:
-        patterns = session.patterns(args.pattern, literal=args.literal)
-        mode = SHARED if args.shared else EXCLUSIVE
-        conflicts = session.project.claims.check(session.caller, patterns, mode)
-        shape = {"free": not conflicts, "conflicts": [claims.conflict(c) for c in conflicts]}
-        session.show(lambda: shape, lambda: _print(conflicts, session.caller))
+    patterns = session.patterns(args.pattern, literal=args.literal)
+    mode = SHARED if args.shared else EXCLUSIVE
+    conflicts = session.project.claims.check(session.caller, patterns, mode)
+    shape = {"free": not conflicts, "conflicts": [claims.conflict(c) for c in conflicts]}
+    session.show(lambda: shape, lambda: _print(conflicts, session.caller))
     return HELD if conflicts else 0
 
 

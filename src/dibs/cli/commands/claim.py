@@ -11,38 +11,35 @@ exit status: 0 granted, 3 held by somebody else (or queued)
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import LITERAL, REQUEST_ID, arg
 from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Outcome
 
 HELD = 3
 
+OPTIONS = (
+    arg("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/ or name:x"),
+    arg("--shared", action="store_true", help="let other shared claims overlap"),
+    arg("--ttl", metavar="SPAN", help="life after your last sign of life (5m)"),
+    arg("--wait", metavar="SPAN", help="wait in the queue for up to so long"),
+    arg("--queue", action="store_true", help="take a place in the queue, return"),
+    arg("--reason", default="", metavar="TEXT", help="what for; others see it"),
+    arg("--task", default="", metavar="TASK", help="the task that it belongs to"),
+    LITERAL,
+    REQUEST_ID,
+)
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs claim``."""
-    parser.add_argument("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/ or name:x")
-    parser.add_argument("--shared", action="store_true", help="let other shared claims overlap")
-    parser.add_argument("--ttl", metavar="SPAN", help="life after your last sign of life (5m)")
-    parser.add_argument("--wait", metavar="SPAN", help="wait in the queue for up to so long")
-    parser.add_argument("--queue", action="store_true", help="take a place in the queue, return")
-    parser.add_argument("--reason", default="", metavar="TEXT", help="what for; others see it")
-    parser.add_argument("--task", default="", metavar="TASK", help="the task that it belongs to")
-    parser.add_argument("--literal", action="store_true", help="no character is special")
-    parser.add_argument("--request-id", default="", metavar="ID", help="repeat safely")
 
-
-def run(args: Namespace) -> int:
+def act(session: Session, args: Namespace) -> int:
     """Claim, print the answer, and return its exit status."""
-    from dibs.cli.support.session import Session
-
-    with Session(args) as session:
-        answer = acquire(session, args, args.pattern, queue=args.queue, request_id=args.request_id)
-        show(session, answer, args.reason)
+    answer = acquire(session, args, args.pattern, queue=args.queue, request_id=args.request_id)
+    show(session, answer, args.reason)
     return 0 if isinstance(answer, Granted) else HELD
 
 

@@ -10,18 +10,60 @@ Agents, tasks and claimed patterns are looked up while you type.
 from __future__ import annotations
 
 import argparse
+import os
 
+from dibs.cli.support.parsing import arg
 from dibs.errors import BadUsage, DibsError
-from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dibs.cli.support.session import Session
 
-SHELLS = ("bash", "zsh", "fish")
+    #: A word that fits, and what it means.
+    Offer = tuple[str, str]
+
+#: What stands behind ``--`` is the command line to complete.
+TAKES_COMMAND = True
+
+#: The script of each shell. It offers what ``dibs completion --offer`` prints: a word and its meaning on each
+#: line. Words are never expanded: a claimed pattern may hold what a shell would run.
+SCRIPTS = {
+    "bash": r"""_dibs() {
+    local cur=${COMP_WORDS[COMP_CWORD]} at line
+    COMPREPLY=()
+    compopt -o filenames 2>/dev/null
+    for ((at = 2; at < COMP_CWORD; at++)); do
+        if [[ ${COMP_WORDS[at]} == -- ]]; then
+            while IFS= read -r line; do COMPREPLY+=("$line"); done \
+                < <(compgen -A file -A command -- "$cur")
+            return
+        fi
+    done
+    while IFS= read -r line; do COMPREPLY+=("${line%%$'\t'*}"); done \
+        < <(dibs completion --offer -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _dibs dibs""",
+    "zsh": r"""#compdef dibs
+_dibs() {
+    local line
+    local -a found folders
+    for line in "${(@f)$(dibs completion --offer -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}"; do
+        line=${line%%$'\t'*}
+        [[ $line == */ ]] && folders+=("$line") || found+=(${line:+"$line"})
+    done
+    compadd -a found
+    compadd -S '' -a folders
+}
+compdef _dibs dibs""",
+    "fish": r"""function __dibs_offer
+    set -l words (commandline -opc) (commandline -ct)
+    dibs completion --offer -- $words[2..] 2>/dev/null
+end
+complete -c dibs -f -a '(__dibs_offer)'""",
+}
 
 #: What completes the word that a metavar stands for: values that are looked up, or files.
 LOOKED_UP = {
@@ -34,46 +76,21 @@ LOOKED_UP = {
 FILES = frozenset({"PATTERN", "PATH", "FILE"})
 FOLDERS = frozenset({"DIR"})
 
-
-class Option(Record):
-    """One option of a command: its spellings, and what its value is, if it has one."""
-
-    spellings: tuple[str, ...]
-    #: Empty for a flag.
-    value: str
-    choices: tuple[str, ...]
-    help: str
-
-
-class Completions(Record):
-    """What can stand behind a command or a verb of one."""
-
-    #: The command, or the command and its verb.
-    names: tuple[str, ...]
-    help: str
-    options: tuple[Option, ...]
-    #: What its arguments are, and those that can be listed.
-    value: str
-    choices: tuple[str, ...]
-
-
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs completion``."""
-    parser.add_argument("shell", nargs="?", choices=SHELLS, metavar="SHELL", help="bash, zsh, fish")
-    parser.add_argument("--values", choices=LOOKED_UP.values(), help=argparse.SUPPRESS)
+OPTIONS = (
+    arg("shell", nargs="?", choices=tuple(SCRIPTS), metavar="SHELL", help="bash, zsh, fish"),
+    arg("--offer", action="store_true", help=argparse.SUPPRESS),
+)
 
 
 def run(args: Namespace) -> int:
-    """Print the script, or the values that the script asks for."""
-    if args.values:
-        for value in _values(args):
-            print(value)
+    """Print the script, or what the script asks for."""
+    if args.offer:
+        for word, about in offers(args.command, args):
+            print(f"{word}\t{about}" if about else word)
         return 0
     if args.shell is None:
         raise BadUsage("completion: name a shell", hint="bash, zsh or fish")
-    from dibs.cli.commands.completion_scripts import script
-
-    text = script(args.shell, list(grammar()))
+    text = SCRIPTS[args.shell]
     if args.json:
         from dibs.cli.support.session import print_json
 
@@ -83,9 +100,70 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _values(args: Namespace) -> list[str]:
+def offers(words: Sequence[str], args: Namespace) -> Iterator[Offer]:
+    """Yield what can stand in place of the last word, whose beginning may be typed already."""
+    from dibs.cli.support import COMMANDS, load
+    from dibs.cli.support.parsing import build
+
+    *before, typed = words or [""]
+    if not before:
+        yield from _fitting([*COMMANDS.items(), ("help", "")], typed)
+        return
+    if before[0] not in COMMANDS:
+        return
+    parser: ArgumentParser = build(before[0], load(before[0]))
+    verbs = next((a for a in parser._actions if a.dest == "verb"), None)  # noqa: SLF001
+    if verbs is not None and isinstance(verbs.choices, dict):
+        if len(before) == 1:
+            named = {action.dest: action.help for action in verbs._choices_actions}  # type: ignore[attr-defined]  # noqa: SLF001
+            yield from _fitting([(verb, named.get(verb) or "") for verb in verbs.choices], typed)
+            return
+        if before[1] not in verbs.choices:
+            return
+        parser = verbs.choices[before[1]]
+    yield from _fitting(_behind(parser, before[-1], typed, args), typed)
+
+
+def _behind(parser: ArgumentParser, last: str, typed: str, args: Namespace) -> Iterable[Offer]:
+    """Return what can follow the word ``last`` of a command: a value of it, an option, or an argument."""
+    shown = [a for a in parser._actions if a.help != argparse.SUPPRESS]  # noqa: SLF001
+    taking = next((a for a in shown if last in a.option_strings and a.nargs != 0), None)
+    if taking is None and typed.startswith("-"):
+        return [(name, action.help or "") for action in shown for name in action.option_strings]
+    found = taking or next((a for a in shown if not a.option_strings), None)
+    if found is None:
+        return []
+    if found.choices:
+        return [(str(choice), "") for choice in found.choices]
+    kind = found.metavar if isinstance(found.metavar, str) else found.dest.upper()
+    values = _values(LOOKED_UP[kind], args) if kind in LOOKED_UP else []
+    files = _files(typed, folders=kind in FOLDERS) if kind in FILES | FOLDERS else []
+    return [(value, "") for value in [*values, *files]]
+
+
+def _fitting(found: Iterable[Offer], typed: str) -> Iterator[Offer]:
+    return ((word, about) for word, about in found if word.startswith(typed))
+
+
+def _files(typed: str, *, folders: bool) -> list[str]:
+    """Return the files, or only the folders, that begin as typed; a folder ends in a slash."""
+    place = os.path.dirname(typed)
+    try:
+        with os.scandir(place or ".") as entries:
+            found = [(entry.name, entry.is_dir()) for entry in entries]
+    except OSError:
+        return []
+    hidden = os.path.basename(typed).startswith(".")
+    return sorted(
+        os.path.join(place, name) + ("/" if is_folder else "")
+        for name, is_folder in found
+        if (is_folder or not folders) and (hidden or not name.startswith("."))
+    )
+
+
+def _values(kind: str, args: Namespace) -> list[str]:
     """Return what can be typed; nothing where that cannot be found out: a shell asks in passing."""
-    if args.values == "kinds":
+    if kind == "kinds":
         from dibs.core.claims.ledger import Kind
 
         return list(Kind)
@@ -94,9 +172,9 @@ def _values(args: Namespace) -> list[str]:
 
     try:
         with Session(args, timeout=0.5) as session:
-            if args.values == "agents":
+            if kind == "agents":
                 return [seen.agent.id for seen in session.project.agents.all(ended=False)]
-            if args.values == "tasks":
+            if kind == "tasks":
                 return [printable(name) for name in _tasks(session)]
             held, _ = session.project.claims.all()
             return sorted({printable(h.claim.pattern) for h in held})
@@ -110,37 +188,3 @@ def _tasks(session: Session) -> list[str]:
 
     board = [task.stored.id for task in session.project.tasks.all(None)]
     return [*board, *(task.name for task in session.project.queue.all() if task.state != DONE)]
-
-
-def grammar() -> Iterator[Completions]:
-    """Yield every command, and every verb of one, as its own parser describes it."""
-    from dibs.cli.support import COMMANDS, load
-    from dibs.cli.support.parsing import build
-
-    for name, summary in COMMANDS.items():
-        parser = build(name, load(name))
-        verbs = next((a for a in parser._actions if a.dest == "verb"), None)  # noqa: SLF001
-        yield _words((name,), summary, parser)
-        if verbs is not None and isinstance(verbs.choices, dict):
-            for verb, inner in verbs.choices.items():
-                yield _words((name, verb), _first_line(inner.description), inner)
-
-
-def _words(names: tuple[str, ...], summary: str, parser: ArgumentParser) -> Completions:
-    options: list[Option] = []
-    value, choices = "", tuple[str, ...]()
-    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to be asked
-        if action.help == argparse.SUPPRESS:
-            continue
-        words = tuple(str(choice) for choice in action.choices or ())
-        kind = action.metavar if isinstance(action.metavar, str) else ""
-        if action.option_strings:
-            takes = "" if action.nargs == 0 else kind or action.dest.upper()
-            options.append(Option(tuple(action.option_strings), takes, words, action.help or ""))
-        elif not value:
-            value, choices = kind, words
-    return Completions(names, summary, tuple(options), value, choices)
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "").partition(".")[0]

@@ -9,34 +9,34 @@ exit status: 0, whether a human was asked or nobody else holds it
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import LITERAL, arg
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
+    from dibs.cli.support.session import Session
     from dibs.core.patterns.pattern import Pattern
     from dibs.core.talk.decisions import Decision
 
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs escalate``."""
-    parser.add_argument("pattern", nargs="+", metavar="PATTERN", help="what you need")
-    parser.add_argument("--note", default="", metavar="TEXT", help="why; the human sees it")
-    parser.add_argument("--literal", action="store_true", help="no character is special")
+OPTIONS = (
+    arg("pattern", nargs="+", metavar="PATTERN", help="what you need"),
+    arg("--note", default="", metavar="TEXT", help="why; the human sees it"),
+    LITERAL,
+)
 
 
-def run(args: Namespace) -> int:
+def act(session: Session, args: Namespace) -> None:
     """Escalate, and print which decisions wait now."""
-    from dibs.cli.support.session import Session
     from dibs.shapes.decisions import escalation
 
-    with Session(args) as session:
-        patterns = session.patterns(args.pattern, literal=args.literal)
-        made = session.project.escalations.escalate(session.caller, patterns, note=args.note)
-        session.show(
-            lambda: {"escalated": [escalation(decision) for decision in made]},
-            lambda: _print(made, patterns),
-        )
-    return 0
+    patterns = session.patterns(args.pattern, literal=args.literal)
+    made = session.project.escalations.escalate(session.caller, patterns, note=args.note)
+    session.show(
+        lambda: {"escalated": [escalation(decision) for decision in made]},
+        lambda: _print(made, patterns),
+    )
 
 
 def _print(made: list[Decision], patterns: list[Pattern]) -> None:

@@ -5,20 +5,20 @@ exit status: 0 they overlap, 3 they do not
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import arg
 from dibs.core.patterns.pattern import overlap, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 APART = 3
 
-
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs explain``."""
-    parser.add_argument("one", metavar="A", help="a pattern")
-    parser.add_argument("other", metavar="B", help="another")
-    parser.add_argument("--case-sensitive", action="store_true", help="README is not readme")
+OPTIONS = (
+    arg("one", metavar="A", help="a pattern"),
+    arg("other", metavar="B", help="another"),
+    arg("--case-sensitive", action="store_true", help="README is not readme"),
+)
 
 
 def run(args: Namespace) -> int:

@@ -13,21 +13,23 @@ exit status: 0 answered, 2 refused
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import arg
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the arguments of ``dibs hook``."""
-    parser.add_argument("name", metavar="AGENT", help="who calls: claude, codex, gemini, …")
-    parser.add_argument(
+OPTIONS = (
+    arg("name", metavar="AGENT", help="who calls: claude, codex, gemini, …"),
+    arg(
         "event",
         metavar="EVENT",
         nargs="?",
         default="",
         help="what happens, if the call does not say",
-    )
+    ),
+)
 
 
 def run(args: Namespace) -> int:

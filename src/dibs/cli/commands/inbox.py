@@ -8,11 +8,12 @@ exit status: 0, also when there is nothing and when Ctrl-C ends --follow; 6 no s
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import arg
 from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
     from collections.abc import Sequence
 
     from dibs.cli.support.session import Session
@@ -22,15 +23,14 @@ if TYPE_CHECKING:
 #: How many messages one call shows; the next call goes on behind them.
 SHOWN = 50
 
-
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs inbox``."""
-    parser.add_argument("words", nargs="*", metavar="ID", help="only these messages, as m41")
-    parser.add_argument("--all", action="store_true", help="also what you have read")
-    parser.add_argument("--sent", action="store_true", help="what you said yourself")
-    parser.add_argument("--thread", default="", metavar="ID", help="the thread of a message")
-    parser.add_argument("--ack", nargs="+", default=[], metavar="ID", help="acknowledge messages")
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until Ctrl-C")
+OPTIONS = (
+    arg("words", nargs="*", metavar="ID", help="only these messages, as m41"),
+    arg("--all", action="store_true", help="also what you have read"),
+    arg("--sent", action="store_true", help="what you said yourself"),
+    arg("--thread", default="", metavar="ID", help="the thread of a message"),
+    arg("--ack", nargs="+", default=[], metavar="ID", help="acknowledge messages"),
+    arg("-f", "--follow", action="store_true", help="go on until Ctrl-C"),
+)
 
 
 def run(args: Namespace) -> int:

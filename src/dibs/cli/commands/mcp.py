@@ -13,34 +13,38 @@ exit status: 0 the client left, 78 the extra `mcp` is missing or the address can
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import number
+from dibs.cli.support.parsing import arg, number
 from dibs.errors import BadUsage, Misconfigured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
     from collections.abc import Callable
 
 _HOST, _PORT = "127.0.0.1", 8899
 
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs mcp``."""
-    parser.add_argument("--http", action="store_true", help="serve many agents over HTTP")
-    parser.add_argument("--host", metavar="NAME", help=f"where to listen ({_HOST})")
-    parser.add_argument("--port", metavar="N", type=_port, help=f"where to listen ({_PORT})")
-    parser.add_argument(
-        "--allow-host", action="append", default=[], metavar="NAME",
-        help="another name by which clients reach it; repeatable",
-    )  # fmt: skip
-    parser.add_argument(
-        "--token-file", metavar="FILE",
-        help="tokens, a line each; behind one, the agent it is for",
-    )  # fmt: skip
-
-
 def _port(text: str) -> int:
     return 0 if text == "0" else number(text)
+
+
+OPTIONS = (
+    arg("--http", action="store_true", help="serve many agents over HTTP"),
+    arg("--host", metavar="NAME", help=f"where to listen ({_HOST})"),
+    arg("--port", metavar="N", type=_port, help=f"where to listen ({_PORT})"),
+    arg(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another name by which clients reach it; repeatable",
+    ),
+    arg(
+        "--token-file",
+        metavar="FILE",
+        help="tokens, a line each; behind one, the agent it is for",
+    ),
+)
 
 
 def run(args: Namespace) -> int:

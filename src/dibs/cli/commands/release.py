@@ -7,23 +7,23 @@ exit status: 0 released, 4 you lost it before, 6 you do not hold it
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import number
+from dibs.cli.support.parsing import LITERAL, REQUEST_ID, arg, number
 from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from dibs.core.claims.rules import Claim
 
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs release``."""
-    parser.add_argument("pattern", nargs="*", metavar="PATTERN", help="what to give back")
-    parser.add_argument("--all", action="store_true", help="everything that you hold")
-    parser.add_argument("--token", type=number, default=0, metavar="N", help="refuse another token")
-    parser.add_argument("--literal", action="store_true", help="no character is special")
-    parser.add_argument("--request-id", default="", metavar="ID", help="repeat safely")
+OPTIONS = (
+    arg("pattern", nargs="*", metavar="PATTERN", help="what to give back"),
+    arg("--all", action="store_true", help="everything that you hold"),
+    arg("--token", type=number, default=0, metavar="N", help="refuse another token"),
+    LITERAL,
+    REQUEST_ID,
+)
 
 
 def run(args: Namespace) -> int:

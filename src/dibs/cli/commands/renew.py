@@ -7,38 +7,36 @@ exit status: 0 renewed, 4 a claim of yours was lost
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import number
+from dibs.cli.support.parsing import LITERAL, arg, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
+    from dibs.cli.support.session import Session
     from dibs.core.claims.agents import Caller
     from dibs.services.claims.holdings import Renewed
 
 FENCED = 4
 
+OPTIONS = (
+    arg("pattern", nargs="*", metavar="PATTERN", help="only these claims"),
+    arg("--ttl", metavar="SPAN", help="their new ttl"),
+    arg("--token", type=number, default=0, metavar="N", help="refuse another token"),
+    LITERAL,
+)
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs renew``."""
-    parser.add_argument("pattern", nargs="*", metavar="PATTERN", help="only these claims")
-    parser.add_argument("--ttl", metavar="SPAN", help="their new ttl")
-    parser.add_argument("--token", type=number, default=0, metavar="N", help="refuse another token")
-    parser.add_argument("--literal", action="store_true", help="no character is special")
 
-
-def run(args: Namespace) -> int:
+def act(session: Session, args: Namespace) -> int:
     """Renew, and print what is held, lost and asked for."""
-    from dibs.cli.support.session import Session
     from dibs.shapes import claims
 
-    with Session(args) as session:
-        patterns = session.patterns(args.pattern, literal=args.literal)
-        answer = session.project.holdings.renew(
-            session.caller, patterns, ttl=args.ttl, token=args.token
-        )
-        now = session.now()
-        session.show(lambda: claims.renewed(answer), lambda: show_news(answer, now, session.caller))
+    patterns = session.patterns(args.pattern, literal=args.literal)
+    answer = session.project.holdings.renew(
+        session.caller, patterns, ttl=args.ttl, token=args.token
+    )
+    now = session.now()
+    session.show(lambda: claims.renewed(answer), lambda: show_news(answer, now, session.caller))
     return FENCED if answer.lost else 0
 
 

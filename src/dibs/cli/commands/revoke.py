@@ -7,35 +7,34 @@ exit status: 0 revoked, 6 nobody holds it, 77 an agent tried
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import LITERAL, arg
 from dibs.errors import NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
+    from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Claim
 
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs revoke``."""
-    parser.add_argument("pattern", metavar="PATTERN", help="what to take")
-    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the holder sees it")
-    parser.add_argument("--literal", action="store_true", help="no character is special")
+OPTIONS = (
+    arg("pattern", metavar="PATTERN", help="what to take"),
+    arg("--reason", required=True, metavar="TEXT", help="why; the holder sees it"),
+    LITERAL,
+)
 
 
-def run(args: Namespace) -> int:
+def act(session: Session, args: Namespace) -> None:
     """Revoke, and print what was taken from whom."""
-    from dibs.cli.support.session import Session
     from dibs.shapes import claims
 
-    with Session(args) as session:
-        (pattern,) = session.patterns([args.pattern], literal=args.literal)
-        revoked = session.project.holdings.revoke(session.caller, pattern, reason=args.reason)
-        if not revoked:
-            message = f"nobody holds anything that overlaps {pattern.text}"
-            raise NotFound(message, code="NOT_HELD", hint="`dibs status` shows what is held")
-        session.show(lambda: {"revoked": claims.claims(revoked)}, lambda: _print(revoked))
-    return 0
+    (pattern,) = session.patterns([args.pattern], literal=args.literal)
+    revoked = session.project.holdings.revoke(session.caller, pattern, reason=args.reason)
+    if not revoked:
+        message = f"nobody holds anything that overlaps {pattern.text}"
+        raise NotFound(message, code="NOT_HELD", hint="`dibs status` shows what is held")
+    session.show(lambda: {"revoked": claims.claims(revoked)}, lambda: _print(revoked))
 
 
 def _print(revoked: list[Claim]) -> None:

@@ -16,32 +16,28 @@ exit status: 0 said, 6 nobody of that name is here, 65 too long, 69 too many mes
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import arg
 from dibs.errors import BadInput, BadUsage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from dibs.core.talk.mail import Message
 
 #: How much of standard input is looked at; what is longer is too long in any case.
 _MOST = 1 << 17
 
-
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs say``."""
-    parser.add_argument("to", nargs="?", metavar="TO", help="to whom; not with --reply")
-    parser.add_argument("words", nargs="*", metavar="TEXT", help="what; - for standard input")
-    parser.add_argument("--reply", default="", metavar="ID", help="answer a message")
-    parser.add_argument("--all", action="store_true", help="with --reply: to all of the thread")
-    parser.add_argument(
-        "--priority", default="normal", metavar="WORD", help="urgent, high, normal or low"
-    )
-    parser.add_argument("--ack", action="store_true", help="ask for an acknowledgement")
-    parser.add_argument(
-        "--within", metavar="SPAN", help="how soon; you are told if it does not come"
-    )
-    parser.add_argument("--request-id", default="", metavar="ID", help="makes a repeat harmless")
+OPTIONS = (
+    arg("to", nargs="?", metavar="TO", help="to whom; not with --reply"),
+    arg("words", nargs="*", metavar="TEXT", help="what; - for standard input"),
+    arg("--reply", default="", metavar="ID", help="answer a message"),
+    arg("--all", action="store_true", help="with --reply: to all of the thread"),
+    arg("--priority", default="normal", metavar="WORD", help="urgent, high, normal or low"),
+    arg("--ack", action="store_true", help="ask for an acknowledgement"),
+    arg("--within", metavar="SPAN", help="how soon; you are told if it does not come"),
+    arg("--request-id", default="", metavar="ID", help="makes a repeat harmless"),
+)
 
 
 def run(args: Namespace) -> int:

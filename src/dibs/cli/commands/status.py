@@ -8,9 +8,11 @@ exit status: 0
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import arg
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
     from collections.abc import Sequence
 
     from dibs.core.claims.agents import Caller
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
     from dibs.shapes.quoting import Quoting
 
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs status``."""
-    parser.add_argument("--mine", action="store_true", help="only what is yours")
-    parser.add_argument("--watch", action="store_true", help="follow every change until Ctrl-C")
-    parser.add_argument("--interval", default="1s", metavar="SPAN", help="redraw so often (1s)")
+OPTIONS = (
+    arg("--mine", action="store_true", help="only what is yours"),
+    arg("--watch", action="store_true", help="follow every change until Ctrl-C"),
+    arg("--interval", default="1s", metavar="SPAN", help="redraw so often (1s)"),
+)
 
 
 def run(args: Namespace) -> int:

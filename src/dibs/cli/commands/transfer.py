@@ -5,39 +5,37 @@ exit status: 0 handed over, 4 you lost it before, 6 you do not hold it, or no su
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import number
+from dibs.cli.support.parsing import LITERAL, REQUEST_ID, arg, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
+    from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Claim
 
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs transfer``."""
-    parser.add_argument("pattern", nargs="+", metavar="PATTERN", help="what to hand over")
-    parser.add_argument("--to", required=True, metavar="AGENT", help="who gets it")
-    parser.add_argument("--token", type=number, default=0, metavar="N", help="refuse another token")
-    parser.add_argument("--literal", action="store_true", help="no character is special")
-    parser.add_argument("--request-id", default="", metavar="ID", help="repeat safely")
+OPTIONS = (
+    arg("pattern", nargs="+", metavar="PATTERN", help="what to hand over"),
+    arg("--to", required=True, metavar="AGENT", help="who gets it"),
+    arg("--token", type=number, default=0, metavar="N", help="refuse another token"),
+    LITERAL,
+    REQUEST_ID,
+)
 
 
-def run(args: Namespace) -> int:
+def act(session: Session, args: Namespace) -> None:
     """Hand over, and print what the other agent holds now."""
-    from dibs.cli.support.session import Session
     from dibs.shapes import claims
 
-    with Session(args) as session:
-        handed = session.project.holdings.transfer(
-            session.caller,
-            session.patterns(args.pattern, literal=args.literal),
-            to=args.to,
-            token=args.token,
-            request_id=args.request_id,
-        )
-        session.show(lambda: {"transferred": claims.claims(handed)}, lambda: _print(handed))
-    return 0
+    handed = session.project.holdings.transfer(
+        session.caller,
+        session.patterns(args.pattern, literal=args.literal),
+        to=args.to,
+        token=args.token,
+        request_id=args.request_id,
+    )
+    session.show(lambda: {"transferred": claims.claims(handed)}, lambda: _print(handed))
 
 
 def _print(handed: list[Claim]) -> None:

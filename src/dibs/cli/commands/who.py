@@ -5,32 +5,31 @@ exit status: 0 the question is answered, whether somebody holds it or not
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import LITERAL, arg
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
+    from dibs.cli.support.session import Session
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Held, Waiter
 
     Around = tuple[list[Held], list[Waiter]]
 
 
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs who``."""
-    parser.add_argument("pattern", nargs="+", metavar="PATH", help="path, glob, dir/ or name:x")
-    parser.add_argument("--literal", action="store_true", help="no character is special")
+OPTIONS = (
+    arg("pattern", nargs="+", metavar="PATH", help="path, glob, dir/ or name:x"),
+    LITERAL,
+)
 
 
-def run(args: Namespace) -> int:
+def act(session: Session, args: Namespace) -> None:
     """Look up each path, and print its holders and waiters."""
-    from dibs.cli.support.session import Session
-
-    with Session(args) as session:
-        session.project.end_gone()
-        patterns = session.patterns(args.pattern, literal=args.literal)
-        found = {p.text: session.project.claims.overlapping(p) for p in patterns}
-        session.show(lambda: _shape(found), lambda: _print(found, session.caller))
-    return 0
+    session.project.end_gone()
+    patterns = session.patterns(args.pattern, literal=args.literal)
+    found = {p.text: session.project.claims.overlapping(p) for p in patterns}
+    session.show(lambda: _shape(found), lambda: _print(found, session.caller))
 
 
 def _shape(found: dict[str, Around]) -> dict[str, object]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, NoReturn
 
+    Option = tuple[tuple[str, ...], dict[str, Any]]
+
 #: The largest number that an engine can hold.
 _MAX_NUMBER = 2**63 - 1
 _MAX_DIGITS = 19
@@ -116,10 +118,38 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+def arg(*names: str, **options: Any) -> Option:
+    """Return an option for a table, as ``add_argument`` takes it."""
+    return names, options
+
+
+#: Options of many commands.
+LITERAL = arg("--literal", action="store_true", help="no character is special")
+REQUEST_ID = arg("--request-id", default="", metavar="ID", help="repeat safely")
+
+
+def add_options(parser: argparse.ArgumentParser, table: Sequence[Option]) -> None:
+    """Give a parser the options of a table."""
+    for names, options in table:
+        parser.add_argument(*names, **options)
+
+
 def build(name: str, module: ModuleType) -> Parser:
-    """Return the parser of a command: its own options and those that every command has."""
+    """Return the parser of a command: its own options or verbs, and the options that every command has.
+
+    A module has a table ``OPTIONS`` or ``VERBS``, or ``configure(parser)`` where a table is not enough. It
+    has ``act(session, args)``, which returns an exit status or nothing for success, or ``run(args)`` where it
+    does not work in an open project.
+    """
     parser = Parser(prog=f"dibs {name}", description=(module.__doc__ or "").strip())
-    module.configure(parser)
+    if hasattr(module, "configure"):
+        module.configure(parser)
+    elif hasattr(module, "OPTIONS"):
+        add_options(parser, module.OPTIONS)
+    else:
+        from dibs.cli.support.verbs import add_verbs
+
+        add_verbs(parser, module.VERBS)
     if parser._subparsers is None:  # noqa: SLF001 - else each of them has the common options
         common(parser)
     return parser

@@ -16,12 +16,6 @@ exit status: 0 done, 6 there is no such decision, 65 it was decided before,
 
 from __future__ import annotations
 
-from dibs.cli.support.verbs import add_verbs, perform
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-
 _MAKE, _LOOK, _VOTE = "decide.make", "decide.look", "decide.vote"
 VERBS = {
     "new": (_MAKE, "record a decision, or ask for one"),
@@ -34,13 +28,3 @@ VERBS = {
     "revoke": (_VOTE, "of a conflict: take the claim from its holder"),
     "refuse": (_VOTE, "of a conflict: leave the claim with its holder"),
 }
-
-
-def configure(parser: ArgumentParser) -> None:
-    """Add the verbs of ``dibs decide``; each has the common options."""
-    add_verbs(parser, VERBS)
-
-
-def run(args: Namespace) -> int:
-    """Run one of the verbs."""
-    return perform(args)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import number
+from dibs.cli.support.parsing import arg, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
     from collections.abc import Iterator
 
     from dibs.cli.support.session import Session
@@ -15,15 +15,14 @@ if TYPE_CHECKING:
     from dibs.shapes.quoting import Quoting
 
 
-def _ls_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--pending", action="store_true", help="only what waits for somebody")
-    parser.add_argument("--category", default="", metavar="WORD", help="only this category")
-    parser.add_argument(
-        "--limit", type=number, default=50, metavar="N", help="only the newest so many (50)"
-    )
+_LS_OPTIONS = (
+    arg("--pending", action="store_true", help="only what waits for somebody"),
+    arg("--category", default="", metavar="WORD", help="only this category"),
+    arg("--limit", type=number, default=50, metavar="N", help="only the newest so many (50)"),
+)
 
 
-def _ls(session: Session, args: Namespace) -> int:
+def _ls(session: Session, args: Namespace) -> None:
     """List decisions, the oldest first."""
     from dibs.shapes import decisions
 
@@ -32,7 +31,6 @@ def _ls(session: Session, args: Namespace) -> int:
     now = session.now()
     shape = {"decisions": [decisions.decision(decision) for decision in shown], "left": left}
     session.show(lambda: shape, lambda: _print_list(session, shown, left, now))
-    return 0
 
 
 def _print_list(session: Session, shown: list[Decision], left: int, now: float) -> None:
@@ -63,11 +61,10 @@ def _until(decision: Decision, now: float) -> str:
     return f", {by_silence(decision)} by silence in {span(decision.deadline - now)}"
 
 
-def _id(parser: ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="the decision, such as d12")
+_ID_OPTIONS = (arg("id", metavar="ID", help="the decision, such as d12"),)
 
 
-def _show(session: Session, args: Namespace) -> int:
+def _show(session: Session, args: Namespace) -> None:
     """Show a decision: why, what was said on it, who may decide, and what silence means.
 
     Of a conflict over claims both sides are shown, and the queue.
@@ -81,7 +78,6 @@ def _show(session: Session, args: Namespace) -> int:
     if sides is not None:
         shape["sides"] = decisions.sides(sides)
     session.show(lambda: shape, lambda: print("\n".join(_page(session, decision, sides, now))))
-    return 0
 
 
 def _sides(session: Session, decision: Decision) -> Sides | None:
@@ -153,6 +149,6 @@ def _outcome(decision: Decision) -> str:
 
 
 VERBS = {
-    "ls": (_ls_options, _ls),
-    "show": (_id, _show),
+    "ls": (_LS_OPTIONS, _ls),
+    "show": (_ID_OPTIONS, _show),
 }

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import REQUEST_ID, arg
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from dibs.cli.support.session import Session
     from dibs.core.talk.decisions import Decision
 
 
-def _new_options(parser: ArgumentParser) -> None:
-    parser.add_argument("title", metavar="TITLE", help="what is decided, on one line")
-    parser.add_argument("--rationale", default="", metavar="TEXT", help="why")
-    parser.add_argument(
-        "--category", default="general", metavar="WORD",
+_NEW_OPTIONS = (
+    arg("title", metavar="TITLE", help="what is decided, on one line"),
+    arg("--rationale", default="", metavar="TEXT", help="why"),
+    arg(
+        "--category",
+        default="general",
+        metavar="WORD",
         help="style, architecture, tool_access, dependency, testing or general",
-    )  # fmt: skip
-    parser.add_argument("--confirm", action="store_true", help="somebody is to confirm it")
-    parser.add_argument(
-        "--by", metavar="WHO",
+    ),
+    arg("--confirm", action="store_true", help="somebody is to confirm it"),
+    arg(
+        "--by",
+        metavar="WHO",
         help="who is to confirm it: human, lead, agent:ID or role:NAME; a human always may",
-    )  # fmt: skip
-    parser.add_argument(
-        "--deadline", metavar="SPAN",
+    ),
+    arg(
+        "--deadline",
+        metavar="SPAN",
         help="wait so long for that, where dibs.toml says what silence means",
-    )  # fmt: skip
-    parser.add_argument("--request-id", default="", metavar="ID", help="repeat safely")
+    ),
+    REQUEST_ID,
+)
 
 
-def _new(session: Session, args: Namespace) -> int:
+def _new(session: Session, args: Namespace) -> None:
     """Record a decision, or ask for one.
 
     It is recorded at once, unless --confirm, --by or --deadline is given, or dibs.toml wants
@@ -48,7 +55,6 @@ def _new(session: Session, args: Namespace) -> int:
         request_id=args.request_id,
     )
     session.show(lambda: {"decision": decisions.decision(made)}, lambda: _print_new(made))
-    return 0
 
 
 def _print_new(made: Decision) -> None:
@@ -67,12 +73,13 @@ def _print_new(made: Decision) -> None:
     print(f"  {dim('-')} you are told: dibs inbox, dibs brief; now: dibs decide show {made.id}")
 
 
-def _comment_options(parser: ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="the decision, such as d12")
-    parser.add_argument("text", metavar="TEXT", help="what you have to say")
+_COMMENT_OPTIONS = (
+    arg("id", metavar="ID", help="the decision, such as d12"),
+    arg("text", metavar="TEXT", help="what you have to say"),
+)
 
 
-def _comment(session: Session, args: Namespace) -> int:
+def _comment(session: Session, args: Namespace) -> None:
     """Say something on a decision. Its asker is told."""
     from dibs.shapes import decisions
 
@@ -81,15 +88,15 @@ def _comment(session: Session, args: Namespace) -> int:
         lambda: {"decision": decisions.decision(decision)},
         lambda: print(f"commented on {decision.id}"),
     )
-    return 0
 
 
-def _withdraw_options(parser: ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="the decision, such as d12")
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why; it is kept")
+_WITHDRAW_OPTIONS = (
+    arg("id", metavar="ID", help="the decision, such as d12"),
+    arg("--reason", default="", metavar="TEXT", help="why; it is kept"),
+)
 
 
-def _withdraw(session: Session, args: Namespace) -> int:
+def _withdraw(session: Session, args: Namespace) -> None:
     """Take back what you asked for. Nobody has to decide it any more."""
     from dibs.shapes import decisions
 
@@ -98,11 +105,10 @@ def _withdraw(session: Session, args: Namespace) -> int:
         lambda: {"decision": decisions.decision(decision)},
         lambda: print(f"took back {decision.id}"),
     )
-    return 0
 
 
 VERBS = {
-    "new": (_new_options, _new),
-    "comment": (_comment_options, _comment),
-    "withdraw": (_withdraw_options, _withdraw),
+    "new": (_NEW_OPTIONS, _new),
+    "comment": (_COMMENT_OPTIONS, _comment),
+    "withdraw": (_WITHDRAW_OPTIONS, _withdraw),
 }

@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import arg
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from dibs.cli.support.session import Session
     from dibs.core.talk.decisions import Decision
 
 
-def _ids(parser: ArgumentParser) -> None:
-    parser.add_argument("id", nargs="+", metavar="ID", help="decisions, all or none: d12 d15")
+_IDS_OPTIONS = (arg("id", nargs="+", metavar="ID", help="decisions, all or none: d12 d15"),)
+
+_MAY_SAY_WHY_OPTIONS = (
+    *_IDS_OPTIONS,
+    arg("--reason", default="", metavar="TEXT", help="why; the asker is told"),
+)
+
+_MUST_SAY_WHY_OPTIONS = (
+    *_IDS_OPTIONS,
+    arg("--reason", required=True, metavar="TEXT", help="why; the asker is told"),
+)
 
 
-def _may_say_why(parser: ArgumentParser) -> None:
-    _ids(parser)
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why; the asker is told")
-
-
-def _must_say_why(parser: ArgumentParser) -> None:
-    _ids(parser)
-    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; the asker is told")
-
-
-def _confirm(session: Session, args: Namespace) -> int:
+def _confirm(session: Session, args: Namespace) -> None:
     """Confirm what waits. The asker is told. Of a conflict: the same as revoke."""
-    return _decide(session, args, "confirmed")
+    _decide(session, args, "confirmed")
 
 
-def _reject(session: Session, args: Namespace) -> int:
+def _reject(session: Session, args: Namespace) -> None:
     """Reject what waits, and say why. The asker is told. Of a conflict: the same as refuse."""
-    return _decide(session, args, "rejected")
+    _decide(session, args, "rejected")
 
 
-def _revoke(session: Session, args: Namespace) -> int:
+def _revoke(session: Session, args: Namespace) -> None:
     """Take the claims that a conflict is about from their holder. Both sides are told."""
-    return _decide(session, args, "confirmed", conflict=True)
+    _decide(session, args, "confirmed", conflict=True)
 
 
-def _refuse(session: Session, args: Namespace) -> int:
+def _refuse(session: Session, args: Namespace) -> None:
     """Leave the claims that a conflict is about with their holder. The asker no longer waits."""
-    return _decide(session, args, "rejected", conflict=True)
+    _decide(session, args, "rejected", conflict=True)
 
 
-def _decide(session: Session, args: Namespace, outcome: str, *, conflict: bool = False) -> int:
+def _decide(session: Session, args: Namespace, outcome: str, *, conflict: bool = False) -> None:
     from dibs.shapes import decisions as shapes
 
     decisions = session.project.decisions
@@ -53,7 +54,6 @@ def _decide(session: Session, args: Namespace, outcome: str, *, conflict: bool =
     decided = decisions.decide(session.caller, args.id, outcome, args.reason)
     shape = {"decided": [shapes.decision(decision) for decision in decided]}
     session.show(lambda: shape, lambda: _print(session, decided))
-    return 0
 
 
 def _print(session: Session, decided: list[Decision]) -> None:
@@ -77,8 +77,8 @@ def _print(session: Session, decided: list[Decision]) -> None:
 
 
 VERBS = {
-    "confirm": (_may_say_why, _confirm),
-    "reject": (_must_say_why, _reject),
-    "revoke": (_may_say_why, _revoke),
-    "refuse": (_must_say_why, _refuse),
+    "confirm": (_MAY_SAY_WHY_OPTIONS, _confirm),
+    "reject": (_MUST_SAY_WHY_OPTIONS, _reject),
+    "revoke": (_MAY_SAY_WHY_OPTIONS, _revoke),
+    "refuse": (_MUST_SAY_WHY_OPTIONS, _refuse),
 }

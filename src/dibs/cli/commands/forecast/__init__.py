@@ -13,23 +13,20 @@ exit status: 0 nothing would conflict, 3 something would; with --watch 0 when it
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import branch
+from dibs.cli.support.parsing import arg, branch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 CONFLICTS = 3
 
-
-def configure(parser: ArgumentParser) -> None:
-    """Add the options of ``dibs forecast``."""
-    parser.add_argument("who", nargs="*", metavar="AGENT", help="only conflicts with these")
-    parser.add_argument("-w", "--watch", action="store_true", help="go on until Ctrl-C")
-    parser.add_argument(
-        "--base", type=branch, metavar="BRANCH", help="the integration branch ([merge] into)"
-    )
-    parser.add_argument("--no-warn", action="store_true", help="tell nobody else")
+OPTIONS = (
+    arg("who", nargs="*", metavar="AGENT", help="only conflicts with these"),
+    arg("-w", "--watch", action="store_true", help="go on until Ctrl-C"),
+    arg("--base", type=branch, metavar="BRANCH", help="the integration branch ([merge] into)"),
+    arg("--no-warn", action="store_true", help="tell nobody else"),
+)
 
 
 def run(args: Namespace) -> int:

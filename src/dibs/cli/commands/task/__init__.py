@@ -15,12 +15,6 @@ nothing to take, 65 something is wrong with a value or a file, 77 you may not
 
 from __future__ import annotations
 
-from dibs.cli.support.verbs import add_verbs, perform
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-
 #: Each verb: the module that knows it, and the line that says what it does.
 VERBS = {
     "new": ("task.make", "make a task"),
@@ -42,13 +36,3 @@ VERBS = {
     "fmt": ("task.check", "bring files into the one spelling"),
     "add": ("task.queue", "put files into the queue of shell agents"),
 }
-
-
-def configure(parser: ArgumentParser) -> None:
-    """Add the verbs of ``dibs task``; each has the common options."""
-    add_verbs(parser, VERBS)
-
-
-def run(args: Namespace) -> int:
-    """Run one of the verbs."""
-    return perform(args)

@@ -1,10 +1,23 @@
-"""The verbs of ``dibs group``."""
+"""Make and change groups of agents, to be written to together.
+
+Examples:
+  dibs group new backend alice bob role:tester
+  dibs say backend "the schema changed"
+  dibs group add backend carol
+  dibs group show backend
+
+A member is an agent, human, or role:NAME for all that have a role.
+
+exit status: 0 done, 6 there is no such group or agent
+"""
 
 from __future__ import annotations
 
+from dibs.cli.support.parsing import arg
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from dibs.cli.support.session import Session
     from dibs.core.talk.recipients import Group
@@ -12,49 +25,43 @@ if TYPE_CHECKING:
     from dibs.shapes.quoting import Quoting
 
 
-def _no_options(_: ArgumentParser) -> None:
-    pass
+_NAME_OPTIONS = (arg("name", metavar="NAME", help="the group"),)
+
+_SOME_MEMBERS_OPTIONS = (
+    *_NAME_OPTIONS,
+    arg("member", nargs="*", metavar="MEMBER", help="an agent, human or role:NAME"),
+)
+
+_MEMBERS_OPTIONS = (
+    *_NAME_OPTIONS,
+    arg("member", nargs="+", metavar="MEMBER", help="an agent, human or role:NAME"),
+)
 
 
-def _name(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the group")
-
-
-def _some_members(parser: ArgumentParser) -> None:
-    _name(parser)
-    parser.add_argument("member", nargs="*", metavar="MEMBER", help="an agent, human or role:NAME")
-
-
-def _members(parser: ArgumentParser) -> None:
-    _name(parser)
-    parser.add_argument("member", nargs="+", metavar="MEMBER", help="an agent, human or role:NAME")
-
-
-def _new(session: Session, args: Namespace) -> int:
+def _new(session: Session, args: Namespace) -> None:
     """Make a group."""
-    return _changed(session, session.project.groups.new(session.caller, args.name, args.member))
+    _changed(session, session.project.groups.new(session.caller, args.name, args.member))
 
 
-def _add(session: Session, args: Namespace) -> int:
+def _add(session: Session, args: Namespace) -> None:
     """Add members to a group."""
-    return _changed(session, session.project.groups.add(session.caller, args.name, args.member))
+    _changed(session, session.project.groups.add(session.caller, args.name, args.member))
 
 
-def _remove(session: Session, args: Namespace) -> int:
+def _remove(session: Session, args: Namespace) -> None:
     """Take members out of a group."""
-    return _changed(session, session.project.groups.remove(session.caller, args.name, args.member))
+    _changed(session, session.project.groups.remove(session.caller, args.name, args.member))
 
 
-def _drop(session: Session, args: Namespace) -> int:
+def _drop(session: Session, args: Namespace) -> None:
     """Forget a group; what was said to it stays with those who got it."""
     from dibs.shapes import mail
 
     group = session.project.groups.drop(session.caller, args.name)
     session.show(lambda: mail.group(group), lambda: print(f"dropped the group {group.name}"))
-    return 0
 
 
-def _changed(session: Session, group: Group) -> int:
+def _changed(session: Session, group: Group) -> None:
     from dibs.shapes import mail
 
     def text() -> None:
@@ -62,7 +69,6 @@ def _changed(session: Session, group: Group) -> int:
         print("\n".join(quoted.page([f"{group.name}: {_who(group, quoted) or 'nobody'}"])))
 
     session.show(lambda: mail.group(group), text)
-    return 0
 
 
 def _quoting(session: Session, groups: list[Group]) -> Quoting:
@@ -76,7 +82,7 @@ def _who(group: Group, quoted: Quoting) -> str:
     return ", ".join([*group.members, *roles])
 
 
-def _list(session: Session, _: Namespace) -> int:
+def _list(session: Session, _: Namespace) -> None:
     """List the groups by name."""
     from dibs.shapes import mail
 
@@ -93,17 +99,15 @@ def _list(session: Session, _: Namespace) -> int:
         print("\n".join(quoted.page(table(("GROUP", "MEMBERS", "MADE BY"), rows, quoted.width))))
 
     session.show(lambda: {"groups": [mail.group(group) for group in groups]}, text)
-    return 0
 
 
-def _show(session: Session, args: Namespace) -> int:
+def _show(session: Session, args: Namespace) -> None:
     """Show a group, whom it reaches now, and the last 20 messages to it."""
     from dibs.shapes import mail
 
     shown = session.project.groups.show(args.name)
     now = session.now()
     session.show(lambda: mail.shown(shown), lambda: _print(session, shown, now))
-    return 0
 
 
 def _print(session: Session, shown: GroupView, now: float) -> None:
@@ -121,10 +125,10 @@ def _print(session: Session, shown: GroupView, now: float) -> None:
 
 
 VERBS = {
-    "new": (_some_members, _new),
-    "add": (_members, _add),
-    "rm": (_members, _remove),
-    "drop": (_name, _drop),
-    "ls": (_no_options, _list),
-    "show": (_name, _show),
+    "new": ("make a group", _SOME_MEMBERS_OPTIONS, _new),
+    "add": ("add members", _MEMBERS_OPTIONS, _add),
+    "rm": ("take members out", _MEMBERS_OPTIONS, _remove),
+    "drop": ("forget a group", _NAME_OPTIONS, _drop),
+    "ls": ("list the groups", (), _list),
+    "show": ("show its members and its last messages", _NAME_OPTIONS, _show),
 }

@@ -1,12 +1,24 @@
-"""The verbs of ``dibs worktree``."""
+"""Make, list and remove worktrees of agents: a branch, a folder and ports of its own for each.
+
+Examples:
+  dibs worktree new tester-1
+  eval "$(dibs worktree env tester-1)"
+  dibs worktree ls
+  dibs worktree rm tester-1
+
+A worktree is not removed while it holds anything that is nowhere else, or a process
+works in it. By force it is, after all of it is salvaged: see `dibs salvage`.
+
+exit status: 0 done, 3 it holds work, 6 no such worktree, 69 git or the set-up failed
+"""
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import agent_id, branch, commit_name
+from dibs.cli.support.parsing import agent_id, arg, branch, commit_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from dibs.cli.support.session import Session
     from dibs.services.worktrees.service import (
@@ -19,17 +31,17 @@ if TYPE_CHECKING:
 
 HELD = 3
 
+_NEW_OPTIONS = (
+    arg("name", nargs="?", type=agent_id, metavar="AGENT", help="for whom (you)"),
+    arg("--branch", type=branch, metavar="NAME", help="its branch (agent/AGENT)"),
+    arg("--base", type=commit_name, metavar="REF", help="where the branch begins"),
+    arg("--path", default="", metavar="DIR", help="its folder"),
+    arg("--setup", metavar="COMMAND", help="run this instead of the setting's"),
+    arg("--no-setup", action="store_true", help="run no set-up command"),
+)
 
-def _new_options(parser: ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", type=agent_id, metavar="AGENT", help="for whom (you)")
-    parser.add_argument("--branch", type=branch, metavar="NAME", help="its branch (agent/AGENT)")
-    parser.add_argument("--base", type=commit_name, metavar="REF", help="where the branch begins")
-    parser.add_argument("--path", default="", metavar="DIR", help="its folder")
-    parser.add_argument("--setup", metavar="COMMAND", help="run this instead of the setting's")
-    parser.add_argument("--no-setup", action="store_true", help="run no set-up command")
 
-
-def _new(session: Session, args: Namespace) -> int:
+def _new(session: Session, args: Namespace) -> None:
     """Make a worktree with a branch of its own. One that is there is shown as it is.
 
     If it cannot be made, nothing is left behind, and no other folder is taken instead.
@@ -46,7 +58,6 @@ def _new(session: Session, args: Namespace) -> int:
     made = session.project.worktrees.new(session.caller, wanted, setup=setup)
     shape = {"worktree": worktrees.row(made.row), "new": made.new, "notes": list(made.notes)}
     session.show(lambda: shape, lambda: _print_made(made))
-    return 0
 
 
 def _print_made(made: CreatedWorktree) -> None:
@@ -62,11 +73,7 @@ def _print_made(made: CreatedWorktree) -> None:
         print(f"  {dim('-')} its set-up has not succeeded: dibs worktree setup {row.agent}")
 
 
-def _no_options(_: ArgumentParser) -> None:
-    pass
-
-
-def _list(session: Session, _: Namespace) -> int:
+def _list(session: Session, _: Namespace) -> None:
     """List the worktrees of this clone: whose, on which branch, what they hold that is nowhere else."""
     from dibs.shapes import worktrees
 
@@ -74,7 +81,6 @@ def _list(session: Session, _: Namespace) -> int:
     now = session.now()
     shape = {"worktrees": [worktrees.listed(tree) for tree in found]}
     session.show(lambda: shape, lambda: _print_list(found, now))
-    return 0
 
 
 def _print_list(found: list[Listed], now: float) -> None:
@@ -122,25 +128,24 @@ def _age(item: Listed, now: float) -> str:
     return span(now - since) if since else "-"
 
 
-def _named(parser: ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", type=agent_id, metavar="AGENT", help="whose (yours)")
+_NAMED_OPTIONS = (arg("name", nargs="?", type=agent_id, metavar="AGENT", help="whose (yours)"),)
 
 
-def _env(session: Session, args: Namespace) -> int:
+def _env(session: Session, args: Namespace) -> None:
     """Print the variables of a worktree's agent, for a shell to take in with eval."""
     from dibs.core.changes.worktrees import exports
 
     values = session.project.worktrees.environment(args.name or session.caller.id)
     session.show(lambda: values, lambda: print(exports(values)))
-    return 0
 
 
-def _setup_options(parser: ArgumentParser) -> None:
-    _named(parser)
-    parser.add_argument("--setup", default="", metavar="COMMAND", help="run this instead")
+_SETUP_OPTIONS = (
+    *_NAMED_OPTIONS,
+    arg("--setup", default="", metavar="COMMAND", help="run this instead"),
+)
 
 
-def _setup(session: Session, args: Namespace) -> int:
+def _setup(session: Session, args: Namespace) -> None:
     """Run the set-up command of a worktree again."""
     from dibs.shapes import worktrees
 
@@ -153,13 +158,13 @@ def _setup(session: Session, args: Namespace) -> int:
         print(f"{printable(row.path)} is set up")
 
     session.show(lambda: {"worktree": worktrees.row(row)}, text)
-    return 0
 
 
-def _rm_options(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="AGENT|PATH", help="which one")
-    parser.add_argument("--force", action="store_true", help="salvage its work, then remove it")
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why; needed with --force")
+_RM_OPTIONS = (
+    arg("name", metavar="AGENT|PATH", help="which one"),
+    arg("--force", action="store_true", help="salvage its work, then remove it"),
+    arg("--reason", default="", metavar="TEXT", help="why; needed with --force"),
+)
 
 
 def _rm(session: Session, args: Namespace) -> int:
@@ -177,11 +182,10 @@ def _rm(session: Session, args: Namespace) -> int:
     return HELD if isinstance(answer, KeptWorktree) else 0
 
 
-def _gc_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--dry-run", action="store_true", help="change nothing, only tell")
+_GC_OPTIONS = (arg("--dry-run", action="store_true", help="change nothing, only tell"),)
 
 
-def _gc(session: Session, args: Namespace) -> int:
+def _gc(session: Session, args: Namespace) -> None:
     """Remove the worktrees of agents that ended or are not heard of. Those with work are kept."""
     from dibs.shapes import worktrees
 
@@ -194,7 +198,6 @@ def _gc(session: Session, args: Namespace) -> int:
             print("Dibs made no worktrees here")
 
     session.show(lambda: {"worktrees": [worktrees.outcome(a) for a in answers]}, text)
-    return 0
 
 
 def _print_outcome(answer: Removed | KeptWorktree | Skipped, *, would: bool = False) -> None:
@@ -223,10 +226,10 @@ def _print_outcome(answer: Removed | KeptWorktree | Skipped, *, would: bool = Fa
 
 
 VERBS = {
-    "new": (_new_options, _new),
-    "ls": (_no_options, _list),
-    "env": (_named, _env),
-    "setup": (_setup_options, _setup),
-    "rm": (_rm_options, _rm),
-    "gc": (_gc_options, _gc),
+    "new": ("make a worktree, or show the one that is there", _NEW_OPTIONS, _new),
+    "ls": ("list the worktrees and what they hold", (), _list),
+    "env": ("print the environment of a worktree's agent", _NAMED_OPTIONS, _env),
+    "setup": ("run the set-up command again", _SETUP_OPTIONS, _setup),
+    "rm": ("remove a worktree that holds no work", _RM_OPTIONS, _rm),
+    "gc": ("remove what agents that are gone left, but for work", _GC_OPTIONS, _gc),
 }

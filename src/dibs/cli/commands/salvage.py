@@ -1,12 +1,23 @@
-"""The verbs of ``dibs salvage``."""
+"""List, show and restore work that was kept when a worktree was removed.
+
+Examples:
+  dibs salvage ls
+  dibs salvage show tester-1
+  dibs salvage restore tester-1/20260102T030405Z --branch rescued
+  dibs salvage restore tester-1/20260102T030405Z --to ../rescued
+
+Restoring overwrites nothing: it makes a new branch, or a new folder.
+
+exit status: 0 done, 6 nothing is salvaged under that name
+"""
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import branch
+from dibs.cli.support.parsing import arg, branch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
     from dibs.cli.support.session import Session
     from dibs.services.worktrees.salvage import Salvaged, SalvageView
@@ -14,24 +25,16 @@ if TYPE_CHECKING:
 #: How many paths a page shows.
 _SHOWN = 50
 
+_ID_OPTIONS = (arg("id", metavar="ID", help="as ls names it; the agent alone if it has one"),)
 
-def _no_options(_: ArgumentParser) -> None:
-    pass
-
-
-def _id(parser: ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="as ls names it; the agent alone if it has one")
-
-
-def _restore_options(parser: ArgumentParser) -> None:
-    _id(parser)
-    parser.add_argument("--to", default="", metavar="DIR", help="write the files into a new folder")
-    parser.add_argument(
-        "--branch", type=branch, metavar="NAME", help="the new branch (salvaged/ID)"
-    )
+_RESTORE_OPTIONS = (
+    *_ID_OPTIONS,
+    arg("--to", default="", metavar="DIR", help="write the files into a new folder"),
+    arg("--branch", type=branch, metavar="NAME", help="the new branch (salvaged/ID)"),
+)
 
 
-def _list(session: Session, _: Namespace) -> int:
+def _list(session: Session, _: Namespace) -> None:
     """List what was salvaged, the newest first."""
     from dibs.shapes import worktrees
 
@@ -39,7 +42,6 @@ def _list(session: Session, _: Namespace) -> int:
     now = session.now()
     shape = {"salvaged": [worktrees.salvaged(s) for s in found]}
     session.show(lambda: shape, lambda: _print_list(found, now))
-    return 0
 
 
 def _print_list(found: list[Salvaged], now: float) -> None:
@@ -53,13 +55,12 @@ def _print_list(found: list[Salvaged], now: float) -> None:
     print("\n".join(table(("ID", "AT", "WHAT"), rows)))
 
 
-def _show(session: Session, args: Namespace) -> int:
+def _show(session: Session, args: Namespace) -> None:
     """Show what a piece of salvaged work holds, against the commit that was checked out."""
     from dibs.shapes import worktrees
 
     found = session.project.salvage.show(args.id)
     session.show(lambda: worktrees.shown(found), lambda: _print_shown(found))
-    return 0
 
 
 def _print_shown(shown: SalvageView) -> None:
@@ -75,7 +76,7 @@ def _print_shown(shown: SalvageView) -> None:
         print(f"  {dim('-')} and {len(shown.changes) - _SHOWN} more")
 
 
-def _restore(session: Session, args: Namespace) -> int:
+def _restore(session: Session, args: Namespace) -> None:
     """Bring salvaged work back: as a commit on a new branch, or as files in a new folder."""
     from dibs.errors import BadUsage
     from dibs.shapes import worktrees
@@ -95,11 +96,10 @@ def _restore(session: Session, args: Namespace) -> int:
         print(f"restored {printable(found.id)} as {what} {printable(place)}")
 
     session.show(lambda: {**worktrees.salvaged(found), what: place}, text)
-    return 0
 
 
 VERBS = {
-    "ls": (_no_options, _list),
-    "show": (_id, _show),
-    "restore": (_restore_options, _restore),
+    "ls": ("list what was salvaged", (), _list),
+    "show": ("show what a piece of it holds", _ID_OPTIONS, _show),
+    "restore": ("bring it back as a new branch or folder", _RESTORE_OPTIONS, _restore),
 }
