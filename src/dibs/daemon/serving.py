@@ -13,7 +13,7 @@ import threading
 import time
 
 from dibs.errors import DibsError
-from dibs.guard.agents.client import ANSWER, DECLINED, HEARD_IN, INPUT_MAX, WAIT
+from dibs.guard.agents.client import ANSWER, DECLINED, HEARD_IN, INPUT_MAX, WAIT, exactly
 from dibs.guard.agents.deadline import Deadline
 from dibs.guard.agents.program import DEADLINE, answer
 from dibs.startup.records import Record
@@ -146,7 +146,7 @@ def frame(kind: bytes, body: bytes) -> bytes:
 
 def read_question(link: socket.socket) -> Question:
     """Read a question; ``ValueError`` for what is none."""
-    head = _exactly(link, _HEAD)
+    head = exactly(link, _HEAD)
     size, given_size = int(head[1:11]), int(head[11:])
     if (
         head[:1] != b"Q"
@@ -154,21 +154,11 @@ def read_question(link: socket.socket) -> Question:
         or not 0 <= given_size <= INPUT_MAX + (1 << 16)
     ):
         raise ValueError
-    count, *texts = map(os.fsdecode, _exactly(link, size).split(b"\0"))
+    count, *texts = map(os.fsdecode, exactly(link, size).split(b"\0"))
     words = int(count)
     package, told, rest = texts[0], texts[1 : 1 + words], texts[1 + words :]
     environ = dict(text.partition("=")[::2] for text in rest[1:])
-    return Question(package, tuple(told), rest[0], environ, _exactly(link, given_size))
-
-
-def _exactly(link: socket.socket, size: int) -> bytes:
-    found = bytearray()
-    while len(found) < size:
-        part = link.recv(min(size - len(found), 1 << 20))
-        if not part:
-            raise ValueError
-        found += part
-    return bytes(found)
+    return Question(package, tuple(told), rest[0], environ, exactly(link, given_size))
 
 
 def _peer(link: socket.socket) -> int:

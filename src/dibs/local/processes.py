@@ -11,6 +11,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
 _PROC = "/proc"
@@ -24,6 +25,7 @@ _LONG = 12
 #: ``/proc`` says less than this of a process in one line.
 _MOST_SAID = 4_096
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+_LOOKS, _PAUSE = 3, 0.05
 #: No chain of processes is longer than this; a circle would be.
 _DEEPEST = 64
 #: Programs that only start others: a hook is started by them on behalf of the agent above.
@@ -51,6 +53,10 @@ class RunningProcess(Record):
     name: str = ""
     #: The process that started it, 0 where that cannot be told.
     above: int = 0
+
+    def __str__(self) -> str:
+        """Return it for people."""
+        return f"{self.name or 'a process'} ({self.pid})"
 
 
 def running(pid: int) -> RunningProcess | None:
@@ -136,8 +142,87 @@ def _answers(pid: int) -> bool:
     return True
 
 
-# Each agent's process has a file in the state, named by its number: its start, and its agent. By that a
-# command that an agent runs in its own shell is known to be the agent's.
+# -- processes in a folder, by their current folder, their program and their files
+
+
+def processes_in(*folders: str) -> list[RunningProcess] | None:
+    """Return the processes that are in one of these folders; None where that cannot be told.
+
+    A process of another user that this one may not look into is not seen.
+    """
+    if not os.path.exists(f"{_PROC}/self/cwd"):
+        return None
+    pids = [int(name) for name in os.listdir(_PROC) if name.isdigit()]
+    return [found for pid in pids if _is_in(pid, folders) and (found := running(pid)) is not None]
+
+
+def lasting_in(folder: str) -> list[RunningProcess] | None:
+    """Return the processes that are in a folder and stay: git looks into many for a moment."""
+    import time
+
+    found = processes_in(folder)
+    for _ in range(_LOOKS):
+        if not found:
+            break
+        time.sleep(_PAUSE)
+        still = {process.pid for process in processes_in(folder) or ()}
+        found = [process for process in found if process.pid in still]
+    return found
+
+
+def end_group(process: subprocess.Popen[bytes], grace: float) -> None:
+    """End a process that leads a group, and all of the group; kill it after ``grace`` seconds."""
+    import signal
+    import time
+
+    until = time.monotonic() + grace
+    number = signal.SIGTERM
+    try:
+        while True:
+            os.killpg(process.pid, number)
+            process.poll()
+            if number == signal.SIGKILL:
+                break
+            time.sleep(_PAUSE)
+            if time.monotonic() >= until:
+                number = signal.SIGKILL
+    except (ProcessLookupError, PermissionError):
+        pass  # all are gone; on macOS only a zombie is left
+    process.wait()
+
+
+def _is_in(pid: int, folders: tuple[str, ...]) -> bool:
+    about = f"{_PROC}/{pid}"
+    try:
+        handles = os.listdir(f"{about}/fd")
+    except OSError:
+        handles = []  # it ended, or is another user's
+    links = [f"{about}/cwd", f"{about}/exe", *(f"{about}/fd/{handle}" for handle in handles)]
+    return any(_beneath(link, folders) for link in links) or _maps(pid, folders)
+
+
+def _beneath(link: str, folders: tuple[str, ...]) -> bool:
+    try:
+        path = os.readlink(link).removesuffix(" (deleted)")
+    except OSError:
+        return False
+    return any(path == folder or path.startswith(folder + "/") for folder in folders)
+
+
+def _maps(pid: int, folders: tuple[str, ...]) -> bool:
+    """Tell whether a process has a file in memory that it may have closed already."""
+    try:
+        with open(f"{_PROC}/{pid}/maps", "rb") as file:
+            content = file.read()
+    except OSError:
+        return False
+    # The kernel writes a line end in a name as octal digits, and nothing else.
+    named = (os.fsencode(folder).replace(b"\n", rb"\012") for folder in folders)
+    return any(b" " + folder + b"/" in content for folder in named)
+
+
+# -- the process of each agent: a file in the state, named by its number, with its start and its agent; by it
+# a command that an agent runs in its own shell is known to be the agent's
 
 #: The folder of these files in the state.
 FOLDER = "sessions"  # as identity.SESSIONS

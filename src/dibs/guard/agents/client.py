@@ -88,18 +88,19 @@ def _ring(_number: int, _frame: object) -> None:
 
 
 def _frame(link: socket) -> tuple[bytes, bytes]:
-    head = _exactly(link, FRAME)
-    return head[:1], _exactly(link, int(head[1:]))
+    head = exactly(link, FRAME)
+    return head[:1], exactly(link, int(head[1:]))
 
 
-def _exactly(link: socket, size: int) -> bytes:
-    found = b""
+def exactly(link: socket, size: int) -> bytes:
+    """Read so many bytes, or raise an error."""
+    found = bytearray()
     while len(found) < size:
-        part = link.recv(size - len(found))
+        part = link.recv(min(size - len(found), 1 << 20))
         if not part:
             raise OSError
         found += part
-    return found
+    return bytes(found)
 
 
 def _say(link: socket, body: bytes) -> int:

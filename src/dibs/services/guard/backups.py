@@ -1,4 +1,4 @@
-"""Copies of content that only the disk has, made before a command may write over it."""
+"""Copies of content that only the disk has: before a command may overwrite it, or when its agent leaves."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dibs.errors import DibsError
 from dibs.git.refs import value_of
 from dibs.git.state import read_state
 from dibs.git.untrusted import guarded_calls
+from dibs.services.guard.before_call import stat_of
 from dibs.services.worktrees.salvage import save_commits
 
 TYPE_CHECKING = False
@@ -133,30 +134,67 @@ def keep_old(
 
     It is empty where there is no copy, or the last commit has the same; None where git fails.
     """
-    rows = [
-        f"{_mode(stats.get(path))} {blobs[path]}\t".encode() + os.fsencode(path) + b"\0"
-        for path in paths
-        if path in blobs
-    ]
-    if not rows:
+    found = [(path, _mode(stats.get(path)), blobs[path]) for path in paths if path in blobs]
+    if not found:
         return ""
     try:
         git = guarded_calls(repository.root, repository)
-        head = read_state(git).head
-        with tempfile.TemporaryDirectory(prefix="dibs-old-") as scratch:
-            index = {"GIT_INDEX_FILE": os.path.join(scratch, "index")}
-            if head:
-                git.must("read-tree", "--end-of-options", head, variables=index)
-            given = b"".join(rows)
-            git.must("update-index", "-z", "--index-info", given=given, variables=index)
-            tree = git.must("write-tree", variables=index).decode().strip()
-        if head and value_of(git, f"{head}^{{tree}}") == tree:
-            return ""
-        parents = [head] if head else []
-        saved = save_commits(git, agent=holder, about=about, at=at, tree=tree, parents=parents)
+        return _saved(git, found, holder, at=at, about=about, same_too=False)
     except (DibsError, OSError):
         return None
-    return saved.ref
+
+
+def keep(
+    root: str, repository: Repository, agent: str, paths: Sequence[str], *, at: float, about: str
+) -> str:
+    """Keep a copy of files as they are on the disk, on top of the last commit; return its ref.
+
+    Where that cannot be done, the files themselves are still there: the ref is empty.
+    """
+    stats = {path: stat_of(root, path) for path in paths}
+    links = [path for path, one in stats.items() if one and stat.S_ISLNK(one[3])]
+    files = [path for path, one in stats.items() if one and stat.S_ISREG(one[3])]
+    try:
+        git = guarded_calls(root, repository)
+        blobs = {path: _link(git, path, "-w") for path in links} | _hashed(git, files, "-w")
+        found = [(path, _mode(stats[path]), name) for path, name in blobs.items()]
+        found += [(path, "0", "") for path, one in stats.items() if one is None]
+        ref = _saved(git, found, agent, at=at, about=about, same_too=True)
+        git.must("rev-list", "--objects", "--quiet", "--end-of-options", ref)
+    except (DibsError, OSError):
+        return ""
+    return ref
+
+
+def _saved(
+    git: GitCalls,
+    files: Sequence[tuple[str, str, str]],
+    agent: str,
+    *,
+    at: float,
+    about: str,
+    same_too: bool,
+) -> str:
+    """Save the last commit with other ``files`` (path, mode, object); return the ref.
+
+    A file without an object is gone. Unless ``same_too``, the ref is empty if the last commit has them all.
+    """
+    head = read_state(git).head
+    zeros = "0" * len(next(filter(None, (head, *(name for *_, name in files))), "0" * 40))
+    rows = [
+        f"{mode} {name or zeros}\t".encode() + os.fsencode(path) + b"\0"
+        for path, mode, name in files
+    ]
+    with tempfile.TemporaryDirectory(prefix="dibs-old-") as scratch:
+        index = {"GIT_INDEX_FILE": os.path.join(scratch, "index")}
+        if head:
+            git.must("read-tree", "--end-of-options", head, variables=index)
+        git.must("update-index", "-z", "--index-info", given=b"".join(rows), variables=index)
+        tree = git.must("write-tree", variables=index).decode().strip()
+    if head and not same_too and value_of(git, f"{head}^{{tree}}") == tree:
+        return ""
+    parents = [head] if head else []
+    return save_commits(git, agent=agent, about=about, at=at, tree=tree, parents=parents).ref
 
 
 def _mode(about: Stat) -> str:

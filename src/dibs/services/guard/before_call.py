@@ -121,9 +121,7 @@ class TreeSnapshots:
         if not noted:
             return
         name = f"{agent}~own"
-        before = self._read(name)
-        kept = before if isinstance(before, dict) else {}
-        merged = {**{p: v for p, v in kept.items() if p not in noted}, **noted}
+        merged = {**{p: v for p, v in self._table(name).items() if p not in noted}, **noted}
         self._write(name, encode(dict(list(merged.items())[-_MOST_OWN:])))
 
     def owned_by_others(self, agent: str, paths: Sequence[str]) -> set[str]:
@@ -133,24 +131,25 @@ class TreeSnapshots:
             for name in os.listdir(self._folder):
                 if not name.endswith("~own") or name == f"{agent}~own":
                     continue
-                own = self._read(name)
-                noted = own if isinstance(own, dict) else {}
+                noted = self._table(name)
                 found |= {p for p in paths if p in noted and noted[p][0] == stat_of(self._root, p)}
         return found
 
     def last_noted(self, agent: str) -> float:
         """Return when an agent's own call last wrote something that is noted; 0 for never."""
-        own = self._read(f"{agent}~own")
-        return max((v[1] for v in own.values()), default=0.0) if isinstance(own, dict) else 0.0
+        return max((at for _, at in self._table(f"{agent}~own").values()), default=0.0)
 
     def cached(self) -> dict[str, list[Any]]:
         """Return which copies of content were made already: path to its stat and its object."""
-        found = self._read("copies")
-        return found if isinstance(found, dict) else {}
+        return self._table("copies")
 
     def cache(self, copies: dict[str, list[Any]]) -> None:
         """Remember the copies that were made."""
         self._write("copies", encode(dict(list(copies.items())[-_MOST_OWN:])))
+
+    def _table(self, name: str) -> dict[str, list[Any]]:
+        found = self._read(name)
+        return found if isinstance(found, dict) else {}
 
     def _read(self, name: str) -> Any:
         try:

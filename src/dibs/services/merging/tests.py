@@ -18,7 +18,7 @@ from dibs.core.text.names import printable, slug
 from dibs.errors import BadInput, Fenced
 from dibs.git.untrusted import guarded_calls, refuse_filters
 from dibs.local.locks import FileLock
-from dibs.local.process_table import end_group
+from dibs.local.processes import end_group
 from dibs.services.merging.values import Run
 
 TYPE_CHECKING = False

@@ -15,7 +15,7 @@ from dibs.git.snapshot import quarantined, snapshot
 from dibs.git.state import under_way
 from dibs.git.status import changed
 from dibs.git.trees import ABSENT, differences
-from dibs.local.process_table import lasting_in, processes_in
+from dibs.local.processes import lasting_in, processes_in
 from dibs.services.worktrees.ignored import Ignored, ignored, repositories_in
 from dibs.startup.records import Record
 

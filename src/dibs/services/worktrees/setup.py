@@ -8,7 +8,7 @@ import subprocess
 
 from dibs.core.text.names import quote
 from dibs.errors import BadInput, Unavailable
-from dibs.local.process_table import end_group
+from dibs.local.processes import end_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
