@@ -103,7 +103,7 @@ def _commit(
     if clear_up(place):
         _realign(git, folder, place)
     head = commit_of(git, "HEAD")
-    found = changes(git, folder, head, ids)
+    found = changes(git, folder, ids)
     if not found:
         return BoardCommits()
     refuse_filters(git, [path for change in found for path, _ in change.entries])
@@ -170,7 +170,7 @@ def _identity(git: GitCalls) -> bytes:
 def _realign(git: GitCalls, folder: str, place: str) -> None:
     """Bring the board's entries in line with the disk after a kill between the branch and the index."""
     with index_locked(place) as new_index:
-        paths = list(differing(git, folder))
+        paths = [change.path for change in differing(git, folder)]
         if paths:
             _update_entries(git, paths, new_index)
 

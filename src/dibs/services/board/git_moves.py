@@ -60,4 +60,4 @@ class LastCommit:
         if said.code:
             return set()  # not a repository
         tracked = {os.fsdecode(path) for path in said.out.split(b"\0")}
-        return tracked.difference(differing(git, self._folder))
+        return tracked.difference(change.path for change in differing(git, self._folder))

@@ -9,18 +9,19 @@ from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
 from dibs.core.text.names import AGENT_ID_CHARACTERS
 from dibs.git.status import changed
 from dibs.startup.records import Record
+from dibs.workdir.scan import ENDINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from dibs.git.calls import GitCalls
+    from dibs.git.status import FileChange
 
 #: Folders of task files, of the pages that Dibs writes, and of logs.
 _TASKS = frozenset({INBOX, ASSIGNED, DONE, ARCHIVE})
 _PAGES = frozenset({"collaboration", "schemas", ".gitattributes"})
 _LOGS = "logs"
-_ENDINGS = (".yaml", ".yml")
 #: How much of a work log is looked at to see which task it is about.
 _LOG_HEAD = 2048
 
@@ -37,39 +38,35 @@ class BoardChange(Record):
     entries: tuple[tuple[str, str], ...]
 
 
-def changes(
-    git: GitCalls, folder: str, head: str, ids: Sequence[str] | None = None
-) -> list[BoardChange]:
+def changes(git: GitCalls, folder: str, ids: Sequence[str] | None = None) -> list[BoardChange]:
     """Return what is to be committed, the tasks in order of their ids, the pages last."""
-    groups: dict[str, list[str]] = {}
-    logs: list[str] = []
-    for path in differing(git, folder):
-        inner = path.removeprefix(f"{folder}/")
+    groups: dict[str, list[FileChange]] = {}
+    logs: list[FileChange] = []
+    for change in differing(git, folder):
+        inner = change.path.removeprefix(f"{folder}/")
         if inner.startswith(f"{_LOGS}/"):
-            logs.append(path)
+            logs.append(change)
         else:
-            groups.setdefault(_owner(inner) or "", []).append(path)
-    for path in logs:
-        told = _task_of_log(os.path.join(git.tree, path))
-        groups.setdefault(told if told in groups else "", []).append(path)
+            groups.setdefault(_owner(inner) or "", []).append(change)
+    for change in logs:
+        told = _task_of_log(os.path.join(git.tree, change.path))
+        groups.setdefault(told if told in groups else "", []).append(change)
     wanted = set(groups) if ids is None else set(groups).intersection(ids)
-    paths = [path for owner in wanted for path in groups[owner]]
-    return _compared(git, head, {owner: groups[owner] for owner in wanted}, paths) if paths else []
+    return _compared(git, {owner: groups[owner] for owner in wanted}) if wanted else []
 
 
-def _compared(
-    git: GitCalls, head: str, groups: dict[str, list[str]], paths: list[str]
-) -> list[BoardChange]:
-    old = _committed(git, head, paths)
-    new = _on_disk(git, paths)
-    texts = _texts(git, {old[path].split()[1] for path in paths if path in old})
+def _compared(git: GitCalls, groups: dict[str, list[FileChange]]) -> list[BoardChange]:
+    listed = [change for group in groups.values() for change in group]
+    old = {c.path: f"{c.head_mode} {c.head_oid}" for c in listed if not c.new}
+    new = _on_disk(git, [change.path for change in listed])
+    texts = _texts(git, {change.head_oid for change in listed if not change.new})
     found = []
     for owner in sorted(groups, key=lambda owner: (not owner, owner)):
-        entries = [(path, new.get(path, "")) for path in sorted(groups[owner])]
+        entries = [(path, new.get(path, "")) for path in sorted(c.path for c in groups[owner])]
         entries = [(path, entry) for path, entry in entries if entry != old.get(path, "")]
         if not entries:
             continue
-        told = [(path, entry) for path, entry in entries if path.endswith(_ENDINGS)]
+        told = [(path, entry) for path, entry in entries if path.endswith(ENDINGS)]
         before = [texts[old[path].split()[1]] for path, _ in told if path in old]
         after = [_content(os.path.join(git.tree, path)) for path, entry in told if entry]
         steps = (_status(before), _status(after)) if owner else ("", "")
@@ -77,15 +74,15 @@ def _compared(
     return found
 
 
-def differing(git: GitCalls, folder: str) -> Iterable[str]:
-    """Yield the paths below ``folder`` that differ from the last commit or the index; ignored ones do not."""
+def differing(git: GitCalls, folder: str) -> Iterator[FileChange]:
+    """Yield what differs below ``folder`` from the last commit or the index; ignored files do not."""
     for change in changed(git, folder):
         path = change.path
         if change.unmerged or not path.isprintable() or path.startswith('"'):
             continue
         inner = path.removeprefix(f"{folder}/")
         if inner.startswith(f"{_LOGS}/") or _owner(inner) is not None:
-            yield path
+            yield change
 
 
 def _owner(inner: str) -> str | None:
@@ -95,7 +92,7 @@ def _owner(inner: str) -> str | None:
     if top in _PAGES:
         return None if name.endswith(".tmp") else ""
     stem, ending = os.path.splitext(name)
-    if top in _TASKS and rest and ending in _ENDINGS and AGENT_ID_CHARACTERS.issuperset(stem):
+    if top in _TASKS and rest and ending in ENDINGS and AGENT_ID_CHARACTERS.issuperset(stem):
         return None if stem.startswith(".") else stem
     return None
 
@@ -106,20 +103,6 @@ def _task_of_log(path: str) -> str:
         if line.startswith(mark):
             return line.removeprefix(mark).strip()
     return ""
-
-
-def _committed(git: GitCalls, head: str, paths: list[str]) -> dict[str, str]:
-    """Return mode and object of those of ``paths`` that the last commit has."""
-    if not head:
-        return {}
-    found = {}
-    for some in _portions(paths):
-        out = git.must("ls-tree", "-z", "--end-of-options", head, "--", *some)
-        for row in out.split(b"\0")[:-1]:
-            about, _, path = row.partition(b"\t")
-            mode, _, oid = about.decode().split()
-            found[os.fsdecode(path)] = f"{mode} {oid}"
-    return found
 
 
 def _on_disk(git: GitCalls, paths: list[str]) -> dict[str, str]:
@@ -170,8 +153,3 @@ def _status(texts: list[str]) -> str:
             if mark and key == "status":
                 return value.split("#")[0].strip().strip("'\"") or "new"
     return "new" if texts else ""
-
-
-def _portions(paths: list[str]) -> list[list[str]]:
-    """Return ``paths`` in parts that a command line can hold."""
-    return [paths[start : start + 200] for start in range(0, len(paths), 200)]
