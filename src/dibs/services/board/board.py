@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 
 from dibs.core.text.names import quote
 from dibs.errors import DibsError, Unavailable
-from dibs.services.board.git_moves import LastCommit
 from dibs.services.board.news import NOTHING, is_lost, news_since
 from dibs.services.board.reconcile import Reconcile
 from dibs.services.board.report import BoardReport
@@ -164,8 +163,7 @@ class Board(BoardFiles):
             take_over(files)
         news = news_since(self.store, files.index, NOTHING if thorough else files.index.head)
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
-        commit = LastCommit(self.folders.base, self.folders.folder, self._stamp[1])
-        reconcile = Reconcile(self.store, files, caller, news, commit)
+        reconcile = Reconcile(self.store, files, caller, news, self._stamp[1])
         if is_lost(news, files.index.life) or files.index.head > news.head:
             reconcile.adopt_archive()
         report = reconcile.run(sight)

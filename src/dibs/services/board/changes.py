@@ -9,7 +9,6 @@ from __future__ import annotations
 from dibs.core.tasks.rules import Status
 from dibs.services.board.report import BoardReport
 from dibs.services.state.tasks import digest, load, several
-from dibs.services.tasks.hand_edits import accept, hold_back
 from dibs.services.tasks.values import HandMade
 from dibs.startup.records import Record
 from dibs.taskfile.writing import edit, stamp
@@ -101,6 +100,8 @@ class BoardChanges:
                 # It overrides words of another hand without knowing them.
                 kept = self._files.keep_text(one.made.file, one.unseen, digest(one.unseen))
                 self.report.kept.append(kept)
+        from dibs.services.tasks.hand_edits import accept
+
         self._files.disk.reach("accept", "")
         made = [one.made for one in edits]
         verdicts = store.apply(lambda rows: accept(store, rows, caller, made))
@@ -159,6 +160,8 @@ class BoardChanges:
             if row.aside != reasons.get(key, "") and (key in reasons or key in here)
         }
         if changed and caller is not None:
+            from dibs.services.tasks.hand_edits import hold_back
+
             self._store.apply(lambda rows: hold_back(rows, caller, changed))
 
     def write(self) -> None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from dibs.core.tasks.rules import ARCHIVE, folder_of
 from dibs.services.board.changes import DUPLICATE, BoardChanges, ended_text, key_of, target_of
-from dibs.services.board.git_moves import is_undone
 from dibs.services.board.report import HALF_WRITTEN, BoardReport, asides_of
 from dibs.services.state.tasks import digest, several
 from dibs.services.state.tasks import pasts as pasts_of
@@ -64,8 +63,9 @@ class Reconcile:
         files: Files,
         caller: Caller | None,
         news: News,
-        commit: LastCommit | None = None,
+        seen: int = 0,
     ) -> None:
+        """``seen`` is when this machine last looked at the files, in ns."""
         #: Whether nothing is known of the files, so that any of them may have been archived.
         self._anew = files.index.head < 0
         self._store = store
@@ -73,7 +73,8 @@ class Reconcile:
         self._index = files.index
         self._caller = caller
         self._news = news
-        self._commit = commit
+        self._seen = seen
+        self._commit: LastCommit | None = None
         #: Whether the numbers in the index are of this life: those of another say nothing.
         self._same_life = files.index.life == news.life
         self._places: dict[str, list[str]] | None = None
@@ -276,8 +277,12 @@ class Reconcile:
         return self._index.life == row.survived and copy.base <= row.outlived
 
     def _is_undone(self, row: Stored, copy: TaskFileCopy) -> bool:
-        if self._commit is None or copy.content is None:
+        if self._caller is None or copy.content is None:
             return False
+        from dibs.services.board.git_moves import LastCommit, is_undone
+
+        folders = self._files.folders
+        self._commit = self._commit or LastCommit(folders.base, folders.folder, self._seen)
         return is_undone(row, self._changes.reading(copy).task) and not self._commit.brought(
             copy.path
         )

@@ -1,13 +1,14 @@
-"""Verbs that end an attempt at a task: done, fail, release."""
+"""Verbs that end an attempt at a task, or decide about one: done, fail, release, retry, cancel and so on."""
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import number
+from dibs.cli.support.parsing import number, task_id
 from dibs.errors import NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
 
     from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Claim
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from dibs.services.state.tasks import Stored
     from dibs.services.tasks.plain_queue import Queue, QueuedFile
     from dibs.services.tasks.values import SimilarTask
+
+    Action = Callable[[Session, Namespace], int]
 
 
 def _names_attempt(parser: ArgumentParser) -> None:
@@ -137,6 +140,36 @@ def _release(session: Session, args: Namespace) -> int:
     return 0
 
 
+def _decision(verb: str, told: str, about: str) -> Action:
+    """Return the action of a verb that decides about a task without doing it."""
+
+    def act(session: Session, args: Namespace) -> int:
+        to = getattr(args, "to", None)
+        more = {} if to is None else {"to": "" if to == "any" else to}
+        tasks = session.project.tasks
+        stored = getattr(tasks, verb)(session.caller, args.id, reason=args.reason, **more)
+        similar = tasks.alike(stored) if verb == "reassign" else None
+        return _ended(session, verb, stored, told.format(to=to), similar)
+
+    act.__doc__ = about
+    return act
+
+
+def _reason_options(parser: ArgumentParser) -> None:
+    parser.add_argument("id", type=task_id, metavar="TASK", help="the task")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why; it is kept")
+
+
+def _must_say_why(parser: ArgumentParser) -> None:
+    parser.add_argument("id", type=task_id, metavar="TASK", help="the task")
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; it is kept")
+
+
+def _reassign_options(parser: ArgumentParser) -> None:
+    _reason_options(parser)
+    parser.add_argument("--to", required=True, metavar="AGENT", help="an agent, a role, or `any`")
+
+
 def _ended(
     session: Session, key: str, stored: Stored, word: str, similar: list[SimilarTask] | None = None
 ) -> int:
@@ -158,4 +191,40 @@ VERBS = {
     "done": (_done_options, _done),
     "fail": (_fail_options, _fail),
     "release": (_names_attempt, _release),
+    "retry": (
+        _reason_options,
+        _decision(
+            "retry",
+            "will be tried again",
+            "Let a task that failed be tried again. What went wrong stays in the ledger.",
+        ),
+    ),
+    "reopen": (
+        _reason_options,
+        _decision(
+            "reopen",
+            "reopened",
+            "Let a task that was done, cancelled, blocked or in review be worked on again.",
+        ),
+    ),
+    "cancel": (
+        _must_say_why,
+        _decision(
+            "cancel", "cancelled", "Take a task off the board. Its file is kept, with the reason."
+        ),
+    ),
+    "block": (
+        _must_say_why,
+        _decision(
+            "block", "blocked", "Keep a task from being taken. `dibs task reopen` lets it go on."
+        ),
+    ),
+    "reassign": (
+        _reassign_options,
+        _decision(
+            "reassign",
+            "reassigned to {to}",
+            "Give a task to another agent or role, or to whoever comes (`any`).",
+        ),
+    ),
 }
