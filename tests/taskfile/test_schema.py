@@ -6,12 +6,13 @@ import re
 import pytest
 from hypothesis import given, settings
 from ruamel.yaml import YAML
+from tests.taskfile.files import fields_of
 from tests.taskfile.test_writing import tasks
 
 from dibs.core.tasks.rules import Status, Task
 from dibs.taskfile.schema import SCHEMA
 from dibs.taskfile.spellings import ORDER
-from dibs.taskfile.writing import fields_of, render
+from dibs.taskfile.writing import render
 
 KINDS = {"string": str, "array": list, "object": dict, "integer": int}
 

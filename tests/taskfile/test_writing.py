@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
+from tests.taskfile.files import fields_of
 
 from dibs.core.tasks.rules import Handoff, Status, Task
 from dibs.taskfile.block_lines import split
 from dibs.taskfile.reading import read
-from dibs.taskfile.writing import changes_for, edit, fields_of, render, stamp
+from dibs.taskfile.writing import changes_for, edit, render, stamp
 
 NAME = "t1.yaml"
 

@@ -52,16 +52,6 @@ def changes_for(before: Task, after: Task) -> dict[str, Value]:
     return changes
 
 
-def fields_of(task: Task) -> dict[str, Value]:
-    """Return the fields of a new file for a task; ``writing.render`` writes them."""
-    bare = Task(task.id, status="", priority="")
-    fields: dict[str, Value] = {"id": task.id, **changes_for(bare, task)}
-    dependencies = fields.pop("dependencies", None)
-    if dependencies:
-        fields["context"] = {"dependencies": dependencies}
-    return fields
-
-
 def _result(before: Task, after: Task, changes: dict[str, Value]) -> None:
     old, new = _result_of(before), _result_of(after)
     if old == new:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.taskfile import yaml_fast
 from dibs.taskfile.block_lines import split
-from dibs.taskfile.changes import changes_for, fields_of
+from dibs.taskfile.changes import changes_for
 from dibs.taskfile.scalars import UNQUOTED, beside, entry, stamp
 from dibs.taskfile.spellings import ALIASES, DEPENDENCIES, ORDER, RESULT_ALIASES
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dibs.taskfile.document import Node
     from dibs.taskfile.scalars import Value
 
-__all__ = ["changes_for", "edit", "fields_of", "render", "stamp"]
+__all__ = ["changes_for", "edit", "render", "stamp"]
 
 _RANK = {key: rank for rank, key in enumerate(ORDER)}
 #: What a block's text becomes if the block was a mere text.

@@ -276,9 +276,3 @@ def test_the_part_around_a_task_is_what_it_waits_for_and_what_waits_for_it():
     graph = a_graph("a", "b: a", "c: b x", "d: a", "e")
 
     assert list(graph.around("b").nodes) == ["a", "b", "c"]
-
-
-def test_the_open_part_leaves_out_what_is_finished_and_named_by_nobody():
-    graph = a_graph("a", "b: a", "c: b", a={"status": "done"}, b={"status": "done"})
-
-    assert list(graph.open_part().nodes) == ["b", "c"]

@@ -6,6 +6,8 @@ are those of the crew document.
 
 from __future__ import annotations
 
+from time import gmtime, strftime
+
 from dibs.core.briefing.activity import is_told, listed, plural, role_part, span, words
 from dibs.core.briefing.holdings import crew_sections, own_sections
 from dibs.core.briefing.mail import mail_sections
@@ -33,8 +35,7 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 def utc_clock(moment: float) -> str:
     """Return the time of day of a moment, where no reader's time zone is known."""
-    seconds = int(moment) % _DAY
-    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return strftime("%H:%M:%S", gmtime(moment))
 
 
 def sections(

@@ -170,11 +170,6 @@ class Graph:
         part = {task_id, *digraphs.reached(self._known, task_id), *self.dependents(task_id)}
         return Graph((node for i, node in self.nodes.items() if i in part), self._past)
 
-    def open_part(self) -> Graph:
-        """Return the unfinished tasks with what they name directly: what there is still to see to."""
-        part = {*self._open, *(needed for i in self._open for needed in self._known[i])}
-        return Graph((node for i, node in self.nodes.items() if i in part), self._past)
-
     @cached_property
     def _known(self) -> dict[str, list[str]]:
         """What each task waits for, as far as it is here; a finished one waits for nothing."""
