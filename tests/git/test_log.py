@@ -8,10 +8,9 @@ import subprocess
 import pytest
 from tests.services.commit_world import World
 
-from dibs.git.branches import changes
 from dibs.git.calls import GitCalls
 from dibs.git.incoming import new_commits
-from dibs.git.log import commits
+from dibs.git.log import changes_between, commits
 
 NAMES = ("a", "b:c", ":d", "e\nf", "\ng", "x/y", "x/:z", "with space", "::100644 1 2 M")
 
@@ -75,7 +74,7 @@ def test_new_commits_have_what_each_path_has_become(world):
 def test_two_commits_differ_in_the_paths_that_git_names(world):
     all_of_them = world.git("rev-list", "HEAD").split()
     pairs = [(one, other) for one in all_of_them[:7] for other in all_of_them[-7:]]
-    found = changes(GitCalls(world.root), pairs)
+    found = changes_between(GitCalls(world.root), pairs)
     assert {pair: set(touched.paths) for pair, touched in found.items()} == {
         pair: changed(world, *pair) for pair in pairs
     }

@@ -12,8 +12,8 @@ from proof_merges import commit, git, lay_out, really_merged, start, worked, wri
 from dibs.config.load import Config
 from dibs.core.changes.forecasts import can_meet
 from dibs.engines.memory import MemoryEngine
-from dibs.git.branches import changes
 from dibs.git.calls import GitCalls
+from dibs.git.log import changes_between
 from dibs.local.repository import find
 from dibs.services.forecast.service import Forecasts
 from dibs.services.state.store import Store
@@ -131,7 +131,7 @@ def test_work_that_cannot_meet_merges_without_conflict(repo):
     git(repo, "fast-import", "--quiet", "--force", given=b"".join(stream))
     names = [f"refs/heads/s{place}" for place in range(len(sides))]
     tips = git(repo, "rev-parse", *names).decode().split()
-    known = changes(GitCalls(str(repo)), [(first, tip) for tip in tips])
+    known = changes_between(GitCalls(str(repo)), [(first, tip) for tip in tips])
 
     apart = [
         (one, other)

@@ -1,16 +1,25 @@
-"""Which attributes paths have, by git's own reading of ``.gitattributes``."""
+"""Attributes of paths, and whether git takes a file as it is or converts it on its way in."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 
+from dibs.git.calls import rows_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from dibs.git.calls import GitCalls
 
+ATTRIBUTES = ".gitattributes"
+#: Settings under which a file may be converted, or attributes lie where this module does not look.
+_SETTINGS = r"^(core\.(autocrlf|attributesfile|sparsecheckout)|extensions\.worktreeconfig)$"
+#: Where builds of git look for attributes of the whole machine.
+_MACHINE = tuple(
+    os.path.join(place, "etc", "gitattributes") for place in ("/", "/usr/local", "/opt/homebrew")
+)
 _NOTHING = frozenset(("unspecified", "unset", "set"))
 
 
@@ -23,11 +32,11 @@ def attributes(
     None for ``paths`` means all that it holds.
     """
     if not tree:
-        return _asked(git, (name,), _listed(paths or ()), {})
+        return _asked(git, (name,), rows_of(paths or ()), {})
     with tempfile.TemporaryDirectory(prefix="dibs-attributes-") as folder:
         index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
         git.must("read-tree", "--end-of-options", tree, variables=index)
-        given = git.must("ls-files", "-z", variables=index) if paths is None else _listed(paths)
+        given = git.must("ls-files", "-z", variables=index) if paths is None else rows_of(paths)
         return _asked(git, ("--cached", name), given, index)
 
 
@@ -36,10 +45,6 @@ def attribute_files(git: GitCalls) -> list[str]:
     any_folder = {"GIT_LITERAL_PATHSPECS": "0"}
     said = git.must("ls-files", "-z", "--", ":(top,glob)**/.gitattributes", variables=any_folder)
     return [os.fsdecode(path) for path in said.split(b"\0") if path]
-
-
-def _listed(paths: Iterable[str]) -> bytes:
-    return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
 def _asked(
@@ -52,3 +57,37 @@ def _asked(
     found = zip(words[::3], words[2::3], strict=False)
     values = {os.fsdecode(path): os.fsdecode(value) for path, value in found}
     return {path: value for path, value in values.items() if value not in _NOTHING}
+
+
+class Conversions:
+    """Which files of a clone git converts: line ends, filters, encodings. Good while its settings stay.
+
+    Where nothing can ask for a conversion, a file's object can be made without starting git.
+    """
+
+    __slots__ = ("_never",)
+
+    def __init__(self, git: GitCalls, common: str) -> None:
+        said = git.run("config", "--null", "--get-regexp", _SETTINGS)
+        values = [row.partition(b"\n")[2].lower() for row in said.out.split(b"\0") if row]
+        home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+        own = os.path.join(home, "git", "attributes"), os.path.join(common, "info", "attributes")
+        files = any(os.path.lexists(path) for path in (*_MACHINE, *own))
+        #: Whether only attributes inside of a working tree can ask for a conversion.
+        self._never = not files and all(value in {b"false", b"no", b"0"} for value in values)
+
+    def leaves(self, tree: str, path: str, gone: Container[str]) -> bool:
+        """Tell whether a file is surely taken as it is; ``gone`` has the paths that are tracked and gone.
+
+        Of attributes that are gone from the disk git still reads what is staged.
+        """
+        if not self._never:
+            return False
+        folder = os.path.dirname(path)
+        while True:
+            name = os.path.join(folder, ATTRIBUTES)
+            if name in gone or os.path.lexists(os.path.join(tree, name)):
+                return False
+            if not folder:
+                return True
+            folder = os.path.dirname(folder)

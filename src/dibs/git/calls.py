@@ -95,6 +95,11 @@ class GitProcess:
         return said.out
 
 
+def rows_of(paths: Iterable[str]) -> bytes:
+    """Return paths as git reads them with ``-z``."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
 def last_words(said: str) -> str:
     """Return the last line that git printed, fit for a message; an empty text if there is none."""
     lines = [line for line in said.splitlines() if line.strip()]

@@ -1,10 +1,12 @@
-"""What an update of a branch brings: the commits that no other ref has, and what each of them changes."""
+"""What an update of a branch brings: the commits that no other ref has, and what each of them changes.
+
+Git hooks ask this at every commit, so this module loads little.
+"""
 
 from __future__ import annotations
 
-import os
-
 from dibs.errors import Unavailable
+from dibs.git.trees import sections
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -17,12 +19,6 @@ if TYPE_CHECKING:
 MOST = 5_000
 #: Git can merge two sides again; a merge of more has none that conflict.
 _PAIR = 2
-#: What a hook is told of the repository, which a git process inside of it has to be told again.
-PLACE_VARIABLES = (
-    "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH",
-)  # fmt: skip
-
 #: Refs whose commits are not new. Tags count: a branch that starts at one brings nothing.
 KNOWN = ("--branches", "--remotes", "--tags", "--glob=refs/salvage/*")
 
@@ -68,21 +64,21 @@ def new_commits(
             code="TOO_MANY_COMMITS",
             hint="fetch or push them in parts",
         )
-    return list(_changes(git, oids)) if oids else []
+    return list(_new(git, oids)) if oids else []
 
 
-def _changes(git: GitCalls, oids: Iterable[str]) -> Iterator[NewCommit]:
+def _new(git: GitCalls, oids: Iterable[str]) -> Iterator[NewCommit]:
     """Read what each commit changes: one process for all, one more where some of them are merges."""
     given = "".join(f"{oid}\n" for oid in oids).encode()
     out = git.must(
         "diff-tree", "--stdin", "--root", "-r", "-c", "-z", "--raw", "--no-renames", "--always",
         "--no-abbrev", "--format=%x00%H %P", given=given,
     )  # fmt: skip
-    found = list(_parsed(out))
+    found = list(sections(out))
     merges = [commit for (commit, *parents), _ in found if len(parents) == _PAIR]
     decided = _decided(git, merges) if merges else {}
-    for (commit, *_), changes in found:
-        yield NewCommit(commit, (*changes, *decided.get(commit, ())))
+    for (commit, *_), rows in found:
+        yield NewCommit(commit, (*map(_path_change, rows), *decided.get(commit, ())))
 
 
 def _decided(git: GitCalls, merges: Iterable[str]) -> dict[str, list[PathChange]]:
@@ -92,29 +88,16 @@ def _decided(git: GitCalls, merges: Iterable[str]) -> dict[str, list[PathChange]
         "log", "--no-walk=unsorted", "--stdin", "--remerge-diff", "-z", "--raw", "--no-renames",
         "--no-abbrev", "--format=%x00%H", given=given,
     )  # fmt: skip
-    return {names[0]: changes for names, changes in _parsed(out)}
+    return {names[0]: [*map(_path_change, rows)] for names, rows in sections(out)}
 
 
-def _parsed(out: bytes) -> Iterator[tuple[list[str], list[PathChange]]]:
-    """Yield the names that stand at the head of each commit, and its changes."""
-    names, found = list[str](), list[PathChange]()
-    words = iter(out.split(b"\0"))
-    for word in words:
-        meta = word.lstrip(b"\n")
-        if meta.startswith(b":"):
-            parts = meta.lstrip(b":").split(b" ")
-            count = len(parts) // 2  # modes, objects and a letter for each side
-            sides = [
-                _side(mode, oid) for mode, oid in zip(parts[:count], parts[count:], strict=False)
-            ]
-            found.append(PathChange(os.fsdecode(next(words)), ", ".join(sides[:-1]), sides[-1]))
-        elif meta:
-            if names:
-                yield names, found
-            names, found = meta.decode().split(), []
-    if names:
-        yield names, found
-
-
-def _side(mode: bytes, oid: bytes) -> str:
-    return "" if is_nothing(oid.decode()) else f"{mode.decode()} {oid.decode()}"
+def _path_change(row: tuple[str, str]) -> PathChange:
+    """Read one row, which has a mode and an object for each side of a merge, and for the result."""
+    about, path = row
+    parts = about.lstrip(":").split(" ")
+    count = len(parts) // 2
+    sides = [
+        "" if is_nothing(oid) else f"{mode} {oid}"
+        for mode, oid in zip(parts[:count], parts[count:], strict=False)
+    ]
+    return PathChange(path, ", ".join(sides[:-1]), sides[-1])

@@ -1,23 +1,28 @@
-"""What a branch has that another lacks: its commits, and the paths that each of them changed."""
+"""Commits that one side has and another lacks, and what each of them changes."""
 
 from __future__ import annotations
 
 import os
 
+from dibs.core.changes.forecasts import Ancestry, touched
 from dibs.errors import Unavailable
 from dibs.git.merge_tree import merged
-from dibs.git.trees import differences, parsed
+from dibs.git.objects import FILES
+from dibs.git.trees import changes_in, differences, sections
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from dibs.core.changes.forecasts import ChangedPaths
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
 
 #: One record for each commit; a message holds no NUL.
 _FORMAT = "%H%n%P%n%ct%n%an%n%B%x00"
+#: The mode of a folder in a row of changes.
+_FOLDER = "040000 "
 
 
 class Logged(Record):
@@ -66,8 +71,8 @@ def _by_hand_of_many(git: GitCalls, merge: Logged) -> list[str]:
     sides: dict[str, set[tuple[str, str]]] = {}
     for parent in merge.parents:
         for change in differences(git, base, parent):
-            sides.setdefault(change.path, set()).add((change.new_mode, change.new_oid))
-    made = {c.path: {(c.new_mode, c.new_oid)} for c in differences(git, base, merge.oid)}
+            sides.setdefault(change.path, set()).add(change.after)
+    made = {c.path: {c.after} for c in differences(git, base, merge.oid)}
     joined = {path for path, versions in sides.items() if len(versions) == 1}
     return [
         path
@@ -124,7 +129,7 @@ def _changes(git: GitCalls, oids: Sequence[bytes]) -> dict[str, dict[str, TreeCh
         "diff-tree", "--stdin", "-r", "-z", "--root", "--no-renames", "--raw", "--no-abbrev",
         given=b"".join(oid + b"\n" for oid in oids),
     )  # fmt: skip
-    return {oid: {c.path: c for c in parsed(raw)} for oid, raw in _by_commit(out)}
+    return {names[0]: {c.path: c for c in changes_in(rows)} for names, rows in sections(out)}
 
 
 def is_same(git: GitCalls, one: TreeChange, other: TreeChange) -> bool:
@@ -132,7 +137,7 @@ def is_same(git: GitCalls, one: TreeChange, other: TreeChange) -> bool:
     if one == other:
         return True
     modes = (one.old_mode, one.new_mode)
-    if modes != (other.old_mode, other.new_mode) or not all(m.startswith("100") for m in modes):
+    if modes != (other.old_mode, other.new_mode) or not all(m in FILES for m in modes):
         return False
     return _lines(git, one) == _lines(git, other)
 
@@ -146,18 +151,38 @@ def _lines(git: GitCalls, change: TreeChange) -> list[bytes]:
     return [b"@@" if line.startswith(b"@@") else line for line in lines[start:]]
 
 
-def _by_commit(out: bytes) -> Iterator[tuple[str, bytes]]:
-    """Cut what ``diff-tree --stdin --raw -z`` says of several commits into the part of each."""
-    fields = iter(out.split(b"\0")[:-1])
-    oid, rows = "", []
-    for field in fields:
-        if field.startswith(b":"):
-            if not oid:
-                raise Unavailable("git diff-tree named no commit")
-            rows += [field, next(fields)]
-        else:  # a commit; its entries follow, each with its path
-            if oid:
-                yield oid, b"\0".join(rows)
-            oid, rows = field.decode().strip(), []
-    if oid:
-        yield oid, b"\0".join(rows)
+# -- histories beside each other
+
+
+def ancestry(git: GitCalls, heads: Sequence[str]) -> Ancestry:
+    """Read how some commits go together; what all have in common is not read."""
+    distinct = list(dict.fromkeys(heads))
+    given = "".join(f"{head}\n" for head in distinct)
+    said = git.run("merge-base", "--octopus", "--all", "--end-of-options", *distinct)
+    common = said.out.decode().split()
+    given += "".join(f"^{commit}\n" for commit in common)
+    listed = git.must("rev-list", "--topo-order", "--parents", "--stdin", given=given.encode())
+    parents = {}
+    for line in listed.decode().splitlines():
+        commit, *above = line.split()
+        parents[commit] = above
+    return Ancestry(distinct, parents, common)
+
+
+def changes_between(
+    git: GitCalls, pairs: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], ChangedPaths]:
+    """Return what changed from the first to the second of each two commits."""
+    wanted = list(pairs)
+    if not wanted:
+        return {}
+    given = "".join(f"{new} {old}\n" for old, new in wanted).encode()
+    out = git.must(
+        "diff-tree", "-r", "-t", "-z", "--raw", "--no-renames", "--always", "--stdin", given=given
+    )
+    found = []
+    for _, rows in sections(out):
+        changed = [(path, about[-1]) for about, path in rows if _FOLDER not in about]
+        emptied = [path for about, path in rows if _FOLDER in about and about[-1] == "D"]
+        found.append(touched(changed, emptied))
+    return dict(zip(wanted, found, strict=True))

@@ -15,6 +15,8 @@ FILE = "100644"
 FILES = (FILE, "100755")
 LINK = "120000"
 SUBMODULE = "160000"
+#: The mode of what is not there.
+ABSENT = "000000"
 _SHA1 = 40
 
 

@@ -1,12 +1,21 @@
-"""What names stand for: one question to git, asked in one way."""
+"""What names stand for, and which commits only a few of them reach."""
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dibs.git.calls import GitCalls
 
 HEADS = "refs/heads/"
+_STASH = "refs/stash"
+#: Refs of one working tree alone, which go with it.
+_OWN = ("refs/worktree/", "refs/bisect/", "refs/rewritten/")
+#: All refs that stay when a working tree goes.
+_LASTING = (*(f"--exclude={prefix}*" for prefix in _OWN), "--glob=refs/*")
 
 
 def value_of(git: GitCalls, name: str) -> str:
@@ -24,3 +33,87 @@ def commit_of(git: GitCalls, name: str) -> str:
 def tip_of(git: GitCalls, branch: str) -> str:
     """Return the commit of a branch, an empty text where there is no such branch."""
     return commit_of(git, HEADS + branch)
+
+
+def branches(git: GitCalls, *names: str) -> dict[str, str]:
+    """Return the commits of branches: of those named, and of those below a name that ends in a slash."""
+    refs = [f"{HEADS}{name}" for name in names]
+    said = git.must("for-each-ref", "--format=%(objectname) %(refname)", "--", *refs)
+    rows = (os.fsdecode(line).partition(" ") for line in said.splitlines())
+    found = {ref.removeprefix(HEADS): oid for oid, _, ref in rows}
+    return {
+        name: oid
+        for name, oid in found.items()
+        if name in names or any(n.endswith("/") and name.startswith(n) for n in names)
+    }
+
+
+# -- commits that would be hard to find again
+
+
+def unmerged(git: GitCalls, commit: str, branch: str) -> int:
+    """Count the commits of ``commit`` that no branch but ``branch`` has, here or as fetched."""
+    own = (f"--exclude={branch}",) if branch else ()
+    return _count(git, commit, "--not", *own, "--branches", "--remotes")
+
+
+def unpushed(git: GitCalls, commit: str) -> int:
+    """Count the commits of ``commit`` that no remote is known to have; 0 where there is no remote."""
+    if not git.must("for-each-ref", "--count=1", "--format=%(refname)", "refs/remotes"):
+        return 0
+    return _count(git, commit, "--not", "--remotes")
+
+
+def unnamed(git: GitCalls, commit: str) -> int:
+    """Count the commits of ``commit`` that no ref reaches which stays without this working tree."""
+    return _count(git, commit, "--not", *_LASTING)
+
+
+def _count(git: GitCalls, *which: str) -> int:
+    return int(git.must("rev-list", "--count", *which))
+
+
+def is_in(git: GitCalls, commit: str, other: str) -> bool:
+    """Tell whether ``other`` holds all of ``commit``."""
+    return git.run("merge-base", "--is-ancestor", "--end-of-options", commit, other).code == 0
+
+
+def stashes(git: GitCalls, branch: str) -> list[str]:
+    """Return the stashed commits that were made on ``branch``, the newest first."""
+    begins = (f"WIP on {branch}: ", f"On {branch}: ")
+    logged = _log(git, _STASH, "%H %gs")
+    return [
+        line[:64].split(" ", 1)[0] for line in logged if line.partition(" ")[2].startswith(begins)
+    ]
+
+
+def left_behind(git: GitCalls, ref: str) -> list[str]:
+    """Return commits that only this working tree still names.
+
+    They were made without a branch and stand in the log of HEAD, or a ref like ``refs/worktree/x`` has them.
+    """
+    with_branch = set(_log(git, ref, "%H")) if ref else set()
+    seen = [oid for oid in _log(git, "HEAD", "%H") if oid not in with_branch]
+    named = git.must("for-each-ref", "--format=%(objectname)", *_OWN).decode().split()
+    return _without_ref(git, dict.fromkeys([*seen, *named]))
+
+
+def _without_ref(git: GitCalls, commits: Iterable[str]) -> list[str]:
+    given = "".join(f"{commit}\n" for commit in commits)
+    if not given:
+        return []
+    listed = git.must(
+        "rev-list", "--ignore-missing", "--stdin", "--not", *_LASTING, given=given.encode()
+    )
+    lost = set(listed.decode().split())
+    return [commit for commit in given.split() if commit in lost]
+
+
+def _log(git: GitCalls, ref: str, shape: str) -> list[str]:
+    """Return a line for each entry in the log of a ref; none where there is no log."""
+    # Plain rev-list knows the commits of a log, but not what the log says.
+    said = git.run(
+        "log", "--walk-reflogs", "--no-show-signature", "--no-notes", "--no-color", "--no-patch",
+        f"--format={shape}", "--end-of-options", ref, "--",
+    )  # fmt: skip
+    return [] if said.code else said.out.decode("utf-8", "replace").splitlines()

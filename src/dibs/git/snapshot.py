@@ -1,4 +1,6 @@
-"""A whole working tree as a git tree, untracked files with it; the user's index is read and never written.
+"""Files of a working tree as git objects: all of them, some as a patch, or byte by byte.
+
+The user's index is read and never written, and any path works, because none stands on a command line.
 
 Ignored files are left out. A repository inside of the tree is named, not taken in: its commits are its own.
 """
@@ -11,17 +13,26 @@ import shutil
 import tempfile
 
 from dibs.errors import Unavailable
+from dibs.git.calls import rows_of
+from dibs.git.state import common_of
+from dibs.git.trees import index_info
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dibs.git.calls import GitCalls
+    from dibs.git.trees import TreeChange
 
 #: Line ends that do not survive a commit are git's business later on, not a reason to save nothing; and a
 #: private index keeps no part of itself in the git directory.
 _CALM = ("-c", "core.safecrlf=false", "-c", "core.splitIndex=false")
+
+#: Nothing of the user's settings may run a program, or colour what programs read.
+_PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--submodule=short")
+#: How many files one call of git gives back at most: they are all in memory for a moment.
+_MANY = 200
 
 
 class Snapshot(Record):
@@ -82,15 +93,6 @@ def quarantined(place: str, objects: str) -> dict[str, str]:
     return {"GIT_OBJECT_DIRECTORY": objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"'}
 
 
-def common_of(place: str) -> str:
-    """Return the git directory that all worktrees of the git directory ``place`` share."""
-    try:
-        with open(os.path.join(place, "commondir"), "rb") as file:
-            return os.path.realpath(os.path.join(place, os.fsdecode(file.read().rstrip(b"\r\n"))))
-    except FileNotFoundError:
-        return place
-
-
 def _heads(git: GitCalls) -> tuple[str, str, str]:
     """Return the git directory, the commit that is checked out, and its tree."""
     said = git.run("rev-parse", "--absolute-git-dir", "HEAD^{commit}", "HEAD^{tree}")
@@ -101,8 +103,7 @@ def _heads(git: GitCalls) -> tuple[str, str, str]:
     place = git.must("rev-parse", "--absolute-git-dir").removesuffix(b"\n")
     if not git.run("rev-parse", "--verify", "--quiet", "HEAD").code:
         raise Unavailable("git cannot read the commit that is checked out", hint="run git fsck")
-    empty = git.must("hash-object", "-t", "tree", "--stdin")
-    return os.fsdecode(place), "", empty.decode().strip()
+    return os.fsdecode(place), "", _empty_tree(git)
 
 
 @contextlib.contextmanager
@@ -158,3 +159,96 @@ def _add_untracked(
         given = b"\0".join(files) + b"\0"
         git.must(*_CALM, "update-index", "--add", "-z", "--stdin", given=given, variables=variables)
     return tuple(os.fsdecode(path[:-1]) for path in listed if path.endswith(b"/"))
+
+
+# -- a patch
+
+
+def patch(
+    git: GitCalls, place: str, base: str, paths: Iterable[str], *, stat: bool = False
+) -> bytes:
+    """Return how ``paths`` in the working tree differ from the commit ``base``, empty for none yet.
+
+    ``place`` is the git directory of the tree. With ``stat`` the lines are only counted.
+    """
+    given = rows_of(paths)
+    if not given:
+        return b""
+    with tempfile.TemporaryDirectory(prefix="dibs-diff-") as folder:
+        objects = os.path.join(folder, "objects")
+        os.mkdir(objects)
+        variables = quarantined(place, objects)
+        variables["GIT_INDEX_FILE"] = os.path.join(folder, "index")
+        if base:
+            git.must("read-tree", "--end-of-options", base, variables=variables)
+        against = base or _empty_tree(git)
+        git.must(
+            *_CALM, "update-index", "--add", "--remove", "--replace", "-z", "--stdin",
+            given=given, variables=variables,
+        )  # fmt: skip
+        how = ("--stat",) if stat else ("-p", "--full-index")
+        return git.must(
+            "diff-index", "--cached", *_PLAIN, *how, "--end-of-options", against,
+            variables=variables,
+        )  # fmt: skip
+
+
+def _empty_tree(git: GitCalls) -> str:
+    """Return the name of the empty tree, which git knows without having it."""
+    return git.must("hash-object", "-t", "tree", "--stdin").decode().strip()
+
+
+# -- byte by byte, where git would convert a file
+
+
+def exact_tree(
+    git: GitCalls, changes: Sequence[TreeChange], variables: Mapping[str, str] | None = None
+) -> str:
+    """Store the files that lie on the disk otherwise than ``changes`` have them; return their tree.
+
+    The text is empty where all of them are just so.
+    """
+    files = [change for change in changes if change.is_file]
+    found = _stored(git, [change.path for change in files], variables)
+    other = [
+        change._replace(new_oid=oid)
+        for change, oid in zip(files, found, strict=True)
+        if oid != change.new_oid
+    ]
+    if not other:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="dibs-exact-") as folder:
+        index = {**(variables or {}), "GIT_INDEX_FILE": os.path.join(folder, "index")}
+        git.must("update-index", "-z", "--index-info", given=index_info(other), variables=index)
+        return git.must("write-tree", variables=index).decode().strip()
+
+
+def _stored(git: GitCalls, paths: Sequence[str], variables: Mapping[str, str] | None) -> list[str]:
+    """Store files as they are; return the names of what was stored."""
+    store = ("hash-object", "-w", "--no-filters")
+    # Git reads paths line by line here, so one with a line end in it is given by itself.
+    plain = [path for path in paths if "\n" not in path and not path.startswith('"')]
+    given = b"".join(os.fsencode(path) + b"\n" for path in plain)
+    said = git.must(*store, "--stdin-paths", given=given, variables=variables) if plain else b""
+    known = dict(zip(plain, said.decode().split(), strict=True))
+    for path in paths:
+        if path not in known:
+            said = git.must(*store, "--", path, variables=variables)
+            known[path] = said.decode().strip()
+    return [known[path] for path in paths]
+
+
+def write_exact(git: GitCalls, folder: str, files: Mapping[str, str]) -> None:
+    """Fill files that are in ``folder`` with just the bytes of the objects that are named for them."""
+    paths = list(files)
+    for begin in range(0, len(paths), _MANY):
+        some = paths[begin : begin + _MANY]
+        given = "".join(f"{files[path]}\n" for path in some).encode()
+        out = memoryview(git.must("cat-file", "--batch", given=given))
+        for path in some:
+            head, _, _ = bytes(out[:200]).partition(b"\n")
+            first = len(head) + 1
+            size = int(head.split()[2])
+            with open(os.path.join(folder, path), "wb") as file:
+                file.write(out[first : first + size])
+            out = out[first + size + 1 :]

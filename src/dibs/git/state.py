@@ -83,11 +83,11 @@ def read_state(git: GitCalls) -> TreeState:
     if algorithm not in _HASHES or not lines:
         raise refusal(said.err)
     git_dir = "\n".join(lines)
-    ref, common = branch_of(git, git_dir), _common(git_dir)
+    ref, common = branch_of(git, git_dir), common_of(git_dir)
     return TreeState(git_dir, common, ref, head, under_way(git_dir), shallow == "true", algorithm)
 
 
-def _common(git_dir: str) -> str:
+def common_of(git_dir: str) -> str:
     """Return the git directory that all working trees share, which that of a linked one names."""
     try:
         with open(os.path.join(git_dir, "commondir"), "rb") as file:

@@ -8,15 +8,13 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Unavailable
-from dibs.git.objects import GONE, LINK, SUBMODULE, TreeEntry
+from dibs.git.objects import ABSENT, GONE, LINK, SUBMODULE, TreeEntry
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.git.calls import GitCalls, GitProcess
 
-#: The mode of what is not there.
-ABSENT = "000000"
 
 _FIELDS, _FIELDS_UNMERGED = 9, 11
 

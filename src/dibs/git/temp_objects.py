@@ -27,8 +27,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
+    from dibs.git.attributes import Conversions
     from dibs.git.calls import GitCalls
-    from dibs.git.conversions import Conversions
 
 #: Objects of one run need not survive a power cut, and are soon read again.
 QUICK = ("-c", "core.fsync=none", "-c", "core.looseCompression=1")

@@ -1,18 +1,18 @@
-"""What two trees differ in, path by path, as git stores them: no renames are guessed."""
+"""What trees differ in, path by path, as git stores them: no renames are guessed."""
 
 from __future__ import annotations
 
 import os
 
+from dibs.git.objects import ABSENT, FILES
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from dibs.git.calls import GitCalls
 
-ABSENT = "000000"
 #: Git knows the empty tree without having it; by its name the kind of hash is told apart.
 EMPTY = {40: "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
          64: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"}  # fmt: skip
@@ -28,6 +28,16 @@ class TreeChange(Record):
     new_oid: str
 
     @property
+    def before(self) -> tuple[str, str]:
+        """What the first tree has: mode and object."""
+        return self.old_mode, self.old_oid
+
+    @property
+    def after(self) -> tuple[str, str]:
+        """What the second tree has: mode and object."""
+        return self.new_mode, self.new_oid
+
+    @property
     def gone(self) -> bool:
         """Whether the second tree does not have it."""
         return self.new_mode == ABSENT
@@ -35,7 +45,7 @@ class TreeChange(Record):
     @property
     def is_file(self) -> bool:
         """Whether the second tree has a file there: no link, no submodule."""
-        return self.new_mode in {"100644", "100755"}
+        return self.new_mode in FILES
 
 
 def differences(
@@ -52,20 +62,38 @@ def differences(
 
 def parsed(out: bytes) -> list[TreeChange]:
     """Read what git's plumbing for differences says with ``--raw -z``."""
-    rows = os.fsdecode(out).split("\0")
-    found = []
-    for about, path in zip(rows[::2], rows[1::2], strict=False):
-        old_mode, new_mode, old_oid, new_oid, _ = about.removeprefix(":").split(" ")
-        found.append(TreeChange(path, old_mode, new_mode, old_oid, new_oid))
-    return found
+    return [change for _, rows in sections(out) for change in changes_in(rows)]
+
+
+def changes_in(rows: Iterable[tuple[str, str]]) -> Iterator[TreeChange]:
+    """Yield the changes of one section."""
+    for about, path in rows:
+        old_mode, new_mode, old_oid, new_oid, _ = about[1:].split(" ")
+        yield TreeChange(path, old_mode, new_mode, old_oid, new_oid)
+
+
+def sections(out: bytes) -> Iterator[tuple[list[str], list[tuple[str, str]]]]:
+    """Cut raw differences into the part of each commit: its names, and its rows with their paths."""
+    names: list[str] = []
+    rows: list[tuple[str, str]] = []
+    words = iter(os.fsdecode(out).split("\0"))
+    for word in words:
+        about = word.lstrip("\n")
+        if about.startswith(":"):
+            rows.append((about, next(words)))
+        elif about:
+            if names:
+                yield names, rows
+            names, rows = about.split(), []
+    if names or rows:
+        yield names, rows
 
 
 def index_info(changes: Iterable[TreeChange]) -> bytes:
     """Return the second side of these as ``git update-index -z --index-info`` reads it."""
     rows = []
-    for change in sorted(
-        changes, key=lambda change: not change.gone
-    ):  # room first: a folder becomes a file
+    # What goes makes room first: a folder may become a file.
+    for change in sorted(changes, key=lambda change: not change.gone):
         about = f"{'0' if change.gone else change.new_mode} {change.new_oid} 0"
         rows.append(about.encode() + b"\t" + os.fsencode(change.path) + b"\0")
     return b"".join(rows)

@@ -14,8 +14,10 @@ import shutil
 import stat
 
 from dibs.errors import Unavailable
+from dibs.git.calls import rows_of
 from dibs.git.index import IndexBusy, clear_up, index_locked, settle
-from dibs.git.trees import ABSENT, differences, index_info
+from dibs.git.objects import ABSENT, SUBMODULE
+from dibs.git.trees import differences, index_info, parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
 #: How long the index of somebody else's git is waited for, in seconds.
 PATIENCE = 10.0
-_LINKED = "160000"
 _SCRATCH = "dibs-forward-"
 
 
@@ -120,7 +121,7 @@ def _move(
 ) -> list[str]:
     old, new = ends
     staged = _staged(git, old, changes, index)
-    files = [change for change in changes if _LINKED not in (change.old_mode, change.new_mode)]
+    files = [change for change in changes if SUBMODULE not in (change.old_mode, change.new_mode)]
     mine = _untouched(git, files, scratch)
     made = os.path.join(scratch, "files")
     _make(git, new, [change for change in mine if change.new_mode != ABSENT], scratch, made)
@@ -145,12 +146,8 @@ def _staged(git: GitCalls, old: str, changes: Sequence[TreeChange], index: str) 
         "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev",
         "--end-of-options", old, variables={"GIT_INDEX_FILE": index},
     )  # fmt: skip
-    fields = os.fsdecode(out).split("\0")
-    now = {
-        path: about.split(" ")[1::2] for about, path in zip(fields[::2], fields[1::2], strict=False)
-    }
-    wanted = {change.path: [change.new_mode, change.new_oid] for change in changes}
-    return {path for path in now.keys() & wanted.keys() if now[path] != wanted[path]}
+    wanted = {change.path: change.after for change in changes}
+    return {now.path for now in parsed(out) if wanted.get(now.path, now.after) != now.after}
 
 
 def _untouched(git: GitCalls, changes: Sequence[TreeChange], scratch: str) -> list[TreeChange]:
@@ -204,7 +201,7 @@ def _make(git: GitCalls, new: str, wanted: Sequence[TreeChange], scratch: str, m
     git.must("read-tree", "--end-of-options", new, variables=own)
     git.must(
         "checkout-index", "--force", "-z", "--stdin",
-        given=b"".join(os.fsencode(change.path) + b"\0" for change in wanted), variables=own,
+        given=rows_of(change.path for change in wanted), variables=own,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.core.claims.plain_commits import PlainCommit, only_new
-from dibs.git.incoming import KNOWN, PLACE_VARIABLES, is_nothing, new_commits
+from dibs.git.incoming import KNOWN, is_nothing, new_commits
 from dibs.git.refs import commit_of
 from dibs.git.untrusted import guarded_calls
 from dibs.guard.git.messages import OK, refuse
@@ -20,11 +20,16 @@ if TYPE_CHECKING:
 
 _HEADS = "refs/heads/"
 _OBJECT_NAMES = (40, 64)
+#: What a hook is told of the repository, which a git process inside of it has to be told again.
+_PLACE = (
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH",
+)  # fmt: skip
 
 
 def git_here() -> GitCalls:
     """Return git as the hook was told to find its repository."""
-    told = {name: os.environ[name] for name in PLACE_VARIABLES if name in os.environ}
+    told = {name: os.environ[name] for name in _PLACE if name in os.environ}
     return guarded_calls(os.getcwd(), variables=told)
 
 

@@ -13,6 +13,7 @@ import stat
 
 from dibs.core.text.names import printable
 from dibs.errors import DibsError, NotAllowed, Unavailable
+from dibs.git.calls import rows_of
 from dibs.git.index import IndexBusy, clear_up, index_locked
 from dibs.git.refs import commit_of
 from dibs.git.state import refusal, under_way
@@ -179,7 +180,7 @@ def _update_entries(git: GitCalls, paths: Sequence[str], index: str) -> None:
     """Bring the entries of these paths in line with the disk, and no others."""
     git.must(
         "update-index", "--add", "--remove", "-z", "--stdin",
-        given=b"".join(os.fsencode(path) + b"\0" for path in paths),
+        given=rows_of(paths),
         variables={"GIT_INDEX_FILE": index},
     )  # fmt: skip
     if not stat.S_ISREG(os.stat(index).st_mode):

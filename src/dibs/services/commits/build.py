@@ -16,13 +16,13 @@ from dibs.core.changes.trailers import signed
 from dibs.core.claims.coverage import staged_by, uncovered
 from dibs.core.text.names import printable
 from dibs.errors import Misconfigured, NotFound, Unavailable
+from dibs.git.calls import rows_of
 from dibs.git.trees import differences, index_info
 from dibs.services.commits.private_index import (
     PATIENCE,
     add,
     fill,
     private_directory,
-    rows_of,
     stats,
 )
 from dibs.startup.records import Record

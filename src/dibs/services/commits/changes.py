@@ -6,7 +6,7 @@ from dibs.core.changes.ownership import Dirty, OwnedChanges, What, shares
 from dibs.core.claims.coverage import Cover, OwnedPattern
 from dibs.core.patterns.pattern import matches
 from dibs.errors import Unavailable
-from dibs.git.patch import patch
+from dibs.git.snapshot import patch
 from dibs.git.state import read_state
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls

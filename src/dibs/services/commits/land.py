@@ -186,10 +186,7 @@ class Landing:
         own = {change.path: change for change in ready.changes}
         for theirs in differences(self._git, ready.parent, head):
             mine = own.get(theirs.path)
-            if mine is not None and (mine.new_mode, mine.new_oid) != (
-                theirs.new_mode,
-                theirs.new_oid,
-            ):
+            if mine is not None and mine.after != theirs.after:
                 raise self._conflict(theirs.path, head)
             own.pop(theirs.path, None)  # somebody has committed just that
         if not own:

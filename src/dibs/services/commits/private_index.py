@@ -10,6 +10,7 @@ import time
 
 from dibs.core.text.names import printable
 from dibs.errors import Unavailable
+from dibs.git.calls import rows_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,11 +77,6 @@ def stats(tree: str, paths: Iterable[str]) -> dict[str, Stat | None]:
 def index_stat(git_dir: str) -> Stat | None:
     """Return by what the shared index is known to be unchanged."""
     return stats(git_dir, ["index"])["index"]
-
-
-def rows_of(paths: Iterable[str]) -> bytes:
-    """Return paths as git reads them with ``-z``."""
-    return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
 def fill(git: GitCalls, index: str, head: str) -> None:

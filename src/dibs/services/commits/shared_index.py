@@ -6,10 +6,11 @@ import contextlib
 import os
 
 from dibs.errors import Unavailable
+from dibs.git.calls import rows_of
 from dibs.git.index import IndexBusy, clear_up, index_locked, settle
 from dibs.git.state import read_state
 from dibs.git.trees import differences, index_info, parsed
-from dibs.services.commits.private_index import rows_of, stats
+from dibs.services.commits.private_index import stats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,10 +58,8 @@ def catch_up(git: GitCalls, ref: str, old: str, new: str) -> str:
                 change
                 for change in differences(git, old, new)
                 if change.path in ahead
-                and ahead[change.path].old_oid == change.new_oid
-                and ahead[change.path].old_mode == change.new_mode
-                and ahead[change.path].new_oid == change.old_oid
-                and ahead[change.path].new_mode == change.old_mode
+                and ahead[change.path].before == change.after
+                and ahead[change.path].after == change.before
             ]
             write_entries(git, own, stale)
             done = settle(state.git_dir, own)

@@ -6,8 +6,8 @@ import os
 
 from dibs.core.patterns.pattern import matches
 from dibs.core.text.names import shown
+from dibs.git.objects import ABSENT
 from dibs.git.status import FileChange
-from dibs.git.trees import ABSENT
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

@@ -7,10 +7,10 @@ import os
 from dibs.core.changes.forecasts import Forecast, NotCovered, Pair, Party, can_meet, joined
 from dibs.core.text.names import quote
 from dibs.errors import NotFound, Unavailable
-from dibs.git.attributes import attribute_files
-from dibs.git.branches import ancestry, branches, changes
-from dibs.git.conversions import ATTRIBUTES, Conversions
+from dibs.git.attributes import ATTRIBUTES, Conversions, attribute_files
+from dibs.git.log import ancestry, changes_between
 from dibs.git.merge_tree import Merger
+from dibs.git.refs import branches
 from dibs.git.temp_objects import TempObjects
 from dibs.services.forecast.cache import Outcomes, salt_of
 from dibs.services.forecast.trees import CloneTrees, left_of
@@ -257,7 +257,7 @@ class Outlook:
                 wanted.update({(common[0], head): None for head in heads})
         self._touched = {pair: self._touched[pair] for pair in wanted if pair in self._touched}
         unknown = [pair for pair in wanted if pair not in self._touched]
-        self._touched |= changes(self._git, unknown)
+        self._touched |= changes_between(self._git, unknown)
         if len(self._dirty) > REMEMBERED:
             self._dirty.clear()
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from dibs.core.changes.forecasts import ChangedPaths
+    from dibs.git.attributes import Conversions
     from dibs.git.calls import GitCalls
-    from dibs.git.conversions import Conversions
     from dibs.git.temp_objects import TempObjects
 
 #: How many working trees are read at once.

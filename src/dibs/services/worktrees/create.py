@@ -10,8 +10,7 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.text.names import check_agent_id, check_branch, quote
 from dibs.errors import BadInput, DibsError, NotFound, Unavailable
 from dibs.git import worktrees
-from dibs.git.reachability import is_in
-from dibs.git.refs import HEADS, commit_of
+from dibs.git.refs import HEADS, commit_of, is_in
 from dibs.git.untrusted import refuse_filters
 from dibs.git.worktrees import entries
 from dibs.services.state.presence import arrive, role_of

@@ -9,12 +9,13 @@ import os
 import tempfile
 
 from dibs.core.changes.worktrees import Holding, WorktreeContent
-from dibs.git import reachability
+from dibs.git import refs
+from dibs.git.objects import ABSENT
 from dibs.git.refs import HEADS
 from dibs.git.snapshot import quarantined, snapshot
 from dibs.git.state import under_way
 from dibs.git.status import changed
-from dibs.git.trees import ABSENT, differences
+from dibs.git.trees import differences
 from dibs.local.processes import lasting_in, processes_in
 from dibs.services.worktrees.ignored import Ignored, ignored, repositories_in
 from dibs.startup.records import Record
@@ -71,7 +72,7 @@ class Looker:
         working = lasting_in(place)
         if working:
             held.append(_holding(WorktreeContent.PROCESS, map(str, working)))
-        left = () if entry.missing and not folder else reachability.left_behind(git, entry.ref)
+        left = () if entry.missing and not folder else refs.left_behind(git, entry.ref)
         filled = any(os.path.exists(os.path.join(place, path, ".git")) for path in links)
         return InspectedWorktree(tuple(held), kept, tuple(left), working is not None, filled)
 
@@ -170,12 +171,12 @@ def _commits(git: GitCalls, entry: WorktreeEntry) -> list[Holding]:
     if not entry.head:
         return []
     if entry.ref:
-        count = reachability.unmerged(git, HEADS + entry.branch, entry.branch)
+        count = refs.unmerged(git, HEADS + entry.branch, entry.branch)
         return [Holding(WorktreeContent.UNMERGED, count)] if count else []
-    count = reachability.unnamed(git, entry.head)
+    count = refs.unnamed(git, entry.head)
     return [Holding(WorktreeContent.DETACHED, count)] if count else []
 
 
 def _stashes(git: GitCalls, entry: WorktreeEntry) -> list[Holding]:
-    found = reachability.stashes(git, entry.branch) if entry.ref else []
+    found = refs.stashes(git, entry.branch) if entry.ref else []
     return [Holding(WorktreeContent.STASHED, len(found))] if found else []

@@ -14,7 +14,7 @@ import shutil
 from dibs.core.changes.worktrees import Holding, WorktreeContent, WorktreeStage, in_the_way
 from dibs.core.claims.ledger import Kind
 from dibs.errors import Unavailable
-from dibs.git import reachability
+from dibs.git import refs
 from dibs.git.refs import HEADS, commit_of
 from dibs.git.snapshot import snapshot
 from dibs.git.trees import differences
@@ -186,7 +186,7 @@ class Remover:
         if not (seen.held or seen.ignored.files or seen.left_behind):
             return ""
         git = self._ground.git(row.aside)
-        stashed = reachability.stashes(git, entry.branch) if entry.ref else []
+        stashed = refs.stashes(git, entry.branch) if entry.ref else []
         saved = salvage.save(
             git,
             agent=row.agent,
@@ -263,7 +263,7 @@ class Remover:
         git = self._ground.git()
         tip = commit_of(git, HEADS + row.branch)
         used = any(tree.branch == row.branch for tree in self._ground.trees() if tree.head)
-        if not tip or not row.new_branch or used or reachability.unmerged(git, tip, row.branch):
+        if not tip or not row.new_branch or used or refs.unmerged(git, tip, row.branch):
             return False
         return git.run("update-ref", "-d", HEADS + row.branch, tip).code == 0
 
@@ -313,9 +313,9 @@ def _left_in(
         held.append(
             Holding(WorktreeContent.STAGED, len(staged), tuple(c.path for c in staged[:10]))
         )
-    lost = reachability.left_behind(git, entry.ref if entry else "")
-    if head and reachability.unnamed(git, head):
-        held.append(Holding(WorktreeContent.DETACHED, reachability.unnamed(git, head)))
+    lost = refs.left_behind(git, entry.ref if entry else "")
+    if head and refs.unnamed(git, head):
+        held.append(Holding(WorktreeContent.DETACHED, refs.unnamed(git, head)))
     elif lost:
         held.append(Holding(WorktreeContent.DETACHED, len(lost)))
     return held, tree, [oid for oid in (head, *lost, *salvage.sides(git, admin)) if oid]

@@ -15,10 +15,9 @@ import time
 
 from dibs.core.text.names import check_branch, quote
 from dibs.errors import BadInput, NotFound, Unavailable
-from dibs.git.raw_files import exact_tree, write_exact
 from dibs.git.refs import HEADS, commit_of
-from dibs.git.snapshot import common_of, quarantined, snapshot, still_holds
-from dibs.git.state import read_state
+from dibs.git.snapshot import exact_tree, quarantined, snapshot, still_holds, write_exact
+from dibs.git.state import common_of, read_state
 from dibs.git.trees import TreeChange, differences
 from dibs.services.worktrees.place import cannot_hold
 from dibs.startup.records import Record

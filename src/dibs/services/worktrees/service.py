@@ -9,7 +9,7 @@ from dibs.core.changes.worktrees import WorktreeStage, variables
 from dibs.core.claims.rules import check_text
 from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
-from dibs.git import reachability
+from dibs.git import refs
 from dibs.git.worktrees import WorktreeEntry
 from dibs.services.state.presence import arrive
 from dibs.services.state.worktrees import is_awaited, left_alone, put_row
@@ -160,7 +160,7 @@ class Worktrees:
         shape = ("-1", "--no-show-signature", "--format=%ct %s")
         said = git.must("log", *shape, "--end-of-options", tree.head, "--")
         at, _, subject = said.decode("utf-8", "replace").strip().partition(" ")
-        return Listed(tree, tuple(held), reachability.unpushed(git, tree.head), int(at), subject)
+        return Listed(tree, tuple(held), refs.unpushed(git, tree.head), int(at), subject)
 
     def _set_up(self, row: WorktreeRow, command: str) -> WorktreeRow:
         run_setup(command, row.path, self._variables(row), f"dibs worktree setup {row.agent}")
