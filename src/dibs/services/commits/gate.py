@@ -1,13 +1,11 @@
-"""The gate: how a ref moves only while the claims that it hangs on are in force, and the ledger tells no lie.
+"""The gate: a ref moves only while the claims behind it are in force, and the ledger has what landed.
 
-Theory of operation. The store (claims, ledger) and git (refs) have no transaction in common. So what is about
-to happen is written down first, in the same transaction that checks the claims: the intent. Then one
-transaction of git moves the ref, from the commit that it was seen at, and only while ``refs/dibs/gate`` holds
-what the intent expects. Then the store is told. A process that dies in between leaves its intent, and the
-next one decides it: it moves ``refs/dibs/gate``, after which the late one can never land, and looks at the
-ref. If that holds the new commit, the intent is finished, else dropped. So a ref is old or new, and the
-ledger has exactly what landed. Processes of one clone take turns by a lock, so that they do not meet; safety
-does not hang on it, and a stopped process holds nobody up for long.
+The store (claims, ledger) and git (refs) have no transaction in common. So the transaction that checks
+the claims also writes an intent. Then one transaction of git moves the ref from where it was seen, if
+``refs/dibs/gate`` (the fence) has the value that the intent expects. Then the intent becomes a ledger entry.
+A process that dies in between leaves its intent to the next one, which moves the fence, so that the dead one
+can never land, and looks at the ref: if it has the new commit, the intent is finished, else dropped.
+Processes of one clone take turns by a lock, but safety does not depend on it.
 """
 
 from __future__ import annotations
@@ -20,7 +18,8 @@ from dibs.errors import DibsError, Fenced, Unavailable, Unknown
 from dibs.git.refs import value_of
 from dibs.git.untrusted import SafeGitPool
 from dibs.local.clone import clone_id
-from dibs.services.commits.gate_lock import holds, refused, turn_taken
+from dibs.local.locks import FileLock
+from dibs.services.commits.fence import FENCE, has_landed, raise_fence, unmoved
 from dibs.services.state import commits as intents
 from dibs.services.state.commits import Intent
 from dibs.services.state.presence import arrive
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 TURN = 5.0
 #: How often a passage is tried when the fence moved under it.
 TRIES = 8
-FENCE = "refs/dibs/gate"
-_PAUSE = 0.02
 
 
 class Passage(Record):
@@ -133,16 +130,19 @@ class Gate:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Be the one process of this clone at the gate; may be taken again inside."""
+        """Be the one process of this clone at the gate, or go on without after a while; may be nested."""
         if self._turns:
             yield
             return
-        with turn_taken(self._repository.state, TURN):
-            self._turns += 1
-            try:
-                yield
-            finally:
-                self._turns -= 1
+        os.makedirs(self._repository.state, mode=0o700, exist_ok=True)
+        lock = FileLock(os.path.join(self._repository.state, "gate.lock"))
+        lock.take(TURN)
+        self._turns += 1
+        try:
+            yield
+        finally:
+            self._turns -= 1
+            lock.release()
 
     def land(
         self,
@@ -198,17 +198,17 @@ class Gate:
             if left:
                 return left
             beat, fence = arrive(rows, caller), intents.fence_row(rows, clone)
-            claims = tuple(
-                check(rows)
-            )  # behind the fence: what `check` sees gone was gone before it
+            claims = tuple(check(rows))  # behind the fence: what it sees gone was gone before it
             intent = Intent(
-                name, passage.kind, caller.id, beat.role, passage.ref, passage.old, passage.new,
-                passage.tree, passage.paths, passage.summary,
+                **passage._asdict(),
+                id=name,
+                agent=caller.id,
+                role=beat.role,
                 claims=tuple(claim.id for claim in claims),
                 tokens=tuple(sorted({claim.token for claim in claims})),
                 patterns=tuple(claim.pattern for claim in claims),
-                details=passage.details, at=rows.now,
-            )  # fmt: skip
+                at=rows.now,
+            )
             intents.put_intent(rows, clone, intent)
             lasts = min(
                 (min(c.ttl, c.hard - rows.now) for c in claims), default=self._store.config.ttl
@@ -255,7 +255,7 @@ class Gate:
     def _unmoved(self, git: GitCalls, begun: _Begun, why: str) -> bool:
         """Find out why the ref did not move: by itself, by the fence, or not at all."""
         intent = begun.intent
-        if holds(git, intent.ref, intent.new):
+        if has_landed(git, intent.ref, intent.new):
             return True
         self._drop(intent)
         if value_of(git, intent.ref) != intent.old:
@@ -264,7 +264,7 @@ class Gate:
         if fence != begun.fence:
             self._store.apply(lambda rows: intents.put_fence_row(rows, self.clone, fence))
             return False
-        raise refused(why)
+        raise unmoved(why)
 
     def _drop(self, intent: Intent) -> None:
         self._store.apply(lambda rows: intents.drop_intent(rows, self.clone, intent.id))
@@ -315,7 +315,7 @@ class Gate:
 
     def _decide(self, intent: Intent, fence: str) -> str:
         git = self._git(intent.tree)
-        moved = intent.landed or holds(git, intent.ref, intent.new)
+        moved = intent.landed or has_landed(git, intent.ref, intent.new)
         followed = ""
         if moved and intent.tree and os.path.isdir(intent.tree):
             followed = self._follower(intent.kind)(git, intent)
@@ -349,29 +349,7 @@ class Gate:
         self._store.apply(lambda rows: intents.put_fence_row(rows, self.clone, fence))
 
     def _raise_fence(self) -> str:
-        """Give ``refs/dibs/gate`` a value that it never had; return it."""
-        git, why = self._git(), ""
-        for turn in range(TRIES):
-            if turn == TRIES - 1:
-                self._free_fence()
-            seen = value_of(git, FENCE)
-            nonce = f"{self.clone} {os.urandom(12).hex()}\n".encode()
-            value = git.must("hash-object", "-w", "--stdin", given=nonce).decode().strip()
-            order = f"update {FENCE}\0{value}\0{seen or '0' * len(value)}\0"
-            said = git.run("update-ref", "--stdin", "-z", given=order.encode())
-            if not said.code:
-                return value
-            why = said.err
-            time.sleep(_PAUSE)
-        raise refused(why)
-
-    def _free_fence(self) -> None:
-        """Put aside the lock of a git that was killed at our own ref, if it surely is dead."""
-        from dibs.git.locks import find_stale, put_aside
-
-        for lock in find_stale(self._repository.common):
-            if lock.path.endswith(f"/{FENCE}.lock"):
-                put_aside(lock, self._repository.common)
+        return raise_fence(self._git(), self.clone, self._repository.common)
 
 
 def _is_late(rows: Rows, check: Callable[[Rows], Sequence[Claim]]) -> bool:
