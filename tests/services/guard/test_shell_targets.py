@@ -5,7 +5,7 @@ import os
 import pytest
 from tests.services.guards import Guarded
 
-from dibs.services.guard.shell_targets import aimed
+from dibs.services.guard.shell_targets import written_paths
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def guarded(tmp_path, own_git):
 
 
 def paths(guarded, command, cwd=""):
-    found = aimed(guarded.repository, command, cwd or guarded.root, fold_case=True)
-    return sorted(f"{one.path}/" if one.deep else one.path for one in found.paths)
+    found = written_paths(guarded.repository, command, cwd or guarded.root, fold_case=True)
+    return sorted(f"{one.path}/" if one.deep else one.path for one in found)
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,10 @@ def test_git_in_another_folder_is_judged_there(guarded, tmp_path):
     assert paths(guarded, f"git -C {tmp_path}/other stash") == ["top.py/"]
 
 
-def test_what_git_cannot_say_is_unsure(guarded):
+def test_what_git_cannot_say_names_no_file(guarded):
     os.rename(f"{guarded.root}/.git/HEAD", f"{guarded.root}/.git/gone")
 
-    found = aimed(guarded.repository, "git stash", guarded.root, fold_case=True)
-
-    assert found.unsure
-    assert found.paths == []
+    assert paths(guarded, "git stash") == []
 
 
 def test_a_name_with_brackets_is_a_name_where_it_is_quoted(guarded):
@@ -103,5 +100,5 @@ def test_a_whole_working_tree_may_be_named(guarded, tmp_path):
 
     for command in ("git restore :/", 'black "$PWD"', "rm -rf ../repo"):
         assert paths(guarded, command) == ["/"], command
-    found = aimed(guarded.repository, "rm -rf ../other", guarded.root, fold_case=True)
-    assert [one.elsewhere for one in found.paths] == [str(tmp_path / "other")]
+    found = written_paths(guarded.repository, "rm -rf ../other", guarded.root, fold_case=True)
+    assert [one.elsewhere for one in found] == [str(tmp_path / "other")]

@@ -180,13 +180,13 @@ class Guarding:
         fold = self._store.fold_case
         paths = touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
         if heard.command:
-            from dibs.services.guard.shell_targets import aimed
+            from dibs.services.guard.shell_targets import written_paths
 
             shell = heard.tool.casefold()
-            paths += aimed(
+            paths += written_paths(
                 self._repository, heard.command, heard.cwd, fold_case=fold,
                 powershell=shell in {"powershell", "pwsh"}, reads=self._store.config.guard_reads,
-            ).paths  # fmt: skip
+            )  # fmt: skip
         return paths
 
     def _decide(self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath]) -> Decided:

@@ -15,7 +15,6 @@ from dibs.core.shell.writes import writes
 from dibs.core.toolcalls.values import How, Touch
 from dibs.errors import DibsError
 from dibs.services.guard.touched import TouchedPath, touched
-from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,14 +30,7 @@ _MOST = 500
 _PATIENCE = 1.0
 
 
-class Aimed(Record):
-    """What a command would write."""
-
-    paths: list[TouchedPath]
-    unsure: tuple[str, ...] = ()
-
-
-def aimed(
+def written_paths(
     repository: Repository,
     command: str,
     cwd: str,
@@ -46,14 +38,13 @@ def aimed(
     fold_case: bool,
     powershell: bool = False,
     reads: bool = False,
-) -> Aimed:
+) -> list[TouchedPath]:
     """Return what of the repository ``command`` would write in ``cwd``; with ``reads`` all it touches."""
     place = cwd or repository.root
     home = os.path.expanduser("~")
     found = writes(command, place, home, powershell=powershell, reads=reads)
     literal: list[Touch] = []
     patterns: list[Touch] = []
-    unsure = list(found.unsure)
     for target in found.targets:
         _place(target, place, repository.root, literal, patterns)
     paths = touched(repository, literal, place, fold_case=fold_case)
@@ -61,12 +52,10 @@ def aimed(
     for whole in found.whole:
         folder = os.path.join(place, _from_top(whole.place, repository.root))
         try:
-            more = list(_by_git(repository, whole, folder, place, fold_case=fold_case))
+            paths += list(_by_git(repository, whole, folder, place, fold_case=fold_case))
         except (DibsError, OSError):
-            unsure.append(f"git {whole.verb} {whole.revision}".strip())
-            more = []
-        paths += more
-    return Aimed(_once(paths), tuple(unsure))
+            continue  # what git cannot say now is found after the command has run
+    return _once(paths)
 
 
 def _from_top(path: str, root: str) -> str:
