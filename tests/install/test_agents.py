@@ -9,10 +9,10 @@ import pytest
 
 from dibs.install.agents.edits import Choice, file_edits
 from dibs.install.agents.table import AGENTS
-from dibs.install.detect import found
 from dibs.install.entries import texts
 from dibs.install.entries.commands import commands
 from dibs.install.entries.pieces import put_all
+from dibs.install.inspect.agents import used_here
 
 #: The events before a tool, which alone can be refused.
 REFUSING = {
@@ -145,11 +145,11 @@ def test_agents_are_found_by_programs_homes_and_files(tmp_path):
     (folder / "claude").touch(mode=0o755)
     (folder / "gemini").touch(mode=0o644)
 
-    shown = found(str(root), {"PATH": str(folder), "HOME": str(home)})
+    shown = used_here(str(root), {"PATH": str(folder), "HOME": str(home)})
 
     assert set(shown) == {"claude", "codex", "cursor"}
     assert shown["claude"] == f"program {folder}/claude"
-    assert found(str(root), {"PATH": ".:", "HOME": ""}, {".cursor"}) == {}
+    assert used_here(str(root), {"PATH": ".:", "HOME": ""}, {".cursor"}) == {}
 
 
 def test_the_settings_that_are_shown_are_all_known(tmp_path):

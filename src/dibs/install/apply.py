@@ -7,10 +7,10 @@ import os
 
 from dibs.core.text.names import quote
 from dibs.errors import Unavailable
-from dibs.install import hiding, manifest
+from dibs.install import manifest
 from dibs.install.manifest import InstalledFile, Manifest
 from dibs.install.plan import guessed, read, restored
-from dibs.install.working_tree import WorkingTree, is_main, others
+from dibs.install.working_tree import WorkingTree, hide, is_main, others, unhide
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -50,11 +50,11 @@ def carry_out(repository: Repository, plan: InstallPlan, *, gates: bool = False)
         )
         if done != known:
             manifest.save(repository, done)  # first: a kill in between leaves what to go back to
-        hiding.hide(repository, hidden)
+        hide(repository, hidden)
         for change in plan.pending:
             _write(repository, change)
         if unhidden:
-            hiding.show(repository, unhidden)
+            unhide(repository, unhidden)
             done = done._replace(hidden=hidden)
             manifest.save(repository, done)
         return done
@@ -135,7 +135,7 @@ def take_back(repository: Repository) -> Undone:
         if is_main(repository):
             for tree in others(repository):
                 _take_copies(tree, known)
-        hiding.show(repository, known.hidden)
+        unhide(repository, known.hidden)
         manifest.forget(repository)
     return Undone(changes, tuple(left))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from contextlib import contextmanager
 from hashlib import sha256
 
@@ -86,15 +87,8 @@ def save(repository: Repository, manifest: Manifest) -> None:
 
 
 def forget(repository: Repository) -> None:
-    """Take away what was written down, and the old bytes with it."""
-    folder = folder_of(repository)
-    backups = os.path.join(folder, _BACKUPS)
-    for place in (backups, folder):
-        for name in os.listdir(place) if os.path.isdir(place) else ():
-            if os.path.isfile(os.path.join(place, name)):
-                os.unlink(os.path.join(place, name))
-        if os.path.isdir(place):
-            os.rmdir(place)
+    """Remove what was written down, and the old bytes with it."""
+    shutil.rmtree(folder_of(repository), ignore_errors=True)
 
 
 def keep(repository: Repository, content: bytes) -> str:

@@ -7,12 +7,12 @@ import stat
 
 from dibs.core.text.names import quote
 from dibs.errors import BadInput
-from dibs.install import hiding, manifest
+from dibs.install import manifest
 from dibs.install.agents.edits import Choice, file_edits, settings_edit
 from dibs.install.agents.table import AGENTS
 from dibs.install.entries.commands import commands
 from dibs.install.entries.pieces import Block, put_all, take_all
-from dibs.install.working_tree import WorkingTree
+from dibs.install.working_tree import WorkingTree, is_hidden
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -111,7 +111,7 @@ def _change(
         ignored = ground.is_ignored(path)
         hide = made and not ground.is_tracked(path)
         note = not hide and not ignored
-        hide = hide and (hiding.is_hidden(ground.repository, path) or not ignored)
+        hide = hide and (is_hidden(ground.repository, path) or not ignored)
     return FileChange(
         path, old, new, base, mode, _once([edit.what for _, edit in edits]),
         _once([name for name, _ in edits if name]), local, hide,

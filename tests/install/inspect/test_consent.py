@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dibs.install.inspect.consent import Trusted, codex_hash, codex_key, consent
-from dibs.install.inspect.hooks import hooks_of
+from dibs.install.inspect.settings import hooks_of
 
 #: What codex 0.166.0 itself said (hooks/list of its app-server) of the two hooks below.
 PRE = "sha256:c0bd22b741ded4d71ccb5a311f15f79ac16cd8276836b4e996c5544d8c58e89b"

@@ -48,23 +48,15 @@ class Document:
     # -- putting in
 
     def put(self, path: Sequence[str], value: Any) -> None:
-        """Put a value at a path where nothing stands; objects above it are made."""
-        above = self._above(path)
-        for key in reversed(path[len(above) + 1 :]):
-            value = {key: value}
-        node = self.node(above)
-        assert node is not None
-        self._insert(node, path[len(above)], value)
-
-    def _above(self, path: Sequence[str]) -> Sequence[str]:
-        """Return the longest part of a path, short of all of it, at which an object stands."""
-        for length in range(len(path)):
-            node = self.node(path[: length + 1])
-            if node is None or length + 1 == len(path):
-                return path[:length]
+        """Put a value at a path where nothing is; objects above it are made."""
+        node, length = self.root, 0
+        while length < len(path) - 1 and (child := self.node(path[: length + 1])) is not None:
+            node, length = child, length + 1
             if not isinstance(node.value, dict):
-                raise _wrong(self, node.start, f"{'.'.join(path[: length + 1])} is no object")
-        return path
+                raise _wrong(self, node.start, f"{'.'.join(path[:length])} is no object")
+        for key in reversed(path[length + 1 :]):
+            value = {key: value}
+        self._insert(node, path[length], value)
 
     def append(self, path: Sequence[str], item: Any) -> None:
         """Put an item at the end of the array at a path; it is made where there is none."""

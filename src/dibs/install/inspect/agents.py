@@ -1,4 +1,4 @@
-"""What is to know of the agents on this machine: installed, wired to Dibs, trusted; only looked at."""
+"""The agents on this machine: which are used here, installed, wired to Dibs, trusted. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ import subprocess
 
 from dibs.core.base.findings import Finding, Level
 from dibs.install.agents.table import AGENTS
-from dibs.install.detect import program_of
 from dibs.install.inspect.consent import Consent, Trusted, consent
-from dibs.install.inspect.hooks import hooks_of, shown
-from dibs.install.inspect.servers import servers_of
+from dibs.install.inspect.settings import hooks_of, servers_of, shown
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from dibs.install.inspect.hooks import UnreadableSettings, Wired
-    from dibs.install.inspect.servers import McpRegistration
+    from dibs.install.agents.table import AgentSettings
+    from dibs.install.inspect.settings import McpRegistration, UnreadableSettings, Wired
 
 #: How long a program may take to tell its version, in seconds.
 _PATIENCE = 5.0
@@ -44,6 +42,41 @@ class AgentSetup(Record):
     def wired(self) -> bool:
         """Whether a hook of it can refuse a write."""
         return any(hook.refuses for hook in self.hooks)
+
+
+def used_here(root: str, environ: Mapping[str, str], made: Collection[str] = ()) -> dict[str, str]:
+    """Return the agents that are used here, each with what shows it.
+
+    Files and folders that Dibs made show nothing.
+    """
+    shown = {name: _shown(agent, root, environ, made) for name, agent in AGENTS.items()}
+    return {name: how for name, how in shown.items() if how}
+
+
+def program_of(agent: AgentSettings, environ: Mapping[str, str]) -> str:
+    """Return the agent's program, as the PATH finds it; empty if it does not."""
+    for name in agent.programs:
+        for folder in environ.get("PATH", "").split(os.pathsep):
+            place = os.path.join(folder, name)
+            if os.path.isabs(folder) and os.path.isfile(place) and os.access(place, os.X_OK):
+                return place
+    return ""
+
+
+def _shown(
+    agent: AgentSettings, root: str, environ: Mapping[str, str], made: Collection[str]
+) -> str:
+    place = program_of(agent, environ)
+    if place:
+        return f"program {place}"
+    home = environ.get("HOME", "")
+    for folder in agent.homes if os.path.isabs(home) else ():
+        if os.path.isdir(os.path.join(home, folder)):
+            return f"folder ~/{folder}"
+    for sign in agent.signs:
+        if sign not in made and os.path.lexists(os.path.join(root, sign)):
+            return f"{sign} in the repository"
+    return ""
 
 
 def look(root: str, home: str, environ: Mapping[str, str]) -> list[AgentSetup]:

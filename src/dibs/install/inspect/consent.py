@@ -12,7 +12,7 @@ import os
 import re
 
 from dibs.install.agents.table import AGENTS
-from dibs.install.inspect.hooks import files_of, read_settings
+from dibs.install.inspect.settings import files_of, read_or_nothing, setting
 from dibs.startup.records import Record, TextEnum
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from dibs.install.inspect.hooks import Wired
+    from dibs.install.inspect.settings import Wired
 
 #: What Codex takes where a hook names no time.
 _CODEX_TIMEOUT = 600
@@ -77,7 +77,7 @@ def _switch(name: str, root: str, home: str, environ: Mapping[str, str]) -> str:
     # The repository's word counts before the user's, and of two files there the later one's.
     inside = [file for file in files if file.startswith(root + os.sep)]
     for file in (*reversed(inside), *(file for file in files if file not in inside)):
-        said = _at(_read(file), *keys)
+        said = setting(read_or_nothing(file), *keys)
         if isinstance(said, bool):
             return f"{'.'.join(keys)} in {file}" if said is off else ""
     return ""
@@ -108,8 +108,8 @@ def codex_key(hook: Wired) -> str:
 
 
 def _codex(hooks: Sequence[Wired], root: str, folder: str) -> Consent:
-    settings = _read(os.path.join(folder, "config.toml"))
-    level = _at(settings, "projects", root, "trust_level")
+    settings = read_or_nothing(os.path.join(folder, "config.toml"))
+    level = setting(settings, "projects", root, "trust_level")
     if level != "trusted" and any(hook.file.startswith(root + os.sep) for hook in hooks):
         return Consent(
             Trusted.NO, "Codex has not been told to trust this folder: open it with codex once"
@@ -127,19 +127,21 @@ def _codex(hooks: Sequence[Wired], root: str, folder: str) -> Consent:
 
 
 def _codex_state(settings: Any, hook: Wired) -> str:
-    state = _at(settings, "hooks", "state", codex_key(hook))
-    known = _at(state, "trusted_hash")
-    if not isinstance(known, str) or _at(state, "enabled") is False:
+    state = setting(settings, "hooks", "state", codex_key(hook))
+    known = setting(state, "trusted_hash")
+    if not isinstance(known, str) or setting(state, "enabled") is False:
         return Trusted.NO
     return Trusted.YES if known == codex_hash(hook) else Trusted.CHANGED
 
 
 def _gemini(root: str, home: str) -> Consent:
     folder = os.path.join(home, ".gemini")
-    switch = _at(_read(os.path.join(folder, "settings.json")), "security", "folderTrust", "enabled")
+    switch = setting(
+        read_or_nothing(os.path.join(folder, "settings.json")), "security", "folderTrust", "enabled"
+    )
     if switch is False:
         return Consent(Trusted.NOT_NEEDED, "folder trust is switched off")
-    rules = _read(os.path.join(folder, "trustedFolders.json"))
+    rules = read_or_nothing(os.path.join(folder, "trustedFolders.json"))
     best, word = "", ""
     for path, said in rules.items() if isinstance(rules, dict) else ():
         place = os.path.dirname(path) if said == "TRUST_PARENT" else path
@@ -153,8 +155,8 @@ def _gemini(root: str, home: str) -> Consent:
 
 
 def _copilot(root: str, folder: str) -> Consent:
-    settings = _read(os.path.join(folder, "config.json"))
-    known = [_at(settings, key) for key in ("trusted_folders", "trustedFolders")]
+    settings = read_or_nothing(os.path.join(folder, "config.json"))
+    known = [setting(settings, key) for key in ("trusted_folders", "trustedFolders")]
     folders = [path for one in known if isinstance(one, list) for path in one]
     if any(isinstance(path, str) and _covers(path, root) for path in folders):
         return Consent(Trusted.YES)
@@ -165,25 +167,11 @@ def _copilot(root: str, folder: str) -> Consent:
 
 
 def _claude(root: str, folder: str) -> Consent:
-    project = _at(_read(os.path.join(folder, ".claude.json")), "projects", root)
-    if _at(project, "hasTrustDialogAccepted") is True:
+    project = setting(read_or_nothing(os.path.join(folder, ".claude.json")), "projects", root)
+    if setting(project, "hasTrustDialogAccepted") is True:
         return Consent(Trusted.YES)
     # Without a terminal it runs the hooks of a repository unasked; at one it asks first.
     return Consent(Trusted.NOT_NEEDED, "Claude Code asks at its first start in this folder")
-
-
-def _read(path: str) -> Any:
-    """Read a file of the agent's own; one that cannot be read holds no consent."""
-    try:
-        return read_settings(path)
-    except (OSError, ValueError, RecursionError):
-        return {}
-
-
-def _at(value: Any, *keys: str) -> Any:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 def _covers(folder: str, root: str) -> bool:

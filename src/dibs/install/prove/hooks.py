@@ -6,7 +6,7 @@ import json
 import os
 import re
 
-from dibs.install.inspect.hooks import shown
+from dibs.install.inspect.settings import shown
 from dibs.install.prove.run import (
     GuardProof,
     ProofOutcome,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.install.inspect.hooks import Wired
+    from dibs.install.inspect.settings import Wired
     from dibs.install.prove.run import Ran
     from dibs.services.guard.trial_claims import TrialClaim
 

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from threading import Timer
 
-from dibs.install.inspect.hooks import shown
+from dibs.install.inspect.settings import shown
 from dibs.install.prove.run import GuardProof, ProofOutcome, failed, kill, surroundings
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
     from dibs.install.inspect.agents import AgentSetup
-    from dibs.install.inspect.servers import McpRegistration
+    from dibs.install.inspect.settings import McpRegistration
     from dibs.services.guard.trial_claims import TrialClaim
 
 #: How long the server may take to start and to answer, in seconds.

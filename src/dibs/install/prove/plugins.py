@@ -8,7 +8,7 @@ import shlex
 import shutil
 import tempfile
 
-from dibs.install.inspect.hooks import shown
+from dibs.install.inspect.settings import shown
 from dibs.install.prove.run import (
     GuardProof,
     ProofOutcome,
@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.install.inspect.hooks import Wired
+    from dibs.install.inspect.settings import Wired
     from dibs.install.prove.run import Ran
     from dibs.services.guard.trial_claims import TrialClaim
 

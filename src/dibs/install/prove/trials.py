@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.install.inspect.hooks import Wired
+    from dibs.install.inspect.settings import Wired
 
 WRITE, SHELL = "write", "shell"
 

@@ -102,9 +102,9 @@ def _agents(args: Namespace, repository: Repository) -> tuple[list[str], dict[st
         return [], {}
     if args.agents == _AUTO:
         from dibs.install import manifest
-        from dibs.install.detect import found
+        from dibs.install.inspect.agents import used_here
 
-        shown = found(repository.root, os.environ, manifest.load(repository).made())
+        shown = used_here(repository.root, os.environ, manifest.load(repository).made())
         return list(shown), shown
     names = [name.strip() for name in args.agents.split(",") if name.strip()]
     if not names:

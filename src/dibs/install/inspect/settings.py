@@ -1,4 +1,4 @@
-"""Which hooks of Dibs the settings of each agent name, read as that agent reads them; nothing is changed."""
+"""Which hooks and MCP servers of Dibs the settings of each agent name, read as that agent reads them."""
 
 from __future__ import annotations
 
@@ -45,6 +45,17 @@ class Wired(Record):
     def refuses(self) -> bool:
         """Whether a write can be refused at its event."""
         return self.event in AGENTS[self.agent].hooks.before
+
+
+class McpRegistration(Record):
+    """One registration of the server."""
+
+    agent: str
+    file: str
+    #: What starts it; empty where it is reached at an address.
+    argv: tuple[str, ...]
+    environ: tuple[tuple[str, str], ...] = ()
+    url: str = ""
 
 
 class UnreadableSettings(Record):
@@ -113,6 +124,21 @@ def read_settings(path: str, style: Style = ANY) -> Any:
         raise ValueError(error.message) from None
 
 
+def read_or_nothing(path: str) -> Any:
+    """Read a settings file; one that cannot be read says nothing."""
+    try:
+        return read_settings(path)
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def setting(value: Any, *keys: str) -> Any:
+    """Return what is at a path of names in settings; None if nothing is."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
 def _in_file(agent: AgentSettings, file: str) -> Iterator[Wired]:
     if file.endswith(".js"):
         with open(file, encoding="utf-8", errors="replace") as stream:
@@ -153,3 +179,33 @@ def _command(agent: AgentSettings, entry: Any) -> str:
         if isinstance(text, str) and text:
             return text
     return ""
+
+
+def servers_of(
+    name: str, root: str, home: str, environ: Mapping[str, str]
+) -> list[McpRegistration]:
+    """Return where one agent is told of the server; a file that cannot be read tells nothing."""
+    agent = AGENTS[name]
+    settings = agent.server
+    if settings is None:
+        return []
+    files = [os.path.join(root, path) for path in settings.files]
+    files += user_places(agent, settings.user_files, home, environ)
+    entries = [(file, setting(read_or_nothing(file), settings.key, "dibs")) for file in files]
+    return [_server(name, file, entry) for file, entry in entries if isinstance(entry, dict)]
+
+
+def _server(name: str, file: str, entry: dict[str, Any]) -> McpRegistration:
+    command, more = entry.get("command"), entry.get("args")
+    words = command if isinstance(command, list) else [command] if command else []
+    words = [*words, *(more if isinstance(more, list) else [])]
+    given = entry.get("env") or entry.get("environment")
+    pairs = given.items() if isinstance(given, dict) else ()
+    url = entry.get("url") or entry.get("httpUrl")
+    return McpRegistration(
+        name,
+        file,
+        tuple(map(str, words)),
+        tuple((str(key), str(value)) for key, value in pairs),
+        url if isinstance(url, str) else "",
+    )

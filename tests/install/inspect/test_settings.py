@@ -7,8 +7,7 @@ import pytest
 
 from dibs.install.agents.table import AGENTS
 from dibs.install.inspect.agents import findings, look
-from dibs.install.inspect.hooks import Wired, hooks_of, read_settings
-from dibs.install.inspect.servers import servers_of
+from dibs.install.inspect.settings import Wired, hooks_of, read_settings, servers_of
 from dibs.install.prove.hooks import matches, refusal
 from dibs.install.prove.run import Ran
 from dibs.install.prove.trials import SHELL, trials
