@@ -12,12 +12,12 @@ import time
 import apsw
 import pytest
 from tests.cli.conftest import PROGRAM
+from tests.services.wired import wired
 
 from dibs.core.claims.agents import Caller
 from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.project.project import locate, open_project
 from dibs.services.briefing.service import LEASE, Briefings
-from dibs.services.state.store import Store
 
 BOB = Caller("bob")
 
@@ -99,7 +99,7 @@ def later(repo):
     place = locate(str(repo))
     store = os.path.join(place.repository.state, "dibs.db")
     engine = SqliteEngine(store, clock=lambda: time.time() + LEASE + 1, create=False)
-    return Briefings(Store(engine, place.loaded.config))
+    return Briefings(wired(engine, place.loaded.config))
 
 
 def offer_of(repo):

@@ -9,12 +9,12 @@ import sys
 import time
 
 import pytest
+from tests.services.wired import wired
 
 from dibs.core.claims.agents import Caller
 from dibs.engines.sqlite.engine import SqliteEngine
 from dibs.project.project import locate
 from dibs.services.briefing.service import LEASE, Briefings
-from dibs.services.state.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -99,7 +99,7 @@ def take_up(store, config, turn, pages):
     """Read to the end, as a process whose clock is past the lease; tell whether it took something up."""
     ahead = turn * (LEASE + 1)
     engine = SqliteEngine(store, clock=lambda: time.time() + ahead, create=False)
-    briefings = Briefings(Store(engine, config))
+    briefings = Briefings(wired(engine, config))
     again = False
     while (delivery := briefings.prepare(BOB)) is not None:
         pages.setdefault(delivery.number, set()).add(delivery.text)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hypothesis import strategies as st
 from proof_oracle import MAX_HOLD, POOL, STALE, TTL, WAITER_TTL, name
+from tests.services.wired import wired
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Agent, Caller
@@ -15,7 +16,6 @@ from dibs.errors import DibsError
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Store
 
 if TYPE_CHECKING:
     from dibs.core.claims.ledger import Entry
@@ -98,7 +98,7 @@ class World:
         self.clock = clock
         self.engine = Mortal(engine)
         config = Config(ttl=TTL, waiter_ttl=WAITER_TTL, max_hold=MAX_HOLD)
-        store = Store(self.engine, config)
+        store = wired(self.engine, config)
         self.claims, self.holdings, self.agents = Claims(store), Holdings(store), Agents(store)
         self.requests = 0
 

@@ -5,12 +5,12 @@ import subprocess
 import time
 
 from tests.services.row_tasks import RowTasks
+from tests.services.wired import wired
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
 from dibs.services.board.board import Board
-from dibs.services.state.store import Store
 from dibs.services.tasks.values import Draft
 from dibs.testing import ManualClock
 from dibs.workdir.disk import Disk
@@ -26,7 +26,7 @@ class World:
         path.mkdir(exist_ok=True)
         self.clock = ManualClock(float(int(time.time())))
         self.engine = engine or MemoryEngine(self.clock)
-        self.store = Store(self.engine, Config(**settings))
+        self.store = wired(self.engine, Config(**settings))
         self.tasks = RowTasks(self.store)
         self.disk = disk or Disk()
         #: How far the clock of the files is ahead.

@@ -3,6 +3,8 @@
 import shutil
 from itertools import count
 
+from tests.services.wired import wired
+
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.filing import Range
@@ -13,7 +15,6 @@ from dibs.services.briefing.service import Briefings
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state import mailbox
-from dibs.services.state.store import Store
 
 
 class Later:
@@ -78,7 +79,7 @@ class Process:
 
     def __init__(self, engine, **settings):
         self.engine = engine
-        self.store = Store(engine, Config(**settings))
+        self.store = wired(engine, Config(**settings))
         self.briefings = Briefings(self.store)
         self.claims = Claims(self.store)
         self.holdings = Holdings(self.store)

@@ -3,6 +3,8 @@
 import os
 import subprocess
 
+from tests.services.wired import wired
+
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.engines.memory import MemoryEngine
@@ -10,7 +12,6 @@ from dibs.git.calls import GitCalls
 from dibs.local.repository import find
 from dibs.services.claims.agents import Agents
 from dibs.services.state.ledger import Ledger, Query
-from dibs.services.state.store import Store
 from dibs.services.worktrees.salvage import Salvage
 from dibs.services.worktrees.service import WorktreeRequest, Worktrees
 from dibs.testing import ManualClock
@@ -42,7 +43,7 @@ class Clone:
         self.root = root if root.exists() else make_repository(root)
         self.clock = ManualClock(1_000_000.0)
         self.engine = engine or MemoryEngine(self.clock)
-        self.store = Store(self.engine, Config(**settings))
+        self.store = wired(self.engine, Config(**settings))
         self.worktrees = Worktrees(self.store, find(str(self.root), {}))
         self.salvage = Salvage(lambda: GitCalls(str(self.root)))
         self.agents = Agents(self.store)

@@ -1,6 +1,7 @@
 """A crew with a ladder: answers, escalations, and a human who decides."""
 
 from tests.services.crew import Crew, caller
+from tests.services.wired import deciding, wired
 
 from dibs.config.load import Config, Loaded
 from dibs.core.patterns.pattern import parse
@@ -13,8 +14,6 @@ from dibs.services.claims.service import Claims
 from dibs.services.state import mailbox
 from dibs.services.state.decisions import decisions
 from dibs.services.state.ledger import Ledger
-from dibs.services.state.store import Store
-from dibs.services.talk.decisions import Decisions
 
 
 class Court(Crew):
@@ -25,13 +24,13 @@ class Court(Crew):
         config = Config(**settings)
         if engine is not None:
             self.engine = engine
-            self.store = Store(engine, config)
+            self.store = wired(engine, config)
             self.claims = Claims(self.store)
             self.holdings = Holdings(self.store)
             self.ledger = Ledger(self.store)
         self.answers = Answers(self.store)
         self.escalations = Escalations(self.store)
-        self.decisions = Decisions(self.store, Loaded(config, {}))
+        self.decisions = deciding(self.store, Loaded(config, {}))
 
     def answer(self, agent, said, pattern="", **options):
         wanted = parse(pattern) if pattern else None

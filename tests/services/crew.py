@@ -1,5 +1,7 @@
 """A crew over the memory engine, with a clock that only the test moves."""
 
+from tests.services.wired import wired
+
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.patterns.pattern import parse
@@ -8,7 +10,6 @@ from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state.ledger import Ledger, Query
-from dibs.services.state.store import Store
 from dibs.testing import ManualClock
 
 
@@ -18,7 +19,7 @@ class Crew:
     def __init__(self, archive="", **settings):
         self.clock = ManualClock(1_000_000.0)
         self.engine = MemoryEngine(self.clock)
-        self.store = Store(self.engine, Config(**settings), archive)
+        self.store = wired(self.engine, Config(**settings), archive)
         self.claims = Claims(self.store)
         self.holdings = Holdings(self.store)
         self.agents = Agents(self.store)

@@ -1,13 +1,11 @@
 """A crew that decides, under a policy as the project's file would set it."""
 
 from tests.services.crew import Crew, caller
+from tests.services.wired import deciding, settle, wired
 
 from dibs.config.load import Config, Loaded
 from dibs.core.claims.agents import Agent
-from dibs.services.state import deadlines as due
 from dibs.services.state.mailbox import messages
-from dibs.services.state.store import Store
-from dibs.services.talk.decisions import Decisions
 
 FILE = {"decide_allow": "dibs.toml:3"}
 
@@ -18,13 +16,13 @@ class Court(Crew):
     def __init__(self, **written):
         super().__init__()
         self.written = Loaded(Config(**written), FILE)
-        self.decisions = Decisions(self.store, self.written)
+        self.decisions = deciding(self.store, self.written)
 
     def reopen(self, engine):
         """Go on with another handle on the store, as another process would."""
         self.engine = engine
-        self.store = Store(engine, Config())
-        self.decisions = Decisions(self.store, self.written)
+        self.store = wired(engine, Config())
+        self.decisions = deciding(self.store, self.written)
 
     def join(self, agent, role="agent", parent=""):
         self.agents.join(Agent(agent, role=role, parent=parent), human=role == "human")
@@ -33,7 +31,7 @@ class Court(Crew):
         return self.decisions.new(caller(agent), title, confirm=True, **options)
 
     def settle(self):
-        return due.settle(self.store)
+        return settle(self.store)
 
     def told(self, box):
         """Return what lies in a box."""

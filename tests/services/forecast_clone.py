@@ -3,6 +3,8 @@
 import os
 import subprocess
 
+from tests.services.wired import wired
+
 from dibs.config.load import Config
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.ledger import Kind
@@ -10,7 +12,6 @@ from dibs.engines.memory import MemoryEngine
 from dibs.local.repository import find
 from dibs.services.forecast.service import Forecasts
 from dibs.services.state.ledger import Ledger, Query
-from dibs.services.state.store import Store
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 
@@ -36,7 +37,7 @@ class Clone:
             (root / name).parent.mkdir(exist_ok=True)
             (root / name).write_text(LINES)
         self.commit(root)
-        self.store = Store(MemoryEngine(), Config())
+        self.store = wired(MemoryEngine(), Config())
 
     def tree(self, agent):
         path = self.root.parent / agent

@@ -11,13 +11,13 @@ from dibs.core.toolcalls.values import EventKind, HookEvent, How, Touch
 from dibs.engines.memory import MemoryEngine
 from dibs.local.processes import running
 from dibs.local.repository import find
+from dibs.project.store import open_store
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.service import Claims
 from dibs.services.guard.departures import Departures
 from dibs.services.guard.service import Guarding
 from dibs.services.guard.unfinished import settle
 from dibs.services.state.ledger import Ledger, Query
-from dibs.services.state.store import Store
 from dibs.testing import ManualClock
 
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign=false")
@@ -37,13 +37,11 @@ class Guarded:
         os.makedirs(self.repository.state, exist_ok=True)
         self.clock = ManualClock(1_000_000.0)
         self.engine = engine or MemoryEngine(self.clock)
-        self.store = Store(self.engine, Config(**settings))
+        self.store = open_store(self.engine, Config(**settings), self.repository)
         self.guarding = Guarding(self.store, self.repository)
         self.departures = Departures(self.store, self.repository)
         self.claims = Claims(
-            self.store,
-            lambda names: bool(self.departures.gone(names)),
-            lambda agent, found: settle(self.store, self.repository, agent, found),
+            self.store, lambda agent, found: settle(self.store, self.repository, agent, found)
         )
         self.agents = Agents(self.store)
         #: The process of each session; this one where nothing else is said.

@@ -99,7 +99,6 @@ def _lost_any(dibs: Dibs, patterns: Sequence[Pattern]) -> bool:
 def status(dibs: Dibs, asked: StatusAsked) -> dict[str, Any]:
     """Show who works here, what is held and who waits."""
     project, me = dibs.project, dibs.caller.id
-    project.end_gone()
     seen = project.overview(me if asked.mine else "")
     if asked.paths:
         seen = _concerning(dibs, seen, asked.paths)

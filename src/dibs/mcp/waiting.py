@@ -67,9 +67,8 @@ def _work(dibs: Dibs, asked: WaitAsked, stop: threading.Event) -> dict[str, Any]
     """Wait in this thread; what goes wrong is a value, for a group of tasks would wrap it."""
     store = dibs.project.store
     breakable: Any = _Breakable(store.engine, stop)
-    project = dibs.project
-    own = Store(breakable, store.config, store.archive)
-    claims = Claims(own, project.end_gone, project.tell_left)
+    own = Store(breakable, store.config, store.archive, store.callbacks)
+    claims = Claims(own, dibs.project.tell_left)
     try:
         return acquire(dibs, asked, claims, asked.seconds)
     except BrokenOff:

@@ -6,10 +6,10 @@ import os
 import sys
 
 from dibs.config import load
-from dibs.errors import DibsError, Misconfigured, NotFound
+from dibs.errors import Misconfigured, NotFound
 from dibs.local.repository import STATE_OUTSIDE_GIT, find, main_tree, shared_state, with_own_state
 from dibs.project.engines import Location, is_there, open_engine
-from dibs.services.state.store import Store
+from dibs.project.store import carry_out, open_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ class Project:
     departures: Departures = _service(
         "dibs.services.guard.departures", "Departures", repository=True
     )
+    #: Judging commits that are made without ``dibs commit``.
+    gating: Gating = _service("dibs.services.guard.git_hooks", "Gating")
     #: What would conflict if it were merged now.
     forecasts: Forecasts = _service("dibs.services.forecast.service", "Forecasts", repository=True)
 
@@ -117,7 +119,7 @@ class Project:
         self._lent = lent
         self.config: Config = place.loaded.config
         self.engine = engine
-        self.store = Store(engine, self.config, os.path.join(place.repository.state, "ledger"))
+        self.store = open_store(engine, self.config, place.repository)
         self.tree = place.tree
         self._board: Board | None = None
         #: Hears after each board command what it did to files besides.
@@ -129,8 +131,7 @@ class Project:
         """Asking for patterns, waiting for them, and seeing who holds what."""
         from dibs.services.claims.service import Claims
 
-        end_gone = self.end_gone if self._has_sessions() else None
-        return Claims(self.store, end_gone, self.tell_left)
+        return Claims(self.store, self.tell_left)
 
     @property
     def tasks(self) -> Tasks:
@@ -170,9 +171,8 @@ class Project:
         if self._shared is None:
             place = Location(repository._replace(state=shared), self.place.loaded)
             self._shared = open_engine(place, anew=False)
-        return Worktrees(
-            Store(self._shared, self.config, os.path.join(shared, "ledger")), repository
-        )
+        whole = repository._replace(state=shared)
+        return Worktrees(open_store(self._shared, self.config, whole), repository)
 
     @property
     def doctoring(self) -> Doctoring:
@@ -208,14 +208,7 @@ class Project:
 
         repository = self.place.repository
         written = load.load(main_tree(repository), repository.state, {}, {})
-        return Decisions(self.store, written)
-
-    @property
-    def gating(self) -> Gating:
-        """Judging commits that are made without ``dibs commit``."""
-        from dibs.services.guard.git_hooks import Gating
-
-        return Gating(self.store, self.end_gone)
+        return Decisions(self.store, written, carry_out)
 
     @property
     def guarding(self) -> Guarding:
@@ -226,22 +219,6 @@ class Project:
         if self.config.worktree_claims == "worktree":
             guarding.elsewhere = _hear_elsewhere
         return guarding
-
-    def end_gone(self, names: set[str] | None = None) -> bool:
-        """End agents whose processes are gone, of ``names`` or all, where a look costs little; tell whether.
-
-        A failure is for somebody else.
-        """
-        if not self._has_sessions():
-            return False
-        try:
-            return bool(self.departures.gone(names))
-        except DibsError:
-            return False
-
-    def _has_sessions(self) -> bool:
-        """Tell whether agents were guarded on this machine, so that it can be told whether they are gone."""
-        return os.path.isdir(os.path.join(self.place.repository.state, "sessions"))
 
     def tell_left(self, agent: str, found: list[Row]) -> None:
         """Tell an agent by mail what of its new claims was left half-done."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.services.row_tasks import RowTasks
+from tests.services.wired import wired
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Agent, Caller
@@ -22,7 +23,6 @@ from dibs.services.board.orchestrator import Cycle, Orchestrator, due_in
 from dibs.services.board.validate import FileFinding
 from dibs.services.claims.agents import Agents
 from dibs.services.state.ledger import Ledger, Query
-from dibs.services.state.store import Store
 from dibs.services.tasks.values import Draft, TakenTask
 from dibs.testing import ManualClock
 
@@ -39,7 +39,7 @@ class Yard:
         self.engine = engine or MemoryEngine(self.clock)
         self.state = root / "state"
         self.state.mkdir(exist_ok=True)
-        self.store = Store(self.engine, Config(**settings), str(root / "ledger"))
+        self.store = wired(self.engine, Config(**settings), str(root / "ledger"))
         self.tasks = RowTasks(self.store)
         self.agents = Agents(self.store)
         self.board = Board(self.store, str(root), str(self.state), clock=self.clock)

@@ -6,14 +6,13 @@ import pytest
 from tests.services.claims.test_escalation import waiting_thread
 from tests.services.court import Court
 from tests.services.crew import caller
+from tests.services.wired import settle, wired
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Agent
 from dibs.core.talk.decisions import CONFLICT, Outcome
 from dibs.core.talk.mail import HUMANS, MailKind
-from dibs.services.state import deadlines
 from dibs.services.state.presence import withdraw
-from dibs.services.state.store import Store
 
 DAY = 86_400
 
@@ -183,19 +182,19 @@ def test_an_earlier_waiter_is_not_asked(court):
 
 def test_a_standing_ticket_asks_and_escalates_when_somebody_settles(court):
     court.claim("bob", "src/a.py", queue=True, reason="a fix")
-    assert deadlines.settle(court.store) == 0
+    assert settle(court.store) == 0
 
     court.clock.advance(119)
-    assert deadlines.settle(court.store) == 0
+    assert settle(court.store) == 0
     court.clock.advance(1)
-    deadlines.settle(court.store)
-    deadlines.settle(court.store)
+    settle(court.store)
+    settle(court.store)
     assert len(requests(court)) == 1
     assert court.all_decisions() == []
 
     court.clock.advance(780)
-    deadlines.settle(court.store)
-    deadlines.settle(court.store)
+    settle(court.store)
+    settle(court.store)
     assert len(requests(court)) == 1
     assert len(court.all_decisions()) == 1
 
@@ -204,7 +203,7 @@ def test_steps_that_nobody_carried_out_in_time_are_taken_together(court):
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(5_000)
 
-    deadlines.settle(court.store)
+    settle(court.store)
 
     assert len(requests(court)) == 1
     assert [d.outcome for d in court.all_decisions()] == [Outcome.PENDING]
@@ -214,7 +213,7 @@ def test_a_standing_ticket_has_one_deadline_however_often_it_is_repeated(court):
     for _ in range(3):
         court.claim("bob", "src/a.py", queue=True)
         court.clock.advance(50)
-    deadlines.settle(court.store)
+    settle(court.store)
     court.claim("bob", "src/a.py", queue=True)
 
     assert len([key for key, _ in court.rows() if key.startswith("due/")]) == 1
@@ -223,12 +222,12 @@ def test_a_standing_ticket_has_one_deadline_however_often_it_is_repeated(court):
 def test_what_was_taken_back_is_not_escalated_again_for_a_standing_ticket_either(court):
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(900)
-    deadlines.settle(court.store)
+    settle(court.store)
     (decision,) = court.all_decisions()
     court.decisions.withdraw(caller("bob"), decision.id)
 
     court.clock.advance(900)
-    assert deadlines.settle(court.store) == 1
+    assert settle(court.store) == 1
 
     assert [d.id for d in court.all_decisions()] == [decision.id]
 
@@ -239,7 +238,7 @@ def test_a_ticket_that_is_gone_takes_no_step(court):
     court.claim("bob", "src/a.py")
     court.clock.advance(200)
 
-    assert deadlines.settle(court.store) == 1
+    assert settle(court.store) == 1
     assert not [key for key, _ in court.rows() if key.startswith("due/")]
     assert court.asks() == []
 
@@ -250,7 +249,7 @@ def test_a_ticket_whose_agent_is_silent_takes_no_step():
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(120)
 
-    deadlines.settle(court.store)
+    settle(court.store)
 
     assert court.asks() == []
     assert not [key for key, _ in court.rows() if key.startswith("due/")]
@@ -268,7 +267,7 @@ def test_a_human_may_be_asked_where_the_holder_never_is():
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(900)
 
-    deadlines.settle(court.store)
+    settle(court.store)
 
     assert requests(court) == []
     assert len(court.all_decisions()) == 1
@@ -279,7 +278,7 @@ def test_a_holder_is_asked_with_the_escalation_at_the_latest():
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(60)
 
-    deadlines.settle(court.store)
+    settle(court.store)
 
     assert len(requests(court)) == 1
     (decision,) = court.all_decisions()
@@ -289,7 +288,7 @@ def test_a_holder_is_asked_with_the_escalation_at_the_latest():
 def test_a_conflict_that_a_ticket_brought_is_over_when_the_ticket_is(court):
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(900)
-    deadlines.settle(court.store)
+    settle(court.store)
     ticket = court.claims.all("bob")[1][0].ticket
 
     court.store.apply(lambda rows: withdraw(rows, ticket, "it gave up"))
@@ -302,7 +301,7 @@ def test_a_conflict_that_a_waiter_brought_is_over_when_the_waiter_is_silent():
     court.claim("alice", "src/**", ttl=DAY)
     court.claim("bob", "src/a.py", queue=True)
     court.clock.advance(900)
-    deadlines.settle(court.store)
+    settle(court.store)
     assert len(court.decisions.all(pending=True)) == 1
 
     court.clock.advance(100)
@@ -315,7 +314,7 @@ def test_nobody_is_asked_for_a_turn_that_ends_by_itself(court):
     court.claim("bob", "@merge/main", queue=True)
     court.clock.advance(5_000)
 
-    deadlines.settle(court.store)
+    settle(court.store)
 
     assert court.asks() == []
     assert court.all_decisions() == []
@@ -330,24 +329,24 @@ def test_a_ticket_that_a_killed_waiter_left_climbs_once_it_stands(court, monkeyp
     court.clock.advance(121)
 
     court.claim("bob", "src/a.py", queue=True)
-    deadlines.settle(court.store)
+    settle(court.store)
 
     assert [ask.asker for ask in court.asks()] == ["bob"]
 
 
 def test_a_standing_ticket_climbs_by_the_settings_of_its_waiter_whoever_settles(court):
     court.claim("bob", "src/a.py", queue=True)
-    never = Store(court.engine, Config(ladder_ask=0.0, ladder_escalate=0.0))
-    soon = Store(court.engine, Config(ladder_ask=1.0, ladder_escalate=1.0))
+    never = wired(court.engine, Config(ladder_ask=0.0, ladder_escalate=0.0))
+    soon = wired(court.engine, Config(ladder_ask=1.0, ladder_escalate=1.0))
 
     court.clock.advance(120)
-    deadlines.settle(never)
-    deadlines.settle(soon)
+    settle(never)
+    settle(soon)
     assert [ask.asker for ask in court.asks()] == ["bob"]
     assert court.all_decisions() == []
 
     court.clock.advance(780)
-    deadlines.settle(never)
+    settle(never)
     assert len(court.all_decisions()) == 1
 
 
@@ -356,10 +355,10 @@ def test_a_repeat_with_other_settings_changes_the_ladder_of_a_standing_ticket(co
     never = Court(court.engine, ladder_ask=0.0, ladder_escalate=0.0, ttl=DAY)
     never.claim("bob", "src/a.py", queue=True)
     court.clock.advance(5_000)
-    assert deadlines.settle(court.store) == 0
+    assert settle(court.store) == 0
 
     court.claim("bob", "src/a.py", queue=True)
 
-    assert deadlines.settle(court.store) == 1
+    assert settle(court.store) == 1
     assert len(court.all_decisions()) == 1
     assert len([key for key, _ in court.rows() if key.startswith("due/")]) == 1

@@ -7,6 +7,7 @@ from threading import Barrier, Thread
 from tests.services.court import Court
 from tests.services.crew import caller
 from tests.services.engines import common_store, on_lasting_engines
+from tests.services.wired import settle
 
 from dibs.core.claims.rules import Granted
 from dibs.core.talk.decisions import Outcome
@@ -98,13 +99,12 @@ def test_two_who_settle_at_once_ask_and_escalate_once(connect):
     until(one, lambda: one.store.look(lambda rows: rows.now) > queued + 0.001)
     ready = Barrier(2)
 
-    def settle(court):
-        from dibs.services.state import deadlines
+    def settle_both(court):
 
         ready.wait(10)
-        deadlines.settle(court.store)
+        settle(court.store)
 
-    threads = [Thread(target=settle, args=(court,)) for court in (one, other)]
+    threads = [Thread(target=settle_both, args=(court,)) for court in (one, other)]
     for thread in threads:
         thread.start()
     for thread in threads:

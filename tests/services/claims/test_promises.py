@@ -2,9 +2,9 @@
 
 import pytest
 from tests.services.court import Court
+from tests.services.wired import settle
 
 from dibs.core.talk.mail import MailKind
-from dibs.services.state import deadlines
 
 DAY = 86_400
 
@@ -31,12 +31,12 @@ def reminders(court):
 def test_a_promise_that_passes_is_told_to_both_once(court):
     later(court, 600)
     court.clock.advance(599)
-    deadlines.settle(court.store)
+    settle(court.store)
     assert reminders(court) == ([], [])
 
     court.clock.advance(1)
     for _ in range(3):
-        deadlines.settle(court.store)
+        settle(court.store)
         court.clock.advance(300)
 
     (to_holder,), (to_asker,) = reminders(court)
@@ -50,7 +50,7 @@ def test_a_promise_that_passes_is_told_to_both_once(court):
 def test_what_was_promised_stays_known_and_can_be_answered_by_the_reminder(court):
     later(court, 600)
     court.clock.advance(600)
-    deadlines.settle(court.store)
+    settle(court.store)
     assert {(ask.answer, ask.promised) for ask in court.asks()} == {("later", 1_000_600.0)}
 
     court.answer("alice", "yes", message=reminders(court)[0][0].id)
@@ -64,7 +64,7 @@ def test_a_promise_that_was_kept_reminds_nobody(court):
     court.claim("alice", "src/**", ttl=DAY)
     court.clock.advance(600)
 
-    assert deadlines.settle(court.store) == 1
+    assert settle(court.store) == 1
     assert reminders(court) == ([], [])
 
 
@@ -73,7 +73,7 @@ def test_only_what_was_not_given_back_is_late(court):
     court.release("alice", "docs/b.md")
     court.clock.advance(600)
 
-    deadlines.settle(court.store)
+    settle(court.store)
 
     (to_holder,), _ = reminders(court)
     assert to_holder.data["patterns"] == ["src/**"]
@@ -84,9 +84,9 @@ def test_of_two_promises_the_last_counts(court, second):
     later(court, 600)
     later(court, second)
     court.clock.advance(second)
-    deadlines.settle(court.store)
+    settle(court.store)
     court.clock.advance(900)
-    deadlines.settle(court.store)
+    settle(court.store)
 
     to_holder, to_asker = reminders(court)
     assert (len(to_holder), len(to_asker)) == (1, 1)
@@ -102,7 +102,7 @@ def test_a_promise_that_was_replaced_reminds_nobody(court, change):
         court.ask("bob", "src/a.py", "docs/b.md")
     court.clock.advance(600)
 
-    deadlines.settle(court.store)
+    settle(court.store)
 
     assert reminders(court) == ([], [])
 
@@ -114,6 +114,6 @@ def test_a_claim_that_ran_out_meanwhile_reminds_nobody():
     later(court, 600)
     court.clock.advance(600)
 
-    deadlines.settle(court.store)
+    settle(court.store)
 
     assert reminders(court) == ([], [])

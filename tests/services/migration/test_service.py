@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from tests.servers import FaultProxy
 from tests.services.crew import Crew, caller
+from tests.services.wired import deciding, settle, wired
 
 from dibs.config.load import Config, Loaded
 from dibs.core.claims.agents import Agent
@@ -24,10 +25,8 @@ from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.migration import service
 from dibs.services.migration.service import Migration, StoreSide, cancel
-from dibs.services.state import deadlines
 from dibs.services.state.lifecycle import closure
-from dibs.services.state.store import CLOSED, Store
-from dibs.services.talk.decisions import Decisions
+from dibs.services.state.store import CLOSED
 from dibs.services.talk.mail import Mail
 from dibs.testing import ManualClock
 
@@ -38,7 +37,7 @@ class Team:
     """Claims on any engine."""
 
     def __init__(self, engine):
-        store = Store(engine, Config(ttl=300.0))
+        store = wired(engine, Config(ttl=300.0))
         self.claims = Claims(store)
         self.holdings = Holdings(store)
 
@@ -217,7 +216,7 @@ def test_a_claim_has_the_time_left_that_it_had_whatever_the_new_clock_shows(off)
 def test_what_waits_for_a_moment_waits_as_long_whatever_the_new_clock_shows(off):
     crew = Crew(mail_rate=1)
     written = Loaded(Config(decide_deny=("general",)), {})
-    mail, decisions = Mail(crew.store), Decisions(crew.store, written)
+    mail, decisions = Mail(crew.store), deciding(crew.store, written)
     crew.claim("bob", "a")
     crew.ask("alice", "a")
     said = mail.say(caller("alice"), "bob", "look", within=100)
@@ -228,8 +227,8 @@ def test_what_waits_for_a_moment_waits_as_long_whatever_the_new_clock_shows(off)
 
     move(crew.engine, target, force=True)
 
-    store = Store(target, crew.store.config)
-    mail, decisions = Mail(store), Decisions(store, written)
+    store = wired(target, crew.store.config)
+    mail, decisions = Mail(store), deciding(store, written)
     (request, letter) = mail.inbox(caller("bob"))
     assert letter.message._replace(at=said.at, due=said.due) == said
     assert letter.message.due == clock.now + 60
@@ -237,10 +236,10 @@ def test_what_waits_for_a_moment_waits_as_long_whatever_the_new_clock_shows(off)
     with pytest.raises(Unavailable, match=r"in 2[01] s"):
         mail.say(caller("alice"), "bob", "more")
     clock.advance(59.9)
-    assert deadlines.settle(store) == 0
+    assert settle(store) == 0
     assert decisions.show(asked.id).outcome == "pending"
     clock.advance(0.2)
-    assert deadlines.settle(store) == 2
+    assert settle(store) == 2
     assert decisions.show(asked.id).outcome == "rejected"
     assert [letter.message.kind for letter in mail.inbox(caller("alice"))] == [
         "overdue", "decision",
@@ -264,7 +263,7 @@ def test_deadlines_of_a_move_that_was_broken_off_at_its_end_are_there_once(monke
     assert [key for key in rows(target) if key.startswith("due/")] == [
         f"due/{1_000_107:010d}.000000/mail/m3"
     ]
-    assert Mail(Store(target, Config())).inbox(caller("bob"))[0].message.due == 1_000_107.0
+    assert Mail(wired(target, Config())).inbox(caller("bob"))[0].message.due == 1_000_107.0
 
 
 def test_a_claim_gets_a_ttl_that_the_new_engine_can_keep():

@@ -1,20 +1,15 @@
 """Deadlines: carried out exactly once, by whoever comes next, never early."""
 
-import sys
-from types import ModuleType
-
-import pytest
-
 from dibs.services.state import deadlines
 
 
-@pytest.fixture
-def chimes(monkeypatch):
-    """A kind of deadline whose service writes the ids that it is handed into the ledger."""
-    service = ModuleType("dibs.services.chimes")
-    service.ring = lambda _store, rows, id_: rows.emit("clock", "agent", "error", id_)
-    monkeypatch.setitem(sys.modules, service.__name__, service)
-    monkeypatch.setitem(deadlines.HANDLERS, "chime", ("chimes", "ring"))
+def ring(_store, rows, id_):
+    rows.emit("clock", "agent", "error", id_)
+
+
+def settle(store):
+    """Carry out deadlines of a kind whose handler writes the ids that it is handed into the ledger."""
+    return deadlines.settle(store, {"chime": ring})
 
 
 def put(crew, moment, id_, what="chime"):
@@ -27,31 +22,30 @@ def rung(crew):
     ]
 
 
-@pytest.mark.usefixtures("chimes")
 class TestDeadlines:
     def test_nothing_happens_before_its_moment_and_everything_at_it(self, crew):
         moment = crew.clock.now + 0.1 + 0.2
         put(crew, moment, "a")
         crew.clock.now = moment - 1e-3
-        assert deadlines.settle(crew.store) == 0
+        assert settle(crew.store) == 0
 
         crew.clock.now = moment
 
-        assert deadlines.settle(crew.store) == 1
+        assert settle(crew.store) == 1
         assert rung(crew) == ["a"]
 
     def test_a_deadline_is_carried_out_once(self, crew):
         put(crew, 5.0, "a")
-        deadlines.settle(crew.store)
+        settle(crew.store)
 
-        assert deadlines.settle(crew.store) == 0
+        assert settle(crew.store) == 0
         assert rung(crew) == ["a"]
 
     def test_the_earliest_comes_first_whatever_their_order_of_writing(self, crew):
         for moment in (999_999.5, 7.0, 80_000.0):
             put(crew, moment, f"{moment:g}")
 
-        deadlines.settle(crew.store)
+        settle(crew.store)
 
         assert rung(crew) == ["7", "80000", "1e+06"]
 
@@ -59,13 +53,13 @@ class TestDeadlines:
         put(crew, 5.0, "a")
         crew.store.apply(lambda rows: deadlines.drop(rows, 5.0, "chime", "a"))
 
-        assert deadlines.settle(crew.store) == 0
+        assert settle(crew.store) == 0
 
     def test_what_lies_in_the_future_writes_nothing(self, crew):
         put(crew, crew.clock.now + 60, "a")
         before = crew.rows()
 
-        deadlines.settle(crew.store)
+        settle(crew.store)
 
         assert crew.rows() == before
 
@@ -75,15 +69,15 @@ class TestDeadlines:
             lambda rows: [deadlines.put(rows, 5.0, "chime", str(number)) for number in range(count)]
         )
 
-        assert deadlines.settle(crew.store) == count
+        assert settle(crew.store) == count
         assert len(set(rung(crew))) == count
 
     def test_a_kind_of_a_newer_version_is_kept_and_holds_nobody_up(self, crew):
         put(crew, 4.0, "x", what="of-tomorrow")
         put(crew, 5.0, "a")
 
-        assert deadlines.settle(crew.store) == 1
-        assert deadlines.settle(crew.store) == 0
+        assert settle(crew.store) == 1
+        assert settle(crew.store) == 0
         assert [key for key, _ in crew.rows() if key.startswith("due/")] == [
             "due/0000000004.000000/of-tomorrow/x"
         ]
@@ -92,12 +86,12 @@ class TestDeadlines:
         put(crew, 5.0, "a")
         monkeypatch.setattr(crew.engine, "as_of", 3.0, raising=False)
 
-        assert deadlines.settle(crew.store) == 0
+        assert settle(crew.store) == 0
         assert rung(crew) == []
 
     def test_an_id_may_hold_slashes(self, crew):
         put(crew, 5.0, "src/a.py//bob")
 
-        deadlines.settle(crew.store)
+        settle(crew.store)
 
         assert rung(crew) == ["src/a.py//bob"]

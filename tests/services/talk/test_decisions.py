@@ -5,6 +5,7 @@ import threading
 import pytest
 from tests.services.crew import caller
 from tests.services.deciding import Court
+from tests.services.wired import deciding
 
 from dibs.config.load import Config, Loaded
 from dibs.core.talk.decisions import CONFLICT, Outcome, Silence
@@ -14,7 +15,7 @@ from dibs.errors import BadInput, NotAllowed, NotFound, Unavailable
 from dibs.services.briefing.service import Briefings
 from dibs.services.state import deadlines
 from dibs.services.talk import decisions
-from dibs.services.talk.decisions import Decisions, policy_of
+from dibs.services.talk.decisions import policy_of
 
 HUMAN = caller("human")
 
@@ -354,7 +355,7 @@ class TestSilence:
         court = Court(decide_allow=("style",))
         asked = court.ask("alice", category="style")
 
-        court.decisions = Decisions(court.store, Loaded(Config(decide_deny=("style",)), {}))
+        court.decisions = deciding(court.store, Loaded(Config(decide_deny=("style",)), {}))
         court.clock.advance(600)
 
         assert outcome(court, asked) == "confirmed"
@@ -414,13 +415,13 @@ class TestSilence:
         court = Court(decide_allow=("style",))
         asked = court.ask("alice", category="style")
         court.clock.advance(599)
-        settle = deadlines.settle
+        transact = court.engine.transact
 
-        def settle_and_linger(store):
-            settle(store)
+        def linger(step):
             court.clock.advance(1)
+            return transact(step)
 
-        monkeypatch.setattr(deadlines, "settle", settle_and_linger)
+        monkeypatch.setattr(court.engine, "transact", linger)
         with pytest.raises(BadInput, match="by silence"):
             court.decisions.reject(HUMAN, asked.id, "no")
 

@@ -4,14 +4,13 @@ import threading
 
 from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
+from tests.services.wired import deciding, settle, wired
 
 from dibs.config.load import Config, Loaded
 from dibs.core.talk.decisions import Outcome
 from dibs.errors import BadInput
 from dibs.services.state import deadlines
 from dibs.services.state.mailbox import messages
-from dibs.services.state.store import Store
-from dibs.services.talk.decisions import Decisions
 
 WRITTEN = Loaded(Config(decide_deny=("style",)), {})
 
@@ -20,7 +19,7 @@ WRITTEN = Loaded(Config(decide_deny=("style",)), {})
 def connect(request):
     """Return a way to open the store as one more process would."""
     with common_store(request) as another:
-        yield lambda: Store(another(), Config())
+        yield lambda: wired(another(), Config())
 
 
 def made(store):
@@ -54,7 +53,7 @@ def at_once(*acts):
 
 def test_rivals_carry_out_each_deadline_once(connect):
     store = connect()
-    decisions = Decisions(store, WRITTEN)
+    decisions = deciding(store, WRITTEN)
     asked = [
         decisions.new(caller("alice"), str(number), category="style", confirm=True).id
         for number in range(5)
@@ -64,7 +63,7 @@ def test_rivals_carry_out_each_deadline_once(connect):
     )  # long ago
     desks = [connect() for _ in range(3)]
 
-    counts = at_once(*(lambda rival=rival: deadlines.settle(rival) for rival in desks))
+    counts = at_once(*(lambda rival=rival: settle(rival) for rival in desks))
 
     assert sum(counts) == 5
     assert sorted(made(store)) == sorted(asked)
@@ -75,9 +74,9 @@ def test_rivals_carry_out_each_deadline_once(connect):
 
 def test_of_rivals_with_different_answers_one_decides_and_the_others_hear_so(connect):
     store = connect()
-    asked = Decisions(store, WRITTEN).new(caller("alice"), "use httpx", confirm=True)
+    asked = deciding(store, WRITTEN).new(caller("alice"), "use httpx", confirm=True)
     rivals = [
-        (Decisions(connect(), WRITTEN), outcome, place)
+        (deciding(connect(), WRITTEN), outcome, place)
         for place, outcome in enumerate((Outcome.CONFIRMED, Outcome.REJECTED, Outcome.CONFIRMED))
     ]
 
@@ -91,6 +90,6 @@ def test_of_rivals_with_different_answers_one_decides_and_the_others_hear_so(con
     lost = [answer for answer in answers if isinstance(answer, BadInput)]
     assert [error.code for error in lost] == ["DECIDED", "DECIDED"]
     assert all(f"by {won.decided_by}" in error.message for error in lost)
-    assert Decisions(connect(), WRITTEN).show(asked.id) == won
+    assert deciding(connect(), WRITTEN).show(asked.id) == won
     assert made(store) == [asked.id]
     assert told(store, "alice") == [asked.id]

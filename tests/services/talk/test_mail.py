@@ -3,6 +3,7 @@
 import pytest
 from tests.core.text.test_secrets import TOKENS
 from tests.services.crew import Crew, caller
+from tests.services.wired import settle, wired
 
 from dibs.core.claims.agents import Agent, Caller
 from dibs.core.patterns.pattern import parse
@@ -11,7 +12,6 @@ from dibs.core.talk.mail import HUMANS
 from dibs.errors import BadInput, NotFound, Unavailable
 from dibs.services import retention
 from dibs.services.briefing.service import Briefings
-from dibs.services.state import deadlines
 from dibs.services.talk.groups import Groups
 from dibs.services.talk.mail import Mail
 
@@ -378,7 +378,7 @@ def test_at_the_deadline_the_sender_is_told_once_who_has_not_acknowledged(post):
     assert told.message.text == f"carol did not acknowledge {said.id} in time: freeze"
     assert told.message.kind == "overdue"
     post.clock.advance(1_000)
-    deadlines.settle(post.store)
+    settle(post.store)
     assert len(post.inbox("alice")) == 1
 
 
@@ -395,7 +395,7 @@ def test_what_all_acknowledged_in_time_is_not_overdue(post):
 def test_a_deadline_waits_for_whoever_comes_after_a_restart(post):
     post.say("alice", "bob", within=60)
     post.clock.advance(60)
-    later = Mail(type(post.store)(post.engine.connect(), post.store.config))
+    later = Mail(wired(post.engine.connect(), post.store.config))
 
     assert [letter.message.kind for letter in later.inbox(caller("alice"))] == ["overdue"]
 

@@ -4,6 +4,7 @@ import threading
 
 from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
+from tests.services.wired import wired
 
 from dibs.config.load import Config
 from dibs.core.claims.agents import Agent
@@ -11,7 +12,6 @@ from dibs.core.patterns.pattern import parse
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
-from dibs.services.state.store import Store
 from dibs.services.talk.groups import Groups
 from dibs.services.talk.mail import Mail
 
@@ -20,7 +20,7 @@ from dibs.services.talk.mail import Mail
 def store(request):
     """Return a way to open the project as one more process would."""
     with common_store(request) as another:
-        yield lambda: Store(another(), Config(mail_rate=1_000))
+        yield lambda: wired(another(), Config(mail_rate=1_000))
 
 
 def texts(mail, agent):

@@ -8,11 +8,11 @@ from tests.services.board_crew import agrees
 from tests.services.crew import caller
 from tests.services.engines import common_store, on_every_engine
 from tests.services.row_tasks import RowTasks
+from tests.services.wired import wired
 
 from dibs.config.load import Config
 from dibs.core.tasks.rules import Handoff
 from dibs.errors import DibsError
-from dibs.services.state.store import Store
 from dibs.services.tasks.values import Draft, NothingFree
 
 BOSS = caller("human")
@@ -22,7 +22,7 @@ BOSS = caller("human")
 def connect(request):
     """Return a way to open the board as one more process would."""
     with common_store(request) as another:
-        yield lambda: RowTasks(Store(another(), Config(ttl=300)))
+        yield lambda: RowTasks(wired(another(), Config(ttl=300)))
 
 
 def test_a_task_is_made_taken_done_followed_and_archived_by_several_processes(connect):
@@ -102,7 +102,7 @@ class Interrupted(OptimisticEngine):
 @pytest.fixture
 def rivals():
     engine = Interrupted()
-    mine, other = RowTasks(Store(engine, Config())), RowTasks(Store(engine.connect(), Config()))
+    mine, other = RowTasks(wired(engine, Config())), RowTasks(wired(engine.connect(), Config()))
 
     def arm(act):
         engine.rival = act

@@ -77,7 +77,6 @@ def _list(session: Session, args: Namespace) -> None:
     """List the agents that work here."""
     from dibs.shapes import claims
 
-    session.project.end_gone()
     seen = session.project.agents.all(ended=args.all)
     session.show(
         lambda: {"agents": [claims.agent(s) for s in seen]},

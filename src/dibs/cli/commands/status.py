@@ -37,7 +37,6 @@ def run(args: Namespace) -> int:
     interval = check_span(args.interval, 0.1, 3600, field="interval", code="INTERVAL")
     with Session(args) as session:
         mine = session.caller.id if args.mine else ""
-        session.project.end_gone()
         if args.watch:
             from dibs.cli.commands.live import watch
 

@@ -26,7 +26,6 @@ OPTIONS = (
 
 def act(session: Session, args: Namespace) -> None:
     """Look up each path, and print its holders and waiters."""
-    session.project.end_gone()
     patterns = session.patterns(args.pattern, literal=args.literal)
     found = {p.text: session.project.claims.overlapping(p) for p in patterns}
     session.show(lambda: _shape(found), lambda: _print(found, session.caller))

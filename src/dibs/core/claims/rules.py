@@ -212,8 +212,14 @@ class Denied(Record):
 Outcome = Granted | Queued | Denied
 
 
+#: The last sign of life of an agent whose process is gone: nothing of it is live.
+GONE = -1.0
+
+
 def deadline(claim: Claim, seen: float) -> float:
     """Return the moment at which ``claim`` is gone, given its holder's last sign of life."""
+    if seen == GONE:
+        return claim.since
     return min(max(seen, claim.since) + claim.ttl, claim.hard)
 
 
@@ -224,6 +230,8 @@ def live(claim: Claim, seen: float, now: float) -> bool:
 
 def ticket_deadline(ticket: Ticket, agent_seen: float) -> float:
     """Return the moment at which ``ticket`` is skipped unless its waiter shows up."""
+    if agent_seen == GONE:
+        return ticket.since
     seen = max(ticket.seen, agent_seen) if ticket.standing else ticket.seen
     return min(seen + ticket.lasts, ticket.until)
 

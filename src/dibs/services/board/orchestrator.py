@@ -32,7 +32,6 @@ from dibs.services.state.task_index import (
     silent,
 )
 from dibs.services.state.tasks import several
-from dibs.services.talk.decisions import settle
 from dibs.services.tasks.handoffs import hand_off
 from dibs.services.tasks.upkeep import archive, assign, stuck, sweep
 from dibs.startup.records import Record
@@ -125,7 +124,7 @@ class Orchestrator:
         Deadlines that passed are carried out, of decisions as of mail. Where no task was ever made there is
         nothing else to look after, and no board is left behind.
         """
-        settle(self._store)
+        self._store.settle()
         if not self._board.begun():
             return Cycle()
         if caller.role == Caller(caller.id).role:

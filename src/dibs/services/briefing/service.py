@@ -28,7 +28,6 @@ from dibs.services.state.deliveries import (
 )
 from dibs.services.state.mailbox import boxes_of, mark_briefed, row_of
 from dibs.services.state.presence import arrive
-from dibs.services.talk.decisions import settle
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -104,7 +103,7 @@ class Briefings:
         ``full`` is for a reader that forgot what it was told. ``alive`` says that the agent itself calls:
         then the call is a heartbeat.
         """
-        settle(self._store)
+        self._store.settle()
         wish = _Wish(caller, budget or self._store.config.brief_tokens, full)
         while True:
             plan = self._store.look(partial(_plan, wish=wish, alive=alive))

@@ -130,14 +130,20 @@ def _weigh_claim(
     rows: Rows, request: Request, asked: Pattern, found: FiledRow, result: Survey
 ) -> None:
     claim = claim_of(found)
-    seen = rows.seen(found.agent)
-    if not live(claim, seen, rows.now):
-        result.dead[found.key] = claim
-        return
-    held = rows.pattern(claim.pattern)
-    conflict = obstacle(request, asked, held, claim, seen, rows.now)
-    if conflict is not None:
-        result.conflicts.append(conflict)
+    heard = rows.heard(found.agent)
+    if live(claim, heard, rows.now):
+        held = rows.pattern(claim.pattern)
+        conflict = obstacle(request, asked, held, claim, heard, rows.now)
+        if conflict is None:
+            return
+        if not rows.is_gone(
+            found.agent
+        ):  # a look at the process, only where its claim is in the way
+            result.conflicts.append(conflict)
+            return
+    else:
+        rows.is_gone(found.agent)  # then it is ended, and what it left uncommitted is known
+    result.dead[found.key] = claim
 
 
 def _sort_ticket(

@@ -212,8 +212,9 @@ def _live_claims(rows: Rows) -> dict[str, int]:
 
 
 def _seen(rows: Rows, agent: Agent, claims: int) -> AgentView:
-    beat = rows.beat(agent.id)
-    last_seen = agent.started if beat is None else beat.seen
+    last_seen = rows.heard(agent.id) or agent.started
+    if not is_terminal(agent.status) and rows.is_gone(agent.id):
+        agent = agent._replace(status=AgentStatus.EXITED, ended="its process is gone")
     _, dialect = guarded_since(rows, agent.id)
     return AgentView(agent, last_seen, rows.now - last_seen, claims, dialect)
 

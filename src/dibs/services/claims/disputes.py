@@ -76,4 +76,4 @@ def sides(rows: Rows, decision: Decision) -> Sides:
 
 
 def _side(rows: Rows, agent: str) -> DisputeSide:
-    return DisputeSide(agent, rows.agent(agent), rows.seen(agent))
+    return DisputeSide(agent, rows.agent(agent), rows.heard(agent))

@@ -45,25 +45,22 @@ if TYPE_CHECKING:
 
 #: A waiter rests at least so long, in seconds, however near the deadline of a holder is.
 SHORTEST_PAUSE = 0.005
-#: So often, in seconds, a waiter looks whether the process of a holder is still there.
-GONE_EVERY = 2.0
+#: So often, in seconds, a waiter looks even if nothing changed: the process of a holder may be gone.
+LOOK_EVERY = 2.0
 
 
 class Claims:
     """The use cases of claiming. Every method is one transaction, but for ``claim`` when it waits.
 
-    ``end_gone`` ends those of the agents it is given whose processes are gone, and tells whether it did.
     ``tell_left`` tells an agent what of its new claims was left half-done.
     """
 
     def __init__(
         self,
         store: Store,
-        end_gone: Callable[[set[str]], bool] | None = None,
         tell_left: Callable[[str, Left], object] | None = None,
     ) -> None:
         self._store = store
-        self._end_gone = end_gone
         self._tell_left = tell_left
 
     def claim(
@@ -102,9 +99,8 @@ class Claims:
             left[:] = _left_behind(rows, request, outcome)
             return outcome
 
-        self._look_after_silent(request)
         if not patience:
-            outcome = self._ask(step)
+            outcome = self._store.apply(step)
         else:
             outcome = self._stand_in_line(request, patience, step, keep=queue)
         if left and not caller.human and self._tell_left is not None:
@@ -129,29 +125,12 @@ class Claims:
             check_text(task, "task") if task else "",
         )
 
-    def _ask(self, step: Step) -> Outcome:
-        """Ask; whoever stands in the way and is gone is ended, and then it is asked again."""
-        outcome = self._store.apply(step)
-        if not isinstance(outcome, Granted) and self._freed(outcome.conflicts):
-            outcome = self._store.apply(step)
-        return outcome
-
-    def _look_after_silent(self, request: Request) -> None:
-        """End those whose claims ran out because they are gone, so that it is known what they left."""
-        if self._end_gone is not None:
-            dead = self._store.look(lambda rows: survey(rows, request).dead)
-            if silent := {claim.agent for claim in dead.values()} - {request.agent}:
-                self._end_gone(silent)
-
-    def _freed(self, conflicts: Sequence[Conflict]) -> bool:
-        return self._end_gone is not None and self._end_gone({c.holder for c in conflicts})
-
     def _stand_in_line(
         self, request: Request, patience: float, step: Step, *, keep: bool
     ) -> Outcome:
         """Ask, wait if need be, and leave no place in the queue behind that nobody waits at."""
         try:
-            outcome = self._ask(step)
+            outcome = self._store.apply(step)
             if not isinstance(outcome, Queued):
                 return outcome
             outcome = self._wait(request, outcome, patience, step)
@@ -194,7 +173,6 @@ class Claims:
         give_up = time.monotonic() + patience
         beat_every = self._store.look(lambda rows: self._beat_every(rows, request.agent))
         next_beat = time.monotonic() + beat_every
-        next_look = NEVER if self._end_gone is None else time.monotonic() + GONE_EVERY
         look = partial(look_around, request=request, policy=policy)
         around = self._store.look(look)
         newest = 0
@@ -203,11 +181,8 @@ class Claims:
             if now >= give_up:
                 return Denied(tuple(around.conflicts[:SHOWN]), "timeout")
             soonest = now + min((c.expires_in for c in around.conflicts), default=0.0)
-            act_at = min(give_up, next_beat, soonest, now + around.step_in, next_look)
+            act_at = min(give_up, next_beat, soonest, now + around.step_in, now + LOOK_EVERY)
             newest = self._store.engine.wait(newest, max(SHORTEST_PAUSE, act_at - now))
-            if time.monotonic() >= next_look:
-                self._freed(around.conflicts)
-                next_look = time.monotonic() + GONE_EVERY
             around = self._store.look(look)
             if around.step_in <= 0:
                 self._store.apply(partial(climb, request=request, policy=policy))

@@ -176,7 +176,7 @@ class Attribution:
         if self._marks.is_open(holder):
             return True
         noted = self._marks.last_noted(holder)
-        seen = self._store.look(lambda rows: rows.seen(holder))
+        seen = self._store.look(lambda rows: rows.heard(holder))
         # A sign of life during the call, of something other than what is noted already.
         return mark.at <= seen <= now and seen > noted
 

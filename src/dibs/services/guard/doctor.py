@@ -131,9 +131,9 @@ class Doctoring:
 
         def step(rows: Rows) -> list[tuple[str, str, float]]:
             return [
-                (claim.agent, claim.pattern, rows.now - deadline(claim, rows.seen(claim.agent)))
+                (claim.agent, claim.pattern, rows.now - deadline(claim, rows.heard(claim.agent)))
                 for _, claim in rows.claims()
-                if not live(claim, rows.seen(claim.agent), rows.now)
+                if not live(claim, rows.heard(claim.agent), rows.now)
             ]
 
         return [

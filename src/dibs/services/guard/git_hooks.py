@@ -14,7 +14,7 @@ from dibs.services.state.rows import claim_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.coverage import Blocked
@@ -29,19 +29,15 @@ _TOLD = 20
 
 
 class Gating:
-    """Judges commits that were made, or are about to be, without ``dibs commit``.
+    """Judges commits that were made, or are about to be, without ``dibs commit``."""
 
-    ``end_gone`` ends those of the agents it is given whose processes are gone, and tells whether it did.
-    """
-
-    def __init__(self, store: Store, end_gone: Callable[[set[str]], bool] | None = None) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._end_gone = end_gone
 
     def judge(
         self, committer: Caller | None, made: Sequence[PlainCommit], *, making: bool = True
     ) -> list[Blocked]:
-        """Return what stops these commits; nothing is changed, but that holders who are gone are ended.
+        """Return what stops these commits; nothing is changed.
 
         ``committer`` made whatever the store does not know; None where nobody can say who did. What an agent
         may do only with claims of its own, or not at all, is asked while it is ``making`` them: whoever
@@ -65,11 +61,7 @@ class Gating:
                     found.setdefault(stop.path, stop)
             return list(found.values())
 
-        stopped = self._store.look(step)
-        holders = {stop.holder for stop in stopped if stop.holder}
-        if holders and self._end_gone is not None and self._end_gone(holders):
-            stopped = self._store.look(step)
-        return stopped
+        return self._store.look(step)
 
     def tell(self, caller: Caller, stopped: Sequence[Blocked]) -> None:
         """Tell the ledger that a commit was refused, so that holders hear who wanted what."""

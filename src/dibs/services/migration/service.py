@@ -365,7 +365,7 @@ def refuse_while_at_work(txn: Txn, *, fold_case: bool) -> None:
 
 def _at_work(rows: Rows, agent: str, claims: int) -> str:
     does = f"holds {claims}" if claims else "waits"
-    seen = rows.seen(agent)
+    seen = rows.heard(agent)
     ago = f", seen {show_span(round(max(0.0, rows.now - seen)))} ago" if seen else ""
     return f"{agent} ({does}{ago})"
 

@@ -35,6 +35,7 @@ def arrive(rows: Rows, caller: Caller) -> Beat:
         beat = _expire_own(rows, caller.id, beat)
     beat = Beat(rows.now, *beat[1:])
     rows.put_beat(caller.id, beat)
+    rows.take_for_present((caller.id,))
     return beat
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import Agent, Beat
 from dibs.core.claims.ledger import Event
-from dibs.core.claims.rules import Ask, Claim, Lost, Ticket
+from dibs.core.claims.rules import GONE, Ask, Claim, Lost, Ticket
 from dibs.core.patterns.filing import Range, entry_prefix, ranges
 from dibs.core.patterns.pattern import parse
 from dibs.core.text.names import cut
@@ -19,7 +19,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from dibs.core.claims.ledger import Entry
@@ -78,15 +78,21 @@ class Rows:
     """Typed reading and writing of the rows of one transaction."""
 
     __slots__ = (
-        "_beats", "_changed", "_fold", "_patterns", "newest", "notices", "now", "posted", "txn",
+        "_beats", "_changed", "_fold", "_is_gone", "_patterns", "_sessions", "gone", "newest", "notices",
+        "now", "posted", "txn",
     )  # fmt: skip
 
-    def __init__(self, txn: Txn, *, fold_case: bool) -> None:
+    def __init__(self, txn: Txn, *, fold_case: bool, sessions: str = "") -> None:
         self.txn = txn
         self.now = txn.now
         self._fold = fold_case
         self._beats: dict[str, Beat | None] = {}
         self._changed: set[str] = set()
+        #: The folder without which no process of an agent is on this machine; empty for no look at them.
+        self._sessions = sessions
+        self._is_gone: dict[str, bool] = {}
+        #: The agents that were looked at, and whose processes are gone.
+        self.gone: set[str] = set()
         self._patterns: dict[str, Pattern] = {}
         #: The sequence number of the last event of this step, 0 if there was none.
         self.newest = 0
@@ -218,10 +224,44 @@ class Rows:
             self._beats[agent] = None if value is None else Beat(*decode(value))
         return self._beats[agent]
 
-    def seen(self, agent: str) -> float:
-        """Return when ``agent`` last gave a sign of life, 0 if it has ended."""
+    def heard(self, agent: str) -> float:
+        """Return when ``agent`` last gave a sign of life, 0 if it has ended; its process may be gone."""
         beat = self.beat(agent)
         return 0.0 if beat is None else beat.seen
+
+    def seen(self, agent: str) -> float:
+        """Return when ``agent`` last gave a sign of life, 0 if it has ended, ``GONE`` if its process is gone.
+
+        All who ask whether a claim or a ticket is live ask with this.
+        """
+        return GONE if self.is_gone(agent) else self.heard(agent)
+
+    def is_gone(self, agent: str) -> bool:
+        """Tell whether the process of an agent's session was on this machine, and has ended."""
+        if not self._sessions:
+            return False
+        known = self._is_gone.get(agent)
+        if known is None:
+            known = self._is_gone[agent] = self._look_after(agent)
+        return known
+
+    def _look_after(self, agent: str) -> bool:
+        from os.path import isdir
+
+        if not isdir(self._sessions):
+            self._sessions = ""
+            return False
+        from dibs.services.state.sessions import has_ended
+
+        if not has_ended(self, agent):
+            return False
+        self.gone.add(agent)
+        return True
+
+    def take_for_present(self, agents: Iterable[str]) -> None:
+        """Do not look whether the processes of these agents are gone: they call, or cannot be ended now."""
+        self._is_gone.update(dict.fromkeys(agents, False))
+        self.gone.difference_update(agents)
 
     def put_beat(self, agent: str, beat: Beat) -> None:
         """Note the liveness of ``agent``; ``flush`` writes it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.core.claims.ledger import Kind
 from dibs.core.patterns.overlap import matches
 from dibs.core.text.names import AGENT_ID_CHARACTERS
-from dibs.local.processes import is_there
+from dibs.local.processes import is_there, realm
 from dibs.services.state.keys import GUARDED, LEFT, SEAT, SESSION
 from dibs.services.state.presence import role_of
 from dibs.services.state.rows import decode, encode
@@ -121,6 +121,12 @@ def seat_of(rows: Rows, agent: str) -> tuple[str, SessionRow] | None:
 def is_gone(seat: SessionRow, here: str) -> bool:
     """Tell whether the process of a session has ended; of other machines that cannot be told."""
     return bool(seat.pid) and seat.realm == here and not is_there(seat.pid, seat.born)
+
+
+def has_ended(rows: Rows, agent: str) -> bool:
+    """Tell whether the process of an agent's session was on this machine, and has ended."""
+    found = seat_of(rows, agent)
+    return found is not None and bool(found[1].pid) and is_gone(found[1], realm())
 
 
 # -- who is guarded

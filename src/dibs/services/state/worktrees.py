@@ -80,7 +80,7 @@ def left_alone(rows: Rows, row: WorktreeRow) -> bool:
     """Tell whether the agent of a worktree has ended, or was not heard of for long."""
     return is_left_alone(
         now=rows.now,
-        seen=rows.seen(row.agent),
+        seen=rows.heard(row.agent),
         ended=not is_live(rows, row.agent),
         made=row.made,
         waiting=is_awaited(rows, row),

@@ -14,7 +14,6 @@ from dibs.core.talk.decision_rules import DecisionPolicy, Voter
 from dibs.core.talk.decisions import CONFLICT, Comment, Decision, Outcome
 from dibs.core.text.durations import show_span
 from dibs.errors import BadInput
-from dibs.services.state import deadlines
 from dibs.services.state.decisions import decisions, get_decision, put_decision
 from dibs.services.state.decisions import pending as waiting
 from dibs.services.state.idempotency import once
@@ -30,12 +29,18 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
+    CarryOut = Callable[[Rows, Caller, Decision, bool, str], Decision]
+
 
 class Decisions:
-    """The use cases of decisions; ``written`` is what the project's own file says of them."""
+    """The use cases of decisions; ``written`` is what the project's own file says of them.
 
-    def __init__(self, store: Store, written: Loaded) -> None:
+    ``carry_out`` does what was chosen in a conflict of claims, in the transaction that records the choice.
+    """
+
+    def __init__(self, store: Store, written: Loaded, carry_out: CarryOut) -> None:
         self._store = store
+        self._carry_out = carry_out
         self._policy = policy_of(written, store.config)
 
     def new(
@@ -91,7 +96,7 @@ class Decisions:
         kind = (
             decision_rules.check_category(category) if category not in {"", CONFLICT} else category
         )
-        settle(self._store)
+        self._store.settle()
 
         def step(rows: Rows) -> list[Decision]:
             found = waiting(rows) if pending else decisions(rows)
@@ -102,7 +107,7 @@ class Decisions:
     def show(self, id_: str) -> Decision:
         """Return one decision."""
         known = decision_rules.check_id(id_)
-        settle(self._store)
+        self._store.settle()
         return self._store.look(lambda rows: _known(rows, known))
 
     def confirm(self, caller: Caller, id_: str, reason: str = "") -> Decision:
@@ -130,9 +135,7 @@ class Decisions:
             )
             done = decision_effects.decided(rows, decision, outcome, voter.id, words)
             if decision.category == CONFLICT:
-                from dibs.services.claims.escalation import carry_out
-
-                done = carry_out(rows, caller, done, outcome == Outcome.CONFIRMED, words)
+                done = self._carry_out(rows, caller, done, outcome == Outcome.CONFIRMED, words)
             return decision_effects.close(rows, decision, done, voter.role)
 
         return self._each(caller, ids, decided)
@@ -183,7 +186,6 @@ class Decisions:
             return [act(rows, decision, voter) for decision in found]
 
         while True:
-            deadlines.settle(self._store)
             answer = self._store.apply(step)
             if answer is not None:
                 return answer
@@ -238,34 +240,6 @@ def fall_silent(_: Store, rows: Rows, id_: str) -> None:
     outcome = decision_rules.by_silence(decision)
     done = decision_effects.decided(rows, decision, outcome, "", f"nobody decided within {waited}")
     decision_effects.close(rows, decision, done, "")
-
-
-def settle(store: Store) -> None:
-    """Carry out what is due, and close what became needless, as far as anything can be written."""
-    from dibs.errors import Unavailable, Unknown
-
-    try:
-        deadlines.settle(store)
-        if store.look(_needless) and store.engine.as_of is None:
-            store.apply(_close_needless)
-    except (Unavailable, Unknown):
-        return
-
-
-def _needless(rows: Rows) -> list[Decision]:
-    """Return the conflicts that wait for a human, and are over."""
-    conflicts = [decision for decision in waiting(rows) if decision.category == CONFLICT]
-    if not conflicts:
-        return []
-    from dibs.services.claims.escalation import still_open
-
-    return [decision for decision in conflicts if not still_open(rows, decision)]
-
-
-def _close_needless(rows: Rows) -> None:
-    for decision in _needless(rows):
-        done = decision_effects.decided(rows, decision, Outcome.SETTLED, "", "the conflict is over")
-        decision_effects.close(rows, decision, done, "")
 
 
 def _known(rows: Rows, id_: str) -> Decision:

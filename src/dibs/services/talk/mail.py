@@ -73,7 +73,7 @@ class Mail:
         self, caller: Caller, *, everything: bool = False, thread: str = "", sent: bool = False
     ) -> list[Letter]:
         """Return what the caller has not read, oldest first; or all of it, a thread, or what it sent."""
-        self._settle()
+        self._store.settle()
 
         def step(rows: Rows) -> list[Letter]:
             if thread:
@@ -136,12 +136,6 @@ class Mail:
     def show(self, number: str) -> tuple[Message, dict[str, Letter]]:
         """Return a message, and how it stands in each of its boxes."""
         return self._store.look(lambda rows: _standing(rows, check_id(number)))
-
-    def _settle(self) -> None:
-        """Carry out what is due, so that a reader sees it."""
-        from dibs.services.talk.decisions import settle
-
-        settle(self._store)
 
 
 def check_id(number: str) -> str:

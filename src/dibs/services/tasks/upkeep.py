@@ -57,7 +57,7 @@ def _unassign(rows: Rows, stored: Stored, why: str) -> Stored:
 
 def _is_live(store: Store, rows: Rows, agent: str) -> bool:
     beat = rows.beat(agent)
-    if beat is None or rows.now >= beat.seen + store.config.ttl:
+    if beat is None or rows.is_gone(agent) or rows.now >= beat.seen + store.config.ttl:
         return False
     known = rows.agent(agent)
     return known is not None and not is_terminal(known.status)

@@ -1,0 +1,56 @@
+"""The store of a project, with what it needs of the services above it; each is imported when it is needed."""
+
+from __future__ import annotations
+
+import os
+
+from dibs.local.identity import SESSIONS
+from dibs.services.state.store import Store, StoreCallbacks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.config.load import Config
+    from dibs.core.claims.agents import Caller
+    from dibs.core.talk.decisions import Decision
+    from dibs.engines.base import Engine
+    from dibs.local.repository import Repository
+    from dibs.services.state.rows import Rows
+
+
+def open_store(engine: Engine, config: Config, repository: Repository) -> Store:
+    """Return the store of a project."""
+
+    def end_gone(store: Store, agents: set[str]) -> None:
+        from dibs.services.guard.departures import Departures
+
+        Departures(store, repository).gone(agents)
+
+    state = repository.state
+    callbacks = StoreCallbacks(trim, settle, end_gone, os.path.join(state, SESSIONS))
+    return Store(engine, config, os.path.join(state, "ledger"), callbacks)
+
+
+def trim(store: Store) -> None:
+    """Forget old mail and decisions."""
+    from dibs.services.retention import trim
+
+    trim(store)
+
+
+def settle(store: Store) -> None:
+    """Carry out what is due; most of the time that is one look."""
+    from dibs.services.state.deadlines import is_anything_due
+
+    if store.look(is_anything_due):
+        from dibs.services.claims.due import settle
+
+        settle(store)
+
+
+def carry_out(
+    rows: Rows, caller: Caller, decision: Decision, confirmed: bool, reason: str
+) -> Decision:
+    """Do what a human chose in a conflict of claims."""
+    from dibs.services.claims.escalation import carry_out
+
+    return carry_out(rows, caller, decision, confirmed, reason)

@@ -1,0 +1,48 @@
+"""What is due: deadlines of decisions, messages, waiters and promises, and conflicts that are over."""
+
+from __future__ import annotations
+
+from dibs.core.talk.decisions import CONFLICT, Decision, Outcome
+from dibs.errors import Unavailable, Unknown
+from dibs.services.claims import ladder, promises
+from dibs.services.claims.escalation import still_open
+from dibs.services.state import deadlines
+from dibs.services.state.decisions import pending
+from dibs.services.talk import decision_effects
+from dibs.services.talk.acknowledgements import overdue
+from dibs.services.talk.decisions import fall_silent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
+
+#: By kind of deadline, what carries it out.
+HANDLERS = {
+    "decision": fall_silent,
+    "mail": overdue,
+    "ladder": ladder.settle,
+    "promise": promises.remind,
+}
+
+
+def settle(store: Store) -> None:
+    """Carry out what is due, and close what became needless, as far as anything can be written."""
+    try:
+        deadlines.settle(store, HANDLERS)
+        if store.look(_needless) and store.engine.as_of is None:
+            store.apply(_close_needless)
+    except (Unavailable, Unknown):
+        return
+
+
+def _needless(rows: Rows) -> list[Decision]:
+    """Return the conflicts that wait for a human, and are over."""
+    conflicts = [decision for decision in pending(rows) if decision.category == CONFLICT]
+    return [decision for decision in conflicts if not still_open(rows, decision)]
+
+
+def _close_needless(rows: Rows) -> None:
+    for decision in _needless(rows):
+        done = decision_effects.decided(rows, decision, Outcome.SETTLED, "", "the conflict is over")
+        decision_effects.close(rows, decision, done, "")

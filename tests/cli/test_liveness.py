@@ -1,0 +1,139 @@
+"""All surfaces agree on a claim in the moment after its agent's process died."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dibs import Dibs
+from dibs.core.toolcalls.values import EventKind, HookEvent, Touch
+from dibs.local.processes import running
+from dibs.project.project import open_project
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+AGENT = "claude-11111111"
+
+
+@pytest.fixture
+def project(repo):
+    found = open_project(str(repo))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def agent(project):
+    """The process of an agent that holds a.py, with uncommitted work in it."""
+    process = subprocess.Popen(["sleep", "600"])
+    heard = HookEvent(
+        "claude", EventKind.BEFORE, "11111111", touches=(Touch("a.py"),), tool="Write"
+    )
+    project.guarding.hear(heard, running(process.pid), {})
+    with open("a.py", "w", encoding="utf-8") as file:
+        file.write("half-done")
+    yield process
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+
+
+def die(process):
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def mcp_status():
+    from dibs.mcp.inputs import StatusAsked
+    from dibs.mcp.tools_claims import status
+
+    with Dibs.open(agent="bob") as bob:
+        return status(bob, StatusAsked())
+
+
+def held(bob):
+    return [h.claim.pattern for h in bob.held()]
+
+
+#: How each surface tells who holds a.py, as a list that is empty where nobody does.
+READERS = {
+    "check": lambda dibs, _: dibs("check", "a.py", "--json", agent="bob").json["conflicts"],
+    "who": lambda dibs, _: dibs("who", "a.py", "--json").json["paths"][0]["holders"],
+    "status": lambda dibs, _: dibs("status", "--json").json["claims"],
+    "Dibs.held": lambda _, bob: bob.held(),
+    "Dibs.check": lambda _, bob: bob.check("a.py"),
+    "MCP status": lambda *_: mcp_status()["claims"],
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_dead_agents_claim_is_shown_nowhere(agent, dibs, reader):
+    with Dibs.open(agent="bob") as bob:
+        assert READERS[reader](dibs, bob)
+        die(agent)
+
+        assert not READERS[reader](dibs, bob)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_reader_of_a_dead_agents_claim_changes_nothing(agent, dibs, project, reader):
+    with Dibs.open(agent="bob") as bob:
+        die(agent)
+        before = project.engine.view(lambda txn: list(txn.scan(("", ""))))
+
+        READERS[reader](dibs, bob)
+
+    assert project.engine.view(lambda txn: list(txn.scan(("", "")))) == before
+
+
+def test_a_dead_agents_claims_do_not_block_anyone(agent, dibs):
+    assert dibs("claim", "a.py", agent="bob").status == 3
+    die(agent)
+
+    assert dibs("claim", "a.py", agent="bob").status == 0
+    assert dibs("check", "a.py", agent="carol").status != 0
+    assert AGENT not in dibs("status").out
+
+
+def test_what_a_dead_agent_left_uncommitted_is_kept_and_told_to_the_next_one(agent, dibs):
+    die(agent)
+    dibs("claim", "a.py", agent="bob")
+
+    assert "half-done" in dibs("inbox", agent="bob").out
+
+
+def test_a_dead_agent_is_listed_as_exited(agent, dibs):
+    die(agent)
+
+    agents = dibs("agent", "ls", "--all", "--json").json["agents"]
+    assert [one["status"] for one in agents if one["id"] == AGENT] == ["exited"]
+    assert AGENT not in dibs("agent", "ls").out
+
+
+def test_a_waiter_gets_what_an_agent_held_that_dies(agent, start, dibs):
+    waiter = start("claim", "a.py", "--wait", "60s", "--agent", "bob")
+    deadline = time.monotonic() + 30
+    while not dibs("status", "--json").json["queue"] and time.monotonic() < deadline:
+        time.sleep(0.05)
+    die(agent)
+
+    assert waiter.wait(30) == 0
+
+
+def test_a_plain_commit_over_a_dead_agents_claim_passes(agent, project):
+    from dibs.core.claims.agents import Caller
+    from dibs.core.claims.plain_commits import PlainCommit
+
+    bob, commit = Caller("bob"), PlainCommit(("a.py",))
+    assert project.gating.judge(bob, [commit])
+    die(agent)
+
+    assert project.gating.judge(bob, [commit]) == []
+
+
+def test_a_claim_of_an_agent_that_lives_is_shown_everywhere(agent, dibs):
+    with Dibs.open(agent="bob") as bob:
+        assert all(READERS[reader](dibs, bob) for reader in READERS)
+    assert os.path.exists(f"/proc/{agent.pid}")

@@ -1,0 +1,21 @@
+"""A store as a project opens it, but for the processes of agents; and what settles its deadlines."""
+
+from dibs.project import store as project_store
+from dibs.services.claims.due import HANDLERS
+from dibs.services.state import deadlines
+from dibs.services.state.store import Store, StoreCallbacks
+from dibs.services.talk.decisions import Decisions
+
+
+def wired(engine, config, archive=""):
+    callbacks = StoreCallbacks(project_store.trim, project_store.settle)
+    return Store(engine, config, archive, callbacks)
+
+
+def settle(store):
+    """Carry out the deadlines that have passed; return how many those were."""
+    return deadlines.settle(store, HANDLERS)
+
+
+def deciding(store, written):
+    return Decisions(store, written, project_store.carry_out)
