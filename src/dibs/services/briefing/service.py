@@ -184,7 +184,7 @@ def _news(rows: Rows, wish: _Wish, last: Briefed) -> _Plan | None:
     newest = next((entry.seq for entry in rows.events(newest_first=True)), 0)
     told = Briefed(number, 0.0, digest, page.told, newest, page.mode, life)
     offer = Offer(told, page.text, {id_: waiting.boxes[id_] for id_ in page.mail}, page.left)
-    return _Plan(_delivery(page, number, digest, seen), offer)
+    return _Plan(_delivery(offer, seen), offer)
 
 
 def _again(rows: Rows, wish: _Wish, offer: Offer) -> Delivery:
@@ -194,15 +194,11 @@ def _again(rows: Rows, wish: _Wish, offer: Offer) -> Delivery:
     """
     from dibs.core.briefing.layout import FULL
 
-    caller, told = wish.caller, offer.briefed
-    seen = crew_state(rows, caller.id, human=caller.human)
+    seen = crew_state(rows, wish.caller.id, human=wish.caller.human)
     whole = ""
-    if wish.full and told.mode != FULL:
+    if wish.full and offer.briefed.mode != FULL:
         whole = _render(_sections(seen)[0], wish.budget, 0, None).text
-    return Delivery(
-        told.number, told.mode, told.digest, offer.text, tuple(offer.mail), offer.left,
-        again=True, state=seen, whole=whole,
-    )  # fmt: skip
+    return _delivery(offer, seen)._replace(again=True, whole=whole)
 
 
 def _page(rows: Rows, wish: _Wish, without: Iterable[str] = ()) -> Delivery:
@@ -211,7 +207,8 @@ def _page(rows: Rows, wish: _Wish, without: Iterable[str] = ()) -> Delivery:
     waiting = unread(rows, boxes_of(caller.id, human=caller.human), without)
     seen = crew_state(rows, caller.id, human=caller.human, mail=waiting.messages)
     sections, digest = _sections(seen)
-    return _delivery(_render(sections, wish.budget, 0, None), 0, digest, seen)
+    page = _render(sections, wish.budget, 0, None)
+    return Delivery(0, page.mode, digest, page.text, page.mail, page.left, state=seen)
 
 
 def _sections(seen: CrewState, told: int = 0) -> tuple[list[Section], str]:
@@ -237,8 +234,9 @@ def _render(
     return render(sections, nonce=nonce, budget=budget, number=number, known=known)
 
 
-def _delivery(page: Rendered, number: int, digest: str, seen: CrewState) -> Delivery:
-    return Delivery(number, page.mode, digest, page.text, page.mail, page.left, state=seen)
+def _delivery(offer: Offer, seen: CrewState) -> Delivery:
+    told, mail = offer.briefed, tuple(offer.mail)
+    return Delivery(told.number, told.mode, told.digest, offer.text, mail, offer.left, state=seen)
 
 
 def _begin(rows: Rows, wish: _Wish, plan: _Plan, *, alive: bool) -> bool:

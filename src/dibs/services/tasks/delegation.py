@@ -90,8 +90,11 @@ class Delegation:
             found = _alike(listed[0].task, tasks, agents, fold_case=self._store.fold_case)
             if found and not anyway:
                 return Repeated(found)
-            (made,) = write_new(TaskWriter(rows, caller.id, beat.role), listed)
-            _tell(TaskWriter(rows, caller.id, beat.role), made, whom, _Told.sent(made, words))
+            writer = TaskWriter(rows, caller.id, beat.role)
+            (made,) = write_new(writer, listed)
+            more = f":\n{words}" if words else ""
+            text = f"{title}{more}\n(begin with: dibs task start {made.id})"
+            _tell(writer, made, whom, Kind.DELEGATED, "gave", text)
             if request_id:
                 remember(rows, caller.id, request_id, asked, [made.id, *whom.boxes])
             return Delegated(made, whom.boxes, whom.ended, found)
@@ -108,8 +111,9 @@ class Delegation:
             _check_cancel(stored, caller)
             whom = _still_there(stored, caller, rows.agents())
             after = Moves(self._store, rows, caller).cancel(id_, words)
-            teller = TaskWriter(rows, caller.id, arrive(rows, caller).role)
-            _tell(teller, stored, whom, _Told.taken_back(stored, words))
+            writer = TaskWriter(rows, caller.id, arrive(rows, caller).role)
+            text = f"task {stored.id} is taken back" + (f": {words}" if words else "")
+            _tell(writer, stored, whom, Kind.DELEGATION_CANCELLED, "took back from", text)
             return Delegated(after, whom.boxes, whom.ended)
 
         with self._files.command(caller):
@@ -190,39 +194,22 @@ def _still_there(stored: Stored, caller: Caller, agents: Sequence[Agent]) -> Add
         return Addressed(stored.asked, ())
 
 
-class _Told(Record):
-    """What the ledger and the message say."""
-
-    kind: str
-    did: str
-    text: str
-
-    @classmethod
-    def sent(cls, made: Stored, context: str) -> _Told:
-        more = f":\n{context}" if context else ""
-        text = f"{made.task.title}{more}\n(begin with: dibs task start {made.id})"
-        return cls(Kind.DELEGATED, "gave", text)
-
-    @classmethod
-    def taken_back(cls, stored: Stored, why: str) -> _Told:
-        text = f"task {stored.id} is taken back" + (f": {why}" if why else "")
-        return cls(Kind.DELEGATION_CANCELLED, "took back from", text)
-
-
-def _tell(teller: TaskWriter, stored: Stored, whom: Addressed, told: _Told) -> None:
-    """Write the entry, and the message into the boxes."""
-    rows, task = teller.rows, stored.task
+def _tell(
+    writer: TaskWriter, stored: Stored, whom: Addressed, kind: str, did: str, text: str
+) -> None:
+    """Write the ledger entry, and the message into the boxes."""
+    rows, task = writer.rows, stored.task
     known = rows.agent(stored.asked)
     rows.emit(
-        teller.agent, teller.role, told.kind, f"{teller.agent} {told.did} {stored.asked}: {task.title}",
+        writer.agent, writer.role, kind, f"{writer.agent} {did} {stored.asked}: {task.title}",
         task=task.id, title=task.title[:200], toAgentId=stored.asked if known else "",
         toRole=known.role if known else stored.asked,
     )  # fmt: skip
     if whom.boxes:
         id_ = mailbox.next_id(rows)
-        data = {"task": task.id, "title": task.title, "state": told.kind}
+        data = {"task": task.id, "title": task.title, "state": kind}
         message = Message(
-            id_, rows.now, teller.agent, teller.role, MailKind.DELEGATED, told.text, whom.to, whom.boxes,
+            id_, rows.now, writer.agent, writer.role, MailKind.DELEGATED, text, whom.to, whom.boxes,
             id_, data=data,
         )  # fmt: skip
         mailbox.put(rows, message)
