@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 
 from dibs.core.patterns.pattern import parse as parse_pattern
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
 #: Keys of a mapping that stands in a list where a text is expected, and that hold that text.
 _INNER = ("id", "task_id", "task", "path", "file", "name")
-#: Paths and ids that are surely good; whatever does not match is looked at closely.
-_PLAIN_PATH = re.compile(r"[A-Za-z0-9_]+(?:[-./][A-Za-z0-9_]+){0,20}").fullmatch
-_PLAIN_ID = re.compile(r"[0-9][A-Za-z0-9_-]{0,100}").fullmatch
 
 
 class Values:
@@ -128,13 +124,9 @@ class Values:
 
     def artefacts(self, node: Node, path: Path, *, claimed: bool = True) -> tuple[str, ...]:
         """Read paths and globs beneath the repository; what will be ``claimed`` must be a pattern."""
-        if isinstance(node, list) and all(isinstance(i, str) and _PLAIN_PATH(i) for i in node):
-            return tuple(node)  # type: ignore[arg-type]
         found = []
         for here, text in self.texts(node, path):
-            problem = _escape(text)
-            if problem is None and claimed:
-                problem = _no_pattern(text)
+            problem = _problem(text, claimed=claimed)
             if problem is None:
                 found.append(text)
             else:
@@ -145,9 +137,6 @@ class Values:
         """Read ids of tasks from several places, each id once."""
         found: dict[str, None] = {}
         for path, node in nodes:
-            if isinstance(node, list) and all(isinstance(i, str) and _PLAIN_ID(i) for i in node):
-                found.update(dict.fromkeys(node))  # type: ignore[arg-type]
-                continue
             for here, text in self.texts(node, path):
                 name = text.strip()
                 if name.lower() in NOBODY:
@@ -164,29 +153,23 @@ class Values:
         return tuple(found)
 
 
-def _escape(text: str) -> tuple[str, str] | None:
+def _problem(text: str, *, claimed: bool) -> tuple[str, str] | None:
+    """Return the code and the message of what is wrong with an artefact."""
     if (
         "\\" in text
         or text.startswith(("/", "~"))
-        or (".." in text and ".." in text.split("/"))
+        or ".." in text.split("/")
         or (text[1:2] == ":" and text[:1].isalpha() and text[2:3] == "/")
     ):
-        return (
-            "PATH_ESCAPE",
-            f"{quote(text)} is no path beneath the repository, with / between names",
-        )
-    return None
-
-
-def _no_pattern(text: str) -> tuple[str, str] | None:
+        said = f"{quote(text)} is no path beneath the repository, with / between names"
+        return "PATH_ESCAPE", said
     try:
-        pattern = parse_pattern(text)
+        pattern = parse_pattern(text) if claimed else None
     except BadInput as error:
-        if error.code == "PATH_ABSOLUTE":
-            return "PATH_ESCAPE", error.message
-        return error.code, error.message
+        return "PATH_ESCAPE" if error.code == "PATH_ABSOLUTE" else error.code, error.message
     # A port or another task is held by other means than the claims on a task's files.
-    return ("PATH_ESCAPE", f"{quote(text)} is a resource, not a path") if pattern.scheme else None
+    is_resource = pattern is not None and pattern.scheme
+    return ("PATH_ESCAPE", f"{quote(text)} is a resource, not a path") if is_resource else None
 
 
 def _kind(node: Node) -> str:
