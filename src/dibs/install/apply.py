@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.install.plan import FileChange, InstallPlan
+    from dibs.install.plan import InstallPlan, PlannedChange
     from dibs.local.repository import Repository
 
 
@@ -60,7 +60,7 @@ def carry_out(repository: Repository, plan: InstallPlan, *, gates: bool = False)
         return done
 
 
-def _record(repository: Repository, change: FileChange, known: Manifest) -> InstalledFile:
+def _record(repository: Repository, change: PlannedChange, known: Manifest) -> InstalledFile:
     assert change.new is not None
     before = manifest.keep(repository, change.base) if change.base is not None else ""
     old = known.files.get(change.path)
@@ -68,7 +68,7 @@ def _record(repository: Repository, change: FileChange, known: Manifest) -> Inst
     return InstalledFile(before, manifest.digest(change.new), mode)
 
 
-def _check(repository: Repository, changes: Iterable[FileChange]) -> None:
+def _check(repository: Repository, changes: Iterable[PlannedChange]) -> None:
     for change in changes:
         if change.act != "keep" and read(repository, change.path)[0] != change.old:
             raise Unavailable(
@@ -78,7 +78,7 @@ def _check(repository: Repository, changes: Iterable[FileChange]) -> None:
             )
 
 
-def _missing_folders(repository: Repository, changes: Iterable[FileChange]) -> list[str]:
+def _missing_folders(repository: Repository, changes: Iterable[PlannedChange]) -> list[str]:
     found: dict[str, None] = {}
     for change in changes:
         parts = change.path.split("/")[:-1]
@@ -89,7 +89,7 @@ def _missing_folders(repository: Repository, changes: Iterable[FileChange]) -> l
     return list(found)
 
 
-def _write(repository: Repository, change: FileChange) -> None:
+def _write(repository: Repository, change: PlannedChange) -> None:
     place = os.path.join(repository.root, change.path)
     if change.new is None:
         os.unlink(place)
@@ -107,12 +107,12 @@ def _write(repository: Repository, change: FileChange) -> None:
 class Undone(Record):
     """What was taken back."""
 
-    changes: tuple[FileChange, ...]
+    changes: tuple[PlannedChange, ...]
     #: Folders of ours that stay because something else is in them.
     left: tuple[str, ...] = ()
 
 
-def undoing(repository: Repository) -> tuple[FileChange, ...]:
+def undoing(repository: Repository) -> tuple[PlannedChange, ...]:
     """Return what taking back would do; change nothing."""
     known = manifest.load(repository)
     if known.files:

@@ -29,7 +29,7 @@ _SIZE_MAX = 4 * 1024 * 1024
 _NEW_MODE = 0o644
 
 
-class FileChange(Record):
+class PlannedChange(Record):
     """One file, as it is and as it will be; None where there is none."""
 
     path: str
@@ -60,13 +60,13 @@ class FileChange(Record):
 class InstallPlan(Record):
     """All changes, and what will be known afterwards."""
 
-    changes: tuple[FileChange, ...]
+    changes: tuple[PlannedChange, ...]
     agents: tuple[str, ...]
     choice: Choice
     notes: tuple[str, ...] = ()
 
     @property
-    def pending(self) -> list[FileChange]:
+    def pending(self) -> list[PlannedChange]:
         """The changes that change something."""
         return [change for change in self.changes if change.act != "keep"]
 
@@ -96,7 +96,7 @@ def plan(
 
 def _change(
     ground: WorkingTree, path: str, edits: list[tuple[str, FileEdit]], known: Manifest
-) -> FileChange:
+) -> PlannedChange:
     """Return the change of one file, for all agents that want something in it."""
     old, mode = read(ground.repository, path)
     pieces = _once([edit.piece for _, edit in edits])
@@ -112,7 +112,7 @@ def _change(
         hide = made and not ground.is_tracked(path)
         note = not hide and not ignored
         hide = hide and (is_hidden(ground.repository, path) or not ignored)
-    return FileChange(
+    return PlannedChange(
         path, old, new, base, mode, _once([edit.what for _, edit in edits]),
         _once([name for name, _ in edits if name]), local, hide,
         "names paths of this machine: do not commit it, or use --shared" if note else "",
@@ -142,23 +142,23 @@ def _base(
     return take_all(pieces, old, path, before) or (None if not before else b"")
 
 
-def restored(repository: Repository, path: str, known: Manifest) -> FileChange:
+def restored(repository: Repository, path: str, known: Manifest) -> PlannedChange:
     """Return how a file gets back what it was: byte for byte if it is as we left it, else our entries go."""
     record = known.files[path]
     old, mode = read(repository, path)
     before = manifest.kept(repository, record.before)
     if old is None or (record.before and before is None):
         # It is gone, or nobody knows any more what it was.
-        return FileChange(path, old, old, old, mode)
+        return PlannedChange(path, old, old, old, mode)
     if manifest.digest(old) == record.after:
-        return FileChange(path, old, before, before, record.mode if before is not None else mode)
+        return PlannedChange(path, old, before, before, record.mode if before is not None else mode)
     pieces = every_piece(repository, path, known)
     if not record.after and not _has_ours(pieces, old, path):
-        return FileChange(path, old, old, old, mode)
+        return PlannedChange(path, old, old, old, mode)
     new = take_all(pieces, old, path, before or b"")
     gone = not new and before is None
     note = "" if gone else "it was changed since, so only what Dibs wrote goes"
-    return FileChange(path, old, None if gone else new, None if gone else new, mode, note=note)
+    return PlannedChange(path, old, None if gone else new, None if gone else new, mode, note=note)
 
 
 def _has_ours(pieces: tuple[Piece, ...], content: bytes, path: str) -> bool:

@@ -6,7 +6,6 @@ Only what is written out is seen: a path as a text, or by a name that was given 
 from __future__ import annotations
 
 import re
-from itertools import chain
 
 from dibs.core.shell.words import Arg
 from dibs.core.toolcalls import patches
@@ -14,8 +13,6 @@ from dibs.core.toolcalls.values import How
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dibs.core.shell.effects import ShellEffects
 
 #: So much of a program is looked at.
@@ -24,13 +21,11 @@ _TEXT = r"""[rbuf]{0,2}("[^"\\\n]{0,400}"|'[^'\\\n]{0,400}')"""
 _NAME = r"\$?[A-Za-z_]\w{0,80}"
 _ARG = rf"(?:{_TEXT}|({_NAME}))"
 _SET = re.compile(rf"({_NAME})\s{{0,9}}=\s{{0,9}}(?:(?:pathlib\.)?Path\(\s{{0,9}})?{_TEXT}")
-_OPEN = re.compile(
-    rf"""\bopen\s{{0,9}}\(\s{{0,9}}{_ARG}\s{{0,9}},\s{{0,9}}(?:mode\s{{0,9}}=\s{{0,9}})?["']([rwaxbt+]{{1,4}})["']"""
-)
 _METHOD = re.compile(
     rf"(?:\bPath\(\s{{0,9}}{_ARG}\s{{0,9}}\)|\b({_NAME}))\s{{0,9}}\.\s{{0,9}}"
     r"(write_text|write_bytes|unlink|touch|rename|replace|rmdir|open)\s{0,9}\(([^()\n]{0,200})"
 )
+_GAP = r"\s{0,9}"
 _DELETES = (
     r"os\.(?:remove|unlink|rmdir)|shutil\.rmtree|(?:fs\w{0,10}|promises)\.(?:unlink|rm|rmdir)(?:Sync)?"
     r"|File\.(?:delete|unlink)|FileUtils\.(?:rm|rm_f|rm_rf|rm_r)|Deno\.remove(?:Sync)?|\bunlink"
@@ -48,14 +43,21 @@ _COPIES = (
     r"shutil\.copy(?:file|2|tree|fileobj)?|fs\w{0,10}\.(?:copyFile|cp)(?:Sync)?"
     r"|FileUtils\.cp(?:_r)?|\bcopy"
 )
-_ONE = re.compile(rf"(?:(?P<d>{_DELETES})|(?:{_WRITES}))\s{{0,9}}[\s(]\s{{0,9}}{_ARG}")
-_TWO = re.compile(
-    rf"(?:(?P<m>{_MOVES})|(?:{_COPIES}))\s{{0,9}}\(\s{{0,9}}{_ARG}\s{{0,9}},\s{{0,9}}{_ARG}"
-)
-_RUBY = re.compile(rf"""File\.open\(\s{{0,9}}{_ARG}\s{{0,9}},\s{{0,9}}["']([wa]\+?b?|r\+)["']""")
-_PERL = re.compile(
-    rf"""\bopen\s{{0,9}}\(?[^,\n]{{0,60}},\s{{0,9}}["']\+?>>?[^"']{{0,20}}["']\s{{0,9}},\s{{0,9}}{_ARG}"""
-)
+_COMMA = rf"{_GAP},{_GAP}"
+#: The modes in which Python and Ruby open a file to change it, and in which Perl does.
+_MODE = r"""["'](?![rbt]{1,4}["'])[rwaxbt+]{1,4}["']"""
+_RUBY_MODE = r"""["'](?:[wa]\+?b?|r\+)["']"""
+_PERL_MODE = r"""["']\+?>>?[^"']{0,20}["']"""
+#: Calls, and what each does to its arguments.
+_CALLS = [(re.compile(text), hows) for text, hows in (
+    (rf"\bopen{_GAP}\({_GAP}{_ARG}{_COMMA}(?:mode{_GAP}={_GAP})?{_MODE}", (How.WRITE,)),
+    (rf"File\.open\({_GAP}{_ARG}{_COMMA}{_RUBY_MODE}", (How.WRITE,)),
+    (rf"\bopen{_GAP}\(?[^,\n]{{0,60}}{_COMMA}{_PERL_MODE}{_COMMA}{_ARG}", (How.WRITE,)),
+    (rf"(?:{_DELETES}){_GAP}[\s(]{_GAP}{_ARG}", (How.DELETE,)),
+    (rf"(?:{_WRITES}){_GAP}[\s(]{_GAP}{_ARG}", (How.WRITE,)),
+    (rf"(?:{_MOVES}){_GAP}\({_GAP}{_ARG}{_COMMA}{_ARG}", (How.DELETE, How.WRITE)),
+    (rf"(?:{_COPIES}){_GAP}\({_GAP}{_ARG}{_COMMA}{_ARG}", (How.READ, How.WRITE)),
+)]  # fmt: skip
 _PERL_TWO = re.compile(
     r"""\bopen\s{0,9}\(?[^,\n]{0,60},\s{0,9}["']\+?>>?\s{0,9}([^"'\n>]{1,300})["']"""
 )
@@ -74,12 +76,10 @@ def look(to: ShellEffects, text: str) -> None:
         to.doubt("the rest of a very long program")
     code = text[:_LONGEST]
     known = {m[1]: m[2][1:-1] for m in _SET.finditer(code)}
-    for literal, name, how in chain(_opened(code), _called(code)):
-        path = literal[1:-1] if literal else known.get(name or "")
-        if path is not None:
-            to.touch(_named(path), how, deep=how == How.DELETE)
-        elif name:
-            to.doubt(f"what {name} names in a program")
+    for call, hows in _CALLS:
+        for m in call.finditer(code):
+            for at, how in enumerate(hows):
+                _argument(to, m[2 * at + 1], m[2 * at + 2], how, known)
     for m in _PERL_TWO.finditer(code):
         to.touch(_named(m[1].strip()))
     for m in _METHOD.finditer(code):
@@ -87,23 +87,15 @@ def look(to: ShellEffects, text: str) -> None:
     _started(to, code)
 
 
-def _opened(code: str) -> Iterator[tuple[str | None, str | None, str]]:
-    """Yield what is opened to be written: as a text, or else by a name."""
-    for m in _OPEN.finditer(code):
-        if not _CHANGED.isdisjoint(m[3]):
-            yield m[1], m[2], How.WRITE
-    for m in chain(_RUBY.finditer(code), _PERL.finditer(code)):
-        yield m[1], m[2], How.WRITE
-
-
-def _called(code: str) -> Iterator[tuple[str | None, str | None, str]]:
-    """Yield what functions write and delete."""
-    for m in _ONE.finditer(code):
-        yield m[2], m[3], How.WRITE if m["d"] is None else How.DELETE
-    for m in _TWO.finditer(code):
-        if m["m"] is not None:
-            yield m[2], m[3], How.DELETE
-        yield m[4], m[5], How.WRITE
+def _argument(
+    to: ShellEffects, literal: str | None, name: str | None, how: str, known: dict[str, str]
+) -> None:
+    """Note a path that is an argument: a text, or a name that was given one."""
+    path = literal[1:-1] if literal else known.get(name or "")
+    if path is not None:
+        to.touch(_named(path), how, deep=how == How.DELETE)
+    elif name and how != How.READ:
+        to.doubt(f"what {name} names in a program")
 
 
 def _method(to: ShellEffects, m: re.Match[str], known: dict[str, str]) -> None:

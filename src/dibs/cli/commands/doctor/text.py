@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dibs.cli.support.tables import table
+from dibs.cli.support.text import green, printable, red, yellow
 from dibs.core.base.findings import Level
+from dibs.install.inspect.gaps import guarded_by
+from dibs.install.prove.run import ProofOutcome
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -27,8 +31,6 @@ class DoctorReport(Record):
     @property
     def guarded(self) -> bool:
         """Whether every guard that was tried refused; that there is none guards nothing."""
-        from dibs.install.prove.run import ProofOutcome
-
         tried = [proof.outcome for proof in self.proofs or ()]
         return ProofOutcome.FAILED not in tried and ProofOutcome.PROVED in tried
 
@@ -55,43 +57,15 @@ class DoctorReport(Record):
 
     def print(self) -> None:
         """Tell it to people."""
-        from dibs.cli.support.text import printable
-
         if self.done is not None:
-            print(
-                "\n".join(map(printable, self.done))
-                if self.done
-                else "there was nothing to put right"
-            )
-            print()
-        self._print_findings()
-        self._print_agents()
-        if self.proofs is not None:
-            self._print_proofs(self.proofs)
-        self._print_end()
-
-    def _count(self, level: str) -> int:
-        return sum(finding.level == level for part in self.found.values() for finding in part)
-
-    def _print_findings(self) -> None:
-        from dibs.cli.support.tables import table
-        from dibs.cli.support.text import printable
-
-        rows = [
+            done = "\n".join(map(printable, self.done))
+            print(done or "there was nothing to put right", end="\n\n")
+        _print_table(("LEVEL", "PART", "WHAT", "FINDING"), [
             (finding.level, part, printable(finding.what), printable(finding.text))
             for part, findings in self.found.items()
             for finding in findings
-        ]
-        if rows:
-            print("\n".join(table(("LEVEL", "PART", "WHAT", "FINDING"), rows)))
-            print()
-
-    def _print_agents(self) -> None:
-        from dibs.cli.support.tables import table
-        from dibs.cli.support.text import printable
-        from dibs.install.inspect.gaps import guarded_by
-
-        rows = [
+        ])  # fmt: skip
+        _print_table(("AGENT", "INSTALLED", "HOOKS", "ACCEPTED", "MCP"), [
             (
                 agent.name,
                 printable(agent.version or "yes") if agent.program else "no",
@@ -100,29 +74,19 @@ class DoctorReport(Record):
                 "yes" if agent.servers else "no",
             )
             for agent in self.agents
-        ]
-        if rows:
-            print("\n".join(table(("AGENT", "INSTALLED", "HOOKS", "ACCEPTED", "MCP"), rows)))
-            print()
-
-    def _print_proofs(self, proofs: list[GuardProof]) -> None:
-        from dibs.cli.support.tables import table
-        from dibs.cli.support.text import printable
-
-        if not proofs:
-            print("no guard is installed, so nothing is proved: `dibs init --agents claude,…`\n")
-            return
-        rows = [
+        ])  # fmt: skip
+        _print_table(("PROOF", "GUARD", "TRIED", "ANSWER"), [
             (proof.outcome.upper(), proof.guard, proof.what, printable(proof.said))
-            for proof in proofs
-        ]
-        print("\n".join(table(("PROOF", "GUARD", "TRIED", "ANSWER"), rows)))
-        print()
+            for proof in self.proofs or ()
+        ])  # fmt: skip
+        if self.proofs == []:
+            print("no guard is installed, so nothing is proved: `dibs init --agents claude,…`\n")
+        self._print_end()
+
+    def _count(self, level: str) -> int:
+        return sum(finding.level == level for part in self.found.values() for finding in part)
 
     def _print_end(self) -> None:
-        from dibs.cli.support.text import green, red, yellow
-        from dibs.install.prove.run import ProofOutcome
-
         bad, warned = self._count(Level.BAD), self._count(Level.WARN)
         if self.proofs:
             tried = [proof.outcome for proof in self.proofs]
@@ -138,6 +102,11 @@ class DoctorReport(Record):
             print(f"{red('not well')}: {bad} to settle{more}")
         elif self.well:
             print(f"{yellow('well')}, with {warned} to know" if warned else green("all is well"))
+
+
+def _print_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    if rows:
+        print("\n".join(table(head, rows)), end="\n\n")
 
 
 def _agent(agent: AgentSetup) -> dict[str, object]:

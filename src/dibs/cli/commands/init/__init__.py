@@ -233,10 +233,3 @@ def _uninstall(args: Namespace, repository: Repository) -> int:
     else:
         text.show_undone(changes, left, gates=known.gates, dry=args.dry_run)
     return OK
-
-
-def engine_name(url: str) -> str:
-    """Return the engine in force, without what is secret in its address."""
-    from dibs.core.text.secrets import mask
-
-    return mask(url) if url else "sqlite"

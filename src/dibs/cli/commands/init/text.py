@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dibs.cli.support.text import bold, dim, green, printable, yellow
+from dibs.core.text.secrets import mask
+from dibs.install.agents.table import AGENTS
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -10,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.install.plan import FileChange, InstallPlan
+    from dibs.install.plan import InstallPlan, PlannedChange
     from dibs.local.repository import Repository
 
 
@@ -33,7 +35,7 @@ def agreed(report: InitReport) -> bool:
     return _yes("do this?")
 
 
-def agreed_to_undo(changes: Sequence[FileChange], *, gates: bool) -> bool:
+def agreed_to_undo(changes: Sequence[PlannedChange], *, gates: bool) -> bool:
     """Show what would be taken back and ask whether to go on."""
     _undo_lines(changes, gates=gates)
     return _yes("take this back?")
@@ -70,8 +72,6 @@ def show(report: InitReport, *, planned: bool) -> None:
 
 
 def _project_lines(report: InitReport) -> None:
-    from dibs.cli.commands.init import engine_name
-
     repository = report.repository
     root = bold(printable(repository.root))
     if report.created:
@@ -80,7 +80,7 @@ def _project_lines(report: InitReport) -> None:
         print(f"{root} is a Dibs project already")
     else:
         print(f"{root} is a Dibs project already; nothing was changed")
-    engine = engine_name(report.engine)
+    engine = _engine_name(report.engine)
     if engine == "sqlite":
         shared = "shared by all working trees" if repository.common else "outside of git"
         print(f"  state   {printable(repository.state)} ({shared})")
@@ -90,8 +90,6 @@ def _project_lines(report: InitReport) -> None:
 
 
 def _plan_lines(report: InitReport) -> None:
-    from dibs.install.agents.table import AGENTS
-
     for name in report.plan.agents:
         how = report.found.get(name, "")
         shown = f" ({printable(how)})" if how else ""
@@ -106,7 +104,7 @@ def _plan_lines(report: InitReport) -> None:
         print(f"  {yellow('note')}    {printable(note)}")
 
 
-def _change_line(change: FileChange) -> None:
+def _change_line(change: PlannedChange) -> None:
     act = change.act
     word = green(f"{act:<6}") if act != "keep" else dim(f"{act:<6}")
     what = f"  {dim(', '.join(change.what))}" if change.what else ""
@@ -117,8 +115,6 @@ def _change_line(change: FileChange) -> None:
 
 def _trust_lines(report: InitReport) -> None:
     from textwrap import TextWrapper
-
-    from dibs.install.agents.table import AGENTS
 
     wrapped = TextWrapper(80, "  ", "    ", break_long_words=False, break_on_hyphens=False)
     told = [f"{AGENTS[name].title} {line}" for name, line in _to_trust(report)]
@@ -132,20 +128,16 @@ def _trust_lines(report: InitReport) -> None:
 
 def _to_trust(report: InitReport) -> list[tuple[str, str]]:
     """Return what is left to a human, agent by agent."""
-    from dibs.install.agents.table import AGENTS
-
     return [(name, line) for name in report.plan.agents for line in AGENTS[name].trust]
 
 
 def shape(report: InitReport) -> dict[str, Any]:
     """Return the answer for programs."""
-    from dibs.cli.commands.init import engine_name
-
     repository, plan = report.repository, report.plan
     return {
         "root": repository.root,
         "state": repository.state,
-        "engine": engine_name(report.engine),
+        "engine": _engine_name(report.engine),
         "created": report.created,
         "dry_run": report.dry,
         "agents": list(plan.agents),
@@ -157,7 +149,7 @@ def shape(report: InitReport) -> dict[str, Any]:
     }
 
 
-def _row(change: FileChange) -> dict[str, Any]:
+def _row(change: PlannedChange) -> dict[str, Any]:
     return {
         "path": change.path,
         "act": change.act,
@@ -169,7 +161,7 @@ def _row(change: FileChange) -> dict[str, Any]:
 
 
 def show_undone(
-    changes: Sequence[FileChange], left: Sequence[str], *, gates: bool, dry: bool
+    changes: Sequence[PlannedChange], left: Sequence[str], *, gates: bool, dry: bool
 ) -> None:
     """Print what was taken back, or would be."""
     if not changes and not gates:
@@ -184,7 +176,7 @@ def show_undone(
         print("taken back; claims and their history stay where they are")
 
 
-def _undo_lines(changes: Sequence[FileChange], *, gates: bool) -> None:
+def _undo_lines(changes: Sequence[PlannedChange], *, gates: bool) -> None:
     for change in changes:
         _change_line(change)
     if gates:
@@ -192,7 +184,7 @@ def _undo_lines(changes: Sequence[FileChange], *, gates: bool) -> None:
 
 
 def undone_shape(
-    changes: Sequence[FileChange], left: Sequence[str], *, gates: bool, dry: bool
+    changes: Sequence[PlannedChange], left: Sequence[str], *, gates: bool, dry: bool
 ) -> dict[str, Any]:
     """Return what was taken back, for programs."""
     return {
@@ -201,3 +193,8 @@ def undone_shape(
         "git_gates": gates,
         "dry_run": dry,
     }
+
+
+def _engine_name(url: str) -> str:
+    """Return the engine in force, without what is secret in its address."""
+    return mask(url) if url else "sqlite"
