@@ -10,7 +10,12 @@ Examples:
 from __future__ import annotations
 
 from dibs.cli.support.parsing import arg, number
-from dibs.errors import BadInput, BadUsage
+from dibs.cli.support.text import bold, claim_line, clock, printable, span, waiter_line
+from dibs.core.claims.agents import Agent
+from dibs.core.text.names import quote
+from dibs.errors import BadInput, BadUsage, Fenced
+from dibs.shapes import claims
+from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +26,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Claim, Lost
     from dibs.services.claims.agents import AgentView
-    from dibs.shapes.quoting import Quoting
 
-FENCED = 4
 #: What ``report`` can say of an agent; each is an option.
 REPORTED = ("status", "task", "model", "context", "name", "role")
 
@@ -56,8 +59,6 @@ def _share(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        from dibs.core.text.names import quote
-
         message = f"context use is a number from 0 to 1, not {quote(text)}"
         raise BadInput(message, code="CONTEXT", field="context") from None
 
@@ -75,8 +76,6 @@ _REPORT_OPTIONS = (
 
 def _list(session: Session, args: Namespace) -> None:
     """List the agents that work here."""
-    from dibs.shapes import claims
-
     seen = session.project.agents.all(ended=args.all)
     session.show(
         lambda: {"agents": [claims.agent(s) for s in seen]},
@@ -86,7 +85,6 @@ def _list(session: Session, args: Namespace) -> None:
 
 def _print_list(seen: list[AgentView], reader: Caller) -> None:
     from dibs.cli.commands.status import agent_table
-    from dibs.shapes.quoting import Quoting
 
     if seen:
         quoted = Quoting(reader, map(str, seen))
@@ -97,8 +95,6 @@ def _print_list(seen: list[AgentView], reader: Caller) -> None:
 
 def _show(session: Session, args: Namespace) -> None:
     """Show one agent, what it holds, and what it lost."""
-    from dibs.shapes import claims
-
     seen, lost = session.project.agents.show(args.id)
     held, waiting = session.project.claims.all(args.id)
     shape = {
@@ -109,9 +105,6 @@ def _show(session: Session, args: Namespace) -> None:
     }
 
     def text() -> None:
-        from dibs.cli.support.text import claim_line, waiter_line
-        from dibs.shapes.quoting import Quoting
-
         quoted = Quoting(session.caller, map(str, (seen, lost, held, waiting)))
         lines = _agent_lines(seen, quoted)
         lines += [f"holds {claim_line(h.claim, h.expires_in, quoted)}" for h in held]
@@ -123,8 +116,6 @@ def _show(session: Session, args: Namespace) -> None:
 
 
 def _agent_lines(seen: AgentView, quoted: Quoting) -> list[str]:
-    from dibs.cli.support.text import bold, span
-
     a = seen.agent
     facts = {
         "name": a.name, "role": a.role, "status": a.status, "parent": a.parent, "host": a.host,
@@ -142,8 +133,6 @@ def _agent_lines(seen: AgentView, quoted: Quoting) -> list[str]:
 
 
 def _lost_lines(lost: list[Lost], now: float, quoted: Quoting) -> list[str]:
-    from dibs.cli.support.text import clock
-
     lines = []
     for item in lost:
         by = f" by {item.by}" if item.by else ""
@@ -155,9 +144,6 @@ def _lost_lines(lost: list[Lost], now: float, quoted: Quoting) -> list[str]:
 
 def _join(session: Session, args: Namespace) -> None:
     """Join as an agent: --agent is its id. Joining again is fine."""
-    from dibs.core.claims.agents import Agent
-    from dibs.shapes import claims
-
     caller = session.caller
     agent = Agent(
         caller.id,
@@ -173,8 +159,6 @@ def _join(session: Session, args: Namespace) -> None:
     seen, _ = session.project.agents.show(joined.id)
 
     def text() -> None:
-        from dibs.cli.support.text import bold, printable
-
         below = f" below {joined.parent}" if joined.parent else ""
         print(f"{bold(joined.id)} works here as {printable(joined.role)}{below}")
 
@@ -184,18 +168,15 @@ def _join(session: Session, args: Namespace) -> None:
 def _beat(session: Session, _: Namespace) -> int:
     """Give a sign of life, which renews your claims. Prints the news, as renew does."""
     from dibs.cli.commands.renew import show_news
-    from dibs.shapes import claims
 
     answer = session.project.holdings.renew(session.caller)
     now = session.now()
     session.show(lambda: claims.renewed(answer), lambda: show_news(answer, now, session.caller))
-    return FENCED if answer.lost else 0
+    return Fenced.exit_status if answer.lost else 0
 
 
 def _report(session: Session, args: Namespace) -> None:
     """Say what you do. The others see it."""
-    from dibs.shapes import claims
-
     given = {name: getattr(args, name) for name in REPORTED}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if not changes and not args.note:
@@ -204,8 +185,6 @@ def _report(session: Session, args: Namespace) -> None:
     seen, _ = session.project.agents.show(agent.id)
 
     def text() -> None:
-        from dibs.shapes.quoting import Quoting
-
         quoted = Quoting(session.caller, [str(seen)])
         print("\n".join(quoted.page(_agent_lines(seen, quoted))))
 
@@ -214,16 +193,12 @@ def _report(session: Session, args: Namespace) -> None:
 
 def _leave(session: Session, args: Namespace) -> None:
     """End your session. Everything that you hold is given back."""
-    from dibs.shapes import claims
-
     released = session.project.agents.leave(session.caller, status=args.status, note=args.note)
     shape = {"agent": session.caller.id, "released": claims.claims(released)}
     session.show(lambda: shape, lambda: _print_left(session.caller.id, released))
 
 
 def _print_left(agent: str, released: list[Claim]) -> None:
-    from dibs.cli.support.text import printable
-
     for claim in released:
         print(f"released {printable(claim.pattern)}")
     print(f"{agent} has left")
@@ -234,8 +209,6 @@ def _stop(session: Session, args: Namespace) -> None:
     stopped = session.project.agents.stop(session.caller, args.id, reason=args.reason)
 
     def text() -> None:
-        from dibs.cli.support.text import printable
-
         for agent in stopped:
             print(f"stopped {printable(agent)}")
         if not stopped:

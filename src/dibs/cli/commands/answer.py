@@ -15,6 +15,9 @@ exit status: 0 answered, 6 nobody asks you for it
 from __future__ import annotations
 
 from dibs.cli.support.parsing import LITERAL, arg
+from dibs.cli.support.text import bold, clock, printable, span
+from dibs.core.talk.mail import id_in
+from dibs.shapes import claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +39,6 @@ OPTIONS = (
 
 def act(session: Session, args: Namespace) -> None:
     """Answer, and print who was told what."""
-    from dibs.shapes import claims
-
     answered = _answer(session, args)
     session.show(
         lambda: {"answered": [claims.ask(ask) for ask in answered]}, lambda: _print(answered)
@@ -45,8 +46,6 @@ def act(session: Session, args: Namespace) -> None:
 
 
 def _answer(session: Session, args: Namespace) -> list[Ask]:
-    from dibs.core.talk.mail import id_in
-
     # A file of such a name is meant by ./m41.
     message = "" if args.literal else id_in(args.what)
     pattern = None if message else session.patterns([args.what], literal=args.literal)[0]
@@ -62,8 +61,6 @@ def _answer(session: Session, args: Namespace) -> list[Ask]:
 
 
 def _print(answered: list[Ask]) -> None:
-    from dibs.cli.support.text import bold, clock, printable, span
-
     for ask in answered:
         what = f"told {bold(ask.asker)}: {ask.answer} to {printable(ask.pattern)}"
         if ask.answer == "later":

@@ -6,6 +6,9 @@ exit status: 0, whether somebody was asked or nobody else holds it
 from __future__ import annotations
 
 from dibs.cli.support.parsing import LITERAL, arg
+from dibs.cli.support.text import bold, clock, printable, span
+from dibs.shapes import claims
+from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +30,6 @@ OPTIONS = (
 
 def act(session: Session, args: Namespace) -> None:
     """Ask, and print who was asked for what."""
-    from dibs.shapes import claims
-
     patterns = session.patterns(args.pattern, literal=args.literal)
     asked = session.project.holdings.ask(
         session.caller, patterns, within=args.within, note=args.note
@@ -41,9 +42,6 @@ def act(session: Session, args: Namespace) -> None:
 
 def _print(asked: list[Ask], patterns: list[Pattern], reader: Caller) -> None:
     from shlex import quote
-
-    from dibs.cli.support.text import bold, clock, printable, span
-    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(reader, map(str, asked))
     lines = []

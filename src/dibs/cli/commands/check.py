@@ -5,8 +5,12 @@ exit status: 0 free, 3 held by somebody else
 
 from __future__ import annotations
 
+from dibs.cli.support import HELD
 from dibs.cli.support.parsing import LITERAL, arg
+from dibs.cli.support.text import conflict_line, green, red
 from dibs.core.claims.rules import EXCLUSIVE, SHARED
+from dibs.shapes import claims
+from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +20,6 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Conflict
 
-HELD = 3
 
 OPTIONS = (
     arg("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/ or name:x"),
@@ -27,8 +30,6 @@ OPTIONS = (
 
 def act(session: Session, args: Namespace) -> int:
     """Look, and print what is in the way."""
-    from dibs.shapes import claims
-
     patterns = session.patterns(args.pattern, literal=args.literal)
     mode = SHARED if args.shared else EXCLUSIVE
     conflicts = session.project.claims.check(session.caller, patterns, mode)
@@ -38,9 +39,6 @@ def act(session: Session, args: Namespace) -> int:
 
 
 def _print(conflicts: tuple[Conflict, ...], reader: Caller) -> None:
-    from dibs.cli.support.text import conflict_line, green, red
-    from dibs.shapes.quoting import Quoting
-
     quoted = Quoting(reader, map(str, conflicts))
     lines = [f"  {conflict_line(conflict, quoted)}" for conflict in conflicts]
     print("\n".join(quoted.page(lines, [red("held") if conflicts else green("free")])))

@@ -11,6 +11,7 @@ exit status: 0 granted, 3 held by somebody else (or queued)
 
 from __future__ import annotations
 
+from dibs.cli.support import HELD
 from dibs.cli.support.parsing import LITERAL, REQUEST_ID, arg
 from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Outcome
 
-HELD = 3
 
 OPTIONS = (
     arg("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/ or name:x"),

@@ -10,6 +10,8 @@ exit status: 0, whether a human was asked or nobody else holds it
 from __future__ import annotations
 
 from dibs.cli.support.parsing import LITERAL, arg
+from dibs.cli.support.text import bold, printable
+from dibs.shapes.decisions import escalation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +31,6 @@ OPTIONS = (
 
 def act(session: Session, args: Namespace) -> None:
     """Escalate, and print which decisions wait now."""
-    from dibs.shapes.decisions import escalation
-
     patterns = session.patterns(args.pattern, literal=args.literal)
     made = session.project.escalations.escalate(session.caller, patterns, note=args.note)
     session.show(
@@ -41,8 +41,6 @@ def act(session: Session, args: Namespace) -> None:
 
 def _print(made: list[Decision], patterns: list[Pattern]) -> None:
     from shlex import quote
-
-    from dibs.cli.support.text import bold, printable
 
     names = " ".join(quote(printable(pattern.text)) for pattern in patterns)
     for decision in made:

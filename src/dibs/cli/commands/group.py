@@ -13,7 +13,12 @@ exit status: 0 done, 6 there is no such group or agent
 
 from __future__ import annotations
 
+from dibs.cli.support.messages import lines
 from dibs.cli.support.parsing import arg
+from dibs.cli.support.tables import table
+from dibs.cli.support.text import bold
+from dibs.shapes import mail
+from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +27,6 @@ if TYPE_CHECKING:
     from dibs.cli.support.session import Session
     from dibs.core.talk.recipients import Group
     from dibs.services.talk.groups import GroupView
-    from dibs.shapes.quoting import Quoting
 
 
 _NAME_OPTIONS = (arg("name", metavar="NAME", help="the group"),)
@@ -55,15 +59,11 @@ def _remove(session: Session, args: Namespace) -> None:
 
 def _drop(session: Session, args: Namespace) -> None:
     """Forget a group; what was said to it stays with those who got it."""
-    from dibs.shapes import mail
-
     group = session.project.groups.drop(session.caller, args.name)
     session.show(lambda: mail.group(group), lambda: print(f"dropped the group {group.name}"))
 
 
 def _changed(session: Session, group: Group) -> None:
-    from dibs.shapes import mail
-
     def text() -> None:
         quoted = _quoting(session, [group])
         print("\n".join(quoted.page([f"{group.name}: {_who(group, quoted) or 'nobody'}"])))
@@ -72,8 +72,6 @@ def _changed(session: Session, group: Group) -> None:
 
 
 def _quoting(session: Session, groups: list[Group]) -> Quoting:
-    from dibs.shapes.quoting import Quoting
-
     return Quoting(session.caller, map(str, groups))
 
 
@@ -84,13 +82,9 @@ def _who(group: Group, quoted: Quoting) -> str:
 
 def _list(session: Session, _: Namespace) -> None:
     """List the groups by name."""
-    from dibs.shapes import mail
-
     groups = session.project.groups.all()
 
     def text() -> None:
-        from dibs.cli.support.tables import table
-
         if not groups:
             print("there are no groups; make one with: dibs group new NAME AGENT…")
             return
@@ -103,16 +97,12 @@ def _list(session: Session, _: Namespace) -> None:
 
 def _show(session: Session, args: Namespace) -> None:
     """Show a group, whom it reaches now, and the last 20 messages to it."""
-    from dibs.shapes import mail
-
     shown = session.project.groups.show(args.name)
     now = session.now()
     session.show(lambda: mail.shown(shown), lambda: _print(session, shown, now))
 
 
 def _print(session: Session, shown: GroupView, now: float) -> None:
-    from dibs.cli.support.messages import lines
-    from dibs.cli.support.text import bold
     from dibs.services.talk.mail import Letter
 
     quoted = _quoting(session, [shown.group])

@@ -8,8 +8,10 @@ exit status: 0, also when there is nothing and when Ctrl-C ends --follow; 6 no s
 
 from __future__ import annotations
 
+from dibs.cli.support.messages import lines
 from dibs.cli.support.parsing import arg
-from dibs.errors import BadUsage
+from dibs.errors import BadUsage, Unavailable, Unknown
+from dibs.shapes import mail as shapes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,15 +75,12 @@ def _show(session: Session, letters: Sequence[Letter], left: int) -> None:
     import sys
 
     from dibs.cli.support.session import dated, print_json, warn_if_old
-    from dibs.shapes import mail as shapes
 
     as_of = session.project.engine.as_of
     if session.json:
         shape = {"messages": [shapes.letter(letter) for letter in letters], "left": left}
         print_json(dated(shape, as_of))
     else:
-        from dibs.cli.support.messages import lines
-
         warn_if_old(as_of)
         for line in lines(letters, session.caller, session.now()):
             print(line)
@@ -90,8 +89,6 @@ def _show(session: Session, letters: Sequence[Letter], left: int) -> None:
 
 
 def _mark_read(session: Session, ids: Sequence[str]) -> None:
-    from dibs.errors import Unavailable, Unknown
-
     try:
         if session.project.engine.as_of is None:
             session.project.mail.read(session.caller, ids)
@@ -100,8 +97,6 @@ def _mark_read(session: Session, ids: Sequence[str]) -> None:
 
 
 def _acknowledge(session: Session, ids: Sequence[str]) -> int:
-    from dibs.shapes import mail as shapes
-
     found = session.project.mail.ack(session.caller, ids)
 
     def text(messages: Sequence[Message] = found) -> None:
@@ -115,7 +110,6 @@ def _acknowledge(session: Session, ids: Sequence[str]) -> int:
 def _follow(session: Session) -> int:
     """Print what is there and then what comes, until Ctrl-C; in JSON a line for each message."""
     from dibs.cli.support.session import print_json
-    from dibs.shapes import mail as shapes
 
     seen: set[str] = set()
     try:

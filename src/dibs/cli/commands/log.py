@@ -9,7 +9,14 @@ exit status: 0, also when Ctrl-C ends --follow
 from __future__ import annotations
 
 from dibs.cli.support.parsing import number
+from dibs.cli.support.tables import table
+from dibs.cli.support.text import clock, dim, printable
+from dibs.core.claims.ledger import Kind
+from dibs.core.text.durations import parse_span
+from dibs.core.text.names import closest, quote
 from dibs.errors import BadInput, BadUsage
+from dibs.shapes import claims
+from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +54,6 @@ def _count(text: str) -> int:
 def run(args: Namespace) -> int:
     """Print the entries that are asked for, and go on if asked to."""
     from dibs.cli.support.session import Session
-    from dibs.shapes import claims
 
     narrowed = args.agents or args.kind or args.since or args.lines is not None
     if args.summary and (args.follow or narrowed):
@@ -72,9 +78,6 @@ def run(args: Namespace) -> int:
 
 
 def _kinds(words: list[str]) -> frozenset[str]:
-    from dibs.core.claims.ledger import Kind
-    from dibs.core.text.names import closest, quote
-
     known = list(Kind)
     for word in words:
         if word not in known:
@@ -87,8 +90,6 @@ def _kinds(words: list[str]) -> frozenset[str]:
 
 def _since(text: str, now: float) -> Query:
     """Return the query for what comes after a number, a span ago, or a time."""
-    from dibs.core.text.durations import parse_span
-    from dibs.core.text.names import quote
     from dibs.services.state.ledger import Query
 
     if not text:
@@ -115,7 +116,6 @@ def _since(text: str, now: float) -> Query:
 def _follow(session: Session, query: Query, limit: int) -> int:
     """Print what is there and then what comes, until Ctrl-C."""
     from dibs.cli.support.session import print_json, warn_if_old
-    from dibs.shapes import claims
 
     fresh = True
     ledger = session.project.ledger
@@ -140,9 +140,6 @@ def _follow(session: Session, query: Query, limit: int) -> int:
 
 
 def _print(entries: list[Entry], now: float, reader: Caller) -> None:
-    from dibs.cli.support.text import clock, dim
-    from dibs.shapes.quoting import Quoting
-
     quoted = Quoting(reader, map(str, entries))
     lines = []
     for entry in entries:
@@ -155,9 +152,6 @@ def _print(entries: list[Entry], now: float, reader: Caller) -> None:
 
 
 def _print_summary(summary: Summary) -> None:
-    from dibs.cli.support.tables import table
-    from dibs.cli.support.text import printable
-
     print(f"{summary.entries} entries, numbers {summary.first_seq} to {summary.last_seq}")
     for heading, counts in (("KIND", summary.by_kind), ("AGENT", summary.by_agent)):
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -8,7 +8,9 @@ exit status: 0 released, 4 you lost it before, 6 you do not hold it
 from __future__ import annotations
 
 from dibs.cli.support.parsing import LITERAL, REQUEST_ID, arg, number
+from dibs.cli.support.text import printable
 from dibs.errors import BadUsage
+from dibs.shapes import claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ OPTIONS = (
 def run(args: Namespace) -> int:
     """Release, and print what was given back."""
     from dibs.cli.support.session import Session
-    from dibs.shapes import claims
 
     if bool(args.pattern) == args.all:
         raise BadUsage("release: name patterns, or give --all", hint="see `dibs release --help`")
@@ -46,8 +47,6 @@ def run(args: Namespace) -> int:
 
 
 def _print(released: list[Claim]) -> None:
-    from dibs.cli.support.text import printable
-
     for claim in released:
         print(f"released {printable(claim.pattern)}")
     if not released:

@@ -8,6 +8,10 @@ exit status: 0 renewed, 4 a claim of yours was lost
 from __future__ import annotations
 
 from dibs.cli.support.parsing import LITERAL, arg, number
+from dibs.cli.support.text import ask_line, claim_line, lost_line, red, yellow
+from dibs.errors import Fenced
+from dibs.shapes import claims
+from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +21,6 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.services.claims.holdings import Renewed
 
-FENCED = 4
 
 OPTIONS = (
     arg("pattern", nargs="*", metavar="PATTERN", help="only these claims"),
@@ -29,22 +32,17 @@ OPTIONS = (
 
 def act(session: Session, args: Namespace) -> int:
     """Renew, and print what is held, lost and asked for."""
-    from dibs.shapes import claims
-
     patterns = session.patterns(args.pattern, literal=args.literal)
     answer = session.project.holdings.renew(
         session.caller, patterns, ttl=args.ttl, token=args.token
     )
     now = session.now()
     session.show(lambda: claims.renewed(answer), lambda: show_news(answer, now, session.caller))
-    return FENCED if answer.lost else 0
+    return Fenced.exit_status if answer.lost else 0
 
 
 def show_news(answer: Renewed, now: float, reader: Caller) -> None:
     """Print what an agent holds, what it lost, and what it is asked for."""
-    from dibs.cli.support.text import ask_line, claim_line, lost_line, red, yellow
-    from dibs.shapes.quoting import Quoting
-
     # A claim that was handed over keeps the reason of whoever had it before.
     quoted = Quoting(reader, map(str, (*answer.claims, *answer.lost, *answer.asks)))
     held = zip(answer.claims, answer.expires, strict=True)

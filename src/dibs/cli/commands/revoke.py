@@ -8,7 +8,9 @@ exit status: 0 revoked, 6 nobody holds it, 77 an agent tried
 from __future__ import annotations
 
 from dibs.cli.support.parsing import LITERAL, arg
+from dibs.cli.support.text import bold, printable
 from dibs.errors import NotFound
+from dibs.shapes import claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +29,6 @@ OPTIONS = (
 
 def act(session: Session, args: Namespace) -> None:
     """Revoke, and print what was taken from whom."""
-    from dibs.shapes import claims
-
     (pattern,) = session.patterns([args.pattern], literal=args.literal)
     revoked = session.project.holdings.revoke(session.caller, pattern, reason=args.reason)
     if not revoked:
@@ -38,8 +38,6 @@ def act(session: Session, args: Namespace) -> None:
 
 
 def _print(revoked: list[Claim]) -> None:
-    from dibs.cli.support.text import bold, printable
-
     for claim in revoked:
         what = f"{printable(claim.pattern)} ({claim.mode}, token {claim.token})"
         print(f"revoked {what} from {bold(claim.agent)}")

@@ -22,6 +22,7 @@ import os
 import sys
 from itertools import compress
 
+from dibs.cli.support import HELD
 from dibs.errors import BadUsage, DibsError, Fenced, NotFound, Unavailable
 
 TYPE_CHECKING = False
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 #: What stands behind ``--`` is not ours to read.
 TAKES_COMMAND = True
 
-HELD, FENCED = 3, 4
 #: How long a command has to end by itself when it is told to.
 GRACE = 10.0
 
@@ -124,7 +124,7 @@ class _Run:
         finally:
             released = self._release()
         if self._must_end:
-            status = FENCED
+            status = Fenced.exit_status
         self._report(status, released)
         return status
 
@@ -133,7 +133,7 @@ class _Run:
 
         self._hear(keeper)
         if self._must_end:
-            return FENCED
+            return Fenced.exit_status
         sys.stdout.flush()
         environ = {**os.environ, "DIBS_AGENT": self._session.caller.id}
         with ChildProcess(self._args.command, environ) as child:
@@ -156,7 +156,7 @@ class _Run:
     def _end(self, child: ChildProcess) -> int:
         self._say("the command is stopped")
         child.end(GRACE)
-        return FENCED
+        return Fenced.exit_status
 
     def _hear(self, keeper: RunClaims) -> None:
         """Give a sign of life if one is due, and pass on the news."""

@@ -14,6 +14,10 @@ exit status: 0 done, 6 nothing is salvaged under that name
 from __future__ import annotations
 
 from dibs.cli.support.parsing import arg, branch
+from dibs.cli.support.tables import table
+from dibs.cli.support.text import bold, clock, dim, printable
+from dibs.errors import BadUsage
+from dibs.shapes import worktrees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +40,6 @@ _RESTORE_OPTIONS = (
 
 def _list(session: Session, _: Namespace) -> None:
     """List what was salvaged, the newest first."""
-    from dibs.shapes import worktrees
-
     found = session.project.salvage.all()
     now = session.now()
     shape = {"salvaged": [worktrees.salvaged(s) for s in found]}
@@ -45,9 +47,6 @@ def _list(session: Session, _: Namespace) -> None:
 
 
 def _print_list(found: list[Salvaged], now: float) -> None:
-    from dibs.cli.support.tables import table
-    from dibs.cli.support.text import clock, printable
-
     if not found:
         print("nothing was salvaged here")
         return
@@ -57,15 +56,11 @@ def _print_list(found: list[Salvaged], now: float) -> None:
 
 def _show(session: Session, args: Namespace) -> None:
     """Show what a piece of salvaged work holds, against the commit that was checked out."""
-    from dibs.shapes import worktrees
-
     found = session.project.salvage.show(args.id)
     session.show(lambda: worktrees.shown(found), lambda: _print_shown(found))
 
 
 def _print_shown(shown: SalvageView) -> None:
-    from dibs.cli.support.text import bold, dim, printable
-
     print(bold(printable(shown.found.id)))
     for line in shown.message.splitlines():
         print(f"  {printable(line)}")
@@ -78,9 +73,6 @@ def _print_shown(shown: SalvageView) -> None:
 
 def _restore(session: Session, args: Namespace) -> None:
     """Bring salvaged work back: as a commit on a new branch, or as files in a new folder."""
-    from dibs.errors import BadUsage
-    from dibs.shapes import worktrees
-
     if args.to and args.branch:
         raise BadUsage("salvage restore: --to and --branch exclude each other")
     salvage = session.project.salvage
@@ -91,8 +83,6 @@ def _restore(session: Session, args: Namespace) -> None:
     what = "folder" if args.to else "branch"
 
     def text() -> None:
-        from dibs.cli.support.text import printable
-
         print(f"restored {printable(found.id)} as {what} {printable(place)}")
 
     session.show(lambda: {**worktrees.salvaged(found), what: place}, text)

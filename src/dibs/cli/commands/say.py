@@ -17,7 +17,10 @@ exit status: 0 said, 6 nobody of that name is here, 65 too long, 69 too many mes
 from __future__ import annotations
 
 from dibs.cli.support.parsing import arg
+from dibs.cli.support.text import bold, printable, yellow
+from dibs.core.text.names import few
 from dibs.errors import BadInput, BadUsage
+from dibs.shapes import mail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +47,6 @@ def run(args: Namespace) -> int:
     """Say it, and print who gets it."""
     to, text = _parts(args)
     from dibs.cli.support.session import Session
-    from dibs.shapes import mail
 
     with Session(args) as session:
         message = session.project.mail.say(
@@ -87,9 +89,6 @@ def _from_stdin(*, asked: bool) -> str:
 
 
 def _print(message: Message) -> None:
-    from dibs.cli.support.text import bold, printable, yellow
-    from dibs.core.text.names import few
-
     names = [name.removeprefix("@") for name in message.boxes]
     shown = few(names, 5)
     whom = shown if names == [message.to] else f"{printable(message.to)} ({shown})"

@@ -9,6 +9,11 @@ exit status: 0
 from __future__ import annotations
 
 from dibs.cli.support.parsing import arg
+from dibs.cli.support.tables import table
+from dibs.cli.support.text import span, yellow
+from dibs.core.text.durations import check_span
+from dibs.shapes.claims import overview
+from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +24,6 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Held, Waiter
     from dibs.services.claims.agents import AgentView
     from dibs.services.claims.overview import Overview
-    from dibs.shapes.quoting import Quoting
 
 
 OPTIONS = (
@@ -32,7 +36,6 @@ OPTIONS = (
 def run(args: Namespace) -> int:
     """Take a snapshot and print it, once or for ever."""
     from dibs.cli.support.session import Session
-    from dibs.core.text.durations import check_span
 
     interval = check_span(args.interval, 0.1, 3600, field="interval", code="INTERVAL")
     with Session(args) as session:
@@ -42,7 +45,6 @@ def run(args: Namespace) -> int:
 
             return watch(session, lambda: session.project.overview(mine), interval)
         taken = session.project.overview(mine)
-        from dibs.shapes.claims import overview
 
         session.show(
             lambda: overview(taken), lambda: print("\n".join(lines(taken, session.caller)))
@@ -52,8 +54,6 @@ def run(args: Namespace) -> int:
 
 def lines(taken: Overview, reader: Caller) -> list[str]:
     """Return a snapshot as text."""
-    from dibs.shapes.quoting import Quoting
-
     quoted = Quoting(reader, map(str, (taken.agents, taken.claims, taken.queue)))
     parts: list[Sequence[str]] = [[_agents_line(taken), *_decisions_line(taken)]]
     if taken.agents:
@@ -71,8 +71,6 @@ def lines(taken: Overview, reader: Caller) -> list[str]:
 
 def _table(quoted: Quoting, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lay out rows of which some have text of others."""
-    from dibs.cli.support.tables import table
-
     return table(headings, rows, quoted.width)
 
 
@@ -83,8 +81,6 @@ def _agents_line(taken: Overview) -> str:
 
 
 def _decisions_line(taken: Overview) -> list[str]:
-    from dibs.cli.support.text import span, yellow
-
     if not taken.undecided:
         return []
     count, age = len(taken.undecided), span(taken.now - taken.undecided[0])
@@ -94,8 +90,6 @@ def _decisions_line(taken: Overview) -> list[str]:
 
 def agent_table(agents: Sequence[AgentView], quoted: Quoting) -> list[str]:
     """Return agents as a table."""
-    from dibs.cli.support.text import span
-
     rows: list[tuple[str, ...]] = [
         (
             a.id,
@@ -116,8 +110,6 @@ def agent_table(agents: Sequence[AgentView], quoted: Quoting) -> list[str]:
 
 
 def _claim_row(held: Held, now: float, quoted: Quoting) -> tuple[str, ...]:
-    from dibs.cli.support.text import span
-
     claim = held.claim
     why = _why(claim.reason, claim.task, claim.agent, quoted)
     why += [f"{ask.asker} asks for it, in {span(ask.until - now)}" for ask in held.asks]
@@ -132,8 +124,6 @@ def _why(reason: str, task: str, agent: str, quoted: Quoting) -> list[str]:
 
 
 def _queue_row(waiter: Waiter, quoted: Quoting) -> tuple[str, ...]:
-    from dibs.cli.support.text import span
-
     ticket = waiter.ticket
     why = _why(ticket.reason, ticket.task, ticket.agent, quoted)
     patterns = ", ".join(quoted.path(pattern, ticket.agent) for pattern in ticket.patterns)

@@ -6,6 +6,8 @@ exit status: 0 handed over, 4 you lost it before, 6 you do not hold it, or no su
 from __future__ import annotations
 
 from dibs.cli.support.parsing import LITERAL, REQUEST_ID, arg, number
+from dibs.cli.support.text import bold, printable
+from dibs.shapes import claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +28,6 @@ OPTIONS = (
 
 def act(session: Session, args: Namespace) -> None:
     """Hand over, and print what the other agent holds now."""
-    from dibs.shapes import claims
-
     handed = session.project.holdings.transfer(
         session.caller,
         session.patterns(args.pattern, literal=args.literal),
@@ -39,7 +39,5 @@ def act(session: Session, args: Namespace) -> None:
 
 
 def _print(handed: list[Claim]) -> None:
-    from dibs.cli.support.text import bold, printable
-
     for claim in handed:
         print(f"handed {printable(claim.pattern)} to {bold(claim.agent)} (token {claim.token})")

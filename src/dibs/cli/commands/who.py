@@ -6,6 +6,9 @@ exit status: 0 the question is answered, whether somebody holds it or not
 from __future__ import annotations
 
 from dibs.cli.support.parsing import LITERAL, arg
+from dibs.cli.support.text import green, holder_line, printable, waiter_line
+from dibs.shapes import claims
+from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +35,6 @@ def act(session: Session, args: Namespace) -> None:
 
 
 def _shape(found: dict[str, Around]) -> dict[str, object]:
-    from dibs.shapes import claims
-
     return {
         "paths": [
             {
@@ -47,9 +48,6 @@ def _shape(found: dict[str, Around]) -> dict[str, object]:
 
 
 def _print(found: dict[str, Around], reader: Caller) -> None:
-    from dibs.cli.support.text import green, holder_line, printable, waiter_line
-    from dibs.shapes.quoting import Quoting
-
     quoted = Quoting(reader, map(str, found.values()))
     lines = []
     for path, (holders, waiters) in found.items():

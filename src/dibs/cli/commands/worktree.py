@@ -14,7 +14,12 @@ exit status: 0 done, 3 it holds work, 6 no such worktree, 69 git or the set-up f
 
 from __future__ import annotations
 
+from dibs.cli.support import HELD
 from dibs.cli.support.parsing import agent_id, arg, branch, commit_name
+from dibs.cli.support.tables import table
+from dibs.cli.support.text import bold, dim, green, printable, span, yellow
+from dibs.errors import BadUsage
+from dibs.shapes import worktrees
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +34,6 @@ if TYPE_CHECKING:
         Skipped,
     )
 
-HELD = 3
 
 _NEW_OPTIONS = (
     arg("name", nargs="?", type=agent_id, metavar="AGENT", help="for whom (you)"),
@@ -46,9 +50,7 @@ def _new(session: Session, args: Namespace) -> None:
 
     If it cannot be made, nothing is left behind, and no other folder is taken instead.
     """
-    from dibs.errors import BadUsage
     from dibs.services.worktrees.service import WorktreeRequest
-    from dibs.shapes import worktrees
 
     if args.setup and args.no_setup:
         raise BadUsage("worktree new: --setup and --no-setup exclude each other")
@@ -61,7 +63,6 @@ def _new(session: Session, args: Namespace) -> None:
 
 
 def _print_made(made: CreatedWorktree) -> None:
-    from dibs.cli.support.text import bold, dim, green, printable
     from dibs.core.changes.worktrees import WorktreeStage
 
     said = green("made") if made.new else "there already:"
@@ -75,8 +76,6 @@ def _print_made(made: CreatedWorktree) -> None:
 
 def _list(session: Session, _: Namespace) -> None:
     """List the worktrees of this clone: whose, on which branch, what they hold that is nowhere else."""
-    from dibs.shapes import worktrees
-
     found = session.project.worktrees.listed()
     now = session.now()
     shape = {"worktrees": [worktrees.listed(tree) for tree in found]}
@@ -84,9 +83,6 @@ def _list(session: Session, _: Namespace) -> None:
 
 
 def _print_list(found: list[Listed], now: float) -> None:
-    from dibs.cli.support.tables import table
-    from dibs.cli.support.text import printable
-
     if not found:
         print("there are no worktrees; `dibs worktree new AGENT` makes one")
         return
@@ -122,8 +118,6 @@ def _state(item: Listed) -> str:
 
 
 def _age(item: Listed, now: float) -> str:
-    from dibs.cli.support.text import span
-
     since = item.tree.row.made if item.tree.row else item.at
     return span(now - since) if since else "-"
 
@@ -147,14 +141,10 @@ _SETUP_OPTIONS = (
 
 def _setup(session: Session, args: Namespace) -> None:
     """Run the set-up command of a worktree again."""
-    from dibs.shapes import worktrees
-
     name = args.name or session.caller.id
     row = session.project.worktrees.setup(session.caller, name, args.setup)
 
     def text() -> None:
-        from dibs.cli.support.text import printable
-
         print(f"{printable(row.path)} is set up")
 
     session.show(lambda: {"worktree": worktrees.row(row)}, text)
@@ -173,7 +163,6 @@ def _rm(session: Session, args: Namespace) -> int:
     The branch goes only if another branch has all of it.
     """
     from dibs.services.worktrees.service import KeptWorktree
-    from dibs.shapes import worktrees
 
     answer = session.project.worktrees.remove(
         session.caller, args.name, force=args.force, reason=args.reason
@@ -187,8 +176,6 @@ _GC_OPTIONS = (arg("--dry-run", action="store_true", help="change nothing, only 
 
 def _gc(session: Session, args: Namespace) -> None:
     """Remove the worktrees of agents that ended or are not heard of. Those with work are kept."""
-    from dibs.shapes import worktrees
-
     answers = session.project.worktrees.clean_up(session.caller, dry_run=args.dry_run)
 
     def text() -> None:
@@ -201,7 +188,6 @@ def _gc(session: Session, args: Namespace) -> None:
 
 
 def _print_outcome(answer: Removed | KeptWorktree | Skipped, *, would: bool = False) -> None:
-    from dibs.cli.support.text import bold, dim, green, printable, yellow
     from dibs.services.worktrees.service import KeptWorktree, Removed
 
     row = answer.row

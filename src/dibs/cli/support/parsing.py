@@ -20,6 +20,8 @@ _MAX_NUMBER = 2**63 - 1
 _MAX_DIGITS = 19
 #: Options that name a place on the disk, by any bytes.
 _PATHS = frozenset(("repo", "path", "to"))
+#: The largest file that is read, in bytes; what is longer is refused by whoever looks into it.
+MOST_BYTES = 256 * 1024
 #: How wide a page of help is.
 PAGE = 79
 #: How much of a wrong command line is told back.
@@ -254,3 +256,17 @@ def number(text: str) -> int:
     from dibs.core.text.names import quote
 
     raise BadInput(f"{quote(text)} is not a whole number from 1 on", code="NUMBER")
+
+
+def content_of(path: str, most: int = MOST_BYTES) -> bytes:
+    """Return what a file says, or ``-`` for standard input; at most one byte more than ``most``."""
+    try:
+        if path == "-":
+            return sys.stdin.buffer.read(most + 1)
+        with open(path, "rb") as file:
+            return file.read(most + 1)
+    except OSError as error:
+        from dibs.core.text.names import quote
+
+        message = f"{quote(path)} cannot be read: {error.strerror}"
+        raise BadInput(message, code="TASK_FILE", field="file") from None

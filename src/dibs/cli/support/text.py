@@ -11,10 +11,12 @@ import os
 import sys
 
 from dibs.core.text.durations import show_span
-from dibs.core.text.names import printable
+from dibs.core.text.names import printable as printable  # noqa: PLC0414 - commands take it from here
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import (
         Ask,
@@ -30,59 +32,22 @@ if TYPE_CHECKING:
     )
     from dibs.shapes.quoting import Quoting
 
-__all__ = [
-    "ask_line",
-    "bold",
-    "claim_line",
-    "clock",
-    "conflict_line",
-    "dim",
-    "green",
-    "holder_line",
-    "lost_line",
-    "outcome",
-    "printable",
-    "red",
-    "span",
-    "waiter_line",
-    "yellow",
-]
-
 #: How claims go without anybody's doing, for reasons in our own words.
 _NOBODY_DID = frozenset({"void", "is no longer certain"})
-_ESCAPES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 
 
-def _coloured(text: str, style: str) -> str:
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    if plain or not sys.stdout.isatty():
-        return text
-    return f"\x1b[{_ESCAPES[style]}m{text}\x1b[0m"
+def _painter(escape: str) -> Callable[[str], str]:
+    """Return how a text is painted on a terminal."""
+
+    def paint(text: str) -> str:
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        return text if plain or not sys.stdout.isatty() else f"\x1b[{escape}m{text}\x1b[0m"
+
+    return paint
 
 
-def bold(text: str) -> str:
-    """Return ``text`` as a heading."""
-    return _coloured(text, "bold")
-
-
-def dim(text: str) -> str:
-    """Return ``text`` as something of second rank."""
-    return _coloured(text, "dim")
-
-
-def red(text: str) -> str:
-    """Return ``text`` as a refusal."""
-    return _coloured(text, "red")
-
-
-def green(text: str) -> str:
-    """Return ``text`` as a success."""
-    return _coloured(text, "green")
-
-
-def yellow(text: str) -> str:
-    """Return ``text`` as something to look at."""
-    return _coloured(text, "yellow")
+#: A heading, something of second rank, a refusal, a success, something to look at.
+bold, dim, red, green, yellow = map(_painter, ("1", "2", "31", "32", "33"))
 
 
 def span(seconds: float) -> str:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dibs.cli.support.parsing import arg, number
+from dibs.cli.support.text import bold, dim, green, printable, red, span, yellow
+from dibs.core.talk.decision_rules import by_silence, how_decided, who_may
+from dibs.core.talk.decisions import CONFLICT, Outcome
+from dibs.shapes import decisions
+from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +17,6 @@ if TYPE_CHECKING:
     from dibs.cli.support.session import Session
     from dibs.core.talk.decisions import Decision
     from dibs.services.claims.disputes import Sides
-    from dibs.shapes.quoting import Quoting
 
 
 _LS_OPTIONS = (
@@ -24,8 +28,6 @@ _LS_OPTIONS = (
 
 def _ls(session: Session, args: Namespace) -> None:
     """List decisions, the oldest first."""
-    from dibs.shapes import decisions
-
     found = session.project.decisions.all(pending=args.pending, category=args.category)
     shown, left = found[-args.limit :], max(0, len(found) - args.limit)
     now = session.now()
@@ -34,9 +36,6 @@ def _ls(session: Session, args: Namespace) -> None:
 
 
 def _print_list(session: Session, shown: list[Decision], left: int, now: float) -> None:
-    from dibs.cli.support.text import bold, dim, span
-    from dibs.shapes.quoting import Quoting
-
     if not shown:
         print("there are no such decisions: `dibs decide new TITLE` records one")
         return
@@ -52,10 +51,6 @@ def _print_list(session: Session, shown: list[Decision], left: int, now: float) 
 
 
 def _until(decision: Decision, now: float) -> str:
-    from dibs.cli.support.text import span
-    from dibs.core.talk.decision_rules import by_silence
-    from dibs.core.talk.decisions import Outcome
-
     if decision.outcome != Outcome.PENDING or not decision.deadline:
         return ""
     return f", {by_silence(decision)} by silence in {span(decision.deadline - now)}"
@@ -69,8 +64,6 @@ def _show(session: Session, args: Namespace) -> None:
 
     Of a conflict over claims both sides are shown, and the queue.
     """
-    from dibs.shapes import decisions
-
     decision = session.project.decisions.show(args.id)
     sides = _sides(session, decision)
     now = session.now()
@@ -81,8 +74,6 @@ def _show(session: Session, args: Namespace) -> None:
 
 
 def _sides(session: Session, decision: Decision) -> Sides | None:
-    from dibs.core.talk.decisions import CONFLICT
-
     if decision.category != CONFLICT:
         return None
     from dibs.services.claims.disputes import both_sides
@@ -91,9 +82,6 @@ def _sides(session: Session, decision: Decision) -> Sides | None:
 
 
 def _page(session: Session, decision: Decision, sides: Sides | None, now: float) -> Iterator[str]:
-    from dibs.cli.support.text import bold, span
-    from dibs.shapes.quoting import Quoting
-
     quoted = Quoting(session.caller, map(str, (decision, sides)))
     yield from quoted.legend
     yield f"{bold(decision.id)} {_outcome(decision)}: {_title(decision, quoted)}"
@@ -113,10 +101,6 @@ def _page(session: Session, decision: Decision, sides: Sides | None, now: float)
 
 def _standing(decision: Decision, quoted: Quoting, now: float) -> Iterator[str]:
     """Yield who may decide and what silence means, or by whom and why it was decided."""
-    from dibs.cli.support.text import dim, printable, span
-    from dibs.core.talk.decision_rules import how_decided, who_may
-    from dibs.core.talk.decisions import CONFLICT, Outcome
-
     if decision.outcome == Outcome.RECORDED:
         return
     if decision.outcome != Outcome.PENDING:
@@ -141,9 +125,6 @@ def _title(decision: Decision, quoted: Quoting) -> str:
 
 
 def _outcome(decision: Decision) -> str:
-    from dibs.cli.support.text import green, red, yellow
-    from dibs.core.talk.decisions import Outcome
-
     paint = {Outcome.PENDING: yellow, Outcome.REJECTED: red}.get(decision.outcome, green)
     return paint(decision.outcome)
 

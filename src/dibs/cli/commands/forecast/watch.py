@@ -7,10 +7,12 @@ import re
 import sys
 import time
 
+from dibs.cli.support.text import clock, dim, green
 from dibs.cli.support.watcher import SLICE, FileWatcher
 from dibs.core.changes.forecasts import news
 from dibs.core.text.names import printable
 from dibs.errors import NotFound, Unavailable, Unknown
+from dibs.shapes.forecast import pair, shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +107,6 @@ class Printer:
         self, before: Forecast | None, now: Forecast, fresh: list[Pair], gone: list[Pair]
     ) -> None:
         from dibs.cli.support.session import print_json
-        from dibs.shapes.forecast import pair, shape
 
         if before is None:
             print_json({"event": "forecast", **shape(now)})
@@ -117,7 +118,6 @@ class Printer:
 
     def _tell_people(self, fresh: list[Pair], gone: list[Pair]) -> None:
         from dibs.cli.commands.forecast.text import tell
-        from dibs.cli.support.text import clock, dim, green
 
         moment = time.time()
         for item in fresh:

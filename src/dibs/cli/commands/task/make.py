@@ -80,7 +80,7 @@ def _import(session: Session, args: Namespace) -> int:
     The file is a list of tasks, a mapping with the list as `tasks`, or one document for
     each. A task may have a `key`, by which others name it under `needs`.
     """
-    from dibs.cli.support.files import content_of
+    from dibs.cli.support.parsing import content_of
     from dibs.services.tasks.values import Draft
     from dibs.taskfile.batch import MAX_BYTES, read_batch
 
@@ -147,7 +147,7 @@ def _read(paths: Sequence[str]) -> dict[str, bytes]:
     """Return the files by their names, no more of each than says that it is too long."""
     import os
 
-    from dibs.cli.support.files import content_of
+    from dibs.cli.support.parsing import content_of
     from dibs.core.text.names import quote
     from dibs.errors import BadInput
 
