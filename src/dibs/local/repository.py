@@ -98,6 +98,35 @@ def with_own_state(repository: Repository) -> Repository:
     return repository._replace(state=_join(git_dir, STATE_IN_GIT))
 
 
+def clone_id(state: str) -> str:
+    """Return the id of the clone with this state folder; the first who asks makes it.
+
+    Many clones share one store in Redis or on a git remote, and each has its own refs.
+    """
+    path = f"{state}/clone"
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read(16)
+    except FileNotFoundError:
+        _make_clone_id(path)
+    return clone_id(state)
+
+
+def _make_clone_id(path: str) -> None:
+    """Write an id under a name of its own first: whoever links it to the common name wins."""
+    from dibs.local.files import write_file
+
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    own = f"{path}.{os.urandom(4).hex()}"
+    write_file(own, os.urandom(8).hex(), sync=True)
+    try:
+        os.link(own, path)
+    except FileExistsError:
+        return
+    finally:
+        os.unlink(own)
+
+
 def _real_folder(start: str) -> str:
     try:
         # Where one stands does not matter to an absolute path, and may be gone.

@@ -19,7 +19,7 @@ state other processes share: the fixture also says how they open it::
 from __future__ import annotations
 
 from dibs.testing.keys import Keys
-from dibs.testing.ledger import Ledger, Views, Waiting
+from dibs.testing.ledger import LedgerPart, Views, Waiting
 from dibs.testing.lives import NewLifeContract
 from dibs.testing.races import Races
 from dibs.testing.rivals import Failures, Processes, Rivals
@@ -42,7 +42,7 @@ class ManualClock:
         self.now += seconds
 
 
-class EngineContract(Keys, Rivals, Races, Failures, Ledger, Waiting, Views):
+class EngineContract(Keys, Rivals, Races, Failures, LedgerPart, Waiting, Views):
     """What every engine keeps; see the module's docstring for how to use it."""
 
 

@@ -41,13 +41,8 @@ class Keys:
         assert everything(connect()) == [("other", "w")]
 
     def test_text_comes_back_as_it_was(self, connect: Connect) -> None:
-        texts = [
-            "",
-            'it\'s "so"; --\n\r\t\\',
-            "ünï ☃ 😀 \uffff \U0010ffff",
-            "%_*?[",
-            "x" * 1_000_000,
-        ]
+        quotes, wide = 'it\'s "so"; --\n\r\t\\', "ünï ☃ 😀 \uffff \U0010ffff"
+        texts = ["", quotes, wide, "%_*?[", "x" * 1_000_000]
 
         put(connect(), **{"k" + text[:50]: text for text in texts})
 
@@ -91,51 +86,19 @@ class Keys:
         assert everything(connect()) == [("k", "new")]
 
     def test_a_scan_is_in_the_order_of_code_points(self, connect: Connect) -> None:
-        keys = [
-            "A",
-            "a",
-            "a/",
-            "a/b",
-            "a0",
-            "aa",
-            "z",
-            "é",
-            "\uffff",
-            "😀",
-            "\U0010ffff",
-            "\U0010ffffx",
-        ]
+        keys = ["A", "a", "a/", "a/b", "a0", "aa", "z", "é"]
+        keys += ["\uffff", "😀", "\U0010ffff", "\U0010ffffx"]
         put(connect(), **dict.fromkeys(reversed(keys), ""))
 
         assert [key for key, _ in everything(connect())] == sorted(keys)
 
     def test_a_range_holds_exactly_the_keys_with_its_prefix(self, connect: Connect) -> None:
-        keys = [
-            "a",
-            "a/",
-            "a//x",
-            "a/b",
-            "a/\U0010ffff",
-            "a/\uffff\uffff",
-            "a.",
-            "a0",
-            "b",
-            "\ud7ff",
-            "\ue000",
-        ]
+        keys = ["a", "a/", "a//x", "a/b", "a/\U0010ffff", "a/\uffff\uffff", "a.", "a0", "b"]
+        keys += ["\ud7ff", "\ue000"]
         put(connect(), **dict.fromkeys(keys, ""))
 
-        for prefix in [
-            "",
-            "a",
-            "a/",
-            "a//",
-            "a/\U0010ffff",
-            "a/\uffff",
-            "\ud7ff",
-            "nothing",
-            "\U0010ffff",
-        ]:
+        prefixes = ["", "a", "a/", "a//", "a/\U0010ffff", "a/\uffff", "\ud7ff", "nothing"]
+        for prefix in [*prefixes, "\U0010ffff"]:
             found = scan(connect(), Range(prefix))
 
             assert found == sorted(key for key in keys if key.startswith(prefix))
@@ -152,12 +115,8 @@ class Keys:
     def test_ranges_come_in_the_order_in_which_they_were_asked_for(self, connect: Connect) -> None:
         put(connect(), **dict.fromkeys(["a1", "a2", "b1", "b2"], ""))
 
-        assert scan(connect(), Range("b"), Range("a", "2"), Range("c"), Range("b2")) == [
-            "b1",
-            "b2",
-            "a2",
-            "b2",
-        ]
+        found = scan(connect(), Range("b"), Range("a", "2"), Range("c"), Range("b2"))
+        assert found == ["b1", "b2", "a2", "b2"]
         assert scan(connect()) == []
 
     def test_a_step_can_ask_for_hundreds_of_ranges_and_write_hundreds_of_keys(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _FOREIGN = Entry(7, 1_700_000_000.25, "agent-1", "coder", Kind.ERROR, "it's ☃", {"deep": [1, None]})
 
 
-class Ledger:
+class LedgerPart:
     """The ledger keeps what it is told, in the order in which it was told."""
 
     def test_an_entry_holds_its_event_with_a_number_and_the_time(self, connect: Connect) -> None:

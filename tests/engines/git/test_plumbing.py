@@ -110,7 +110,7 @@ def test_a_comparison_that_hangs_is_told_in_time(machine, slow_git, bare):
     tree = git(bare, "rev-parse", "dibs^{tree}")
     who = ("-c", "user.name=x", "-c", "user.email=x@y")
     git(bare, "update-ref", "refs/heads/dibs", git(bare, *who, "commit-tree", "-m", "x", tree))
-    slow_git("merge-base")
+    slow_git("rev-list")
     engine = machine(timeout=2.0)
 
     assert engine.view(lambda txn: txn.get("count")) == "1"

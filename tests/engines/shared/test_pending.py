@@ -26,7 +26,7 @@ def test_keys_are_found_in_order_among_few_and_among_many():
 
 
 def test_many_keys_are_not_gone_through_for_each_question():
-    """Counted, not timed: a key that cannot begin so is not even looked at."""
+    """Counted, not timed: a question looks at what it finds, and at one key more."""
     looked = 0
 
     class Key(str):
@@ -47,4 +47,4 @@ def test_many_keys_are_not_gone_through_for_each_question():
         assert pending.under(f"task/{number:05}") == [f"task/{number:05}"]
         assert not pending.touches((f"needs/{number}//", f"task/{number:05}//"))
 
-    assert looked <= 400
+    assert looked <= 500

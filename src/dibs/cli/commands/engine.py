@@ -64,41 +64,32 @@ def run(args: Namespace) -> int:
 
 def _check(args: Namespace) -> int:
     """Tell whether an engine is safe as configured, what it promises, and how fast it is."""
-    place, url = _named(args)
-    engine = _open(place, url)
-    try:
-        found, measured = _inspected(engine)
-    finally:
-        engine.close()
-    return _show(args, url, found, measured)
+    return _look_after(args, repair=False)
 
 
 def _repair(args: Namespace) -> int:
     """Put right what can be put right without losing anything, then check."""
-    place, url = _named(args)
-    engine = _open(place, url)
-    try:
-        done = engine.repair()
-        found, measured = _inspected(engine)
-    finally:
-        engine.close()
+    return _look_after(args, repair=True)
+
+
+def _look_after(args: Namespace, *, repair: bool) -> int:
+    from contextlib import closing
+
+    from dibs.project.project import locate
+    from dibs.services.migration.measure import is_open, measure
+
+    place = locate(args.repo)
+    url = place.loaded.config.engine if args.url is None else _url(args.url)
+    with closing(_open(place, url)) as engine:
+        done = engine.repair() if repair else None
+        closed = is_open(engine)
+        found = [*engine.inspect(), *closed]
+        measured = measure(engine, write=not closed)
     return _show(args, url, found, measured, done)
 
 
-def _inspected(engine: Engine) -> tuple[list[Finding], Measured]:
-    from dibs.services.migration.measure import is_open, measure
-
-    closed = is_open(engine)
-    found = [*engine.inspect(), *closed]
-    return found, measure(engine, write=not closed)
-
-
 def _show(
-    args: Namespace,
-    url: str,
-    found: list[Finding],
-    measured: Measured,
-    done: list[str] | None = None,
+    args: Namespace, url: str, found: list[Finding], measured: Measured, done: list[str] | None
 ) -> int:
     from dibs.core.base.findings import Level
     from dibs.core.text.urls import shown
@@ -144,6 +135,8 @@ def _print(name: str, found: list[Finding], measured: Measured, done: list[str] 
 
 def _migrate(args: Namespace) -> int:
     """Move all state from one engine to another, with its numbers. The old one is closed."""
+    from contextlib import closing
+
     from dibs.core.text.urls import shown
     from dibs.project.project import locate
     from dibs.services.migration.service import StoreSide, cancel
@@ -154,21 +147,12 @@ def _migrate(args: Namespace) -> int:
         raise BadInput("memory: ends with its process; there is nothing to move", field="engine")
     if args.force:
         _refuse_agents(args)
-    source = _open(place, urls[0])
-    try:
+    with closing(_open(place, urls[0])) as engine:
+        source = StoreSide(engine, shown(urls[0]))
         if args.cancel:
-            return _show_cancelled(
-                args, urls[0], there_was=cancel(StoreSide(source, shown(urls[0])))
-            )
-        target = _open(place, urls[1], anew=True)
-        try:
-            moved = _move(
-                args, place, StoreSide(source, shown(urls[0])), StoreSide(target, shown(urls[1]))
-            )
-        finally:
-            target.close()
-    finally:
-        source.close()
+            return _show_cancelled(args, urls[0], there_was=cancel(source))
+        with closing(_open(place, urls[1], anew=True)) as other:
+            moved = _move(args, place, source, StoreSide(other, shown(urls[1])))
     return _show_moved(args, urls, moved)
 
 
@@ -235,13 +219,6 @@ def _show_moved(args: Namespace, urls: tuple[str, str], moved: MoveReport) -> in
     if is_secret(urls[1]):
         print("  (with the password, or leave it out and set DIBS_ENGINE)")
     return 0
-
-
-def _named(args: Namespace) -> tuple[Location, str]:
-    from dibs.project.project import locate
-
-    place = locate(args.repo)
-    return place, place.loaded.config.engine if args.url is None else _url(args.url)
 
 
 def _url(text: str) -> str:

@@ -119,20 +119,18 @@ class GitConnection(SharedCopy):
         """Return the commits that are new, and whether the old one is still in the history."""
         if not new:
             return [], False
-        passed = self.objects.between(new, old) if old else None
-        if passed is not None:
-            return passed, True
-        listing = ("rev-list", "--end-of-options", new)
-        listed = self._git(*listing, *([f"^{old}"] if old else []), deadline=deadline)
-        if listed.code and old:  # the old one is not here any more
-            listed = self._git(*listing, deadline=deadline)
+        if old:
+            both = self._git("rev-list", "--left-right", f"{new}...{old}", deadline=deadline)
+            found = both.out.decode().split()
+            if not both.code:
+                gone = any(oid.startswith(">") for oid in found)
+                return [oid[1:] for oid in found if oid.startswith("<")], not gone
+        listed = self._git(
+            "rev-list", new, deadline=deadline
+        )  # or the old one is not here any more
         if listed.code:
             raise damaged(self.repo, new)
-        grown = True
-        if old:
-            argv = ("merge-base", "--is-ancestor", old, new)
-            grown = self._git(*argv, deadline=deadline).code == 0
-        return listed.out.decode().split(), grown
+        return listed.out.decode().split(), not old
 
     def _git(self, *argv: str, deadline: float) -> GitResult:
         try:

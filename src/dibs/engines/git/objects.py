@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     #: Reads an object that is packed: its kind and content; None if it is not there.
     Packed = Callable[[str], tuple[str, bytes] | None]
 
-#: Commits to walk through, looking for an ancestor.
-_FAR = 200
-
 _ADD = "INSERT INTO object(oid, kind, size, content, n, packed) VALUES (?, ?, ?, ?, ?, ?)"
 _READ = "SELECT kind, content FROM object WHERE oid = ?"
 _UNSEEN = "SELECT oid, kind, content FROM object WHERE NOT packed"
@@ -126,25 +123,6 @@ class Objects:
     def root_of(self, commit: str) -> str:
         """Return the tree of a commit; no commit has no tree."""
         return headers(self.read(commit)[1], "tree")[0] if commit else ""
-
-    def between(self, commit: str, older: str) -> list[str] | None:
-        """Return the commits from ``commit`` down to ``older``, without it.
-
-        None if ``older`` is not met in a straight and short walk; then git has to be asked.
-        """
-        passed: list[str] = []
-        while commit != older:
-            passed.append(commit)
-            try:
-                parents = headers(self.read(commit)[1], "parent")
-            except Unavailable as error:
-                if error.code != "STORE_DAMAGED":
-                    raise
-                return None  # it was never fetched, or there is damage: git can tell
-            if len(parents) != 1 or len(passed) > _FAR:
-                return None
-            commit = parents[0]
-        return passed
 
     # -- trees
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MOST = 4096
 
 
-class Rows:
+class KnownRange:
     """The rows of one range, in order."""
 
     __slots__ = ("keys", "values")
@@ -43,9 +43,9 @@ class Replica:
     def __init__(self) -> None:
         self.version, self.nonce = -1, ""
         self.points: dict[str, str | None] = {}
-        self.ranges: dict[Key, Rows] = {}
+        self.ranges: dict[Key, KnownRange] = {}
         #: The ranges again, by their prefix, and how long prefixes are: to find those that a key is in.
-        self._by_prefix: dict[str, list[tuple[str, Rows]]] = {}
+        self._by_prefix: dict[str, list[tuple[str, KnownRange]]] = {}
         self._lengths: list[int] = []
 
     def forget(self) -> None:
@@ -62,7 +62,7 @@ class Replica:
     def learn_range(self, key: Key, flat: Sequence[str]) -> None:
         """Note the rows of a range."""
         prefix, containing = key
-        rows = self.ranges[key] = Rows(flat)
+        rows = self.ranges[key] = KnownRange(flat)
         beside = self._by_prefix.setdefault(prefix, [])
         beside[:] = [one for one in beside if one[0] != containing]
         beside.append((containing, rows))

@@ -113,14 +113,16 @@ class RedisSession:
 
     def _open(self, until: float) -> RedisConnection:
         wire = self.wire(until)
+        ready = False
         try:
             found = server.facts(wire, until)
             server.check(found, wire.node, by_sentinel=self.target.kind == "sentinel")
             link = RedisConnection(wire, self.project, self.sources.since_boot)
             self._judge(link, found, until)
-        except BaseException:
-            wire.close()
-            raise
+            ready = True
+        finally:
+            if not ready:
+                wire.close()
         return link
 
     def _judge(self, link: RedisConnection, found: Facts, until: float) -> None:

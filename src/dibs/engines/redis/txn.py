@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.claims.ledger import Event
-    from dibs.engines.redis.replica import Replica, Rows
+    from dibs.engines.redis.replica import KnownRange, Replica
 
     Read = Callable[[int, int, bool], Iterator[Entry]]
 
@@ -126,7 +126,9 @@ class RedisTxn:
             self.entries_out = [words for words in self.entries_out if words[0] > bound]
         return going
 
-    def _merged(self, prefix: str, containing: str, rows: Rows | None) -> list[tuple[str, str]]:
+    def _merged(
+        self, prefix: str, containing: str, rows: KnownRange | None
+    ) -> list[tuple[str, str]]:
         merged: dict[str, str | None] = dict(rows.values) if rows is not None else {}
         merged.update((k, self.pending[k]) for k in self.pending.under(prefix, containing))
         return [(key, value) for key in sorted(merged) if (value := merged[key]) is not None]

@@ -136,17 +136,19 @@ def connect(target: RedisTarget, node: RedisNode, until: float, *, login: bool =
 def _open_socket(target: RedisTarget, node: RedisNode, until: float) -> socket.socket:
     if node.path:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
+    else:
+        sock = socket.create_connection((node.host, node.port), _left(until))
+    try:
+        if node.path:
             sock.settimeout(_left(until))
             sock.connect(node.path)
-        except BaseException:
-            sock.close()
-            raise
-        return sock
-    sock = socket.create_connection((node.host, node.port), _left(until))
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    return _wrapped(target, node, sock) if target.tls else sock
+            return sock
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        return _wrapped(target, node, sock) if target.tls else sock
+    except (OSError, ValueError, Misconfigured):
+        sock.close()
+        raise
 
 
 def _wrapped(target: RedisTarget, node: RedisNode, sock: socket.socket) -> socket.socket:
@@ -159,20 +161,15 @@ def _wrapped(target: RedisTarget, node: RedisNode, sock: socket.socket) -> socke
             context.load_cert_chain(options["cert"], options.get("key") or None)
         return context.wrap_socket(sock, server_hostname=node.host)
     except ssl.SSLCertVerificationError as error:
-        sock.close()
         raise Misconfigured(
             f"{node} has a certificate that is not trusted: {error.verify_message}",
             code="REDIS_TLS",
             hint="name the file of its authority: rediss://host:6379/0?ca=/path/ca.pem",
         ) from error
     except FileNotFoundError as error:
-        sock.close()
         raise Misconfigured(
             f"a file for TLS is not there: {error.filename or 'ca, cert or key'}", code="REDIS_TLS"
         ) from error
-    except BaseException:
-        sock.close()
-        raise
 
 
 def _left(until: float) -> float:

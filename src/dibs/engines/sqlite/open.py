@@ -75,22 +75,22 @@ def open_store(options: OpenOptions) -> OpenStore:
 
 def _open(options: OpenOptions) -> OpenStore:
     db, writable = _connect(options)
-    gate = None
+    gate = opened = None
     try:
-        now = os.stat(options.path)
+        identity = os.stat(options.path)
         schema.version_of(db, options.path)
         if writable:
             db.execute(f"PRAGMA synchronous = {options.synchronous}")
             db.execute(_CACHE)
             gate = _make_gate(options.path)
             _bring_up_to_date(db, gate, options)
-        clock = options.clock or _clock(db, gate, options)
-    except BaseException:
-        db.close(True)
-        if gate is not None:
-            gate.close()
-        raise
-    return OpenStore(db, gate, clock, now)
+        opened = OpenStore(db, gate, options.clock or _clock(db, gate, options), identity)
+    finally:
+        if opened is None:
+            db.close(True)
+            if gate is not None:
+                gate.close()
+    return opened
 
 
 def _make_gate(path: str) -> Turns:
@@ -225,11 +225,8 @@ def _alone(db: apsw.Connection, gate: Turns, options: OpenOptions, change: Calla
         db.execute("BEGIN IMMEDIATE")
         answer = change()
         db.execute("COMMIT")
-    except BaseException:
+    finally:
         if db.in_transaction:
             db.execute("ROLLBACK")
-        raise
-    else:
-        return answer
-    finally:
         gate.leave()
+    return answer

@@ -17,8 +17,8 @@ import time
 from dibs.errors import DibsError, Fenced, Unavailable, Unknown
 from dibs.git.refs import value_of
 from dibs.git.untrusted import SafeGitPool
-from dibs.local.clone import clone_id
 from dibs.local.locks import FileLock
+from dibs.local.repository import clone_id
 from dibs.services.commits.fence import FENCE, has_landed, raise_fence, unmoved
 from dibs.services.state import commits as intents
 from dibs.services.state.commits import Intent

@@ -69,7 +69,7 @@ class Forecasts:
 
     def warn(self, caller: Caller, forecast: Forecast) -> list[Pair]:
         """Tell the ledger of conflicts that it has not been told of; return these."""
-        from dibs.local.clone import clone_id
+        from dibs.local.repository import clone_id
         from dibs.services.forecast.warnings import warn
 
         return warn(self._store, caller, forecast, clone_id(shared_state(self._repository)))

@@ -10,8 +10,7 @@ from dibs.core.text.names import quote
 from dibs.errors import NotFound, Unavailable
 from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import WorktreeEntry, entries, git_dir_of, is_linked, owner_of
-from dibs.local.clone import clone_id
-from dibs.local.repository import main_tree, shared_state
+from dibs.local.repository import clone_id, main_tree, shared_state
 from dibs.services.state.worktrees import WorktreeRow, all_rows, forgets, row_of
 from dibs.services.worktrees.inspect import Looker
 from dibs.startup.records import Record
