@@ -117,29 +117,22 @@ def status_of(folder: int, name: str) -> os.stat_result | None:
 
 
 class OpenFolder:
-    """A handle on a folder, closed at the end of a ``with``."""
+    """A handle on a folder, closed at the end of a ``with`` unless it is ``lent``."""
 
-    __slots__ = ("handle",)
+    __slots__ = ("handle", "lent")
 
-    def __init__(self, handle: int) -> None:
+    def __init__(self, handle: int, *, lent: bool = False) -> None:
         self.handle = handle
+        self.lent = lent
 
     def __enter__(self) -> int:
         """Hand out the handle."""
         return self.handle
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
-        os.close(self.handle)
-
-
-class Lent(OpenFolder):
-    """A handle that somebody else closes."""
-
-    __slots__ = ()
-
-    def __exit__(self, *_: object) -> None:
-        """Leave it open."""
+        """Close it, unless somebody else does."""
+        if not self.lent:
+            os.close(self.handle)
 
 
 class Folders:
@@ -201,7 +194,7 @@ class Folders:
                 if len(self._kept) >= MANY:
                     return OpenFolder(handle)
                 self._kept[place] = handle
-            return Lent(handle)
+            return OpenFolder(handle, lent=True)
         return OpenFolder(self._opened(place, make=make))
 
     def _opened(self, place: str, *, make: bool) -> int:

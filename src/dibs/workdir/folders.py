@@ -1,12 +1,17 @@
-"""The folders of a board, made at the first command that writes to it."""
+"""The folders of a board, made at the first command that writes to it, and what they take over.
+
+The first document's queue folder is an inbox, too: files in ``tasks/pending`` are taken over.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 
 from dibs.core.tasks.rules import ARCHIVE, ASSIGNED, DONE, INBOX
-from dibs.workdir.disk import status_of
-from dibs.workdir.moves import write
+from dibs.workdir.disk import mark_of, status_of
+from dibs.workdir.moves import Meanwhile, take, write
+from dibs.workdir.scan import ENDINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +21,8 @@ if TYPE_CHECKING:
 
 LOGS, COLLABORATION, SCHEMAS = "logs", "collaboration", "schemas"
 FOLDERS = (INBOX, ASSIGNED, DONE, ARCHIVE, LOGS, COLLABORATION, SCHEMAS)
+#: The queue folder of shell agents.
+PENDING = "tasks/pending"
 _ATTRIBUTES, _SCHEMA = ".gitattributes", "task.schema.json"
 _ALL = frozenset({*FOLDERS, _ATTRIBUTES})
 #: Generated pages of two branches are joined line by line, so that they never conflict.
@@ -38,3 +45,38 @@ def _put_once(folders: Folders, place: str, name: str, text: Callable[[], str]) 
     with folders.open(place, make=True) as handle:
         if status_of(handle, name) is None:
             write(folders.disk, handle, name, text(), None)
+
+
+def take_over(folders: Folders) -> list[str]:
+    """Move the files of the queue folder into the inbox; one whose name is taken there stays."""
+    taken: list[str] = []
+    try:
+        source = folders.beside(PENDING)
+    except (FileNotFoundError, NotADirectoryError):
+        return taken
+    with source as handle, folders.open(INBOX, make=True) as inbox:
+        for name in sorted(os.listdir(handle)):
+            status = status_of(handle, name)
+            if status is None or not _is_task(name, status):
+                continue
+            try:
+                take(folders.disk, (handle, name), (inbox, name), mark_of(status))
+            except (Meanwhile, OSError):
+                continue  # the name is taken, or it lies on another device: it stays, and doctor says so
+            taken.append(name)
+    return taken
+
+
+def waits(folders: Folders) -> bool:
+    """Tell whether a file of the queue folder could be taken over."""
+    try:
+        with folders.beside(PENDING) as handle:
+            found = ((name, status_of(handle, name)) for name in os.listdir(handle))
+            return any(status and _is_task(name, status) for name, status in found)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _is_task(name: str, status: os.stat_result) -> bool:
+    """Tell whether a file can be taken over; what is not plain stays, and is not ours to judge."""
+    return name.endswith(ENDINGS) and name[0] != "." and stat.S_ISREG(status.st_mode)

@@ -16,7 +16,7 @@ from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX, check_task_id
 from dibs.core.text.names import check_agent_id, quote
 from dibs.errors import BadInput
 from dibs.startup.records import Record
-from dibs.workdir.disk import TEMP_ENDING, TEMP_PREFIX, FileStamp, mark_of, status_of
+from dibs.workdir.disk import TEMP_ENDING, FileStamp, mark_of, status_of
 from dibs.workdir.index import SHARE, recent
 
 TYPE_CHECKING = False
@@ -35,133 +35,171 @@ WHOLE = 2 * SHARE
 UNFINISHED = 60.0
 
 
-class ChangedFile(Record):
-    """A file that is new, or not as it was."""
+class SeenFile(Record):
+    """Something that a scan found: a changed file, one that cannot be a task, an unfinished one."""
 
     place: str
     name: str
     mark: FileStamp
-
-
-class Odd(Record):
-    """Something with a task's name that cannot be one."""
-
-    place: str
-    name: str
-    mark: FileStamp
-    code: str
-    message: str
-
-
-class Temp(Record):
-    """An unfinished file: ours, or somebody's."""
-
-    place: str
-    name: str
-    mark: FileStamp
-    ours: bool
+    #: Why it cannot be a task's file, empty if it can.
+    code: str = ""
+    message: str = ""
 
 
 class BoardScan:
-    """What one look at the board found."""
+    """What one look at the board found; the index learns only when its folders were listed."""
 
-    def __init__(self) -> None:
-        self.fresh: list[ChangedFile] = []
+    def __init__(self, folders: Folders, index: Index, now: float, *, thorough: bool) -> None:
+        self._folders = folders
+        self._index = index
+        self._now = now
+        self._thorough = thorough
+        self.fresh: list[SeenFile] = []
         self.gone: list[tuple[str, str]] = []
-        self.odd: list[Odd] = []
-        self.temps: list[Temp] = []
-        #: Folders of agents that are there.
+        self.odd: list[SeenFile] = []
+        #: Unfinished files, ours and those of others.
+        self.temps: list[SeenFile] = []
+        #: Agents that have a folder.
         self.agents: list[str] = []
+
+    def run(self) -> BoardScan:
+        """Compare the board with the index."""
+        active = [INBOX, *self._agents()]
+        whole = sys.maxsize if self._thorough else WHOLE
+        due = self._due(active, whole, whole) | self._due([DONE], whole, whole // 2)
+        for place in (*active, DONE):
+            try:
+                with self._folders.open(place) as handle:
+                    self._look(handle, place, due.get(place, []))
+            except FileNotFoundError:
+                self.gone += [(place, name) for name in self._index.folder(place).all()]
+            except NotADirectoryError:
+                nothing = FileStamp(0, 0, 0, 0)
+                message = f"{place} is not a real folder"
+                self.odd.append(SeenFile(place, "", nothing, "TASK_KIND", message))
+        return self
+
+    def _agents(self) -> list[str]:
+        """Return the places of all agents that have a folder, or had one."""
+        found = {place for place in self._index.folders if place.startswith(f"{ASSIGNED}/")}
+        try:
+            with self._folders.open(ASSIGNED) as handle, os.scandir(handle) as entries:
+                for entry in entries:
+                    if entry.name.startswith("."):
+                        continue
+                    code, what = _misplaced(entry)
+                    if code:
+                        mark = mark_of(entry.stat(follow_symlinks=False))
+                        message = f"{quote(entry.name)} {what}"
+                        self.odd.append(SeenFile(ASSIGNED, entry.name, mark, code, message))
+                    elif entry.is_dir(follow_symlinks=False):
+                        found.add(f"{ASSIGNED}/{entry.name}")
+                        self.agents.append(entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        return sorted(found)
+
+    def _due(self, places: list[str], whole: int, part: int) -> dict[str, list[int]]:
+        """Return the shares of these folders to look at now: all, or a ``part`` of too many files."""
+        folders, turns = self._index.folders, self._index.turns
+        shares = [(p, n) for p in places if p in folders for n in range(folders[p].shares)]
+        if not shares:
+            return {}
+        sizes = [folders[place].size(number) for place, number in shares]
+        first, left = 0, whole
+        if sum(sizes) > whole:
+            left = part
+            first = turns.get(places[0], int(self._now * 1000)) % len(shares)
+        due: dict[str, list[int]] = {}
+        for turn in range(first, first + len(shares)):
+            at = turn % len(shares)
+            left -= sizes[at]
+            if left < 0 and turn > first:
+                break
+            due.setdefault(shares[at][0], []).append(shares[at][1])
+            turns[places[0]] = turn + 1
+        return due
+
+    def _look(self, handle: int, place: str, due: list[int]) -> None:
+        folder = self._index.folder(place)
+        status = os.fstat(handle)
+        if self._thorough or not folder.mtime or status.st_mtime_ns != folder.mtime:
+            unsettled = self._list(handle, place, due, status.st_dev)
+            moved = unsettled or recent(status.st_mtime_ns, self._now)
+            folder.mtime = 0 if moved else status.st_mtime_ns
+            return
+        looked = [folder.share(share) for share in due]
+        for files in looked:
+            for name, raw in files.items():
+                found = status_of(handle, name)
+                if found is None:
+                    self.gone.append((place, name))
+                elif not _same(found, raw):
+                    self._compare(place, name, found, status.st_dev)
+        for path in [path for path in self._index.asides if path.rpartition("/")[0] == place]:
+            name = path.rpartition("/")[2]
+            found = status_of(handle, name)
+            if found is not None and not any(name in files for files in looked):
+                self._compare(place, name, found, status.st_dev)
+
+    def _list(self, handle: int, place: str, due: list[int], device: int) -> bool:
+        """Go through a folder; tell whether it holds something that is not finished."""
+        folder = self._index.folder(place)
+        looked = {name for share in due for name in folder.share(share)}
+        known, unsettled = folder.all(), False
+        seen: set[str] = set()
+        with os.scandir(handle) as entries:
+            for entry in entries:
+                name = entry.name
+                raw = known.get(name)
+                if raw and raw[3] == entry.inode() and raw[2] >= 0 and name not in looked:
+                    seen.add(name)
+                    continue
+                if _passed_over(name):
+                    unsettled |= self._unfinished(entry, place)
+                    continue
+                seen.add(name)
+                status = entry.stat(follow_symlinks=False)
+                if raw is None or not _same(status, raw):
+                    self._compare(place, name, status, device)
+        self.gone += [(place, name) for name in known if name not in seen]
+        return unsettled
+
+    def _unfinished(self, entry: os.DirEntry[str], place: str) -> bool:
+        if not entry.name.endswith(TEMP_ENDING) or not entry.is_file(follow_symlinks=False):
+            return False
+        mark = mark_of(entry.stat(follow_symlinks=False))
+        self.temps.append(SeenFile(place, entry.name, mark))
+        return True
+
+    def _compare(self, place: str, name: str, status: os.stat_result, device: int) -> None:
+        """Note a file that is not as the index has it, unless it was set aside as it is."""
+        mark = mark_of(status)
+        aside = self._index.asides.get(f"{place}/{name}")
+        if aside is not None and aside.mark == mark:
+            return
+        code, message = _oddity(name, status, device)
+        found = self.odd if code else self.fresh
+        found.append(SeenFile(place, name, mark, code, message))
 
 
 def scan(folders: Folders, index: Index, now: float, *, thorough: bool = False) -> BoardScan:
-    """Compare the board with the index; the index learns only when its folders were listed."""
-    sight = BoardScan()
-    active = [INBOX, *_agents(folders, index, sight)]
-    whole = sys.maxsize if thorough else WHOLE
-    due = _due(index, active, now, whole, whole) | _due(index, [DONE], now, whole, whole // 2)
-    for place in (*active, DONE):
+    """Compare the board with the index."""
+    return BoardScan(folders, index, now, thorough=thorough).run()
+
+
+def _misplaced(entry: os.DirEntry[str]) -> tuple[str, str]:
+    """Return the code and the words for what does not belong among the folders of agents."""
+    if entry.is_dir(follow_symlinks=False):
         try:
-            with folders.open(place) as handle:
-                _look(handle, place, index, sight, now, due.get(place, []), thorough=thorough)
-        except FileNotFoundError:
-            sight.gone += [(place, name) for name in index.folder(place).all()]
-        except NotADirectoryError:
-            code = "TASK_KIND"
-            sight.odd.append(
-                Odd(place, "", FileStamp(0, 0, 0, 0), code, f"{place} is not a real folder")
-            )
-    return sight
-
-
-def _agents(folders: Folders, index: Index, sight: BoardScan) -> list[str]:
-    """Return the places of all agents that have a folder, or had one."""
-    found = {place for place in index.folders if place.startswith(f"{ASSIGNED}/")}
-    try:
-        with folders.open(ASSIGNED) as handle, os.scandir(handle) as entries:
-            for entry in entries:
-                place = f"{ASSIGNED}/{entry.name}"
-                if entry.name.startswith("."):
-                    continue
-                if not entry.is_dir(follow_symlinks=False):
-                    _stray(entry, sight)
-                elif _is_agent(entry.name):
-                    found.add(place)
-                    sight.agents.append(entry.name)
-                else:
-                    mark = mark_of(entry.stat(follow_symlinks=False))
-                    message = f"{quote(entry.name)} cannot be the id of an agent"
-                    sight.odd.append(Odd(ASSIGNED, entry.name, mark, "AGENT_ID", message))
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    return sorted(found)
-
-
-def _stray(entry: os.DirEntry[str], sight: BoardScan) -> None:
-    if entry.is_symlink() or entry.name.endswith(ENDINGS):
-        kind = "TASK_KIND" if entry.is_symlink() else "TASK_MISMATCH"
-        what = "is a link" if entry.is_symlink() else "belongs into the folder of an agent"
-        mark = mark_of(entry.stat(follow_symlinks=False))
-        sight.odd.append(Odd(ASSIGNED, entry.name, mark, kind, f"{quote(entry.name)} {what}"))
-
-
-def _is_agent(name: str) -> bool:
-    try:
-        check_agent_id(name)
-    except BadInput:
-        return False
-    return True
-
-
-def _look(
-    handle: int,
-    place: str,
-    index: Index,
-    sight: BoardScan,
-    now: float,
-    due: list[int],
-    *,
-    thorough: bool,
-) -> None:
-    folder = index.folder(place)
-    status = os.fstat(handle)
-    if thorough or not folder.mtime or status.st_mtime_ns != folder.mtime:
-        unsettled = _listed(handle, place, index, sight, due, status.st_dev)
-        folder.mtime = 0 if unsettled or recent(status.st_mtime_ns, now) else status.st_mtime_ns
-        return
-    looked = [folder.share(share) for share in due]
-    for files in looked:
-        for name, raw in files.items():
-            found = status_of(handle, name)
-            if found is None:
-                sight.gone.append((place, name))
-            elif not _same(found, raw):
-                _compare(place, name, found, raw, index, sight, status.st_dev)
-    for path in [path for path in index.asides if path.rpartition("/")[0] == place]:
-        name = path.rpartition("/")[2]
-        found = status_of(handle, name)
-        if found is not None and not any(name in files for files in looked):
-            _compare(place, name, found, None, index, sight, status.st_dev)
+            check_agent_id(entry.name)
+        except BadInput:
+            return "AGENT_ID", "cannot be the id of an agent"
+    elif entry.is_symlink():
+        return "TASK_KIND", "is a link"
+    elif entry.name.endswith(ENDINGS):
+        return "TASK_MISMATCH", "belongs into the folder of an agent"
+    return "", ""
 
 
 def _same(status: os.stat_result, raw: list[Any]) -> bool:
@@ -174,89 +212,9 @@ def _same(status: os.stat_result, raw: list[Any]) -> bool:
     )
 
 
-def _due(
-    index: Index, places: list[str], now: float, whole: int, part: int
-) -> dict[str, list[int]]:
-    """Return the shares of these folders whose files are looked at now: all, or a ``part`` of too many."""
-    folders = index.folders
-    shares = [(p, n) for p in places if p in folders for n in range(folders[p].shares)]
-    if not shares:
-        return {}
-    sizes = [folders[place].size(number) for place, number in shares]
-    first, left = 0, whole
-    if sum(sizes) > whole:
-        left = part
-        first = index.turns.get(places[0], int(now * 1000)) % len(shares)
-    due: dict[str, list[int]] = {}
-    for turn in range(first, first + len(shares)):
-        at = turn % len(shares)
-        left -= sizes[at]
-        if left < 0 and turn > first:
-            break
-        due.setdefault(shares[at][0], []).append(shares[at][1])
-        index.turns[places[0]] = turn + 1
-    return due
-
-
-def _listed(
-    handle: int, place: str, index: Index, sight: BoardScan, due: list[int], device: int
-) -> bool:
-    """Go through a folder; tell whether it holds something that is not finished."""
-    folder = index.folder(place)
-    looked = {name for share in due for name in folder.share(share)}
-    known, unsettled = folder.all(), False
-    seen: set[str] = set()
-    with os.scandir(handle) as entries:
-        for entry in entries:
-            name = entry.name
-            raw = known.get(name)
-            if raw and raw[3] == entry.inode() and raw[2] >= 0 and name not in looked:
-                seen.add(name)
-                continue
-            if _passed_over(name):
-                unsettled |= _unfinished(entry, place, sight)
-                continue
-            seen.add(name)
-            _compare(place, name, entry.stat(follow_symlinks=False), raw, index, sight, device)
-    sight.gone += [(place, name) for name in known if name not in seen]
-    return unsettled
-
-
 def _passed_over(name: str) -> bool:
     """Tell whether a name is not a task's: other files, temporary ones, an editor's lock."""
-    meant = name.endswith(ENDINGS) or name.lower().endswith(ENDINGS)
-    return not meant or name.startswith(".#")
-
-
-def _unfinished(entry: os.DirEntry[str], place: str, sight: BoardScan) -> bool:
-    if not entry.name.endswith(TEMP_ENDING) or not entry.is_file(follow_symlinks=False):
-        return False
-    ours = entry.name.startswith(TEMP_PREFIX)
-    mark = mark_of(entry.stat(follow_symlinks=False))
-    sight.temps.append(Temp(place, entry.name, mark, ours))
-    return True
-
-
-def _compare(
-    place: str,
-    name: str,
-    status: os.stat_result,
-    raw: list[Any] | None,
-    index: Index,
-    sight: BoardScan,
-    device: int,
-) -> None:
-    mark = mark_of(status)
-    if raw is not None and _same(status, raw):
-        return
-    aside = index.asides.get(f"{place}/{name}")
-    if aside is not None and aside.mark == mark:
-        return
-    code, message = _oddity(name, status, device)
-    if code:
-        sight.odd.append(Odd(place, name, mark, code, message))
-    else:
-        sight.fresh.append(ChangedFile(place, name, mark))
+    return not name.lower().endswith(ENDINGS) or name.startswith(".#")
 
 
 def _oddity(name: str, status: os.stat_result, device: int) -> tuple[str, str]:

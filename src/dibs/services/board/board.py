@@ -19,11 +19,10 @@ from dibs.services.board.report import BoardReport
 from dibs.services.state.tasks import digest, standing
 from dibs.services.tasks.service import BoardFiles
 from dibs.workdir import index as indexes
-from dibs.workdir.disk import Disk, Folders
+from dibs.workdir.disk import TEMP_PREFIX, Disk, Folders
 from dibs.workdir.files import DECIDED, Files
-from dibs.workdir.folders import make
+from dibs.workdir.folders import make, take_over, waits
 from dibs.workdir.lock import BoardLock
-from dibs.workdir.queue_inbox import take_over, waits
 from dibs.workdir.rejected import write_page
 from dibs.workdir.scan import UNFINISHED, BoardScan, scan
 
@@ -160,7 +159,7 @@ class Board(BoardFiles):
         make(self.folders, _schema)
         files = self.files()
         if not self._shares_queue:
-            take_over(files)
+            take_over(self.folders)
         news = news_since(self.store, files.index, NOTHING if thorough else files.index.head)
         sight = scan(self.folders, files.index, files.now, thorough=thorough)
         reconcile = Reconcile(self.store, files, caller, news, self._stamp[1])
@@ -216,7 +215,8 @@ class Board(BoardFiles):
     def _clean(self, files: Files, sight: BoardScan) -> None:
         """Remove what a killed command of ours left half written; the rows hold all of it."""
         for temp in sight.temps:
-            if temp.ours and files.now - temp.mark.mtime / 1e9 > UNFINISHED:
+            ours = temp.name.startswith(TEMP_PREFIX)
+            if ours and files.now - temp.mark.mtime / 1e9 > UNFINISHED:
                 with self.folders.open(temp.place) as handle:
                     self.folders.disk.remove(handle, temp.name)
 

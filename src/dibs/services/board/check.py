@@ -11,9 +11,8 @@ from dibs.services.board.changes import DUPLICATE, target_of
 from dibs.services.board.report import asides_of
 from dibs.services.state.tasks import several, versions
 from dibs.workdir.files import KEPT, Files
-from dibs.workdir.folders import FOLDERS
+from dibs.workdir.folders import FOLDERS, PENDING
 from dibs.workdir.index import Index
-from dibs.workdir.queue_inbox import PENDING
 from dibs.workdir.scan import ENDINGS, UNFINISHED, scan, stem
 
 TYPE_CHECKING = False
