@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
+    from typing import Any
 
     from dibs.api.client import Dibs
     from dibs.core.tasks.rules import Task
@@ -78,43 +79,31 @@ class Attempt:
         artefacts = check_strings(artefacts, "artefacts")
         if handoff is not None:
             _check_handoff(handoff)
-        if self.stored.place == QUEUE:
-            return self._end_in_queue(Status.DONE, summary)
-        stored = self._dibs.project.tasks.done(
-            self._dibs.caller, self.stored.id, token=self.token, summary=summary,
-            artefacts=artefacts, handoff=handoff, review=review,
-        )  # fmt: skip
-        self._ended = True
-        return stored
+        return self._end(
+            "done", summary=summary, artefacts=artefacts, handoff=handoff, review=review
+        )
 
     def fail(self, message: str) -> Stored:
         """Say that the task went wrong; it waits for a retry."""
-        tasks, caller = self._dibs.project.tasks, self._dibs.caller
-        check_string(message, "message")
-        if self.stored.place == QUEUE:  # which knows no failure: the task is for the next one
-            return self._end_in_queue(Status.NEW)
-        stored = tasks.fail(caller, self.stored.id, message=message, token=self.token)
-        self._ended = True
-        return stored
+        return self._end("fail", message=check_string(message, "message"))
 
     def release(self) -> Stored:
         """Give the task back."""
-        tasks, caller = self._dibs.project.tasks, self._dibs.caller
-        if self.stored.place == QUEUE:
-            return self._end_in_queue(Status.NEW)
-        stored = tasks.release(caller, self.stored.id, token=self.token)
+        return self._end("release")
+
+    def _end(self, verb: str, **said: Any) -> Stored:
+        project, caller, id_ = self._dibs.project, self._dibs.caller, self.stored.id
+        stored: Stored
+        if self.stored.place != QUEUE:
+            stored = getattr(project.tasks, verb)(caller, id_, token=self.token, **said)
+        elif verb == "done":
+            project.queue.done(caller, id_, token=self.token, note=said["summary"])
+            stored = self.stored._replace(task=self.task._replace(status=Status.DONE))
+        else:  # the queue of shell agents knows no failure: the task is for the next one
+            project.queue.release(caller, id_, token=self.token)
+            stored = self.stored._replace(task=self.task._replace(status=Status.NEW))
         self._ended = True
         return stored
-
-    def _end_in_queue(self, status: str, note: str = "") -> Stored:
-        """End a task of the queue of shell agents, which has no row on the board."""
-        queue, caller, id_ = self._dibs.project.queue, self._dibs.caller, self.stored.id
-        if status == Status.DONE:
-            queue.done(caller, id_, token=self.token, note=note)
-        else:
-            queue.release(caller, id_, token=self.token)
-        self._ended = True
-        return self.stored._replace(task=self.task._replace(status=status))
 
 
 def _check_handoff(handoff: object) -> None:

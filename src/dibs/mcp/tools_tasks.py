@@ -74,23 +74,11 @@ def _attempt(
 
 def _done(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     made = [pattern.text for pattern in patterns_of(dibs, asked.paths)]
-    return _move(
-        dibs,
-        asked,
-        lambda: dibs.project.tasks.done(dibs.caller, asked.id, summary=asked.text, artefacts=made),
-    )
+    return _move(dibs, asked, summary=asked.text, artefacts=made)
 
 
 def _fail(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
-    return _move(
-        dibs,
-        asked,
-        lambda: dibs.project.tasks.fail(dibs.caller, asked.id, message=asked.text),
-    )
-
-
-def _release(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
-    return _move(dibs, asked, lambda: dibs.project.tasks.release(dibs.caller, asked.id))
+    return _move(dibs, asked, message=asked.text)
 
 
 def _new(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
@@ -99,10 +87,11 @@ def _new(dibs: Dibs, asked: TaskAsked) -> dict[str, Any]:
     return _one(dibs, asked, made)
 
 
-def _move(dibs: Dibs, asked: TaskAsked, act: Callable[[], Stored]) -> dict[str, Any]:
+def _move(dibs: Dibs, asked: TaskAsked, **said: object) -> dict[str, Any]:
     """End an attempt; whoever names a task that another agent holds is told whose it is."""
     try:
-        stored = act()
+        act = getattr(dibs.project.tasks, asked.action)
+        stored: Stored = act(dibs.caller, asked.id, **said)
     except Fenced:
         holder = dibs.project.tasks.show(None, asked.id).holder
         if holder and holder != dibs.caller.id:
@@ -142,6 +131,6 @@ _ACTIONS: dict[str, Act] = {
     "start": _start,
     "done": _done,
     "fail": _fail,
-    "release": _release,
+    "release": _move,
     "new": _new,
 }

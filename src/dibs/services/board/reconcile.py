@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
     from dibs.core.claims.agents import Caller
-    from dibs.services.board.git_moves import LastCommit
     from dibs.services.board.news import News
+    from dibs.services.board.undo import LastCommit
     from dibs.services.state.store import Store
     from dibs.services.state.tasks import Past, Stored
     from dibs.workdir.files import Files
@@ -279,7 +279,7 @@ class Reconcile:
     def _is_undone(self, row: Stored, copy: TaskFileCopy) -> bool:
         if self._caller is None or copy.content is None:
             return False
-        from dibs.services.board.git_moves import LastCommit, is_undone
+        from dibs.services.board.undo import LastCommit, is_undone
 
         folders = self._files.folders
         self._commit = self._commit or LastCommit(folders.base, folders.folder, self._seen)

@@ -32,7 +32,7 @@ from dibs.taskfile.writing import stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from dibs.core.claims.agents import Beat, Caller
@@ -276,15 +276,24 @@ def lose_attempt(store: Store, rows: Rows, stored: Stored, why: str) -> Stored:
     if failures - stored.forgiven >= store.config.board_attempts:
         message = f"{agent} {why}; {failures - stored.forgiven} attempts came to nothing"
         return fail_with(teller, stored, message, verb="lose")
-    return teller.move(
-        stored,
-        "lose",
-        sent_back(stored.task, stored.asked, rows.now),
-        Kind.TASK_RETURNED,
-        f"{stored.id} came back: {agent} {why}",
-        details={"holder": agent, "failures": failures},
-        **no_attempt(failures=failures),
+    details = {"holder": agent, "failures": failures}
+    return come_back(
+        teller, stored, "lose", f"{agent} {why}", details, **no_attempt(failures=failures)
     )
+
+
+def come_back(
+    writer: TaskWriter,
+    stored: Stored,
+    verb: str,
+    why: str,
+    details: Mapping[str, object] | None = None,
+    **changes: Any,
+) -> Stored:
+    """Send a task back to whom it named, else to the inbox, and say why."""
+    after = sent_back(stored.task, changes.get("asked", stored.asked), writer.rows.now)
+    said = f"{stored.id} came back: {why}"
+    return writer.move(stored, verb, after, Kind.TASK_RETURNED, said, details=details, **changes)
 
 
 def fail_with(

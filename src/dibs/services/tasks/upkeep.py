@@ -12,8 +12,8 @@ from dibs.core.text.durations import show_span
 from dibs.services.state.presence import arrive, offers_work, role_of
 from dibs.services.state.task_index import finished, fresh, lent, ready_for_anybody, running, silent
 from dibs.services.state.tasks import Stored, load
-from dibs.services.tasks.attempts import fail_with, live_claim, lose_attempt, settle_dead
-from dibs.services.tasks.texts import TaskWriter, moment, rewritten, sent_back
+from dibs.services.tasks.attempts import come_back, fail_with, live_claim, lose_attempt, settle_dead
+from dibs.services.tasks.texts import TaskWriter, moment, rewritten
 from dibs.services.tasks.values import Stuck
 
 TYPE_CHECKING = False
@@ -38,21 +38,11 @@ def sweep(store: Store, rows: Rows) -> list[Stored]:
     for id_, agent in lent(rows):
         stored = load(rows, id_)
         if stored is not None and not _is_live(store, rows, agent):
-            back.append(_unassign(rows, stored, "gave no further sign of life"))
+            holder = stored.task.agent
+            writer = TaskWriter(rows, holder, role_of(rows, holder))
+            why, details = f"{holder} gave no further sign of life", {"holder": holder}
+            back.append(come_back(writer, stored, "reassign", why, details, warned=0.0))
     return back
-
-
-def _unassign(rows: Rows, stored: Stored, why: str) -> Stored:
-    agent = stored.task.agent
-    return TaskWriter(rows, agent, role_of(rows, agent)).move(
-        stored,
-        "reassign",
-        sent_back(stored.task, stored.asked, rows.now),
-        Kind.TASK_RETURNED,
-        f"{stored.id} came back: {agent} {why}",
-        details={"holder": agent},
-        warned=0.0,
-    )
 
 
 def _is_live(store: Store, rows: Rows, agent: str) -> bool:
@@ -164,11 +154,8 @@ def _warn(store: Store, rows: Rows, teller: TaskWriter, stored: Stored) -> Stuck
         return Stuck(
             lose_attempt(store, rows, stored, f"was not heard of for {span}"), begun, "released"
         )
-    after = sent_back(task, "", rows.now)
-    said = f"{task.id} came back: {task.agent} did not begin it for {span}"
-    row = teller.move(
-        stored, "reassign", after, Kind.TASK_RETURNED, said, warned=0.0, asked=""
-    )  # fmt: skip
+    why = f"{task.agent} did not begin it for {span}"
+    row = come_back(teller, stored, "reassign", why, warned=0.0, asked="")
     return Stuck(row, begun, "released")
 
 
