@@ -12,6 +12,7 @@ from dibs.core.text.names import (
     is_namesake,
 )
 from dibs.errors import BadInput
+from dibs.local.repository import SESSIONS
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VARIABLE = "DIBS_AGENT"
-#: The folder of the state in which the processes of guarded agents are noted; see dibs/local/processes.py.
-SESSIONS = "sessions"
 
 _USER_MAX, _PLACE_MAX = 40, 20
 _TTY_NR_FIELD = 4  # of /proc/self/stat, counted behind the command's closing bracket

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.local.repository import SESSIONS
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -224,8 +225,6 @@ def _maps(pid: int, folders: tuple[str, ...]) -> bool:
 # -- the process of each agent: a file in the state, named by its number, with its start and its agent; by it
 # a command that an agent runs in its own shell is known to be the agent's
 
-#: The folder of these files in the state.
-FOLDER = "sessions"  # as identity.SESSIONS
 _MOST = 200
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
@@ -234,7 +233,7 @@ def note(state: str, pid: int, born: int, agent: str) -> None:
     """Leave word of an agent's process. Where that cannot be written, the agent has to name itself."""
     if _noted(state, pid) == [str(born), agent]:
         return
-    folder = os.path.join(state, FOLDER)
+    folder = os.path.join(state, SESSIONS)
     from dibs.local.files import write_file
 
     try:
@@ -248,7 +247,7 @@ def forget(state: str, pid: int, agent: str) -> None:
     """Take that word away, if it is about this agent."""
     if _noted(state, pid)[1:] == [agent]:
         try:
-            os.unlink(os.path.join(state, FOLDER, str(pid)))
+            os.unlink(os.path.join(state, SESSIONS, str(pid)))
         except OSError:
             return
 
@@ -256,7 +255,7 @@ def forget(state: str, pid: int, agent: str) -> None:
 def acting(state: str, pid: int = 0) -> str:
     """Return the agent that a process belongs to, by default this one; empty where it belongs to none."""
     try:
-        names = os.listdir(os.path.join(state, FOLDER))
+        names = os.listdir(os.path.join(state, SESSIONS))
     except OSError:
         return ""
     if not names:
@@ -272,7 +271,7 @@ def acting(state: str, pid: int = 0) -> str:
 
 def _noted(state: str, pid: int) -> list[str]:
     try:
-        with open(os.path.join(state, FOLDER, str(pid)), "rb") as file:
+        with open(os.path.join(state, SESSIONS, str(pid)), "rb") as file:
             return file.read(_MOST).decode("ascii", "replace").split()
     except OSError:
         return []

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 STATE_IN_GIT = "dibs"
+#: The folder in the state with a file for each process of a guarded agent.
+SESSIONS = "sessions"
 STATE_OUTSIDE_GIT = ".dibs"
 
 _POINTER_MAX = 65_536

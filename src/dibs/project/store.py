@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.local.identity import SESSIONS
+from dibs.local.repository import SESSIONS
 from dibs.services.state.store import Store, StoreCallbacks
 
 TYPE_CHECKING = False

@@ -52,6 +52,7 @@ PLAIN = (
     "dibs.core.patterns.filing",
     "dibs.services.state.rows",
     "dibs.services.state.store",
+    "dibs.project.store",
     "dibs.project.project",
     "dibs.guard.agents.projects",
     "dibs.engines",

@@ -49,8 +49,6 @@ class Decided(Record):
     refused: tuple[DeniedPath, ...] = ()
     #: What stands in the way, as far as claims do.
     conflicts: tuple[Conflict, ...] = ()
-    #: Agents whose claims on these paths had run out: they are looked at before anything is decided.
-    silent: tuple[str, ...] = ()
     #: Whether waiting a moment may help: only files that all need are not free.
     may_wait: bool = False
     #: What of it another agent left half-done, with the row that says so.
@@ -85,13 +83,9 @@ class Admission:
         who: HookCaller,
         paths: Sequence[TouchedPath],
         *,
-        looked: bool,
         last: bool,
     ) -> Decided:
-        """Decide on a call; ``last`` where a refusal is final, and goes to the ledger.
-
-        Before those in the way were ``looked`` at, nothing is taken over from an agent that is silent.
-        """
+        """Decide on a call; ``last`` where a refusal is final, and goes to the ledger."""
         row, seat, new = seated(rows, heard, who)
         also = {one.elsewhere for one in paths if one.elsewhere}.difference(seat.also)
         if also:
@@ -107,7 +101,7 @@ class Admission:
         wishes = _wishes(rows, seat.id, ruled, near)
         if not any(wishes):
             return so_far
-        return self._by_claims(rows, so_far, beat, wishes, near, looked=looked, last=last)
+        return self._by_claims(rows, so_far, beat, wishes, near, last=last)
 
     def _rule(self, one: TouchedPath) -> str:
         """Return what the settings say of a path."""
@@ -123,11 +117,10 @@ class Admission:
         wishes: Wishes,
         near: Near,
         *,
-        looked: bool,
         last: bool,
     ) -> Decided:
         seat = so_far.seat
-        around, against, silent = self._look(rows, seat, wishes, near)
+        around, against = self._look(rows, seat, wishes, near)
         if seat.parent and any(c.holder == seat.parent for c in against):
             from dibs.services.guard.subagents import lend
 
@@ -136,8 +129,6 @@ class Admission:
             under = [one for one in wishes.plain if one.pattern.scheme]
             if under:
                 against += survey(rows, _request(seat, under, self._ttl)).conflicts
-        if silent and not looked:
-            return so_far._replace(silent=tuple(silent))
         if against:
             refused = _held(against, [*wishes.plain, *wishes.shared, *wishes.deep])
             return _refuse(rows, so_far, beat, refused, against, last=last)
@@ -173,21 +164,19 @@ class Admission:
 
     def _look(
         self, rows: Rows, seat: SessionRow, wishes: Wishes, near: Near
-    ) -> tuple[Survey | None, list[Conflict], list[str]]:
-        """Return what is around plain files, what stands against all but hot files, and who is silent."""
+    ) -> tuple[Survey | None, list[Conflict]]:
+        """Return what is around plain files, and what stands against all but hot files."""
         plain: Survey | None = None
         against: list[Conflict] = []
-        silent: list[str] = []
         for some, mode in (
             (wishes.plain, EXCLUSIVE), (wishes.deep, EXCLUSIVE), (wishes.shared, SHARED)
         ):  # fmt: skip
             if some:
                 around = survey(rows, _request(seat, some, self._ttl, mode), near)
                 plain = around if some is wishes.plain else plain
-                silent += [c.agent for c in around.dead.values() if c.agent != seat.id]
                 trees = {one.pattern.text: one.elsewhere or seat.root for one in some if one.local}
                 against += [c for c in around.conflicts if self._counts(rows, seat, c, trees)]
-        return plain, against, silent
+        return plain, against
 
     def _counts(
         self, rows: Rows, seat: SessionRow, conflict: Conflict, trees: Mapping[str, str]

@@ -1,8 +1,7 @@
 """What hooks of coding agents ask and hear: one call, one verdict.
 
 A call is a sign of life of its agent. Before a tool runs, its paths are judged and claimed in one
-transaction; see services/guard/admission.py. Who stands in the way is looked at first: an agent whose
-process is gone holds nothing any more; see services/guard/departures.py.
+transaction; see services/guard/admission.py.
 
 The commonest call, an edit of a file that is the agent's own or free, loads no more than it needs.
 """
@@ -190,21 +189,15 @@ class Guarding:
         return paths
 
     def _decide(self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath]) -> Decided:
-        """Decide. Who is in the way is looked at first; for a file that all need, wait a moment."""
+        """Decide; for a file that all need, wait a moment."""
 
-        def run(*, looked: bool = True, last: bool = False) -> Decided:
+        def run(*, last: bool = False) -> Decided:
             return self._store.apply(
-                lambda rows: self._admission.decide(
-                    rows, heard, who, paths, looked=looked, last=last
-                )
+                lambda rows: self._admission.decide(rows, heard, who, paths, last=last)
             )
 
-        decided = run(looked=False)
+        decided = run()
         new = decided.new
-        if decided.conflicts or decided.silent:
-            names = {c.holder for c in decided.conflicts} | set(decided.silent)
-            self._departures.gone(names)
-            decided = run()
         if decided.may_wait:
             decided = self._wait(run, decided)
         decided = run(last=True) if decided.conflicts else decided
