@@ -358,13 +358,13 @@ def test_a_kill_at_any_file_leaves_what_can_be_taken_back(dibs, repo, monkeypatc
 
 def test_a_file_that_changes_while_it_is_planned_is_not_overwritten(dibs, repo, monkeypatch):
     place = put(repo, SETTINGS, THEIRS)
-    carry_out = apply.carry_out
+    apply_plan = apply.apply_plan
 
     def late(repository, plan, **gates):
         place.write_bytes(b'{"mine": 1}')
-        return carry_out(repository, plan, **gates)
+        return apply_plan(repository, plan, **gates)
 
-    monkeypatch.setattr(apply, "carry_out", late)
+    monkeypatch.setattr(apply, "apply_plan", late)
     answer = dibs("init", "--agents", "claude")
 
     assert answer.status == 69

@@ -1,5 +1,5 @@
-"""Telling coding agents of Dibs: their hooks, servers, instructions; planned first, undone byte for byte.
+"""Installation for coding agents: hooks, MCP servers and instructions; planned first, undone byte for byte.
 
-``plan`` looks and changes nothing; ``apply`` carries a plan out and takes it back. ``agents`` says what goes
-into which file, ``pieces`` how it goes in and comes out.
+``plan`` changes nothing; ``apply`` applies a plan and undoes it. ``agents`` says what each agent needs in
+which file, ``entries`` how it is added and removed, ``inspect`` what is there, ``prove`` whether it works.
 """

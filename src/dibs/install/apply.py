@@ -1,4 +1,4 @@
-"""Carry a plan out, and take everything back: each file in one step, and what it was written down before."""
+"""Apply a plan, and undo it: each file is replaced in one step, after its old content was recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dibs.core.text.names import quote
 from dibs.errors import Unavailable
 from dibs.install import manifest
 from dibs.install.manifest import InstalledFile, Manifest
-from dibs.install.plan import guessed, read, restored
+from dibs.install.plan import guess_manifest, plan_restore, read
 from dibs.install.working_tree import WorkingTree, hide, is_main, others, unhide
 from dibs.startup.records import Record
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from dibs.local.repository import Repository
 
 
-def carry_out(repository: Repository, plan: InstallPlan, *, gates: bool = False) -> Manifest:
-    """Do what was planned; refuse if a file has changed since.
+def apply_plan(repository: Repository, plan: InstallPlan, *, gates: bool = False) -> Manifest:
+    """Apply a plan; refuse if a file has changed since.
 
     With ``gates`` the caller puts in the gates of git next, which is written down before.
     """
-    with manifest.alone(repository):
+    with manifest.lock(repository):
         known = manifest.load(repository)
         _check(repository, plan.changes)
         hidden = tuple(change.path for change in plan.changes if change.hide)
@@ -104,29 +104,29 @@ def _write(repository: Repository, change: PlannedChange) -> None:
     manifest.replace_file(repository, place, change.new, change.mode)
 
 
-class Undone(Record):
-    """What was taken back."""
+class UninstallResult(Record):
+    """The result of an uninstall."""
 
     changes: tuple[PlannedChange, ...]
-    #: Folders of ours that stay because something else is in them.
+    #: Folders that Dibs created and that stay because they are not empty.
     left: tuple[str, ...] = ()
 
 
-def undoing(repository: Repository) -> tuple[PlannedChange, ...]:
-    """Return what taking back would do; change nothing."""
+def plan_uninstall(repository: Repository) -> tuple[PlannedChange, ...]:
+    """Return the changes that an uninstall would make; change nothing."""
     known = manifest.load(repository)
     if known.files:
-        return tuple(restored(repository, path, known) for path in known.files)
-    known = guessed(repository)
-    changes = (restored(repository, path, known) for path in known.files)
+        return tuple(plan_restore(repository, path, known) for path in known.files)
+    known = guess_manifest(repository)
+    changes = (plan_restore(repository, path, known) for path in known.files)
     return tuple(change for change in changes if change.act != "keep")
 
 
-def take_back(repository: Repository) -> Undone:
-    """Take back all that was ever carried out in this working tree."""
-    with manifest.alone(repository):
+def uninstall(repository: Repository) -> UninstallResult:
+    """Undo all that was ever applied in this working tree."""
+    with manifest.lock(repository):
         known = manifest.load(repository)
-        changes = undoing(repository)
+        changes = plan_uninstall(repository)
         _check(repository, changes)
         for change in changes:
             if change.act != "keep":
@@ -137,11 +137,11 @@ def take_back(repository: Repository) -> Undone:
                 _take_copies(tree, known)
         unhide(repository, known.hidden)
         manifest.forget(repository)
-    return Undone(changes, tuple(left))
+    return UninstallResult(changes, tuple(left))
 
 
 def _empty(root: str, known: Manifest) -> list[str]:
-    """Remove folders that were made and are empty now; return those that are not."""
+    """Remove folders that Dibs created; return those that are not empty."""
     left = []
     for folder in reversed(known.folders):
         with contextlib.suppress(FileNotFoundError):
@@ -153,7 +153,7 @@ def _empty(root: str, known: Manifest) -> list[str]:
 
 
 def _take_copies(tree: str, known: Manifest) -> None:
-    """Take away the copies that a worktree got when it was made; one that was changed since stays."""
+    """Remove the copies that a worktree got when it was created; one that was changed since stays."""
     for path in known.local:
         place = os.path.join(tree, path)
         record = known.files.get(path)

@@ -1,4 +1,4 @@
-"""What Dibs wrote down about the files that it changed: how they were, and how it left them."""
+"""The manifest of ``dibs init``: the files that it changed, with their content before and after."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Manifest(Record):
     files: dict[str, InstalledFile] = {}  # noqa: RUF012 - a record's value, never changed in place
     #: Folders that were made, an outer one before its inner ones.
     folders: tuple[str, ...] = ()
-    #: Files that git was told to overlook.
+    #: Files that are hidden from git.
     hidden: tuple[str, ...] = ()
     #: Files that hold for this machine alone; a new worktree gets them, too.
     local: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Manifest(Record):
 
 
 def folder_of(repository: Repository) -> str:
-    """Return where this is kept for a working tree; a linked one has its own, which goes with it."""
+    """Return the folder of a working tree's manifest; a linked worktree has its own, removed with it."""
     own = with_own_state(repository)
     if own.state == repository.state:
         return os.path.join(repository.state, "wiring")
@@ -64,7 +64,7 @@ def folder_of(repository: Repository) -> str:
 
 
 def load(repository: Repository) -> Manifest:
-    """Return what was done to a working tree; an empty one if nothing was, or nobody knows."""
+    """Return the manifest of a working tree; an empty one if there is none, or it cannot be read."""
     try:
         with open(os.path.join(folder_of(repository), _NAME), "rb") as file:
             found = json.loads(file.read())
@@ -77,7 +77,7 @@ def load(repository: Repository) -> Manifest:
 
 
 def save(repository: Repository, manifest: Manifest) -> None:
-    """Write down what was done, in one step."""
+    """Save a manifest in one step."""
     folder = folder_of(repository)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     shape = manifest._asdict()
@@ -87,12 +87,12 @@ def save(repository: Repository, manifest: Manifest) -> None:
 
 
 def forget(repository: Repository) -> None:
-    """Remove what was written down, and the old bytes with it."""
+    """Remove the manifest and the backups."""
     shutil.rmtree(folder_of(repository), ignore_errors=True)
 
 
 def keep(repository: Repository, content: bytes) -> str:
-    """Keep old bytes, and return the name by which ``kept`` finds them."""
+    """Back up the content of a file; return the name for ``kept``."""
     name = digest(content)
     place = os.path.join(folder_of(repository), _BACKUPS, name)
     if not os.path.exists(place):
@@ -102,7 +102,7 @@ def keep(repository: Repository, content: bytes) -> str:
 
 
 def kept(repository: Repository, name: str) -> bytes | None:
-    """Return bytes that were kept; None if there are none, or they are not what they were."""
+    """Return a backup; None if it is missing or damaged."""
     if not name:
         return None
     try:
@@ -114,17 +114,17 @@ def kept(repository: Repository, name: str) -> bytes | None:
 
 
 def digest(content: bytes) -> str:
-    """Return what tells these bytes from all others."""
+    """Return the hash of some content."""
     return sha256(content).hexdigest()
 
 
 @contextmanager
-def alone(repository: Repository) -> Iterator[None]:
+def lock(repository: Repository) -> Iterator[None]:
     """Let one process at a time change the files of a working tree."""
     folder = folder_of(repository)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    lock = FileLock(os.path.join(folder, _LOCK))
-    if not lock.take():
+    file = FileLock(os.path.join(folder, _LOCK))
+    if not file.take():
         raise Unavailable(
             "another dibs init is at work here",
             code="WIRING_BUSY",
@@ -133,7 +133,7 @@ def alone(repository: Repository) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
+        file.release()
 
 
 def replace_file(repository: Repository, place: str, content: bytes, mode: int) -> None:

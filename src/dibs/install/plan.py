@@ -38,7 +38,7 @@ class PlannedChange(Record):
     #: How it would be without Dibs.
     base: bytes | None
     mode: int = _NEW_MODE
-    #: What of ours is in it, and which agents it is for.
+    #: What Dibs puts into it, and for which agents.
     what: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     #: Whether it holds for this machine alone.
@@ -90,7 +90,7 @@ def plan(
             files.setdefault(place, []).append((name, edit))
     changes = [_change(ground, path, some, known) for path, some in files.items()]
     gone = [path for path in known.files if path not in files]
-    changes += [restored(repository, path, known) for path in gone]
+    changes += [plan_restore(repository, path, known) for path in gone]
     return InstallPlan(tuple(changes), names, choice, tuple(notes))
 
 
@@ -142,13 +142,13 @@ def _base(
     return take_all(pieces, old, path, before) or (None if not before else b"")
 
 
-def restored(repository: Repository, path: str, known: Manifest) -> PlannedChange:
-    """Return how a file gets back what it was: byte for byte if it is as we left it, else our entries go."""
+def plan_restore(repository: Repository, path: str, known: Manifest) -> PlannedChange:
+    """Return how a file is restored: byte for byte if unchanged since, else only our entries are removed."""
     record = known.files[path]
     old, mode = read(repository, path)
     before = manifest.kept(repository, record.before)
     if old is None or (record.before and before is None):
-        # It is gone, or nobody knows any more what it was.
+        # The file is gone, or its old content is.
         return PlannedChange(path, old, old, old, mode)
     if manifest.digest(old) == record.after:
         return PlannedChange(path, old, before, before, record.mode if before is not None else mode)
@@ -162,15 +162,15 @@ def restored(repository: Repository, path: str, known: Manifest) -> PlannedChang
 
 
 def _has_ours(pieces: tuple[Piece, ...], content: bytes, path: str) -> bool:
-    """Tell whether a file that nobody wrote down holds anything of ours."""
+    """Tell whether a file that is not in the manifest holds anything of ours."""
     try:
         return take_all(pieces, content, path, content) != content
-    except BadInput:  # nobody can put an entry into it, either
+    except BadInput:  # it cannot have our entries, either
         return False
 
 
-def guessed(repository: Repository) -> Manifest:
-    """Return what may have been done where nothing is written down, as in a clone of shared files."""
+def guess_manifest(repository: Repository) -> Manifest:
+    """Return a manifest of all files that may be ours where none was saved, as in a clone of shared files."""
     ground = WorkingTree(repository)
     paths = [edit.path for edit in _every_edit(repository, shared=True)]
     places = filter(None, map(ground.inside, (*paths, "CLAUDE.md")))

@@ -1,4 +1,4 @@
-"""The working tree that files are written to: what lies inside of it, and what git thinks of it."""
+"""The working tree that files are written to: what is inside of it, tracked, ignored or hidden from git."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class WorkingTree:
         self._tracked: set[str] | None = None
 
     def inside(self, path: str) -> str | None:
-        """Return where a path really lies, relative to the root; None if it leads out, or into git's own."""
+        """Return the real path, relative to the root; None if it is outside, or in the git directory."""
         root = self.repository.root
         place = os.path.realpath(os.path.join(root, path))
         if not place.startswith(root.rstrip("/") + "/"):
@@ -52,7 +52,7 @@ class WorkingTree:
         return path in self._tracked
 
     def is_ignored(self, path: str) -> bool:
-        """Tell whether git overlooks the file; where there is no git, nobody sees it."""
+        """Tell whether git ignores the file; true without git."""
         return self._git is None or is_ignored(self._git, path)
 
 

@@ -1,4 +1,4 @@
-"""What a shell command has been found to write so far, and where it runs. Pure."""
+"""The writes that were found in a shell command so far, and its current folder. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WriteTarget(Record):
     deep: bool = False
     #: Whether it is a pattern.
     glob: bool = False
-    #: If the path is a folder, then the file of this name in it is what is written.
+    #: If the path is a folder, the file of this name in it is written.
     into: str = ""
 
 
@@ -69,7 +69,7 @@ class ShellEffects:
         self._staged: list[str] = []
 
     def run(self, args: Sequence[Arg]) -> None:
-        """Collect what a command writes that gets these arguments, its name the first of them."""
+        """Collect what a command writes; its name is the first argument."""
         raise NotImplementedError
 
     def script(self, text: str) -> None:

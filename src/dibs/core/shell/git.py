@@ -40,7 +40,7 @@ def _checkout(to: ShellEffects, given: ParsedOptions) -> None:
     elif len(start) > 1 or any(a.text == "." or a.glob or not a.sure for a in start):
         _write(to, start)
     elif start:
-        # A branch or a path: whoever can look at the repository finds out.
+        # A branch or a path: ``services/guard/shell_targets.py`` can look.
         to.tree("switch" if start[0].text == "-" else "checkout", _revision(start[0]))
     elif given.has("f force"):
         to.tree("reset")
@@ -82,7 +82,7 @@ def _add(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def _stash(to: ShellEffects, given: ParsedOptions) -> None:
-    """Take away what is not committed, or bring it back."""
+    """Stash uncommitted changes, or apply them again."""
     verb, *named = [arg.text for arg in given.operands] or ["push"]
     paths = _paths_after_dashes(given) or given.operands[1:]
     if given.args[1:2] and given.args[1].text.startswith("-"):
@@ -96,7 +96,7 @@ def _stash(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def _clean(to: ShellEffects, given: ParsedOptions) -> None:
-    """Delete what git does not know."""
+    """Delete untracked files."""
     if given.acts:
         for arg in given.operands:
             to.touch(arg, How.DELETE, deep=True)
@@ -112,13 +112,13 @@ def _checkout_index(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def _reset(to: ShellEffects, given: ParsedOptions) -> None:
-    """Throw away what is not committed, and go to a commit."""
+    """Discard uncommitted changes, and go to a commit."""
     if given.acts:
         to.tree("reset", given.operands[0].text if given.operands else "")
 
 
 def _join(to: ShellEffects, given: ParsedOptions) -> None:
-    """Bring commits in, or stop doing so."""
+    """Merge, rebase or pick commits, or abort that."""
     verb = given.rule.tree
     revisions = given.of("onto") or given.operands[:10]
     if given.has("abort quit"):
@@ -139,7 +139,7 @@ def _join(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def _doubt(to: ShellEffects, given: ParsedOptions) -> None:
-    """Do what cannot be known beforehand."""
+    """Change files that only git knows."""
     to.doubt(given.text)
 
 

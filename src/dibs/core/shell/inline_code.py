@@ -1,6 +1,6 @@
-"""What a program writes that stands in a command: ``python -c``, ``node -e``, and patches. Pure.
+"""What a program in a command writes: ``python -c``, ``node -e``, and patches. Pure.
 
-Only what is written out is seen: a path as a text, or by a name that was given such a text before.
+Only literal paths are seen, and names that were assigned one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.core.shell.effects import ShellEffects
 
-#: So much of a program is looked at.
+#: The rest of a longer program is not read.
 _LONGEST = 400_000
 _TEXT = r"""[rbuf]{0,2}("[^"\\\n]{0,400}"|'[^'\\\n]{0,400}')"""
 _NAME = r"\$?[A-Za-z_]\w{0,80}"
@@ -71,7 +71,7 @@ _CHANGED = frozenset("wax+")
 
 
 def look(to: ShellEffects, text: str) -> None:
-    """Note what a program writes."""
+    """Collect what a program writes."""
     if len(text) > _LONGEST:
         to.doubt("the rest of a very long program")
     code = text[:_LONGEST]
@@ -99,7 +99,7 @@ def _argument(
 
 
 def _method(to: ShellEffects, m: re.Match[str], known: dict[str, str]) -> None:
-    """Note what a method of a path does: that of a name counts only where the name is a known path."""
+    """Collect what a method of a path does; the method of a variable counts only if it holds a known path."""
     literal, inner, name, verb, given = m[1], m[2], m[3], m[4], m[5]
     path = literal[1:-1] if literal else known.get(inner or name or "")
     if path is None:

@@ -1,4 +1,4 @@
-"""A rule of the command table, and a command's arguments taken apart by it. Pure."""
+"""A rule of the command table, and the arguments of a command, parsed by it. Pure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CommandRule(Record):
     #: The operands are another command; with one of the options ``script`` they are its text.
     wraps: bool = False
     script: str = ""
-    #: The first operand is a command of its own, which the table lists behind this one: ``ruff format``.
+    #: The first operand is a command of its own, which has a rule of its own: ``ruff format``.
     subcommands: bool = False
     #: The kind of change of the whole working tree, for git.
     tree: str = ""
@@ -96,7 +96,7 @@ def text_of(args: Sequence[Arg]) -> str:
 
 
 def parse_options(args: Sequence[Arg], rule: CommandRule) -> ParsedOptions:
-    """Take apart the arguments of a command, whose name is the first of them."""
+    """Parse the arguments of a command; its name is the first."""
     names = rule.values.split(" ")[1:]
     first_ends = rule.wraps or rule.subcommands
     flags: dict[str, list[Arg]] = {}
@@ -127,7 +127,7 @@ def parse_options(args: Sequence[Arg], rule: CommandRule) -> ParsedOptions:
 def _letters(
     text: str, rule: CommandRule, flags: dict[str, list[Arg]], rest: Iterator[Arg]
 ) -> None:
-    """Take apart letters behind one dash."""
+    """Parse letters after one dash."""
     valued = rule.values.split(" ")[0]
     for place, letter in enumerate(text[1:], 1):
         held = flags.setdefault(letter, [])

@@ -1,4 +1,4 @@
-"""Which files a command of PowerShell writes, as far as its text tells. Pure; never raises."""
+"""Which files a PowerShell command writes, as far as its text shows. Pure; never raises."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def names_cmdlet(text: str) -> bool:
 
 
 def look(to: ShellEffects, text: str) -> None:
-    """Note what a command of PowerShell writes."""
+    """Collect what a PowerShell command writes."""
     words: list[str] = []
     for word in [*_words(text), ";"]:
         if len(word) == 1 and word in _ENDS:
@@ -115,7 +115,7 @@ def _command(to: ShellEffects, words: list[str]) -> None:
 
 
 def _parameters(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the paths that parameters name, and what is given without a name."""
+    """Return the named path parameters, and the positional arguments."""
     named: dict[str, str] = {}
     loose: list[str] = []
     rest = iter(words)
@@ -134,7 +134,7 @@ def _parameters(words: list[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _paths(to: ShellEffects, name: str, words: list[str]) -> None:
-    """Note the paths of a cmdlet, by the names of its parameters and by their order."""
+    """Collect the paths of a cmdlet, by parameter name and by position."""
     if name in {"new-item", "ni"} and "directory" in map(str.casefold, words):
         return
     kind = CMDLETS[name]

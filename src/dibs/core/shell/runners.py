@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def run_operands(to: ShellEffects, given: ParsedOptions) -> None:
-    """Run the operands behind settings of variables, as one text if an option asks for that."""
+    """Run the operands after assignments of variables; as one text if an option says so."""
     rest = given.operands[given.rule.skip :]
     if given.has(given.rule.script):
         run_text(to, rest)
@@ -40,7 +40,7 @@ def evaluate(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def shell(to: ShellEffects, given: ParsedOptions) -> None:
-    """Run the text behind ``-c``, or standard input; what a file of commands does is found afterwards."""
+    """Run the text after ``-c``, or standard input; writes of a script file are found afterwards."""
     operands = [arg for arg in given.operands if arg.text[:1] != "+" and arg.text != "-"]
     if given.has("c command"):
         run_text(to, given.of("c command") or operands[:1])
@@ -70,7 +70,7 @@ def evaluate_code(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def powershell(to: ShellEffects, given: ParsedOptions) -> None:
-    """Run the text behind ``-Command``."""
+    """Run the text after ``-Command``."""
     from dibs.core.shell.powershell import look
 
     for place, arg in enumerate(given.args[1:], 1):
@@ -80,7 +80,7 @@ def powershell(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def find(to: ShellEffects, given: ParsedOptions) -> None:
-    """Delete what is found beneath the folders under the name asked for, or run commands on it."""
+    """Delete the files that are found, or run commands on them."""
     args, places = given.args, []
     for arg in args[1:]:
         if arg.text.startswith(("-", "(", "!")) and arg.text not in {"-H", "-L", "-P"}:
@@ -109,7 +109,7 @@ def find(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def _run_on(to: ShellEffects, args: Sequence[Arg], found: list[Arg], *, deep: bool) -> None:
-    """Run a command with what was found in the place of ``{}``."""
+    """Run a command with the found files in place of ``{}``."""
     filled: list[Arg] = []
     for arg in args:
         if arg.text == "{}":
@@ -124,7 +124,7 @@ def _run_on(to: ShellEffects, args: Sequence[Arg], found: list[Arg], *, deep: bo
 
 
 def xargs(to: ShellEffects, given: ParsedOptions) -> None:
-    """Run a command on what it reads from standard input."""
+    """Run a command on the arguments from standard input."""
     rest = given.operands
     if to.fed is None:
         to.run([*rest, Arg("…", sure=False)] if rest else [])

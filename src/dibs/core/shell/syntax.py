@@ -1,7 +1,7 @@
 """A shell command as steps in the order of its text: simple commands, loops, and the bounds of subshells.
 
-Pure; never raises, and takes a time that grows with the length of the text alone. It is no shell: functions
-are read as if they ran where they are written, and both arms of a condition as if both did.
+Pure; never raises, and takes time proportional to the length of the text. It is not a shell: functions are
+read as if they ran where they are defined, and both branches of a condition as if both ran.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dibs.core.shell.words import END, HOLE, MASK, QUOTED, RUN, VAR
 from dibs.startup.records import TextEnum
 
 _MARKS = str.maketrans(dict.fromkeys(map(ord, (MASK, VAR, QUOTED, RUN, END, HOLE))))
-#: Deeper than this nobody nests; a text that does is not read on.
+#: Nested deeper than this, a text is not read on.
 DEEPEST = 60
-#: Nor has a command so many words, or a script so many commands.
+#: Nor is one with more words in a command, or more commands, than this.
 _MOST = 20_000
 _LEADERS = frozenset({
     "if", "then", "else", "elif", "fi", "while", "until", "do", "done", "!", "{", "}", "time",
@@ -26,7 +26,7 @@ class StepKind(metaclass=TextEnum):
 
     COMMAND = "command"
     LOOP = "loop"
-    #: A subshell: what it sets and where it goes ends with it.
+    #: A subshell: its variables and its folder end with it.
     OPEN = "open"
     CLOSE = "close"
 
@@ -40,14 +40,14 @@ class ShellStep:
         self.kind = kind
         self.words: list[str] = []
         self.redirects: list[tuple[str, str]] = []
-        #: What a here-document gives it, as it is written; None where it has none.
+        #: Its here-document, as written; None without one.
         self.stdin: str | None = None
         #: Whether it reads what the command before it writes.
         self.piped = False
 
 
 class _TooMuch(Exception):
-    """Nobody writes such a text by hand; it never leaves this module."""
+    """The text is too large or too deep; it never leaves this module."""
 
 
 def parse(text: str) -> tuple[list[ShellStep], bool]:

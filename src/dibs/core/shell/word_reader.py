@@ -8,14 +8,14 @@ from __future__ import annotations
 from dibs.core.shell.words import END, HOLE, MASK, QUOTED, RUN, VAR
 
 BREAKS = frozenset(" \t\r\n;&|()<>")
-#: What the shell would take for more than a character where it is not quoted.
+#: Characters with a meaning for the shell where they are not quoted.
 _MASKED = frozenset("*?[]{},~")
 _PLAIN_ENDS = BREAKS | frozenset("'\"\\$`")
 _QUOTED_ENDS = frozenset('"\\$`')
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 #: The text of a short substitution is kept, so that ``$(pwd)`` can be known.
 _SHORT = 80
-#: Nobody writes a sum that is longer.
+#: A longer arithmetic expression is not read.
 _LONG = 4000
 
 
@@ -68,7 +68,7 @@ class WordReader:
         return "".join(parts)
 
     def quoted(self, closer: str) -> str:
-        """Read what stands between double quotes, or with no ``closer`` a here-document."""
+        """Read text in double quotes, or without a ``closer`` a here-document."""
         text, end = self.text, len(self.text)
         parts: list[str] = []
         while self.at < end:
@@ -94,7 +94,7 @@ class WordReader:
         return "".join(parts)
 
     def _dollar(self, mark: str) -> str:
-        """Read what a dollar sign begins."""
+        """Read an expansion that begins with a dollar sign."""
         text, begin = self.text, self.at + 1
         following = text[begin : begin + 1]
         if text.startswith("((", begin):
@@ -115,7 +115,7 @@ class WordReader:
         return self._name(mark, begin)
 
     def _name(self, mark: str, begin: int) -> str:
-        """Read the name of a variable behind its dollar sign."""
+        """Read the name of a variable after its dollar sign."""
         text, stop = self.text, begin
         while stop < len(text) and text[stop] in _NAME:
             stop += 1

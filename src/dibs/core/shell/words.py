@@ -1,4 +1,4 @@
-"""What the words of a shell command stand for: variables, braces and tildes put in, where known. Pure.
+"""Expansion of shell words: variables, braces and tildes, where their values are known. Pure.
 
 A word keeps what is quoted apart from what is not: ``MASK`` precedes a character that the shell takes as it
 is, and ``VAR``, ``QUOTED`` and ``RUN`` begin what is put in later, which ``END`` ends. A ``HOLE`` is unknown.
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MASK, VAR, QUOTED, RUN, END, HOLE = "\x00", "\x01", "\x02", "\x03", "\x04", "\x05"
-#: A word stands for at most so many; what is beyond is not known.
+#: A word expands to at most this many arguments; the rest is unknown.
 MOST = 64
-#: A variable holds at most so many characters that matter.
+#: A longer value of a variable is treated as unknown.
 _LONGEST = 4096
 #: The top of the working tree, as git writes it.
 TOP = ":/"
@@ -31,7 +31,7 @@ class Arg(Record):
     """One argument that a command gets."""
 
     text: str
-    #: Whether it is a pattern; a character that is no wildcard in it stands in brackets.
+    #: Whether it is a pattern; a literal wildcard character in it is in brackets.
     glob: bool = False
     #: Whether all of it is known.
     sure: bool = True
@@ -46,7 +46,7 @@ class Scene(Record):
 
 
 def expand(word: str, scene: Scene) -> list[Arg]:
-    """Return all that a word may stand for; of each that is not wholly known, that it is not."""
+    """Return all arguments that a word may expand to."""
     found: list[Arg] = []
     for text, split in _put_in(word, scene):
         for piece in text.split() if split else [text]:
@@ -58,7 +58,7 @@ def expand(word: str, scene: Scene) -> list[Arg]:
 
 
 def value(word: str, scene: Scene) -> tuple[str, ...]:
-    """Return what a variable holds that is set to this word."""
+    """Return the possible values of a variable that is set to this word."""
     return tuple(
         text if len(text) <= _LONGEST else HOLE for text, _ in _put_in(word[: 4 * _LONGEST], scene)
     )
@@ -94,7 +94,7 @@ def _put_in(word: str, scene: Scene) -> list[tuple[str, bool]]:
 
 
 def _variable(name: str, scene: Scene) -> tuple[str, ...]:
-    """Return the values of ``$name`` or of what stands in ``${…}``."""
+    """Return the values of ``$name`` or ``${…}``."""
     known = scene.variables.get(name.removesuffix("[@]").removesuffix("[*]"))
     if known:
         return known
@@ -143,7 +143,7 @@ def _braces(text: str) -> list[str]:
 
 
 def _alternatives(text: str) -> tuple[str, list[str], str] | None:
-    """Return the first braces of a text that have a comma, and what is around them."""
+    """Return the first braces with a comma, and the text before and after them."""
     opened = _find(text, "{", 0)
     while opened >= 0:
         level, commas, at = 0, [opened], opened
@@ -169,7 +169,7 @@ def _alternatives(text: str) -> tuple[str, list[str], str] | None:
 
 
 def _find(text: str, sign: str, at: int) -> int:
-    """Return where ``sign`` stands that is not quoted."""
+    """Return the position of the first unquoted ``sign``."""
     while (at := text.find(sign, at)) > 0 and text[at - 1] == MASK:
         at += 1
     return at

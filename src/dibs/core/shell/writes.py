@@ -1,7 +1,7 @@
-"""Which files a shell command would write, as far as its text tells.
+"""Which files a shell command would write, as far as its text shows.
 
-Pure; never raises. It is best effort: ``ShellWrites.unsure`` names what cannot be told. A write that is not
-seen at all is found after the command has run, by what has changed (``services/guard/attribution.py``).
+Pure; never raises. It is best effort: ``ShellWrites.unsure`` names the parts that are unknown. Writes that it
+does not recognize are found after the command has run (``services/guard/attribution.py``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["LONGEST", "ShellWrites", "TreeCommand", "WriteTarget", "writes"]
 _DEEPEST = 12
 #: Text beyond this is not looked at.
 LONGEST = 4 * 1024 * 1024
-#: Commands that only look, unless the table says what they write, or only start another.
+#: Commands that only read, apart from writes in the table of rules, or only start another command.
 _LOOKS = frozenset({
     "ls", "cat", "head", "tail", "more", "nl", "wc", "diff", "cmp", "grep", "egrep",
     "fgrep", "rg", "ag", "echo", "printf", "cd", "pushd", "popd", "pwd", "true", "false",
@@ -48,7 +48,7 @@ class ShellWrites(Record):
     """What a command would write."""
 
     targets: tuple[WriteTarget, ...] = ()
-    #: The parts of it that cannot be told, as they are written.
+    #: The parts of it whose writes are unknown, as they are written.
     unsure: tuple[str, ...] = ()
     whole: tuple[TreeCommand, ...] = ()
     #: Whether all of it is known to write nothing.
@@ -119,7 +119,7 @@ class _Walk(ShellEffects):
                 self._step(step)
 
     def _loop(self, step: ShellStep) -> None:
-        """Let a variable have all values of its loop, or of its array."""
+        """Give a variable all values of its loop or array."""
         scene = self._scene
         found = tuple(text for word in step.words[1:] for text in value(word, scene))
         if found:
@@ -169,7 +169,7 @@ class _Walk(ShellEffects):
             self.touch(arg, how)
 
     def run(self, args: Sequence[Arg]) -> None:
-        """Collect what a command writes that gets these arguments, its name the first of them."""
+        """Collect what a command writes; its name is the first argument."""
         if not args:
             return
         if not args[0].sure:

@@ -1,4 +1,4 @@
-"""Who works behind a hook and who does not, as the ledger tells it.
+"""Which agents work behind a hook, according to the ledger.
 
 Pure. An agent is guarded once its hook has reported in; a subagent is guarded with its parent. What an agent
 wrote before, or without, is told: nobody could have stopped it.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SCRATCH_AGENT, SCRATCH_SESSION = "prove-", "prove"
 _DIGITS = frozenset("0123456789abcdef")
 
-#: What nobody does who has not changed a file.
+#: Entries that only an agent that changed a file causes.
 WRITING = frozenset({Kind.FILE_EDIT, Kind.COMMITTED})
 
 

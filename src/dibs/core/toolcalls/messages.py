@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.core.toolcalls.policy import DeniedPath
 
-#: So many paths of one call are named; the others are counted.
+#: A message names at most this many paths; the others are counted.
 NAMED = 10
 #: How much of a reason is shown.
 _REASON = 200

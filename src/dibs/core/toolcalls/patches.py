@@ -21,7 +21,7 @@ def is_patch(text: str) -> bool:
 
 
 def touched(text: str) -> tuple[Touch, ...]:
-    """Return what a patch touches, in its order; a file that is moved goes, and comes elsewhere."""
+    """Return what a patch touches, in its order; a moved file is deleted, and written elsewhere."""
     found: list[Touch] = []
     changing = False
     for line in text.splitlines():
@@ -39,7 +39,7 @@ def touched(text: str) -> tuple[Touch, ...]:
 
 
 def _header(line: str) -> tuple[str, str]:
-    """Return what a line says is done to which path; nothing for any other line."""
+    """Return the action and the path of a header line; empty for any other line."""
     text = line.strip()
     if not text.startswith(_MARK):
         return "", ""

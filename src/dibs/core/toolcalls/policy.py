@@ -26,23 +26,23 @@ _LATE = frozenset({"codex", "opencode"})
 #: Room for the number, and for the name of a subagent behind that of its parent.
 _NAME_MAX = AGENT_ID_MAX - 2 * (SHORT + 1)
 _GLOB = frozenset("*?[]{}\\/")
-#: What lies in the git directory and steers git or Dibs, or is the state of either.
+#: Files in the git directory that configure git or Dibs, or hold their state.
 _GIT_STEERS = ("hooks/", "dibs/", "config", "config.worktree", "info/attributes", "worktrees/")
 
 
 class PathRule(metaclass=TextEnum):
     """What the settings say of a path that is touched."""
 
-    #: Nobody minds.
+    #: Anyone may write it.
     FREE = "free"
     #: Only a human writes it: the settings name it, or it steers tools.
     HUMAN = "human"
     GUARDED = "guarded"
     #: All need it for a moment.
     HOT = "hot"
-    #: It is claimed by whoever writes it.
+    #: A writer claims it.
     CLAIM = "claim"
-    #: It is claimed by all who read it.
+    #: Readers claim it, shared.
     SHARE = "share"
 
 

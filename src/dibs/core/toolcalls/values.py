@@ -41,7 +41,7 @@ class How(metaclass=TextEnum):
 
 
 class Touch(Record):
-    """A path that a tool call names, as it names it: absolute, or relative to where the agent stands."""
+    """A path that a tool call names, as it names it: absolute, or relative to the agent's folder."""
 
     path: str
     how: str = How.WRITE
@@ -66,7 +66,7 @@ class HookEvent(Record):
     touches: tuple[Touch, ...] = ()
     #: The text that a shell would run; its targets are not in ``touches``.
     command: str = ""
-    #: Where the agent stands.
+    #: The agent's current folder.
     cwd: str = ""
     model: str = ""
     #: Of a start: startup, resume, clear, compact; of an end: its reason.

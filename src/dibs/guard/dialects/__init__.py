@@ -1,4 +1,4 @@
-"""What each agent says to its hooks, and what it understands.
+"""The dialects of agents: what each sends to its hooks, and the answers it understands.
 
 The dialect of Claude Code, which others have taken over, is ``base.Dialect``; each other agent has a class
 that says where it differs.

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 #: Words of an agent that we keep are no longer than this.
 WORD_MAX = 200
-#: What a hook ends with to refuse; any other number but 0 lets the tool run in most agents.
+#: The exit status that denies a call; most agents treat other failures as a pass.
 REFUSED = 2
 
 
 def text(payload: Mapping[str, Any], *names: str) -> str:
-    """Return the first of some fields that holds text; what is no text counts as not there."""
+    """Return the first of some fields that holds text."""
     for name in names:
         value = payload.get(name)
         if isinstance(value, str) and value:
@@ -42,7 +42,7 @@ def events(**names: str) -> dict[str, str]:
 
 
 class Dialect:
-    """How one agent speaks; what stands here is the dialect of Claude Code, and of Codex."""
+    """How one agent speaks; the defaults are the dialect of Claude Code and Codex."""
 
     moments = events(
         started="SessionStart", prompted="UserPromptSubmit", before="PreToolUse",
@@ -145,9 +145,9 @@ class Dialect:
         return specific(heard, additionalContext=told)
 
     def failed(self, line: str, heard: HookEvent | None) -> HookReply:
-        """Refuse by the exit status, because nobody could be asked; where nothing waits, say it and go on.
+        """Deny by the exit status, because the check failed; at other events only report the failure.
 
-        At the end of a turn a refusal would keep the agent going for ever, and a prompt would be lost.
+        Denying the end of a turn would keep the agent running for ever, and denying a prompt would lose it.
         """
         if heard is None or heard.moment == EventKind.BEFORE:
             return HookReply(stderr=line, status=REFUSED)
@@ -199,7 +199,7 @@ def called(
 
 
 def _number(command: str) -> str:
-    """Return what a command is known by before and after it ran, where the agent does not number it."""
+    """Return an id for a command that its agent does not number, the same before and after it runs."""
     if not command:
         return ""
     from binascii import crc32

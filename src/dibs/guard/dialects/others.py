@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class VSCode(Dialect):
     """The agent in VS Code: Claude's answers and events, but names of its own on the way in."""
 
-    # Nothing comes after a compaction here, so what comes before it has to do.
+    # It has no event after a compaction, only one before.
     moments = Dialect.moments | {"PreCompact": EventKind.COMPACTED}
     telling = Dialect.telling - {"UserPromptSubmit"}
     event_keys = ("hookEventName", "hook_event_name")
@@ -43,12 +43,12 @@ class VSCode(Dialect):
 
 
 class Gemini(Dialect):
-    """Gemini CLI: events of its own names, a plain ``decision``, and text for the model at three of them.
+    """Gemini CLI: its own event names, a plain ``decision``, and text for the model at three of them.
 
     Calls inside a subagent cannot be told from those of the main thread.
     """
 
-    #: ``PreCompress`` is not among them: it comes before every call of the model, compressed or not.
+    #: ``PreCompress`` is not among them: it fires before every model call, compressed or not.
     moments = events(
         started="SessionStart", prompted="BeforeAgent", before="BeforeTool", after="AfterTool",
         stopped="AfterAgent", ended="SessionEnd",
@@ -62,7 +62,7 @@ class Gemini(Dialect):
 
 
 class Copilot(Dialect):
-    """Copilot CLI: two dialects, told apart by how its events are written.
+    """Copilot CLI: two dialects, which differ in the spelling of events.
 
     In its own (``preToolUse``) the payload does not name the event; the hook's command does. In the other
     (``PreToolUse``, from the settings of Claude) events and tools are Claude's, and the arguments its own.
@@ -82,7 +82,7 @@ class Copilot(Dialect):
     tool_keys = ("toolName", "tool_name")
     argument_keys = ("toolArgs", "tool_input")
     call_keys = ("toolCallId", "toolUseId", "tool_use_id")
-    #: What a payload without a name has in it, by event; the first that fits counts.
+    #: Fields that identify the event of a payload without a name; the first match counts.
     _signs = (
         ("toolResult", "postToolUse"),
         ("toolName", "preToolUse"),
@@ -94,7 +94,7 @@ class Copilot(Dialect):
     )
 
     def event(self, payload: dict[str, Any], event: str) -> str:
-        """Return the name of the event, by what is in the payload where nobody names it."""
+        """Return the name of the event, derived from the payload where it is not given."""
         named = super().event(payload, event)
         if named or "hook_event_name" in payload:
             return named
@@ -260,7 +260,7 @@ class OpenCode(Dialect):
     """
 
     moments = events(**dict(zip(EventKind, EventKind, strict=True)))
-    #: What is told at the others has no place to go to.
+    #: Other events cannot carry text for the model.
     telling = frozenset(("started", "prompted", "after", "compacted", "subagent_started"))
     stopping = frozenset()
     event_keys = ("event",)
@@ -285,7 +285,7 @@ class OpenCode(Dialect):
         return {"deny": why}
 
     def tell(self, told: str, heard: HookEvent) -> dict[str, object]:  # noqa: ARG002
-        """Return what the plug-in adds to what the model reads."""
+        """Return the text that the plug-in adds for the model."""
         return {"tell": told}
 
 

@@ -1,4 +1,4 @@
-"""Which agent speaks: by what it sends, because some agents run the hooks of another one's file."""
+"""Which agent sent a payload: some agents run the hooks in another agent's file."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ READERS = frozenset((
     *("read", "readfile", "view", "notebookread", "readcode", "readmanyfiles", "viewimage"),
     *("readnotebook", "getfile", "viewfile"),
 ))  # fmt: skip
-#: Tools that look through folders, or touch no file of the tree: nobody needs a claim for them.
+#: Tools that look through folders, or touch no file of the tree: they need no claim.
 LOOKERS = frozenset((
     *("glob", "grep", "ls", "list", "listdirectory", "listdir", "searchfilecontent", "grepsearch"),
     *("filesearch", "codesearch", "semanticsearch", "webfetch", "websearch", "fetch", "lsp", "rg"),
@@ -51,7 +51,7 @@ MOVING = frozenset(("move", "copy", "rename", "mv", "cp"))
 PATCH_KEYS = ("command", "input", "patchText", "patch", "patch_text", "diff", "content", "code")
 COMMAND_KEYS = ("command", "cmd", "script", "input", "chars", "command_line", "commandLine", "code")
 FOLDER_KEYS = ("workdir", "working_directory", "workingDirectory", "directory", "dir_path", "cwd")
-#: A tool that nobody knows and whose name has one of these words only looks.
+#: An unknown tool whose name has one of these words only reads.
 LOOKING = frozenset((
     *("read", "get", "list", "search", "find", "view", "show", "grep", "glob", "stat", "info"),
     *("tree", "cat", "open", "fetch", "query", "describe", "lookup", "check", "status", "diff"),
@@ -62,7 +62,7 @@ CHANGING = frozenset((
     *("write", "edit", "create", "delete", "remove", "move", "rename", "replace", "insert"),
     *("append", "patch", "update", "save", "copy", "set", "put", "apply", "format", "fix", "mkdir"),
 ))  # fmt: skip
-#: What holds the text of a file: a tool that nobody knows and that has both writes.
+#: Keys of a file's text: an unknown tool with a path and one of these writes.
 CONTENT_KEYS = frozenset((
     *("content", "contents", "new_string", "newString", "file_text", "edits", "new_str", "newText"),
     *("replacement", "new_source", "code_edit", "new_text"),
@@ -71,14 +71,14 @@ CONTENT_KEYS = frozenset((
 OWN = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_", "dibs-", "dibs_")
 #: A tool that makes calls of others.
 BATCH = "batch"
-#: What an editor with commands is told when it only shows a file.
+#: The commands of an editor tool that only show a file.
 _SHOWING = frozenset(("view", "read", "show"))
 #: More paths than this in one call are no edit that a model makes.
 PATHS_MAX = 2_000
 
 
 def bad(message: str) -> BadInput:
-    """Return what is raised for a payload that nobody can judge."""
+    """Return the error for a payload that cannot be judged."""
     return BadInput(message, code="HOOK_PAYLOAD")
 
 
@@ -125,7 +125,7 @@ def _batch(given: Mapping[str, Any], tool: str) -> ToolTarget:
 
 
 def _unknown(tool: str, server: str, given: Mapping[str, Any]) -> ToolTarget:
-    """Return what a tool touches that nobody told us of: of an MCP server, or newer than we are."""
+    """Return what an unknown tool touches: one of an MCP server, or one newer than this version."""
     if _has_patch(given):
         return ToolTarget((*_patched(given), *_touches(given, How.WRITE)))
     command = given.get("command", given.get("cmd"))
@@ -149,7 +149,7 @@ def _folder(given: Mapping[str, Any]) -> str:
 
 
 def _words(tool: str, server: str) -> Iterator[str]:
-    """Yield the words of a tool's own name, in small letters; the name of its server is none of them."""
+    """Yield the words of a tool's own name in lower case, without its server's name."""
     word = ""
     own = tool.removeprefix(f"mcp_{server}_") if server else tool
     for letter in own.rpartition("__")[2]:

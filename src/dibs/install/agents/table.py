@@ -37,16 +37,16 @@ class HookSettings(Record):
     #: The key of the command, and whether the command names its event because the payload does not.
     key: str = "command"
     names_event: bool = False
-    #: The key of a handler's time, and how many of its units a second has.
+    #: The key of a handler's time limit, and how many of its units are a second.
     time_key: str = "timeout"
     per_second: int = 1
-    #: What a handler has first, what else it has, and what else one that can refuse has.
+    #: Fields of a handler before the command, after it, and of one that can refuse.
     first: dict[str, Any] = _NONE
     more: dict[str, Any] = _NONE
     refusing: dict[str, Any] = _NONE
     #: The number of the format that the file has to name; 0 for none.
     version: int = 0
-    #: What the agent takes beyond plain JSON, tried with the real program; None where it could not be tried.
+    #: What the agent accepts beyond plain JSON, tested with the real program; None if it was not tested.
     style: Style | None = None
     #: The setting that switches all hooks off, and the value that does.
     switch: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class AgentSettings(Record):
     skills: str = ""
     #: What its user has to do before our hooks run. Dibs never does that for them.
     trust: tuple[str, ...] = ()
-    #: The agents whose files of hooks it reads instead of files of its own; the first are written for it.
+    #: The agents whose hook files it reads, for want of its own; those of the first are written for it.
     borrows: tuple[str, ...] = ()
     #: The variable that names another folder for its user's files, and the folder that it stands for.
     home_variable: str = ""
@@ -223,7 +223,7 @@ _WINDSURF = AgentSettings(
 )  # fmt: skip
 
 _VSCODE = AgentSettings(
-    # Its folders are in every second home and repository, and say nothing of its agent.
+    # Its folders exist in many homes and repositories where its agent is not used.
     "vscode", "VS Code", ("code", "code-insiders"), (), (), HookSettings(),
     ServerSettings(".vscode/mcp.json", "servers", (".vscode/mcp.json",), more={"type": "stdio"}, style=ANY),
     trust=("runs hooks in a trusted workspace only; start its MCP server `dibs` from .vscode/mcp.json",),

@@ -1,4 +1,4 @@
-"""A block of text between two marks, in a file that belongs to somebody else."""
+"""A block of text between two marks, in a file of the user."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dibs.startup.records import Record
 
 
 class BlockMarkers(Record):
-    """The lines between which a block stands."""
+    """The lines before and after a block."""
 
     begin: str
     end: str
 
 
 def put(text: str, block: str, marks: BlockMarkers, name: str) -> str:
-    """Return a text with the block in it: where one stands already in its place, else at the end."""
+    """Return a text with the block: in place of an old one, else at the end."""
     newline = "\r\n" if "\r\n" in text else "\n"
     whole = newline.join([marks.begin, *block.strip("\n").split("\n"), marks.end]) + newline
     place = find(text, marks, name)
@@ -40,7 +40,7 @@ def take(text: str, marks: BlockMarkers, name: str) -> str:
 
 
 def find(text: str, marks: BlockMarkers, name: str) -> tuple[int, int] | None:
-    """Return where the block stands, its marks and the end of its last line included."""
+    """Return where the block begins and ends, with its marks."""
     found: list[tuple[int, int]] = []
     begun = at = -1
     at = 0

@@ -19,9 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: Where a handler says what it runs.
+#: The keys of a handler's command.
 _RUNS = ("command", "bash")
-#: What stands in a command of this installation, and the names of an agent and an event behind it.
+#: The script in a command of this installation, and the names of an agent and an event after it.
 _SCRIPT = "/dibs/guard/run.py"
 _NAMES = re.compile(r"[a-z]+(?: [A-Za-z_]+)?")
 
@@ -29,7 +29,7 @@ _NAMES = re.compile(r"[a-z]+(?: [A-Za-z_]+)?")
 class Commands(Record):
     """How Dibs is called from the files of agents."""
 
-    #: What stands before the agent's name in a hook, and before ``mcp`` in a server.
+    #: The words before the agent's name in a hook, and before ``mcp`` in a server.
     hook_words: tuple[str, ...]
     server_words: tuple[str, ...]
 

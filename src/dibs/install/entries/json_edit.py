@@ -36,7 +36,7 @@ class Document:
     # -- asking
 
     def node(self, path: Sequence[str]) -> JsonValue | None:
-        """Return what stands at a path of names; None if nothing does."""
+        """Return the value at a path of names; None if there is none."""
         node = self.root
         for key in path:
             child = node.child(key) if isinstance(node.value, dict) else None
@@ -93,7 +93,7 @@ class Document:
         self._replace(at, at, added)
 
     def _behind(self, last: JsonEntry, added: str) -> None:
-        """Put text behind an entry and a comment that belongs to it, with a comma between.
+        """Put text after an entry and its comment, with a comma between.
 
         Where a comma stood behind the last entry, one does again.
         """
@@ -141,7 +141,7 @@ class Document:
         self.cut(node, at)
 
     def cut(self, node: JsonValue, index: int) -> None:
-        """Take one entry out of an object or array, and the comma that goes with it."""
+        """Remove one entry of an object or array, and its comma."""
         text, child = self.text, node.children[index]
         before = node.children[index - 1].end if index else node.start + 1
         start, is_open = _before(text, before, child.start)

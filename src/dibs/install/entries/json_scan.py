@@ -26,17 +26,17 @@ _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class Style(Record):
-    """What an agent takes in its file beyond plain JSON."""
+    """What an agent accepts in its file beyond plain JSON."""
 
     comments: bool = False
-    #: Whether a comma may stand behind the last entry.
+    #: Whether the last entry may have a comma after it.
     trailing: bool = False
-    #: Whether it may begin with a byte order mark, and whether a name may stand twice in one object.
+    #: Whether it may begin with a byte order mark, and whether an object may have a name twice.
     mark: bool = False
     twice: bool = True
 
 
-#: Whatever anybody takes.
+#: Everything that any agent accepts.
 ANY = Style(comments=True, trailing=True, mark=True)
 
 _BOM = "\ufeff"
@@ -81,7 +81,7 @@ def scan(text: str, name: str, style: Style) -> JsonValue:
 
 
 def skip_blank(text: str, at: int) -> int:
-    """Return the place of the first character from ``at`` on that is no blank."""
+    """Return the position of the first character from ``at`` on that is not blank."""
     found = _BLANK.match(text, at)
     return found.end() if found else at
 

@@ -1,4 +1,4 @@
-"""What Dibs puts into one file: how it goes in, and how it comes out again.
+"""What Dibs puts into one file: how it is added, and how it is removed.
 
 A piece turns the bytes of a file into others and back. ``put`` on what holds it already changes nothing.
 ``take`` is told how the file was before, as far as that is known, and keeps what was there then.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Piece(Protocol):
-        """Something of ours in a file."""
+        """One addition of Dibs to a file."""
 
         def put(self, text: str, name: str) -> str:
             """Return the text with it."""
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
             """Return the text without it."""
 
 
-#: Around what stands in Markdown files.
+#: The marks around our block in Markdown files.
 MARKS = blocks.BlockMarkers("<!-- dibs:begin -->", "<!-- dibs:end -->")
 
 _BOM = "\ufeff"
@@ -63,7 +63,7 @@ class HookEntries(Record):
 def _drop(
     document: Document, path: tuple[str, ...], wanted: Mapping[str, tuple[Any, ...]], *, before: str
 ) -> None:
-    """Take out handlers of ours that are not wanted, and what is empty then and was not there before."""
+    """Remove our handlers that are not wanted, and containers that are empty then and are new."""
     node = document.node(path)
     events = list(node.value) if node is not None and isinstance(node.value, dict) else []
     changed = False
@@ -99,7 +99,7 @@ def _drop_event(document: Document, path: tuple[str, ...], keep: tuple[Any, ...]
 
 
 def _drop_handlers(document: Document, path: tuple[str, ...], index: int, ours: list[int]) -> None:
-    """Take our handlers out of a group that also holds somebody else's."""
+    """Remove our handlers from a group that also has the user's."""
     for at in reversed(ours):
         node = document.node(path)
         assert node is not None
@@ -115,7 +115,7 @@ def _drop_empty(document: Document, path: tuple[str, ...], was: Document) -> Non
 
 
 class McpEntry(Record):
-    """An entry for our MCP server; one that somebody else wrote under its name stays."""
+    """An entry for our MCP server; a server of the user with its name stays."""
 
     path: tuple[str, ...]
     value: Any
@@ -205,11 +205,11 @@ class WholeFile(Record):
     """A file that is all ours; one of that name which is not ours is left alone."""
 
     text: str
-    #: A line by which we know an older one of ours again; without it the file is its reader's from then on.
+    #: A line that identifies an older version of ours; without it the file is the user's once it is created.
     mark: str = ""
 
     def put(self, text: str, name: str) -> str:
-        """Return our text, or what is there if that is its reader's."""
+        """Return our text, or the user's."""
         if text and self.mark not in text:
             raise BadInput(
                 f"{name} is there already, and Dibs did not write it",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-#: By this line a skill of ours is known.
+#: The line that identifies our skill.
 SKILL_MARK = "\nname: dibs\n"
 
 #: Facts for the reader. Enforcement does not rest on it: hooks and gates do that.
@@ -33,7 +33,7 @@ _SECTIONS = ("", "claims", "gate", "worktree", "merge", "guard")
 
 
 def settings() -> str:
-    """Return a ``dibs.toml`` in which settings stand as comments, with their defaults."""
+    """Return a ``dibs.toml`` with the settings and their defaults as comments."""
     from dibs.config.table import FIELDS
 
     lines = [

@@ -20,7 +20,7 @@ MARKS = blocks.BlockMarkers(
 
 
 def put(text: str, path: Sequence[str], values: Mapping[str, Any], name: str) -> str:
-    """Return a text with a table at its end; one that somebody else wrote there stays."""
+    """Return a text with a table at its end; a table of the user with that name stays."""
     bare = take(text, name)
     if lookup(parse(bare, name), path) is not None:
         return bare
@@ -46,7 +46,7 @@ def take(text: str, name: str) -> str:
 
 
 def parse(text: str, name: str) -> dict[str, Any]:
-    """Return what a text says; refuse what is no TOML, with its line."""
+    """Parse a text; an error names the line."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -60,7 +60,7 @@ def parse(text: str, name: str) -> dict[str, Any]:
 
 
 def lookup(document: Mapping[str, Any], path: Sequence[str]) -> Any:
-    """Return what stands at a path of names; None if nothing does."""
+    """Return the value at a path of names; None if there is none."""
     found: Any = document
     for key in path:
         if not isinstance(found, dict) or key not in found:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from dibs.install.agents.table import AgentSettings
     from dibs.install.inspect.settings import McpRegistration, UnreadableSettings, Wired
 
-#: How long a program may take to tell its version, in seconds.
+#: The time limit for a program to print its version, in seconds.
 _PATIENCE = 5.0
-#: How far above a program its package may lie.
+#: How many folders above a program its package may be.
 _ABOVE = 4
 
 
@@ -97,7 +97,7 @@ def look(root: str, home: str, environ: Mapping[str, str]) -> list[AgentSetup]:
 
 
 def findings(seen: Sequence[AgentSetup], root: str) -> list[Finding]:
-    """Return what follows from it: agents that nothing guards, and hooks that are passed over."""
+    """Return findings: agents without guards, and hooks that their agents skip."""
     found = []
     for one in seen:
         for bad in one.unreadable:

@@ -1,7 +1,7 @@
-"""Whether an agent runs the hooks that its files name: the consent of its user, which is only ever told.
+"""Whether an agent runs the hooks in its files: that needs its user's consent, which Dibs only reports.
 
 Codex skips a hook whose hash its user has not accepted, and says nothing. Copilot and Gemini skip those of a
-folder that is not trusted. None of this is written here: it is the user's word.
+folder that is not trusted. Dibs never writes consent: that is the user's decision.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Consent(Record):
 def consent(
     name: str, hooks: Sequence[Wired], root: str, home: str, environ: Mapping[str, str]
 ) -> Consent:
-    """Return whether ``name`` runs these hooks, as far as its own files tell."""
+    """Return whether an agent runs these hooks, as far as its files show."""
     off = _switch(name, root, home, environ)
     if off:
         return Consent(Trusted.OFF, f"{off} switches all hooks off")

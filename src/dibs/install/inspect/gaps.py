@@ -1,4 +1,4 @@
-"""What ``dibs init`` put in and is no guard any more: taken out, narrowed, or switched off since.
+"""Guards that ``dibs init`` installed and that do not work any more: removed, narrowed or switched off.
 
 Who only tries the guards that are there does not miss the one that is gone.
 """
@@ -41,7 +41,7 @@ class Gap(Record):
 
 
 def gaps(repository: Repository, seen: Sequence[AgentSetup]) -> list[Gap]:
-    """Return what is missing of that which ``dibs init`` put into this working tree."""
+    """Return the guards that ``dibs init`` installed in this working tree and that are missing."""
     known = manifest.load(repository)
     agents = {one.name: one for one in seen}
     found = [gap for name in known.agents for gap in _of_agent(name, agents)]
@@ -63,7 +63,7 @@ def _lenders(name: str) -> tuple[str, ...]:
 
 
 def guarded_by(name: str, seen: Sequence[AgentSetup]) -> str:
-    """Return whose hooks guard an agent: its own, or those of another that it runs; empty for nobody's."""
+    """Return the agent whose hooks guard an agent: itself, or another; empty if there are none."""
     wired = {one.name for one in seen if one.wired}
     return next((lender for lender in _lenders(name) if lender in wired), "")
 

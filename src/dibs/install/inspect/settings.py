@@ -31,7 +31,7 @@ class Wired(Record):
     agent: str
     file: str
     event: str
-    #: Where the hook stands in its file: the number of its group, and its number in that.
+    #: The position of the hook in its file: the number of its group, and its number in that.
     group: int
     place: int
     matcher: str
@@ -59,7 +59,7 @@ class McpRegistration(Record):
 
 
 class UnreadableSettings(Record):
-    """A settings file that cannot be read as what it should be: its agent may ignore all of it."""
+    """A settings file that cannot be parsed: its agent may ignore all of it."""
 
     agent: str
     file: str
@@ -133,7 +133,7 @@ def read_or_nothing(path: str) -> Any:
 
 
 def setting(value: Any, *keys: str) -> Any:
-    """Return what is at a path of names in settings; None if nothing is."""
+    """Return the value at a path of names in settings; None if there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -154,7 +154,7 @@ def _in_file(agent: AgentSettings, file: str) -> Iterator[Wired]:
 
 
 def _in_group(agent: AgentSettings, file: str, event: str, at: int, group: Any) -> Iterator[Wired]:
-    """Yield what is ours in an entry, which holds a command itself or a list of such that do."""
+    """Yield our hooks in an entry, which is a handler or has a list of handlers."""
     if not isinstance(group, dict):
         return
     inner = group.get("hooks")
@@ -184,7 +184,7 @@ def _command(agent: AgentSettings, entry: Any) -> str:
 def servers_of(
     name: str, root: str, home: str, environ: Mapping[str, str]
 ) -> list[McpRegistration]:
-    """Return where one agent is told of the server; a file that cannot be read tells nothing."""
+    """Return the registrations of our server for one agent; files that cannot be read have none."""
     agent = AGENTS[name]
     settings = agent.server
     if settings is None:

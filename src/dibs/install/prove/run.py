@@ -1,6 +1,6 @@
 """Proofs: each guard that is installed is asked for what it must refuse, and shown to refuse it.
 
-A guard that is not tried is a hope. Nothing of the user's is touched: the file does not exist, the agents
+Nothing of the user's is touched: the file does not exist, the agents
 are made for the proof and forgotten after it, and commits are made in a working tree of their own.
 """
 
@@ -101,7 +101,7 @@ def run(
 
 
 def surroundings(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment without what would make a guard answer somebody else."""
+    """Return the environment without variables that name another agent or repository."""
     kept = {
         name: value
         for name, value in os.environ.items()

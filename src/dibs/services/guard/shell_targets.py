@@ -1,4 +1,4 @@
-"""Which files of the repository a shell command would write, with a look at the disk and at git.
+"""Which files of the repository a shell command would write, according to the disk and to git.
 
 What the text alone leaves open is decided here: a glob becomes the files that it matches, ``cp a folder`` the
 file in the folder, and a git command that may change any file those that it really would.
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from dibs.git.status import FileChange
     from dibs.local.repository import Repository
 
-#: A glob names at most so many files; beyond that it is judged as a pattern.
+#: A glob that matches more files is judged as a pattern.
 _MOST = 500
-#: Git gets so many seconds to say what a command would change.
+#: The time limit for git to list what a command would change, in seconds.
 _PATIENCE = 1.0
 
 
@@ -143,7 +143,7 @@ def _committed(
 
 
 def _differing(there: Repository, verb: str, revision: str) -> list[str]:
-    """Return the files that differ between the last commit and what is gone to, or taken in."""
+    """Return the files that differ between the last commit and the one that is checked out or merged."""
     from dibs.git.refs import commit_of
     from dibs.git.trees import differences
     from dibs.git.untrusted import guarded_calls

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class DoctorReport(Record):
-    """All that one look told."""
+    """The result of one ``dibs doctor``."""
 
     found: dict[str, list[Finding]]
     agents: list[AgentSetup]
     standings: list[GuardStatus]
     #: What came of trying the guards; None if they were not tried.
     proofs: list[GuardProof] | None
-    #: What was put right; None if nothing was to be.
+    #: The repairs that were made; None without ``--fix``.
     done: list[str] | None
 
     @property
@@ -56,7 +56,7 @@ class DoctorReport(Record):
         return shape if self.done is None else {**shape, "done": self.done}
 
     def print(self) -> None:
-        """Tell it to people."""
+        """Print it."""
         if self.done is not None:
             done = "\n".join(map(printable, self.done))
             print(done or "there was nothing to put right", end="\n\n")

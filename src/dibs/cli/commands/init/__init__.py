@@ -179,9 +179,9 @@ def _done(args: Namespace, report: InitReport) -> InitReport:
             with project.board.command(caller(args), makes=True):
                 pass
         if report.plan.changes:
-            from dibs.install.apply import carry_out
+            from dibs.install.apply import apply_plan
 
-            carry_out(repository, report.plan, gates=report.gates)
+            apply_plan(repository, report.plan, gates=report.gates)
             if report.gates:
                 from dibs.guard.git.install import GitHooks
 
@@ -208,14 +208,14 @@ def _uninstall(args: Namespace, repository: Repository) -> int:
     from dibs.cli.commands.init import text
     from dibs.cli.support.session import careful_caller, print_json
     from dibs.install import manifest
-    from dibs.install.apply import take_back, undoing
+    from dibs.install.apply import plan_uninstall, uninstall
 
     if not careful_caller(args).human:
         raise NotAllowed(
             "only a human may take the guards away", code="HUMANS_ONLY", hint="ask a human"
         )
     known = manifest.load(repository)
-    changes = undoing(repository)
+    changes = plan_uninstall(repository)
     left: tuple[str, ...] = ()
     if not args.dry_run:
         asks = _asks(args) and (changes or known.gates)
@@ -226,7 +226,7 @@ def _uninstall(args: Namespace, repository: Repository) -> int:
             from dibs.guard.git.install import GitHooks
 
             GitHooks(repository.common, repository.state).uninstall()
-        done = take_back(repository)
+        done = uninstall(repository)
         changes, left = done.changes, done.left
     if args.json:
         print_json(text.undone_shape(changes, left, gates=known.gates, dry=args.dry_run))

@@ -196,5 +196,5 @@ def undone_shape(
 
 
 def _engine_name(url: str) -> str:
-    """Return the engine in force, without what is secret in its address."""
+    """Return the engine in force, without secrets in its address."""
     return mask(url) if url else "sqlite"
