@@ -4,7 +4,7 @@ import itertools
 import re
 
 import pytest
-from tests.core.briefing.sights import NONCE, NOW, as_lead, asked, crew, held, said, waits
+from tests.core.briefing.crews import NONCE, NOW, as_lead, asked, crew, held, said, waits
 
 from dibs.core.briefing.activity import is_told, words
 from dibs.core.briefing.crew import sections

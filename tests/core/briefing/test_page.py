@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.briefing.sights import NONCE, NOW, as_lead, asked, crew, held, waits
+from tests.core.briefing.crews import NONCE, NOW, as_lead, asked, crew, held, waits
 
 from dibs.core.briefing.crew import is_lead, sections
 from dibs.core.briefing.layout import render

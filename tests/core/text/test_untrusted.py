@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.briefing.sights import NONCE, NOW, as_lead, asked, crew, held, said, waits
+from tests.core.briefing.crews import NONCE, NOW, as_lead, asked, crew, held, said, waits
 
 from dibs.core.briefing.crew import sections
 from dibs.core.briefing.layout import render

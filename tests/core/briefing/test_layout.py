@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.core.briefing.sights import NONCE, NOW, crew, said
+from tests.core.briefing.crews import NONCE, NOW, crew, said
 from tests.core.briefing.test_page import PLENTY, text_of, unfenced
 
 from dibs.core.briefing.crew import sections
