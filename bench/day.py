@@ -19,12 +19,13 @@ from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import DibsError
+from dibs.project.store import carry_out, settle, trim
 from dibs.services.briefing.service import Briefings
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
 from dibs.services.claims.service import Claims
 from dibs.services.state.ledger import Ledger
-from dibs.services.state.store import Store
+from dibs.services.state.store import Store, StoreCallbacks
 from dibs.services.talk.decisions import Decisions
 from dibs.services.talk.mail import Mail
 from dibs.services.tasks.service import Tasks
@@ -70,11 +71,12 @@ class Day:
     def __init__(self, hours: float = HOURS) -> None:
         self.clock = ManualClock(1_700_000_000.0)
         self.random = random.Random(SEED)
-        self.store = Store(MemoryEngine(self.clock), Config(ttl=3600.0))
+        engine, config = MemoryEngine(self.clock), Config(ttl=3600.0)
+        self.store = Store(engine, config, callbacks=StoreCallbacks(trim, settle))
         self.agents, self.tasks = Agents(self.store), Tasks(self.store)
         self.claims, self.holdings = Claims(self.store), Holdings(self.store)
         self.mail, self.briefings = Mail(self.store), Briefings(self.store)
-        self.decisions = Decisions(self.store, Loaded(self.store.config, {}))
+        self.decisions = Decisions(self.store, Loaded(self.store.config, {}), carry_out)
         self.end = self.clock.now + hours * 3600
         #: What is to come: when, a number that keeps the order, and what.
         self._coming: list[tuple[float, int, Callable[[], None]]] = []
