@@ -13,7 +13,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from dibs.core.changes.forecasts import ChangedPaths
     from dibs.git.calls import GitCalls
@@ -90,13 +90,8 @@ def last_change(git: GitCalls, old: str, new: str, path: str) -> Logged | None:
 def renamed(git: GitCalls, old: str, new: str) -> dict[str, str]:
     """Return the paths that were renamed between two commits: what each was before."""
     out = git.must("diff-tree", "-r", "-z", "-M", "--diff-filter=R", "--end-of-options", old, new)
-    fields = iter(out.split(b"\0")[:-1])
-    return {os.fsdecode(after): os.fsdecode(before) for _, before, after in _triples(fields)}
-
-
-def _triples(fields: Iterator[bytes]) -> Iterator[tuple[bytes, bytes, bytes]]:
-    for head in fields:
-        yield head, next(fields), next(fields)
+    fields = os.fsdecode(out).split("\0")
+    return dict(zip(fields[2::3], fields[1::3], strict=False))
 
 
 def _listed(git: GitCalls, *which: str) -> list[Logged]:

@@ -23,8 +23,6 @@ _UNDER_WAY = {
     # Several commits are picked, and the user has just made one of them by hand.
     "sequencer": "a cherry-pick or a revert",
 }
-_HASHES = ("sha1", "sha256")
-_SHA1 = 40
 _BRANCH = b"ref: "
 #: What HEAD's file holds where refs are kept in tables: the branch is known to git alone.
 _ELSEWHERE = "refs/heads/.invalid"
@@ -44,9 +42,6 @@ class TreeState(Record):
     head: str
     #: "a merge", "a rebase" and so on; empty when git is in the middle of nothing.
     under_way: str
-    shallow: bool
-    #: ``sha1`` or ``sha256``.
-    hash: str
 
     @property
     def detached(self) -> bool:
@@ -63,28 +58,18 @@ class TreeState(Record):
         """The branch's short name, ``HEAD`` when there is none."""
         return self.ref.removeprefix("refs/heads/") or "HEAD"
 
-    @property
-    def zero(self) -> str:
-        """The name of no object."""
-        return "0" * (64 if self.hash == "sha256" else 40)
-
 
 def read_state(git: GitCalls) -> TreeState:
     """Look at a working tree; raise ``Unavailable`` (``REPO_STATE``) where git does not work in it."""
-    said = git.run(
-        "rev-parse", "--absolute-git-dir", "--is-shallow-repository", "--show-object-format",
-        "--verify", "--quiet", "HEAD^{commit}",
-    )  # fmt: skip
-    # The path stands first, and only it may hold a line's end.
-    lines = os.fsdecode(said.out).rstrip("\n").split("\n")
-    head = "" if lines[-1] in _HASHES else lines.pop()
-    algorithm = lines.pop() if lines else ""
-    shallow = lines.pop() if lines else ""
-    if algorithm not in _HASHES or not lines:
+    said = git.run("rev-parse", "--absolute-git-dir", "--verify", "--quiet", "HEAD^{commit}")
+    # The path is first, and only it may have a line end in it.
+    git_dir, head = os.fsdecode(said.out).removesuffix("\n"), ""
+    if not said.code:
+        git_dir, _, head = git_dir.rpartition("\n")
+    if not git_dir:
         raise refusal(said.err)
-    git_dir = "\n".join(lines)
     ref, common = branch_of(git, git_dir), common_of(git_dir)
-    return TreeState(git_dir, common, ref, head, under_way(git_dir), shallow == "true", algorithm)
+    return TreeState(git_dir, common, ref, head, under_way(git_dir))
 
 
 def common_of(git_dir: str) -> str:
@@ -110,10 +95,7 @@ def state_of(git: GitCalls, common: str, head: str) -> TreeState | None:
         git_dir = os.path.realpath(os.path.join(git.tree, pointer.removeprefix("gitdir:").strip()))
     if not head or not os.path.isfile(os.path.join(git_dir, "HEAD")):
         return None
-    algorithm = "sha1" if len(head) == _SHA1 else "sha256"
-    shallow = os.path.exists(os.path.join(common, "shallow"))
-    ref = branch_of(git, git_dir)
-    return TreeState(git_dir, common, ref, head, under_way(git_dir), shallow, algorithm)
+    return TreeState(git_dir, common, branch_of(git, git_dir), head, under_way(git_dir))
 
 
 def under_way(git_dir: str) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FIELDS, _FIELDS_UNMERGED = 9, 11
 
 
-class FileChange(Record):
+class PathStatus(Record):
     """One path that differs somewhere; ``code`` is git's pair of letters, ``??`` for a new file."""
 
     path: str
@@ -71,7 +71,7 @@ class Look(Record):
     nested: tuple[str, ...] = ()
 
 
-def changed(git: GitCalls, *paths: str) -> list[FileChange]:
+def changed(git: GitCalls, *paths: str) -> list[PathStatus]:
     """Return what differs in the tree, or below ``paths``: no renames, each new file, nothing ignored.
 
     Of a submodule only the commit that is checked out in it counts, not what is dirty inside.
@@ -109,7 +109,7 @@ def look(git: GitCalls, *paths: str) -> Look:
     return Look(compared_with(out), _about(out, "head", "(detached)"), entries, nested)
 
 
-def _entry(git: GitCalls, change: FileChange) -> TreeEntry:
+def _entry(git: GitCalls, change: PathStatus) -> TreeEntry:
     """Return what is at a path now; where only the disk knows the content, the object's name is empty."""
     if change.code.endswith("?"):
         return _untracked(os.path.join(git.tree, change.path))
@@ -141,21 +141,21 @@ def _untracked(path: str) -> TreeEntry:
     return TreeEntry("100755" if mode & 0o100 else "100644")
 
 
-def parsed(out: bytes) -> list[FileChange]:
+def parsed(out: bytes) -> list[PathStatus]:
     """Read what ``git status --porcelain=v2 -z`` said."""
-    found: list[FileChange] = []
+    found: list[PathStatus] = []
     for row in os.fsdecode(out).split("\0"):
         kind = row[:2]
         if kind == "1 ":
             _, code, _, head, index, work, head_oid, index_oid, path = row.split(" ", _FIELDS - 1)
-            found.append(FileChange(path, code, head, index, work, head_oid, index_oid))
+            found.append(PathStatus(path, code, head, index, work, head_oid, index_oid))
         elif kind == "? ":
-            found.append(FileChange(row[2:], "??"))
+            found.append(PathStatus(row[2:], "??"))
         elif kind == "u ":
             words = row.split(" ", _FIELDS_UNMERGED - 1)
             # The second side is the last commit's, where there is one.
             found.append(
-                FileChange(
+                PathStatus(
                     words[10], words[1], words[4], words[4], words[6], words[8], words[8], True
                 )
             )
@@ -164,7 +164,7 @@ def parsed(out: bytes) -> list[FileChange]:
     return _joined(found)
 
 
-def _joined(found: list[FileChange]) -> list[FileChange]:
+def _joined(found: list[PathStatus]) -> list[PathStatus]:
     """Join what git tells twice: taken out of the index, but still on the disk as a new file."""
     new = {change.path for change in found if change.untracked}
     tracked = {change.path for change in found if not change.untracked}

@@ -14,6 +14,7 @@ from dibs.core.text.names import printable
 from dibs.errors import BadInput, DibsError, Misconfigured
 from dibs.git.calls import GitCalls
 from dibs.git.incoming import is_nothing
+from dibs.git.refs import HEADS, is_in
 from dibs.guard.git.config_backup import change, recall, restore
 from dibs.guard.git.messages import OK, REFUSED, not_asked, refuse
 from dibs.guard.git.updates import brought, git_here
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.plain_commits import PlainCommit
 
-_HEADS = "refs/heads/"
 #: Where a bare repository keeps what its gate needs, and which settings of Dibs these are.
 SETTINGS = {
     "dibs.engine": "engine",
@@ -57,7 +57,7 @@ def _received(
     folder: str, settings: dict[str, str], updates: Sequence[tuple[str, str, str]]
 ) -> int:
     state = settings.get("git_branch") or "dibs"
-    own = f"{_HEADS}{state}" if settings["engine"].startswith("git:") else ""
+    own = f"{HEADS}{state}" if settings["engine"].startswith("git:") else ""
     git = git_here()
     for old, new, ref in updates:
         if ref == own and not _goes_on(git, old, new):
@@ -65,7 +65,7 @@ def _received(
     wanted = [
         (old, new)
         for old, new, ref in updates
-        if ref.startswith(_HEADS) and not is_nothing(new) and ref != own
+        if ref.startswith(HEADS) and not is_nothing(new) and ref != own
     ]
     if not wanted or not _has_branches(git, own):
         return OK  # the first push brings the past, which nobody can hold any more
@@ -81,10 +81,7 @@ def _received(
 
 def _goes_on(git: GitCalls, old: str, new: str) -> bool:
     """Tell whether a branch is begun, or keeps all that it had."""
-    if is_nothing(old):
-        return True
-    said = git.run("merge-base", "--is-ancestor", "--end-of-options", old, new)
-    return not is_nothing(new) and not said.code
+    return is_nothing(old) or (not is_nothing(new) and is_in(git, old, new))
 
 
 def _keep_state(ref: str) -> int:
@@ -98,7 +95,7 @@ def _keep_state(ref: str) -> int:
 
 def _has_branches(git: GitCalls, own: str) -> bool:
     """Tell whether there is a branch, but for the one that an engine keeps its state on."""
-    found = git.must("for-each-ref", "--count=2", "--format=%(refname)", _HEADS)
+    found = git.must("for-each-ref", "--count=2", "--format=%(refname)", HEADS)
     return bool(set(found.decode("utf-8", "replace").split()) - {own})
 
 

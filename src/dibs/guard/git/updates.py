@@ -6,7 +6,7 @@ import os
 
 from dibs.core.claims.plain_commits import PlainCommit, only_new
 from dibs.git.incoming import KNOWN, is_nothing, new_commits
-from dibs.git.refs import commit_of
+from dibs.git.refs import HEADS, commit_of
 from dibs.git.untrusted import guarded_calls
 from dibs.guard.git.messages import OK, refuse
 from dibs.guard.git.program import committer, opened
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dibs.git.calls import GitCalls
+    from dibs.local.repository import Repository
     from dibs.project.project import Project
 
-_HEADS = "refs/heads/"
 _OBJECT_NAMES = (40, 64)
 #: What a hook is told of the repository, which a git process inside of it has to be told again.
 _PLACE = (
@@ -38,7 +38,7 @@ def moved(lines: Iterable[Sequence[str]]) -> int:
     wanted = [
         (old, new, ref)
         for old, new, ref in lines
-        if ref.startswith(_HEADS) and old != new and is_object(new) and not is_nothing(new)
+        if ref.startswith(HEADS) and old != new and is_object(new) and not is_nothing(new)
     ]
     if not wanted:
         return OK
@@ -74,7 +74,7 @@ def brought(
 def pushed(lines: Iterable[Sequence[str]]) -> int:
     """Answer ``pre-push``: ``local-ref local-oid remote-ref remote-oid`` a line."""
     wanted = [
-        (new, old) for _, new, ref, old in lines if ref.startswith(_HEADS) and not is_nothing(new)
+        (new, old) for _, new, ref, old in lines if ref.startswith(HEADS) and not is_nothing(new)
     ]
     if not wanted:
         return OK
@@ -89,6 +89,25 @@ def pushed(lines: Iterable[Sequence[str]]) -> int:
     return judge(opened(), made, "this push", making=False) if made else OK
 
 
+def staged_or_pushed(repository: Repository) -> list[PlainCommit]:
+    """Return what the pre-commit framework asks about: the paths that are staged, or the commits to push."""
+    git = git_here()
+    old, new = os.environ.get("PRE_COMMIT_FROM_REF", ""), os.environ.get("PRE_COMMIT_TO_REF", "")
+    if is_object(new) and not is_nothing(new):
+        beyond = [old] if is_object(old) and not is_nothing(old) else []
+        commits = new_commits(git, new, beyond, known=("--remotes",))
+        return [PlainCommit(only_new(commit.changes, ()), commit.oid) for commit in commits]
+    git_dir = os.path.join(repository.root, ".git")
+    if os.path.exists(os.path.join(os.environ.get("GIT_DIR") or git_dir, "MERGE_HEAD")):
+        return []  # a merge brings what others did; the update of the branch tells them apart
+    out = git.must(
+        "diff", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv",
+        "--no-relative", "--ignore-submodules=none",
+    )  # fmt: skip
+    paths = tuple(os.fsdecode(path) for path in out.split(b"\0") if path)
+    return [PlainCommit(paths)] if paths else []
+
+
 def judge(project: Project, made: Sequence[PlainCommit], what: str, *, making: bool = True) -> int:
     """Ask who holds what these commits change; refuse what others hold."""
     if not any(one.paths for one in made):
@@ -101,7 +120,7 @@ def judge(project: Project, made: Sequence[PlainCommit], what: str, *, making: b
 def own_branch(project: Project) -> str:
     """Return the branch on which an engine keeps its state, if it is one of this repository's kind."""
     config = project.config
-    return f"{_HEADS}{config.git_branch}" if config.engine.startswith("git:") else ""
+    return f"{HEADS}{config.git_branch}" if config.engine.startswith("git:") else ""
 
 
 def is_object(word: str) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dibs.git.calls import GitCalls
-    from dibs.git.status import FileChange
+    from dibs.git.status import PathStatus
 
 #: Folders of task files, of the pages that Dibs writes, and of logs.
 _TASKS = frozenset({INBOX, ASSIGNED, DONE, ARCHIVE})
@@ -40,8 +40,8 @@ class BoardChange(Record):
 
 def changes(git: GitCalls, folder: str, ids: Sequence[str] | None = None) -> list[BoardChange]:
     """Return what is to be committed, the tasks in order of their ids, the pages last."""
-    groups: dict[str, list[FileChange]] = {}
-    logs: list[FileChange] = []
+    groups: dict[str, list[PathStatus]] = {}
+    logs: list[PathStatus] = []
     for change in differing(git, folder):
         inner = change.path.removeprefix(f"{folder}/")
         if inner.startswith(f"{_LOGS}/"):
@@ -55,7 +55,7 @@ def changes(git: GitCalls, folder: str, ids: Sequence[str] | None = None) -> lis
     return _compared(git, {owner: groups[owner] for owner in wanted}) if wanted else []
 
 
-def _compared(git: GitCalls, groups: dict[str, list[FileChange]]) -> list[BoardChange]:
+def _compared(git: GitCalls, groups: dict[str, list[PathStatus]]) -> list[BoardChange]:
     listed = [change for group in groups.values() for change in group]
     old = {c.path: f"{c.head_mode} {c.head_oid}" for c in listed if not c.new}
     new = _on_disk(git, [change.path for change in listed])
@@ -74,7 +74,7 @@ def _compared(git: GitCalls, groups: dict[str, list[FileChange]]) -> list[BoardC
     return found
 
 
-def differing(git: GitCalls, folder: str) -> Iterator[FileChange]:
+def differing(git: GitCalls, folder: str) -> Iterator[PathStatus]:
     """Yield what differs below ``folder`` from the last commit or the index; ignored files do not."""
     for change in changed(git, folder):
         path = change.path

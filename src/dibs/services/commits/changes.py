@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dibs.core.patterns.pattern import Pattern
     from dibs.git.calls import GitCalls
-    from dibs.git.status import FileChange
+    from dibs.git.status import PathStatus
     from dibs.local.repository import Repository
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
@@ -125,7 +125,7 @@ class Changes:
         return TreeChanges(root, state.branch, found.agents, found.nobody, idle)
 
 
-def _dirty(change: FileChange) -> Dirty:
+def _dirty(change: PathStatus) -> Dirty:
     what = What.MODIFIED
     if change.unmerged:
         what = What.CONFLICT

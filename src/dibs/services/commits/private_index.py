@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dibs.git.calls import GitCalls
     from dibs.git.state import TreeState
-    from dibs.git.status import FileChange
+    from dibs.git.status import PathStatus
 
 _PRIVATE = "dibs-commit-"
 #: After how many seconds a private index surely belongs to a killed process: a hook may work for long.
@@ -85,7 +85,7 @@ def fill(git: GitCalls, index: str, head: str) -> None:
     git.must("read-tree", *what, variables={"GIT_INDEX_FILE": index})
 
 
-def add(git: GitCalls, index: str, chosen: Sequence[FileChange]) -> None:
+def add(git: GitCalls, index: str, chosen: Sequence[PathStatus]) -> None:
     """Put the files as they are on disk into a private index."""
     variables = {"GIT_INDEX_FILE": index}
     gone = {change.path for change in chosen if _is_gone(git.tree, change)}
@@ -104,7 +104,7 @@ def add(git: GitCalls, index: str, chosen: Sequence[FileChange]) -> None:
             raise _unreadable(said.err)
 
 
-def _is_gone(tree: str, change: FileChange) -> bool:
+def _is_gone(tree: str, change: PathStatus) -> bool:
     """Return whether a commit drops a file: it is not on disk, or out of the index and ignored."""
     if change.code == "D.":
         return True

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Claim
     from dibs.core.patterns.pattern import Pattern
     from dibs.git.calls import GitCalls
-    from dibs.git.status import FileChange
+    from dibs.git.status import PathStatus
     from dibs.local.repository import Repository
     from dibs.services.commits.private_index import Stat
     from dibs.services.commits.values import CommitPlan, CommitRequest
@@ -147,8 +147,8 @@ def _is_file(path: str) -> bool:
 
 
 def chosen_from(
-    git: GitCalls, wish: CommitRequest, changes: Sequence[FileChange], found: Sorted
-) -> tuple[list[FileChange], list[Blocked]]:
+    git: GitCalls, wish: CommitRequest, changes: Sequence[PathStatus], found: Sorted
+) -> tuple[list[PathStatus], list[Blocked]]:
     """Return the files to commit, and what stands in the way of files that were named."""
     mine = [change for change in changes if change.path in found.mine]
     if not wish.narrowed:

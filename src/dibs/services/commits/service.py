@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Lost
     from dibs.git.calls import GitCalls
     from dibs.git.state import TreeState
-    from dibs.git.status import FileChange
+    from dibs.git.status import PathStatus
     from dibs.git.untrusted import SafeGit
     from dibs.local.repository import Repository
     from dibs.services.commits.gate import Gate
@@ -123,7 +123,7 @@ class Commits:
         caller: Caller,
         wish: CommitRequest,
         state: TreeState,
-        changes: Sequence[FileChange],
+        changes: Sequence[PathStatus],
     ) -> CommitPlan | CommitDenied:
         plain = [change for change in changes if not change.nested]
         guards = self._guards(caller)
@@ -205,7 +205,7 @@ def _refuse_programs(git: SafeGit, wish: CommitRequest, plan: CommitPlan, *, sig
         refuse_hooks(git, HOOKS)
 
 
-def _looked(git: SafeGit, common: str) -> tuple[TreeState, list[FileChange]]:
+def _looked(git: SafeGit, common: str) -> tuple[TreeState, list[PathStatus]]:
     """Look at the working tree."""
     said = begin_changed(git).end()
     if said.code:

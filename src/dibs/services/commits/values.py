@@ -7,7 +7,7 @@ import os
 from dibs.core.patterns.pattern import matches
 from dibs.core.text.names import shown
 from dibs.git.objects import ABSENT
-from dibs.git.status import FileChange
+from dibs.git.status import PathStatus
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -55,10 +55,10 @@ class CommitPlan(Record):
     """What is to be committed, and what else was seen."""
 
     state: TreeState
-    changes: tuple[FileChange, ...]
+    changes: tuple[PathStatus, ...]
     sorted: Sorted
     standing: ClaimsNow
-    chosen: tuple[FileChange, ...]
+    chosen: tuple[PathStatus, ...]
 
     @property
     def ref(self) -> str:
@@ -124,17 +124,17 @@ class CommitDenied(Record):
         return f"{shown(self.blocked[0].path)} is {self.blocked[0].why}{more}"
 
 
-def files_of(changes: Iterable[FileChange | TreeChange]) -> Iterator[File]:
+def files_of(changes: Iterable[PathStatus | TreeChange]) -> Iterator[File]:
     """Yield what a commit does to each file."""
     for change in changes:
-        if isinstance(change, FileChange):
+        if isinstance(change, PathStatus):
             new, gone = change.new, change.gone or change.code == "D."
         else:
             new, gone = change.old_mode == ABSENT and not change.gone, change.gone
         yield File(change.path, "new" if new else "deleted" if gone else "changed")
 
 
-def about(plan: CommitPlan, changes: Iterable[FileChange | TreeChange]) -> Committed:
+def about(plan: CommitPlan, changes: Iterable[PathStatus | TreeChange]) -> Committed:
     """Return the answer to a commit of ``changes``, with what it says about other files."""
     files = tuple(files_of(changes))
     found = plan.sorted

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dibs.core.shell.writes import TreeCommand, WriteTarget
-    from dibs.git.status import FileChange
+    from dibs.git.status import PathStatus
     from dibs.local.repository import Repository
 
 #: A glob that matches more files is judged as a pattern.
@@ -125,7 +125,7 @@ def _changed_by(there: Repository, whole: TreeCommand, folder: str, cwd: str) ->
 
 
 def _committed(
-    changes: Iterable[FileChange], whole: TreeCommand, root: str, cwd: str
+    changes: Iterable[PathStatus], whole: TreeCommand, root: str, cwd: str
 ) -> Iterator[str]:
     """Yield what a commit would hold: what is staged or added before it, or only what it names."""
     from fnmatch import fnmatchcase

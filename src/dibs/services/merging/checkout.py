@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dibs.git.calls import GitCalls
     from dibs.git.state import TreeState
-    from dibs.git.status import FileChange
+    from dibs.git.status import PathStatus
     from dibs.git.trees import TreeChange
     from dibs.git.untrusted import SafeGitPool
     from dibs.git.worktrees import WorktreeEntry
@@ -101,7 +101,7 @@ def obstacles(guard: SafeGitPool, ground: MergeTarget, changes: Sequence[TreeCha
     return under_way + tracked + new
 
 
-def _is_work(change: FileChange) -> bool:
+def _is_work(change: PathStatus) -> bool:
     """Tell whether a difference is somebody's work in this tree.
 
     New files are looked at by themselves. What is checked out in a submodule is left alone by merges, so it

@@ -36,6 +36,11 @@ FILES = 50
 _ASKED = 10
 #: Where a task is that can be taken off the board without taking it from anybody.
 _WAITING = frozenset({Status.NEW, Status.ASSIGNED, Status.BLOCKED, Status.ERROR})
+#: How a task is called, with its branch and the integration branch.
+_TITLES = {
+    "conflict": "Resolve the merge conflict of {} with {}",
+    "tests": "Mend the tests that {} breaks in {}",
+}
 
 
 def concerned(
@@ -110,21 +115,10 @@ def make_task(tasks: Tasks, caller: Caller, verdict: MergeVerdict, into: str, ti
 
 def settled_tasks(rows: Rows, branches: Iterable[str], into: str) -> list[str]:
     """Return the tasks of these branches that nobody works on, and nobody has to: the branches are merged."""
-    titles = {title(branch, into) for branch in branches for title in _TITLES.values()}
+    titles = {title.format(branch, into) for branch in branches for title in _TITLES.values()}
     return [
         task.id for task in unfinished(rows) if task.title in titles and task.status in _WAITING
     ]
-
-
-def _conflict_title(branch: str, into: str) -> str:
-    return f"Resolve the merge conflict of {branch} with {into}"
-
-
-def _tests_title(branch: str, into: str) -> str:
-    return f"Mend the tests that {branch} breaks in {into}"
-
-
-_TITLES = {"conflict": _conflict_title, "tests": _tests_title}
 
 
 def _fields(verdict: MergeVerdict, into: str, what: str, paths: Sequence[str]) -> dict[str, Any]:
@@ -141,7 +135,7 @@ def _fields(verdict: MergeVerdict, into: str, what: str, paths: Sequence[str]) -
         notes = [f"In the worktree of {branch}: git merge {into}, mend, commit, dibs merge."]
         notes += [f"The run's output: {log}"] if log else []
         notes += list(verdict.run.tail) if verdict.run else []
-    fields: dict[str, Any] = {"title": _TITLES[what](branch, into), "priority": "high"}
+    fields: dict[str, Any] = {"title": _TITLES[what].format(branch, into), "priority": "high"}
     if verdict.agent and AGENT_ID_CHARACTERS.issuperset(verdict.agent):
         fields["agent"] = verdict.agent
     artefacts = [path for path in paths[:FILES] if path.isprintable()]

@@ -182,7 +182,7 @@ def _check(args: Namespace) -> int:
     """
     from dibs.cli.support.session import Session
     from dibs.guard.git.messages import lines
-    from dibs.guard.git.pre_commit import staged_or_pushed
+    from dibs.guard.git.updates import staged_or_pushed
 
     with Session(args) as session:
         made = staged_or_pushed(session.project.place.repository)
