@@ -1,35 +1,26 @@
-"""Merging branches one after the other: a chain of merges is built, tried, and moved in.
+"""Testing and landing a chain of merges.
 
-The chain is built of objects alone; no working tree takes part. Its last commit is tried. If that fails,
-the first branch that breaks it is searched for by halves: what is before it lands, it is set aside, and the
-rest is tried again. So what the integration branch holds was tried as it is.
+The last commit of the chain is tested. If that fails, the first branch that breaks the tests is searched for
+by halves: what is before it lands, it is set aside, and the rest is tested again. So all that the integration
+branch ever holds was tested as it is.
 """
 
 from __future__ import annotations
 
 from dibs.core.changes.merges import bisect
-from dibs.core.changes.trailers import check_message, signed
-from dibs.core.text.names import few
 from dibs.errors import Unavailable
-from dibs.git.log import commits
-from dibs.git.merge_tree import merged
-from dibs.git.refs import HEADS, tip_of
-from dibs.git.status import changed
-from dibs.git.trees import differences
-from dibs.git.untrusted import refuse_drivers, refuse_filters, refuse_signing
+from dibs.git.refs import tip_of
+from dibs.git.untrusted import refuse_filters
 from dibs.git.worktrees import present
-from dibs.services.commits.build import write_commit
 from dibs.services.commits.gate import Passage, RefMoved
-from dibs.services.commits.user_hooks import signing
+from dibs.services.merging.chain import SHOWN, ChainBuilder
 from dibs.services.merging.checkout import (
-    both_changed,
     held_still,
     obstacles,
     survey,
     unlock,
 )
-from dibs.services.merging.conflicts import concerned
-from dibs.services.merging.scope import Scope, guarded_in, held_by_others
+from dibs.services.merging.scope import held_by_others
 from dibs.services.merging.values import Candidate, End, MergeReport, MergeVerdict
 from dibs.services.state.own_claims import own
 
@@ -40,8 +31,6 @@ if TYPE_CHECKING:
     from dibs.core.changes.merges import Outside
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Claim
-    from dibs.git.trees import TreeChange
-    from dibs.git.worktrees import WorktreeEntry
     from dibs.local.repository import Repository
     from dibs.services.commits.gate import Gate
     from dibs.services.merging.checkout import MergeTarget
@@ -53,8 +42,6 @@ if TYPE_CHECKING:
 
 #: How often a merge is begun anew when somebody else moves the branch.
 TRIES = 5
-#: How many changed files a note names.
-_SHOWN = 5
 
 
 def reach(step: str) -> None:
@@ -87,21 +74,15 @@ class MergeBatch:
         told: Callable[[str], None],
     ) -> None:
         """Without a ``lease`` nothing is moved: it is only said what would be."""
-        self._store = store
         self._repository = repository
         self._caller = caller
-        self._wish = wish
-        self._rules = rules
         self._lease = lease
         self._trials = trials
         self._told = told
         self._gate = gate
         self._git = gate.guard.calls(repository.root)
-        self._sign = signing(self._git.reading) if lease is not None else ()
-        refuse_signing(self._git, wanted=bool(self._sign))
+        self._builder = ChainBuilder(store, gate.guard, repository.root, caller, wish, rules, lease)
         self._ends: dict[str, MergeVerdict] = {}
-        self._trees: list[WorktreeEntry] = []
-        self._differing: dict[tuple[str, str], list[TreeChange]] = {}
         self._tree = ""
         self._notes: list[str] = []
 
@@ -111,12 +92,13 @@ class MergeBatch:
         first = new = ""
         moved = 0
         while left:
-            self._trees = present(self._git)
-            ground = survey(self._git, self._repository.common, into, self._trees)
+            trees = present(self._git)
+            ground = survey(self._git, self._repository.common, into, trees)
             first, new = first or ground.tip, ground.tip
             if self._lease is not None:
                 unlock(self._gate.guard, ground)
-            chain = self._chain(ground, left)
+            chain, out = self._builder.build(ground, left, trees)
+            self._ends |= {verdict.branch: verdict for verdict in out}
             reach("chained")
             try:
                 new = self._settle(ground, chain) or new
@@ -146,89 +128,6 @@ class MergeBatch:
                 name, end, agent, commit, candidate.paths, outside, run=run,
                 notes=(*candidate.notes, *notes),
             )  # fmt: skip
-
-    # -- building
-
-    def _chain(self, ground: MergeTarget, branches: Sequence[Branch]) -> list[Candidate]:
-        """Merge each branch into the one before; what cannot be merged is left out, with its reason."""
-        chain: list[Candidate] = []
-        tip = ground.tip
-        for branch in branches:
-            found = self._join(ground, tip, branch)
-            if isinstance(found, MergeVerdict):
-                self._ends[branch.name] = found
-            else:
-                chain.append(found)
-                tip = found.commit
-        return chain
-
-    def _join(self, ground: MergeTarget, onto: str, branch: Branch) -> Candidate | MergeVerdict:
-        name, agent = branch
-        tip = tip_of(self._git, name)
-        notes = tuple(self._uncommitted(name))
-        base = self._base(onto, tip) if tip else ""
-        if not base or base == tip:
-            return _unmerged(branch, tip, base, notes)
-        scope = Scope(self._store, self._git, agent, commits(self._git, ground.tip, tip))
-        outside = [] if self._wish.allow_unclaimed else scope.outside()
-        if outside and not self._rules.lenient:
-            notes += tuple(self._elsewhere(outside, ground.branch))
-            return MergeVerdict(name, End.SCOPE, agent, outside=tuple(outside), notes=notes)
-        if onto != ground.tip:
-            base = self._base(ground.tip, tip)
-        refuse_drivers(self._git, both_changed(self._git, base, onto, tip))
-        result = merged(self._git, onto, tip)
-        if result.clashes:
-            others = concerned(self._git, base, onto, result.clashes, agent)
-            return MergeVerdict(
-                name, End.CONFLICT, agent, clashes=result.clashes, others=others, notes=notes,
-                theirs=True,
-            )  # fmt: skip
-        changes = differences(self._git, onto, result.tree)
-        paths = tuple(change.path for change in changes)
-        if not self._wish.allow_unclaimed:
-            outside += scope.beyond(base, onto, paths)
-        guards = guarded_in(agent, paths) if self._rules.guards else []
-        if guards or (outside and not self._rules.lenient):
-            return MergeVerdict(name, End.SCOPE, agent, outside=(*outside, *guards), notes=notes)
-        notes += tuple(f"{o.path} was changed without a claim ({o.why})" for o in outside)
-        allowed = {p: {agent, self._caller.id, *scope.agents.get(p, ())} for p in paths}
-        held = self._store.look(lambda rows: held_by_others(rows, paths, allowed))
-        if held:
-            return MergeVerdict(name, End.HELD, agent, outside=tuple(held), notes=notes)
-        commit = self._commit(result.tree, (onto, tip), name, ground.branch)
-        self._differing[onto, commit] = changes
-        return Candidate(branch, tip, commit, paths, allowed, notes)
-
-    def _elsewhere(self, outside: Sequence[Outside], into: str) -> list[str]:
-        """Say it where changes that nobody claimed here came from a remote: the branch here is behind."""
-        first = next((one.commit for one in outside if one.commit), "")
-        found = self._git.run(
-            "for-each-ref", "--count=1", "--format=%(refname:short)", f"--contains={first}",
-            "--", "refs/remotes",
-        )  # fmt: skip
-        name = found.out.decode("utf-8", "replace").strip() if first and not found.code else ""
-        return [f"{first[:10]} is in {name}: bring {into} up to date with it first"] if name else []
-
-    def _base(self, one: str, other: str) -> str:
-        said = self._git.run("merge-base", "--end-of-options", one, other)
-        return "" if said.code else said.out.decode().split()[0]
-
-    def _uncommitted(self, branch: str) -> list[str]:
-        """Say what lies uncommitted in the branch's working tree: it is not part of the merge."""
-        notes = []
-        for tree in self._trees:
-            if tree.ref == HEADS + branch:
-                paths = [change.path for change in changed(self._gate.guard.calls(tree.path))]
-                if paths:
-                    notes.append(f"not committed, so not merged: {few(paths, _SHOWN)}")
-        return notes
-
-    def _commit(self, tree: str, parents: tuple[str, str], branch: str, into: str) -> str:
-        message = self._wish.message or f"Merge branch '{branch}' into {into}"
-        claims = [] if self._lease is None else [self._lease.claim]
-        text = signed(check_message(message), self._caller.id, claims)
-        return write_commit(self._git, tree, parents, text, self._sign)
 
     # -- trying and landing
 
@@ -267,16 +166,9 @@ class MergeBatch:
             self._end(chain, End.TESTS, run=run, notes=(note,))
         return whole[-1].commit if whole else ""
 
-    def _changes(self, ground: MergeTarget, chain: Sequence[Candidate]) -> list[TreeChange]:
-        """Return what a chain changes."""
-        ends = (ground.tip, chain[-1].commit)
-        if ends not in self._differing:
-            self._differing[ends] = differences(self._git, *ends)
-        return self._differing[ends]
-
     def _in_the_way(self, ground: MergeTarget, chain: Sequence[Candidate]) -> bool:
         """Refuse a chain that the working tree cannot follow; tell whether it was refused."""
-        changes = self._changes(ground, chain)
+        changes = self._builder.changes(ground, chain)
         if ground.tree:
             refuse_filters(self._git, (c.path for c in changes), tree=chain[-1].commit)
         dirt = obstacles(self._gate.guard, ground, changes)
@@ -324,7 +216,7 @@ class MergeBatch:
                 if self._in_the_way(ground, chain):  # the tests took their time
                     return False
 
-                changes = self._changes(ground, chain)
+                changes = self._builder.changes(ground, chain)
 
                 def brought() -> None:
                     stays = "was changed meanwhile and stays as it is"
@@ -343,8 +235,8 @@ class MergeBatch:
     def _passage(self, ground: MergeTarget, chain: Sequence[Candidate]) -> Passage:
         new = chain[-1].commit
         names = [candidate.branch.name for candidate in chain]
-        paths = tuple(change.path for change in self._changes(ground, chain))
-        summary = f"{self._caller.id} merged {', '.join(names[:_SHOWN])} into {ground.branch}"
+        paths = tuple(change.path for change in self._builder.changes(ground, chain))
+        summary = f"{self._caller.id} merged {', '.join(names[:SHOWN])} into {ground.branch}"
         return Passage(
             "merge", ground.ref, ground.tip, new, ground.tree, paths, summary,
             {"branches": names, "into": ground.branch,
@@ -362,14 +254,3 @@ class MergeBatch:
             return [claim for _, claim in filed]
 
         return check
-
-
-def _unmerged(branch: Branch, tip: str, base: str, notes: tuple[str, ...]) -> MergeVerdict:
-    """Return what there is to say of a branch that is gone, alien, or has nothing to merge."""
-    name, agent = branch
-    if not tip:
-        return MergeVerdict(name, End.MOVED, agent, notes=("the branch is gone",))
-    if base:
-        return MergeVerdict(name, End.CONTAINED, agent, notes=notes)
-    alien = f"{name} has no commit in common with the integration branch"
-    return MergeVerdict(name, End.CONFLICT, agent, notes=(*notes, alien))
