@@ -15,7 +15,7 @@ import tempfile
 from dibs.errors import Unavailable
 from dibs.git.calls import rows_of
 from dibs.git.state import common_of
-from dibs.git.trees import index_info
+from dibs.git.trees import write_entries
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -218,9 +218,10 @@ def exact_tree(
     if not other:
         return ""
     with tempfile.TemporaryDirectory(prefix="dibs-exact-") as folder:
-        index = {**(variables or {}), "GIT_INDEX_FILE": os.path.join(folder, "index")}
-        git.must("update-index", "-z", "--index-info", given=index_info(other), variables=index)
-        return git.must("write-tree", variables=index).decode().strip()
+        index = os.path.join(folder, "index")
+        write_entries(git, index, other, variables)
+        own = {**(variables or {}), "GIT_INDEX_FILE": index}
+        return git.must("write-tree", variables=own).decode().strip()
 
 
 def _stored(git: GitCalls, paths: Sequence[str], variables: Mapping[str, str] | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""What trees differ in, path by path, as git stores them: no renames are guessed."""
+"""What trees and indexes differ in, path by path, as git stores them: no renames are guessed."""
 
 from __future__ import annotations
 
@@ -89,11 +89,27 @@ def sections(out: bytes) -> Iterator[tuple[list[str], list[tuple[str, str]]]]:
         yield names, rows
 
 
-def index_info(changes: Iterable[TreeChange]) -> bytes:
-    """Return the second side of these as ``git update-index -z --index-info`` reads it."""
+def staged(git: GitCalls, commit: str, index: str) -> list[TreeChange]:
+    """Return what the index file ``index`` has other than ``commit``."""
+    out = git.must(
+        "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev",
+        "--end-of-options", commit, variables={"GIT_INDEX_FILE": index},
+    )  # fmt: skip
+    return parsed(out)
+
+
+def write_entries(
+    git: GitCalls,
+    index: str,
+    changes: Iterable[TreeChange],
+    variables: Mapping[str, str] | None = None,
+) -> None:
+    """Bring the entries of these paths to their second side in the index file ``index``, and no others."""
     rows = []
     # What goes makes room first: a folder may become a file.
     for change in sorted(changes, key=lambda change: not change.gone):
         about = f"{'0' if change.gone else change.new_mode} {change.new_oid} 0"
         rows.append(about.encode() + b"\t" + os.fsencode(change.path) + b"\0")
-    return b"".join(rows)
+    if rows:
+        own = {**(variables or {}), "GIT_INDEX_FILE": index}
+        git.must("update-index", "-z", "--index-info", given=b"".join(rows), variables=own)

@@ -17,11 +17,11 @@ from dibs.errors import Unavailable
 from dibs.git.calls import rows_of
 from dibs.git.index import IndexBusy, clear_up, index_locked, settle
 from dibs.git.objects import ABSENT, SUBMODULE
-from dibs.git.trees import differences, index_info, parsed
+from dibs.git.trees import differences, staged, write_entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
@@ -120,7 +120,7 @@ def _move(
     git: GitCalls, changes: Sequence[TreeChange], ends: tuple[str, str], index: str, scratch: str
 ) -> list[str]:
     old, new = ends
-    staged = _staged(git, old, changes, index)
+    kept = _staged(git, old, changes, index)
     files = [change for change in changes if SUBMODULE not in (change.old_mode, change.new_mode)]
     mine = _untouched(git, files, scratch)
     made = os.path.join(scratch, "files")
@@ -135,19 +135,18 @@ def _move(
         elif not _put(git.tree, os.path.join(made, change.path), change.path):
             left.add(change.path)
         reach("forward-file")
-    _update(git, [change for change in changes if change.path not in staged], index)
+    write_entries(git, index, [change for change in changes if change.path not in kept])
+    git.run("update-index", "-q", "--refresh", variables={"GIT_INDEX_FILE": index})
     reach("forward-index")
-    return sorted(left | staged)
+    return sorted(left | kept)
 
 
 def _staged(git: GitCalls, old: str, changes: Sequence[TreeChange], index: str) -> set[str]:
     """Return the paths at which somebody has staged something that is neither old nor new."""
-    out = git.must(
-        "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev",
-        "--end-of-options", old, variables={"GIT_INDEX_FILE": index},
-    )  # fmt: skip
     wanted = {change.path: change.after for change in changes}
-    return {now.path for now in parsed(out) if wanted.get(now.path, now.after) != now.after}
+    return {
+        now.path for now in staged(git, old, index) if wanted.get(now.path, now.after) != now.after
+    }
 
 
 def _untouched(git: GitCalls, changes: Sequence[TreeChange], scratch: str) -> list[TreeChange]:
@@ -181,7 +180,7 @@ def _unequal(git: GitCalls, entries: Sequence[TreeChange], index: str) -> set[st
     if not entries:
         return set()
     own = {"GIT_INDEX_FILE": index}
-    git.must("update-index", "-z", "--index-info", given=index_info(entries), variables=own)
+    write_entries(git, index, entries)
     # The porcelain looks into files whose moment alone is another.
     out = git.must(
         "-c", "diff.autoRefreshIndex=true", "diff", "--no-ext-diff", "--no-textconv",
@@ -247,10 +246,3 @@ def _is_folder(place: str) -> bool:
         return stat.S_ISDIR(os.lstat(place).st_mode)
     except OSError:
         return False
-
-
-def _update(git: GitCalls, changes: Iterable[TreeChange], index: str) -> None:
-    """Bring the entries of these paths to their new side, and no others."""
-    own = {"GIT_INDEX_FILE": index}
-    git.must("update-index", "-z", "--index-info", given=index_info(changes), variables=own)
-    git.run("update-index", "-q", "--refresh", variables=own)

@@ -17,7 +17,7 @@ from dibs.core.claims.coverage import staged_by, uncovered
 from dibs.core.text.names import printable
 from dibs.errors import Misconfigured, NotFound, Unavailable
 from dibs.git.calls import rows_of
-from dibs.git.trees import differences, index_info
+from dibs.git.trees import differences, write_entries
 from dibs.services.commits.private_index import (
     PATIENCE,
     add,
@@ -214,10 +214,7 @@ def rebuild(
 ) -> ReadyCommit | list[Blocked]:
     """Build the changes ``wanted`` on another commit: all other paths are as they are there."""
     fill(job.git, job.private, parent)
-    variables = {"GIT_INDEX_FILE": job.private}
-    job.git.must(
-        "update-index", "-z", "--index-info", given=index_info(wanted), variables=variables
-    )
+    write_entries(job.git, job.private, wanted)
     tree, changes = _finish(job, parent)
     blocked = job.uncovered(changes)
     if blocked:

@@ -9,12 +9,12 @@ from dibs.errors import Unavailable
 from dibs.git.calls import rows_of
 from dibs.git.index import IndexBusy, clear_up, index_locked, settle
 from dibs.git.state import read_state
-from dibs.git.trees import differences, index_info, parsed
+from dibs.git.trees import differences, staged, write_entries
 from dibs.services.commits.private_index import stats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dibs.git.calls import GitCalls
     from dibs.git.trees import TreeChange
@@ -24,15 +24,6 @@ if TYPE_CHECKING:
 
 #: For how long files are read under git's lock, in seconds: whoever has it for longer counts as stopped.
 READING = 5.0
-
-
-def write_entries(git: GitCalls, index: str, changes: Iterable[TreeChange]) -> None:
-    """Bring the entries of these paths to their second side in the index file ``index``, and no others."""
-    given = index_info(changes)
-    if given:
-        git.must(
-            "update-index", "-z", "--index-info", given=given, variables={"GIT_INDEX_FILE": index}
-        )
 
 
 def again(git: GitCalls, intent: Intent) -> str:
@@ -52,8 +43,7 @@ def catch_up(git: GitCalls, ref: str, old: str, new: str) -> str:
         return ""  # another branch is checked out, with an index of its own
     try:
         with index_locked(state.git_dir, yields=True) as own:
-            variables = {"GIT_INDEX_FILE": own}
-            ahead = {change.path: change for change in _index_behind(git, state.head, variables)}
+            ahead = {change.path: change for change in staged(git, state.head, own)}
             stale = [
                 change
                 for change in differences(git, old, new)
@@ -66,16 +56,6 @@ def catch_up(git: GitCalls, ref: str, old: str, new: str) -> str:
     except IndexBusy as busy:
         return str(busy)
     return "" if done else "another process has taken over git's index"
-
-
-def _index_behind(git: GitCalls, head: str, variables: Mapping[str, str]) -> list[TreeChange]:
-    """Return what the index has other than the checked-out commit."""
-    out = git.must(
-        "diff-index", "--cached", "-r", "-z", "--raw", "--no-renames", "--no-abbrev",
-        "--ignore-submodules=dirty", "--end-of-options", head,
-        variables=variables,
-    )  # fmt: skip
-    return parsed(out)
 
 
 def bring_forward(
