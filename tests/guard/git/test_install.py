@@ -502,3 +502,15 @@ def test_a_commit_of_ours_runs_each_hook_of_the_user(held, dibs, where, name):
 
     assert (held.root / ".git/log").read_text() == "user\n"
     assert held.git("log", "-1", "--format=%s") == "hooked"
+
+
+def test_hooks_that_are_settings_of_the_user_are_left_to_git(held, dibs, started):
+    held.git("config", "--global", "hook.lint.command", "true")
+    held.git("config", "--global", "hook.lint.event", "pre-commit")
+    dibs("git", "install")
+    held.write("a.txt")
+    started.clear()
+
+    dibs("commit", "-m", "with settings", agent="alice")
+
+    assert "hook" in started

@@ -1,4 +1,4 @@
-"""What is changed and not committed, by whose it is: in one working tree, or in all of a clone."""
+"""Uncommitted changes by owner, in one working tree or in all of a clone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Idle(Record):
 
 
 class TreeChanges(Record):
-    """What is changed in one working tree; ``wrong`` says why that cannot be told."""
+    """The uncommitted changes of one working tree; ``wrong`` says why they are not known."""
 
     root: str
     branch: str = ""
@@ -53,7 +53,7 @@ class Difference(Record):
 
 
 class Changes:
-    """Looking at uncommitted work; nothing is changed by it, not even an index."""
+    """Reads uncommitted changes; nothing is written, not even an index."""
 
     def __init__(self, store: Store, repository: Repository) -> None:
         self._store = store
@@ -99,7 +99,7 @@ class Changes:
         return Difference(agent, own, patch(git, state.git_dir, state.head, paths, stat=stat))
 
     def knows(self, agent: str) -> bool:
-        """Tell whether an agent of this name ever joined."""
+        """Return whether an agent of this name ever joined."""
         return self._store.look(lambda rows: rows.agent(agent) is not None)
 
     def _git(self, root: str) -> GitCalls:

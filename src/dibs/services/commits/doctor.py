@@ -27,7 +27,7 @@ _SAMPLE = ".sample"
 
 
 class GitCare:
-    """Looks after the git directory of one repository; hooks that are ``ours`` to the letter are no news."""
+    """Inspects the git directory of one repository; the hooks named in ``ours`` are known to be ours."""
 
     def __init__(
         self, repository: Repository, gate: Gate, ours: frozenset[str] = frozenset()
@@ -38,13 +38,13 @@ class GitCare:
         self._note = os.path.join(repository.state, _NOTE)
 
     def inspect(self) -> list[Finding]:
-        """Return what is to know; nothing is changed, but for the note of a first look."""
+        """Return the findings; nothing is changed, except that the first look notes the hooks."""
         if not self._repository.common:
             return []
         return [*self._begun(), *self._locks(), *self._programs(), *self._hooks()]
 
     def repair(self) -> list[str]:
-        """Put locks aside that nobody holds, settle what was begun, and take the hooks as they are."""
+        """Move stale locks away, settle unfinished commits, and note the hooks as they are."""
         if not self._repository.common:
             return []
         done = []

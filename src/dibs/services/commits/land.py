@@ -1,8 +1,7 @@
-"""How a verified commit gets onto the branch, with what others commit meanwhile below it.
+"""Landing a checked commit on the branch, on top of what others committed meanwhile.
 
-It passes the gate while git's lock on the shared index is held, so that a plain ``git commit`` beside us
-never sees a branch that its index does not know. In the shared index only the entries of the committed paths
-change.
+It passes the gate under git's lock on the shared index, so that a plain ``git commit`` never sees a branch
+that its index does not know. In the shared index only the entries of the committed paths change.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ if TYPE_CHECKING:
     from dibs.services.commits.values import Committed
     from dibs.services.state.rows import Rows
 
-#: How often a commit is built anew when plain git moves the branch under it.
+#: How often a commit is built again when plain git moves the branch.
 TRIES = 10
 #: How long a commit waits for git's index, in seconds.
 PATIENCE = 10.0
 
 
 class Landing:
-    """One commit on its way to the branch."""
+    """Lands one commit."""
 
     def __init__(self, passing: Gate, job: CommitJob) -> None:
         self._gate = passing
@@ -65,7 +64,7 @@ class Landing:
                 try:
                     return self._with_index(ready)
                 except TakenOver:
-                    continue  # we were stopped, and others went on: all is to be checked again
+                    continue  # this process was stopped and others went on: check everything again
                 except IndexBusy as busy:
                     raise Unavailable(
                         f"{busy}: nothing was committed",
@@ -88,7 +87,7 @@ class Landing:
             return self._pass(ready, own)
 
     def _bring_forward(self, ready: ReadyCommit, own: str) -> None:
-        """Make ``own`` an index that knows the commit, but else is as the shared one is now."""
+        """Make ``own`` a copy of the shared index that also knows the commit."""
         if ready.new_index and index_stat(self._plan.state.git_dir) == ready.made_from:
             try:
                 os.replace(ready.new_index, own)
@@ -180,7 +179,7 @@ class Landing:
             )
 
     def _again(self, ready: ReadyCommit) -> ReadyCommit:
-        """Build the same changes on what the branch is now, unless others changed the same files."""
+        """Build the same changes on the branch as it is now, unless others changed the same files."""
         self._still_on_branch()
         head = read_state(self._git).head
         own = {change.path: change for change in ready.changes}

@@ -1,7 +1,6 @@
-"""Forgetting by whose claims old commits were made: the store does not grow without end.
+"""Dropping old records of the claims behind a commit, so that the store does not grow forever.
 
-Merges and hooks ask for it while a commit is on its way. Of one that is merged, or on no branch any more,
-nobody asks after a while; and the ledger with its monthly files still tells.
+Merges and git hooks read them until a commit is merged. The ledger and its monthly files keep them.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _MAIN = "main-worktree/HEAD"
 
 
 def forget_old(store: Store, git: GitCalls, clone: str) -> int:
-    """Forget old commits that are not on an unmerged branch; return how many. It may be done again later."""
+    """Drop the records of old commits that are on no unmerged branch; return how many. Safe to repeat."""
     try:
         old = store.look(lambda rows: _old(rows, clone))
         if not old:

@@ -55,7 +55,7 @@ def standing(rows: Rows, agent: str) -> ClaimsNow:
 
 
 def lost_for(rows: Rows, lost: Iterable[Lost], paths: Iterable[str]) -> list[tuple[str, Lost]]:
-    """Return the paths that a claim covered which its holder has lost."""
+    """Return each path that a lost claim covered, with that claim."""
     known = [(item, rows.pattern(item.pattern)) for item in lost]
     return [
         (path, item)
@@ -66,7 +66,7 @@ def lost_for(rows: Rows, lost: Iterable[Lost], paths: Iterable[str]) -> list[tup
 
 
 def fenced(path: str, lost: Lost | None) -> Fenced:
-    """Return that a file's claim was lost on the way."""
+    """Return the error for a file whose claim was lost on the way."""
     why = str(lost) if lost is not None else f"you do not hold {shown(path)} any more"
     return Fenced(
         f"{shown(path)} is not committed: {why}",
@@ -103,7 +103,7 @@ def still_covered(
 
 
 def names_and_patterns(repository: Repository, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the files among ``texts`` that are spelled as they lie on disk, and what has to be a pattern.
+    """Return which of ``texts`` name files exactly as they are on disk, and which have to be patterns.
 
     A file that is there is meant just so, whatever characters its name has.
     """
@@ -120,7 +120,7 @@ def names_and_patterns(repository: Repository, texts: Iterable[str]) -> tuple[li
 
 
 def _refuse_elsewhere(text: str, root: str) -> None:
-    """Refuse a path in another working tree: a claim on it holds here too, but its content is another."""
+    """Refuse a path in another working tree: a claim on it is valid here too, but its content differs."""
     if not os.path.isabs(text):
         return
     folder = os.path.realpath(text)
@@ -140,7 +140,7 @@ def _refuse_elsewhere(text: str, root: str) -> None:
 
 
 def _is_file(path: str) -> bool:
-    """Tell whether there is a file or a link with just this name, and no link on the way to it."""
+    """Return whether there is a file or a link with exactly this name, and no link on the way to it."""
     folder = os.path.dirname(path)
     there = os.path.islink(path) or (os.path.lexists(path) and not os.path.isdir(path))
     return there and os.path.realpath(folder) == folder
@@ -149,7 +149,7 @@ def _is_file(path: str) -> bool:
 def chosen_from(
     git: GitCalls, wish: CommitRequest, changes: Sequence[PathStatus], found: Sorted
 ) -> tuple[list[PathStatus], list[Blocked]]:
-    """Return the files to commit, and what stands in the way of files that were named."""
+    """Return the files to commit, and why files that were named may not be committed."""
     mine = [change for change in changes if change.path in found.mine]
     if not wish.narrowed:
         return mine, list(found.guarded)
@@ -205,7 +205,7 @@ def _unchanged(git: GitCalls, path: str) -> str:
 def releasable(
     plan: CommitPlan, committed: Sequence[str], tree: str, before: Mapping[str, Stat | None]
 ) -> list[OwnedPattern]:
-    """Return the claims under which nothing is dirty any more once this is committed."""
+    """Return the claims that cover no uncommitted change once this is committed."""
     again = {path for path, now in stats(tree, committed).items() if now != before.get(path)}
     dirty = {change.path for change in plan.changes}.difference(committed) | again
     return [

@@ -1,4 +1,4 @@
-"""Scoped commits: exactly the files that an agent holds and has changed, whatever else lies in the tree.
+"""Scoped commits: exactly the files that an agent holds and has changed, whatever else is in the tree.
 
 First it is planned (whose is what), then built in an index of its own and verified path by path against the
 claims, then landed through the gate.
@@ -60,7 +60,7 @@ class Commits:
     def commit(
         self, caller: Caller, wish: CommitRequest, *, trial: bool = False
     ) -> Committed | CommitDenied:
-        """Commit what ``caller`` holds and has changed; a ``trial`` only tells what would be.
+        """Commit what ``caller`` holds and has changed; a ``trial`` only returns what would be committed.
 
         Raises:
             Fenced: a claim on a changed file was lost; nothing happened, and the changes are kept.
@@ -106,7 +106,7 @@ class Commits:
     # -- what is to be committed
 
     def _earlier(self, agent: str, wish: CommitRequest) -> Committed | None:
-        """Return the answer that this request had before, also from a process that died on the way."""
+        """Return the answer to an earlier request with the same id, also if its process died on the way."""
         if self._store.look(lambda rows: bool(intents(rows, self._gate.clone))):
             self._gate.recover()
         names = self._store.look(
@@ -198,7 +198,7 @@ class Commits:
 
 
 def _refuse_programs(git: SafeGit, wish: CommitRequest, plan: CommitPlan, *, signs: bool) -> None:
-    """Refuse what only the repository itself names, and what would be part of the commit."""
+    """Refuse programs that only the repository names and that would have a part in the commit."""
     refuse_filters(git, (change.path for change in plan.chosen))
     refuse_signing(git, wanted=signs)
     if wish.verify:

@@ -1,4 +1,4 @@
-"""Git's shared index after a commit of ours: the entries of the committed paths follow, all others stay."""
+"""Updating git's shared index after a commit of ours: only the entries of the committed paths change."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from dibs.services.state.commits import Intent
 
 
-#: For how long files are read under git's lock, in seconds: whoever has it for longer counts as stopped.
+#: How many seconds files are read under git's lock: a process that has it for longer counts as stopped.
 READING = 5.0
 
 
 def again(git: GitCalls, intent: Intent) -> str:
-    """Let the index follow a commit whose process died; return why it cannot, empty when it is done."""
+    """Update the index for a commit whose process died; return why that fails, empty when it is done."""
     return catch_up(git, intent.ref, intent.old, intent.new)
 
 

@@ -1,4 +1,4 @@
-"""The user's hooks and signing, as ``git commit`` has them."""
+"""The user's hooks and signing, as ``git commit`` runs them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def signing(reading: ConfigReading) -> tuple[str, ...]:
 
 
 class UserHooks:
-    """The hooks of one commit: each is run with the private index, its words shown on standard error."""
+    """The hooks of one commit: each runs with the private index, and its output goes to standard error."""
 
     __slots__ = ("_agent", "_calls", "_index", "_names")
 
@@ -77,7 +77,7 @@ class UserHooks:
             return check_message(file.read())
 
     def after(self) -> None:
-        """Run ``post-commit``, in whose hands nothing lies any more."""
+        """Run ``post-commit``, which cannot change the outcome any more."""
         if "post-commit" in self._names:
             with contextlib.suppress(Unavailable):  # the commit stands, whatever becomes of this
                 self._run("post-commit", index="")

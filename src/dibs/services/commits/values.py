@@ -42,7 +42,7 @@ class CommitRequest(Record):
 
     @property
     def fingerprint(self) -> str:
-        """What two requests have in common that are the same."""
+        """The text that two requests share if they ask for the same."""
         return "\n".join(("commit", *self.names, *(p.key for p in self.patterns), "", self.message))
 
     @property
@@ -52,7 +52,7 @@ class CommitRequest(Record):
 
 
 class CommitPlan(Record):
-    """What is to be committed, and what else was seen."""
+    """What a commit takes, and what else is changed."""
 
     state: TreeState
     changes: tuple[PathStatus, ...]
@@ -104,7 +104,7 @@ class Committed(Record):
 
 
 class CommitDenied(Record):
-    """The answer to a commit that may not be: why, path by path, or which hook said no."""
+    """The answer to a refused commit: why, path by path, or which hook refused it."""
 
     blocked: tuple[Blocked, ...] = ()
     #: The hook that refused, where it was one.
@@ -117,7 +117,7 @@ class CommitDenied(Record):
 
     @property
     def reason(self) -> str:
-        """The reason in a few words: the first path stands for all."""
+        """The reason in a few words, with the first path."""
         if self.hook:
             return f"the {self.hook} hook said no"
         more = f" and {len(self.blocked) - 1} more" if len(self.blocked) > 1 else ""
