@@ -77,7 +77,7 @@ class Conversions:
         self._never = not files and all(value in {b"false", b"no", b"0"} for value in values)
 
     def leaves(self, tree: str, path: str, gone: Container[str]) -> bool:
-        """Tell whether a file is surely taken as it is; ``gone`` has the paths that are tracked and gone.
+        """Return whether a file is surely taken as it is; ``gone`` has the paths that are tracked and gone.
 
         Of attributes that are gone from the disk git still reads what is staged.
         """

@@ -42,7 +42,7 @@ class NewCommit(Record):
 
 
 def is_nothing(oid: str) -> bool:
-    """Tell the name that git gives to no object at all."""
+    """Return whether a name is the one that git gives to no object at all."""
     return not oid.strip("0")
 
 

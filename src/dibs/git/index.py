@@ -92,7 +92,7 @@ def settle(place: str, own: str) -> bool:
 
 
 def still_has(own: str) -> bool:
-    """Tell whether nobody has taken over the lock that ``own`` was given out for."""
+    """Return whether nobody has taken over the lock that ``own`` was given out for."""
     return os.path.isdir(os.path.dirname(own))
 
 
@@ -282,7 +282,7 @@ def _copy_of(mark: str) -> str:
 
 
 def clear_up(place: str) -> bool:
-    """Take away what killed processes of ours left; tell whether there was one that had the lock."""
+    """Take away what killed processes of ours left; return whether there was one that had the lock."""
     _clear_early(place)
     return sum(_cleared(place, name) for name in _marks(place)) > 0
 

@@ -76,7 +76,7 @@ def _locks(common: str, now: float) -> Iterator[StaleLock]:
 
 
 def _is_ours(path: str) -> bool:
-    """Tell whether we can see the processes that may hold a lock: those of our own user."""
+    """Return whether we can see the processes that may hold a lock: those of our own user."""
     me = os.geteuid() if hasattr(os, "geteuid") else -1
     try:
         return me in {0, os.lstat(path).st_uid}
@@ -85,7 +85,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _is_at_work(common: str, locks: set[str]) -> bool:
-    """Tell whether a process may still hold one of the locks; where that cannot be seen, it may."""
+    """Return whether a process may still hold one of the locks; where that cannot be seen, it may."""
     try:
         numbers = [name for name in os.listdir(_PROCESSES) if name.isdecimal()]
     except OSError:

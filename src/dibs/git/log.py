@@ -30,7 +30,7 @@ class Logged(Record):
 
     oid: str
     parents: tuple[str, ...]
-    #: When it was committed, by the clock of whoever did; seconds of Unix time.
+    #: When it was committed, by the committer's clock; seconds of Unix time.
     at: int
     author: str
     message: str
@@ -128,7 +128,7 @@ def _changes(git: GitCalls, oids: Sequence[bytes]) -> dict[str, dict[str, TreeCh
 
 
 def is_same(git: GitCalls, one: TreeChange, other: TreeChange) -> bool:
-    """Tell whether two changes of a file do the same, wherever in the file they do it."""
+    """Return whether two changes of a file add and remove the same lines, wherever in the file."""
     if one == other:
         return True
     modes = (one.old_mode, one.new_mode)

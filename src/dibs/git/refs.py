@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 HEADS = "refs/heads/"
 _STASH = "refs/stash"
-#: Refs of one working tree alone, which go with it.
+#: Refs of one working tree alone, which are removed with it.
 _OWN = ("refs/worktree/", "refs/bisect/", "refs/rewritten/")
 #: All refs that stay when a working tree goes.
 _LASTING = (*(f"--exclude={prefix}*" for prefix in _OWN), "--glob=refs/*")
@@ -74,7 +74,7 @@ def _count(git: GitCalls, *which: str) -> int:
 
 
 def is_in(git: GitCalls, commit: str, other: str) -> bool:
-    """Tell whether ``other`` holds all of ``commit``."""
+    """Return whether ``commit`` is in the history of ``other``."""
     return git.run("merge-base", "--is-ancestor", "--end-of-options", commit, other).code == 0
 
 

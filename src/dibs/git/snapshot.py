@@ -1,6 +1,6 @@
 """Files of a working tree as git objects: all of them, some as a patch, or byte by byte.
 
-The user's index is read and never written, and any path works, because none stands on a command line.
+The user's index is read and never written, and any path works, because none is an argument.
 
 Ignored files are left out. A repository inside of the tree is named, not taken in: its commits are its own.
 """
@@ -42,7 +42,7 @@ class Snapshot(Record):
     head: str
     #: What was staged; empty while the index holds a conflict.
     index_tree: str
-    #: The files as they lay on the disk.
+    #: The files as they were on disk.
     tree: str
     #: Whether one of these differs from the commit.
     dirty: bool
@@ -75,7 +75,7 @@ def snapshot(
 
 
 def still_holds(git: GitCalls, tree: str) -> bool:
-    """Tell whether ``tree`` is what lies on the disk, by reading every file again."""
+    """Return whether ``tree`` is what is on disk, by reading every file again."""
     place, _, _ = _heads(git)
     with _private_index(place) as index:
         variables = {"GIT_INDEX_FILE": index}

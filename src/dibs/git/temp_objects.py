@@ -144,7 +144,7 @@ class TempObjects:
             if below:
                 inside = self._overlay(inside, below, like)
             if entry is not None and entry.mode:
-                # Whatever lay below a file that stands here now, it does not any more.
+                # A file has taken the place of the folder, with all that was below it.
                 members[name] = TreeEntry(TREE, inside) if below and inside else entry
             elif inside:
                 members[name] = TreeEntry(TREE, inside)
@@ -238,7 +238,7 @@ class Filler:
 
 
 def _quoted(path: bytes) -> bytes:
-    """Spell a path so that it stands in one line."""
+    """Spell a path so that it is one line."""
     if not path.startswith(b'"') and b"\n" not in path and b"\r" not in path:
         return path
     plain = path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")

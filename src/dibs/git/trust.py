@@ -70,7 +70,7 @@ class Trust:
         return gone
 
     def _is_inside(self, setting: Executing) -> bool:
-        """Tell whether these are hooks in the git directory itself, as those in its folder ``hooks`` are."""
+        """Return whether these are hooks inside the git directory, as those in its folder ``hooks`` are."""
         if setting.key != "core.hookspath" or not os.path.isabs(setting.value):
             return False
         return os.path.realpath(setting.value).startswith(os.path.join(self._place, ""))

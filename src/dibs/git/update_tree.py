@@ -165,7 +165,7 @@ def _untouched(git: GitCalls, changes: Sequence[TreeChange], scratch: str) -> li
 
 
 def _is_free(tree: str, change: TreeChange) -> bool:
-    """Tell whether nothing is at a path, or a folder where there was nothing before."""
+    """Return whether nothing is at a path, or a folder where there was nothing before."""
     place = os.path.join(tree, change.path)
     return not os.path.lexists(place) or (change.old_mode == ABSENT and _is_folder(place))
 
@@ -217,7 +217,7 @@ def _remove(tree: str, place: str) -> None:
 
 
 def _put(tree: str, source: str, path: str) -> bool:
-    """Move a finished file to its place; tell whether the place was free for it."""
+    """Move a finished file to its place; return whether the place was free for it."""
     for above in _upwards(path)[:-1]:
         folder = os.path.join(tree, above)
         if not os.path.lexists(folder):

@@ -105,7 +105,7 @@ def owner_of(path: str) -> str:
 
 
 def is_linked(common: str, path: str) -> bool:
-    """Tell whether a folder and the git directory that it names agree, and the latter is in ``common``."""
+    """Return whether a folder and the git directory that it names agree, and the latter is in ``common``."""
     owner = owner_of(path)
     if os.path.dirname(owner) != os.path.join(os.path.realpath(common), "worktrees"):
         return False

@@ -44,7 +44,7 @@ def recall(memory: str) -> dict[str, Any] | None:
 
 
 def restore(config: str, record: Mapping[str, Any]) -> bool:
-    """Give ``config`` its old bytes, unless somebody has changed it since; tell whether that was done."""
+    """Give ``config`` its old bytes, unless somebody has changed it since; return whether that was done."""
     if read(config) != record["after"].encode("utf-8", "surrogateescape"):
         return False
     mode = os.stat(config).st_mode & 0o777

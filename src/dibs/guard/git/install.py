@@ -64,7 +64,7 @@ class GitHooks:
         return found
 
     def in_front(self) -> bool:
-        """Tell whether our folder stands in front of another."""
+        """Return whether our folder stands in front of another."""
         return os.path.exists(self._memory)
 
     def look(self) -> list[Hook]:
@@ -144,7 +144,7 @@ class GitHooks:
         self._git.must("config", "--file", self._config, _KEY, self.front)
 
     def _moved(self, spelled: str) -> bool:
-        """Tell whether git is still told to look where our folder was before the repository moved."""
+        """Return whether git is still told to look where our folder was before the repository moved."""
         front = (recall(self._memory) or {}).get("front", "")
         return bool(front) and spelled == front != self.front
 
@@ -167,7 +167,7 @@ class GitHooks:
     # -- taking away
 
     def uninstall(self) -> bool:
-        """Take away what was put in, and nothing else; tell whether there was anything."""
+        """Take away what was put in, and nothing else; return whether there was anything."""
         done = self._step_aside() if self.in_front() else False
         self._drop_notes()
         for name in self.wanted:
@@ -175,7 +175,7 @@ class GitHooks:
         return done
 
     def _take(self, name: str) -> bool:
-        """Give a hook back its old place; tell whether ours was there."""
+        """Give a hook back its old place; return whether ours was there."""
         place = os.path.join(self.own, name)
         ours = [found for found in (place, place + _LEGACY) if is_ours(found)]
         if not ours and _alike(place, place + BEFORE):
@@ -255,7 +255,7 @@ def _passed_on(place: str) -> str:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Tell whether two hooks are the same file, or have the same bytes and mode."""
+    """Return whether two hooks are the same file, or have the same bytes and mode."""
     try:
         first, second = os.lstat(one), os.lstat(other)
     except FileNotFoundError:

@@ -80,7 +80,7 @@ def _received(
 
 
 def _goes_on(git: GitCalls, old: str, new: str) -> bool:
-    """Tell whether a branch is begun, or keeps all that it had."""
+    """Return whether a branch is begun, or keeps all that it had."""
     return is_nothing(old) or (not is_nothing(new) and is_in(git, old, new))
 
 
@@ -94,7 +94,7 @@ def _keep_state(ref: str) -> int:
 
 
 def _has_branches(git: GitCalls, own: str) -> bool:
-    """Tell whether there is a branch, but for the one that an engine keeps its state on."""
+    """Return whether there is a branch, but for the one that an engine keeps its state on."""
     found = git.must("for-each-ref", "--count=2", "--format=%(refname)", HEADS)
     return bool(set(found.decode("utf-8", "replace").split()) - {own})
 
@@ -146,7 +146,7 @@ def open_bare(folder: str, settings: dict[str, str]) -> Project:
 
 
 def is_bare(folder: str) -> bool:
-    """Tell whether a folder is a repository without a working tree, whose store would be another one."""
+    """Return whether a folder is a repository without a working tree, whose store would be another one."""
     if not os.path.isdir(os.path.join(folder, "objects")):
         return False
     argv = ("config", "--file", os.path.join(folder, "config"), "--type=bool", "core.bare")
@@ -180,7 +180,7 @@ def set_up(folder: str, given: dict[str, str]) -> None:
 
 
 def forget(folder: str) -> bool:
-    """Take away what ``set_up`` wrote down; tell whether there was anything."""
+    """Take away what ``set_up`` wrote down; return whether there was anything."""
     memory = recall(_memory(folder))
     if memory is None:
         return False

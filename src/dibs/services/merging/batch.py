@@ -167,7 +167,7 @@ class MergeBatch:
         return whole[-1].commit if whole else ""
 
     def _in_the_way(self, ground: MergeTarget, chain: Sequence[Candidate]) -> bool:
-        """Refuse a chain that the working tree cannot follow; tell whether it was refused."""
+        """Refuse a chain that the working tree cannot follow; return whether it was refused."""
         changes = self._builder.changes(ground, chain)
         if ground.tree:
             refuse_filters(self._git, (c.path for c in changes), tree=chain[-1].commit)

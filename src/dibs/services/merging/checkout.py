@@ -102,7 +102,7 @@ def obstacles(guard: SafeGitPool, ground: MergeTarget, changes: Sequence[TreeCha
 
 
 def _is_work(change: PathStatus) -> bool:
-    """Tell whether a difference is somebody's work in this tree.
+    """Return whether a difference is somebody's work in this tree.
 
     New files are looked at by themselves. What is checked out in a submodule is left alone by merges, so it
     lags behind until somebody updates it.

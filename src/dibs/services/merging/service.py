@@ -233,7 +233,7 @@ def _all_of_agents(git: GitCalls, into: str) -> list[str]:
 
 
 def _is_branch(name: str) -> bool:
-    """Tell whether a name is one that could be typed; others are somebody's mischief, or a mistake."""
+    """Return whether a name is one that could be typed; others are somebody's mischief, or a mistake."""
     try:
         check_branch(name)
     except BadInput:
