@@ -84,6 +84,22 @@ def test_a_plain_call_loads_the_same_whatever_the_first_call_was(repo, package, 
     assert {name for name in loaded if name.startswith("dibs")} == set()
 
 
+def test_a_call_whose_modules_are_all_in_the_file_does_not_write_it(repo, package):
+    given = [
+        call(repo, "free.py", "s1"),
+        call(repo, "held.py", "s1"),
+        shell_call(repo, "echo x > b.py"),
+    ]
+    for one in given * 2:
+        hook(repo, one, package)
+    before = pack_of(package).stat()
+
+    for one in given:
+        hook(repo, one, package)
+
+    assert pack_of(package).stat().st_ino == before.st_ino
+
+
 def test_a_file_with_a_hole_is_written_anew(repo, package):
     for _ in range(2):
         assert refused(hook(repo, call(repo, "held.py", "s1"), package))

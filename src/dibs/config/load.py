@@ -41,10 +41,9 @@ def load(root: str, state: str, environ: Mapping[str, str], flags: Mapping[str, 
     origins = dict.fromkeys(Config._fields, DEFAULT)
     for name, (value, line) in _from_file(root, state).items():
         values[name], origins[name] = value, f"{cache.NAME}:{line}"
-    for name in Config._fields:
-        variable = f"DIBS_{name.upper()}"
-        text = environ.get(variable, "")
-        if text:
+    for variable in [name for name in environ if name.startswith("DIBS_")]:
+        name, text = variable[5:].lower(), environ[variable]
+        if text and name in origins and variable.isupper():
             values[name], origins[name] = _configured(_field(name), text, variable), variable
     for name, given in flags.items():
         if given is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 
 from dibs.git.calls import rows_of
 
@@ -33,6 +32,8 @@ def attributes(
     """
     if not tree:
         return _asked(git, (name,), rows_of(paths or ()), {})
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="dibs-attributes-") as folder:
         index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
         git.must("read-tree", "--end-of-options", tree, variables=index)

@@ -6,7 +6,6 @@ directory and the whole setting: a setting that changes is no longer allowed.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from contextlib import contextmanager
@@ -76,10 +75,12 @@ class Trust:
         return os.path.realpath(setting.value).startswith(os.path.join(self._place, ""))
 
     def _read(self) -> dict[str, list[str]]:
+        from dibs.startup.quickjson import loads
+
         try:
             with open(self._path, encoding="utf-8", errors="surrogateescape") as file:
                 self._refuse_others(os.fstat(file.fileno()))
-                content = json.load(file)
+                content = loads(file.read())
         except FileNotFoundError:
             return {}
         except ValueError as error:
@@ -105,7 +106,9 @@ class Trust:
             lists = self._read()
             yield lists
             kept = {place: lines for place, lines in lists.items() if lines}
-            text = json.dumps({"version": _VERSION, "allowed": kept}, indent=2, sort_keys=True)
+            from json import dumps
+
+            text = dumps({"version": _VERSION, "allowed": kept}, indent=2, sort_keys=True)
             write_file(self._path, text + "\n", sync=True)
 
 

@@ -7,7 +7,6 @@ driver, a signing program, a hook), the caller asks here first, and is refused.
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from itertools import chain
 
@@ -169,7 +168,9 @@ def refuse_hooks(git: SafeGit, names: Iterable[str]) -> None:
 def refusal(settings: Sequence[Executing], purpose: str, way_round: str = "") -> NotAllowed:
     """Return the error that names a setting and its file, and how the user can allow what it does."""
     first = settings[0]
-    keys = " ".join(dict.fromkeys(shlex.quote(printable(setting.key)) for setting in settings))
+    from shlex import quote as quoted
+
+    keys = " ".join(dict.fromkeys(quoted(printable(setting.key)) for setting in settings))
     return NotAllowed(
         f"{printable(first.key)} in {quote(first.origin)} would run {quote(first.value)} {purpose}",
         code="REPO_EXECUTES_CODE",

@@ -9,7 +9,7 @@ See docs/explanation/startup.md.
 import posix
 import sys
 from _frozen_importlib import ModuleSpec
-from _frozen_importlib_external import ExtensionFileLoader
+from _frozen_importlib_external import ExtensionFileLoader, SourceFileLoader
 from marshal import loads
 
 TYPE_CHECKING = False
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 NAME = f"hooks.{sys.implementation.cache_tag}.pack"
 _PACKAGE = "/__init__.py"
+#: The loaders of modules that Python itself found in files.
+_PYTHONS_OWN = (SourceFileLoader, ExtensionFileLoader)
 #: What reading damaged code can raise.
 _DAMAGED = (OSError, EOFError, ValueError, TypeError)
 
@@ -72,10 +74,23 @@ class Pack:
             plain = self._load(*self.plain) if self.plain[1] else ()
         except _DAMAGED:
             plain = ()
-        if plain and all(is_current(self.entries[name]) for name, _ in plain):
+        if plain and self._are_current(plain):
             self._preload(plain)
         else:
             self.entries, self.lacks = {}, True
+
+    def _are_current(self, plain: "Sequence[tuple[str, CodeType]]") -> bool:
+        """Tell whether no source has changed: as ``is_current``, without a call for each."""
+        look, entries = posix.stat, self.entries
+        try:
+            for name, _ in plain:
+                path, changed, size, _, _ = entries[name]
+                now = look(path)
+                if now.st_mtime_ns != changed or now.st_size != size:
+                    return False
+        except OSError:
+            return False
+        return True
 
     def _preload(self, plain: "Sequence[tuple[str, CodeType]]") -> None:
         """Make the modules that every call needs, in the order in which they need each other.
@@ -129,12 +144,18 @@ class Pack:
         exec(self._codes.pop(module.__name__), module.__dict__)  # noqa: S102 - this is an importer
 
     def update(self, plain: "Sequence[str]", alone: "Sequence[str]") -> None:
-        """Write the file anew, with the modules that it lacks."""
+        """Write the file anew, if modules were found elsewhere."""
+        specs = {name: getattr(one, "__spec__", None) for name, one in list(sys.modules.items())}
+        found = {
+            name: str(spec.origin)
+            for name, spec in specs.items()
+            if spec is not None and type(spec.loader) in _PYTHONS_OWN and name not in self.entries
+        }
         folder = f"{self.package}/guard/__pycache__"
-        if posix.access(f"{folder}/.", posix.W_OK):
+        if found and posix.access(f"{folder}/.", posix.W_OK):
             from dibs.startup.pack_write import write
 
-            write(self, f"{folder}/{NAME}", plain, alone)
+            write(self, f"{folder}/{NAME}", plain, alone, found)
 
 
 def is_current(entry: "Entry") -> bool:
@@ -156,6 +177,8 @@ class _SiteFinder:
         _target: "ModuleType | None" = None,
     ) -> ModuleSpec | None:
         """Do what ``-S`` left out, once, and look again."""
+        if name.partition(".")[0] in sys.stdlib_module_names:
+            return None  # this Python lacks it: many modules try one of another system's
         sys.meta_path.remove(self)
         import site
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import posix
-import sys
-from _frozen_importlib_external import MAGIC_NUMBER, ExtensionFileLoader, SourceFileLoader
+from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader
 from marshal import dumps
 
 from dibs.startup.pack import is_current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import CodeType
 
     from dibs.startup.pack import Entry, Pack
@@ -20,11 +19,13 @@ if TYPE_CHECKING:
 _PACK = "dibs.startup.pack"
 
 
-def write(pack: Pack, path: str, plain: Sequence[str], alone: Sequence[str]) -> bool:
-    """Write a new file and put it in place; False if nothing is new, or nobody may write there."""
+def write(
+    pack: Pack, path: str, plain: Sequence[str], alone: Sequence[str], found: Mapping[str, str]
+) -> bool:
+    """Write a new file and put it in place, with modules that were ``found`` elsewhere."""
     draft = f"{path}.{posix.getpid()}"
     try:
-        content = _content(pack, plain, alone)
+        content = _content(pack, plain, alone, found)
         file = posix.open(draft, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o644)
     except (OSError, ImportError, SyntaxError, ValueError):
         return False
@@ -41,9 +42,11 @@ def write(pack: Pack, path: str, plain: Sequence[str], alone: Sequence[str]) -> 
     return True
 
 
-def _content(pack: Pack, plain: Sequence[str], alone: Sequence[str]) -> bytes:
+def _content(
+    pack: Pack, plain: Sequence[str], alone: Sequence[str], found: Mapping[str, str]
+) -> bytes:
     first = dict(_listed(pack.package, plain))
-    rest = dict(_listed(pack.package, (_PACK, *alone))) | dict(_loaded())
+    rest = dict(_listed(pack.package, (_PACK, *alone))) | dict(found)
     rest |= {name: entry[0] for name, entry in pack.entries.items() if is_current(entry)}
     paths = rest | first
     # Sources are looked at before they are read: one that changes in between does not match its code.
@@ -72,14 +75,6 @@ def _listed(package: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
             if posix.access(path, posix.R_OK):
                 yield name, path
                 break
-
-
-def _loaded() -> Iterator[tuple[str, str]]:
-    """Yield the modules that Python itself found in files."""
-    for name, module in list(sys.modules.items()):
-        spec = getattr(module, "__spec__", None)
-        if spec is not None and type(spec.loader) in {SourceFileLoader, ExtensionFileLoader}:
-            yield name, spec.origin
 
 
 def _code(name: str, path: str) -> CodeType | None:

@@ -18,6 +18,8 @@ else:
     from _collections import _tuplegetter
 
     _new = tuple.__new__
+    #: What reads a field, by its place; all classes share them.
+    _GETTERS = []
 
     class _RecordMaker(type):
         """Turns annotated names into fields of a tuple."""
@@ -28,8 +30,9 @@ else:
             space["__slots__"] = ()
             space["__match_args__"] = space["_fields"] = fields
             space["_field_defaults"] = defaults
-            for place, field in enumerate(fields):
-                space[field] = _tuplegetter(place, f"Field {place}.")
+            while len(_GETTERS) < len(fields):
+                _GETTERS.append(_tuplegetter(len(_GETTERS), None))
+            space.update(zip(fields, _GETTERS))  # noqa: B905 - there are enough
             space["__new__"] = _maker(len(fields))
             return super().__new__(cls, name, bases, space)
 

@@ -21,14 +21,11 @@ if TYPE_CHECKING:
 MAX_ALTERNATIVES = 256
 MAX_SHOWN = 200
 
-FORBIDDEN = frozenset(
-    chr(code)
-    for low, high in (
-        *((0x01, 0x1F), (0x7F, 0x9F), (0x61C, 0x61C), (0x200B, 0x200F), (0x2028, 0x202E)),
-        *((0x2060, 0x2064), (0x2066, 0x2069), (0xFEFF, 0xFEFF), (0xE0000, 0xE007F)),
-    )
-    for code in range(low, high + 1)
+_RANGES = (
+    *((0x01, 0x1F), (0x7F, 0x9F), (0x61C, 0x61C), (0x200B, 0x200F), (0x2028, 0x202E)),
+    *((0x2060, 0x2064), (0x2066, 0x2069), (0xFEFF, 0xFEFF), (0xE0000, 0xE007F)),
 )
+FORBIDDEN = frozenset[str]().union(*[map(chr, range(low, high + 1)) for low, high in _RANGES])
 #: What a name can have: not NUL, not "/", of the surrogates only those that stand for bytes.
 _NAMEABLE = (("\x01", "."), ("0", "\ud7ff"), ("\udc80", "\udcff"), ("\ue000", "\U0010ffff"))
 _OPEN, _COMMA, _CLOSE = 1, 2, 3

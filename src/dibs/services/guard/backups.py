@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 
 from dibs.errors import DibsError
 from dibs.git.refs import value_of
 from dibs.git.state import read_state
 from dibs.git.untrusted import guarded_calls
 from dibs.services.guard.before_call import stat_of
-from dibs.services.worktrees.salvage import save_commits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,6 +177,10 @@ def _saved(
 
     A file without an object is gone. Unless ``same_too``, the ref is empty if the last commit has them all.
     """
+    import tempfile
+
+    from dibs.services.worktrees.salvage import save_commits
+
     head = read_state(git).head
     zeros = "0" * len(next(filter(None, (head, *(name for *_, name in files))), "0" * 40))
     rows = [

@@ -15,7 +15,6 @@ from dibs.core.claims.plain_commits import pattern_of
 from dibs.core.claims.rules import EXCLUSIVE
 from dibs.core.patterns.overlap import matches
 from dibs.errors import DibsError
-from dibs.local.processes import realm
 from dibs.services.claims.agents import end_agent
 from dibs.services.claims.holdings import give_back
 from dibs.services.claims.transfer import hand_over
@@ -29,10 +28,9 @@ from dibs.services.state.sessions import (
     UnfinishedFile,
     drop_seat,
     get_seat,
-    is_gone,
+    gone_seats,
     put_left,
     put_seat,
-    seat_of,
     seats,
 )
 from dibs.startup.records import Record
@@ -113,19 +111,9 @@ class Departures:
         After ``within`` seconds no other is begun: a copy of much work takes its time.
         """
         until = time.monotonic() + within
-        here, wanted = realm(), None if names is None else set(names)
-
-        def look(rows: Rows) -> list[tuple[str, SessionRow]]:
-            if wanted is None:
-                every = list(seats(rows))
-            else:
-                every = [
-                    found for name in sorted(wanted) if (found := seat_of(rows, name)) is not None
-                ]
-            return [(row, seat) for row, seat in every if is_gone(seat, here)]
-
+        wanted = None if names is None else set(names)
         left = []
-        for row, seat in reversed(self._store.look(look)):
+        for row, seat in reversed(self._store.look(lambda rows: gone_seats(rows, wanted))):
             left.append(self._end_one(row, seat, "its process is gone", gone=True))
             if time.monotonic() >= until:
                 break

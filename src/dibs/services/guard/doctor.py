@@ -10,13 +10,12 @@ from dibs.core.text.durations import show_span
 from dibs.core.toolcalls.coverage import standings
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls, require_version
-from dibs.local.processes import realm
 from dibs.services.claims.agents import Agents
 from dibs.services.guard.departures import Departures
 from dibs.services.guard.trial_claims import forget, left_behind
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.own_claims import claims_of
-from dibs.services.state.sessions import is_gone, seats
+from dibs.services.state.sessions import gone_seats
 from dibs.services.state.worktrees import left_alone
 from dibs.services.worktrees.service import Removed, Worktrees
 
@@ -110,10 +109,9 @@ class Doctoring:
 
     def _gone(self) -> list[Finding]:
         """Tell of agents of this machine whose process has ended without a word."""
-        here = realm()
 
         def step(rows: Rows) -> list[tuple[str, int, int]]:
-            found = [seat for _, seat in seats(rows) if is_gone(seat, here)]
+            found = [seat for _, seat in gone_seats(rows)]
             return [(seat.id, seat.pid, len(claims_of(rows, seat.id))) for seat in found]
 
         return [

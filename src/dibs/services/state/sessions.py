@@ -123,10 +123,16 @@ def is_gone(seat: SessionRow, here: str) -> bool:
     return bool(seat.pid) and seat.realm == here and not is_there(seat.pid, seat.born)
 
 
+def gone_seats(rows: Rows, names: Iterable[str] | None = None) -> list[tuple[str, SessionRow]]:
+    """Return the sessions whose process has ended, with their keys; of these agents, or of all."""
+    here = realm()
+    every = seats(rows) if names is None else (seat_of(rows, name) for name in sorted(names))
+    return [found for found in every if found is not None and is_gone(found[1], here)]
+
+
 def has_ended(rows: Rows, agent: str) -> bool:
     """Tell whether the process of an agent's session was on this machine, and has ended."""
-    found = seat_of(rows, agent)
-    return found is not None and bool(found[1].pid) and is_gone(found[1], realm())
+    return bool(gone_seats(rows, (agent,)))
 
 
 # -- who is guarded
