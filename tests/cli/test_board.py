@@ -282,7 +282,7 @@ def test_reading_a_repository_without_a_board_makes_none(dibs, repo):
 def test_ids_of_tasks_are_completed(dibs, make):
     id_ = make("Audit")
 
-    assert dibs("completion", "--values", "tasks").out.splitlines() == [id_]
+    assert dibs("completion", "--offer", "--", "task", "show", "").out.splitlines() == [id_]
 
 
 def test_a_board_that_is_fine_is_said_to_be(dibs, make):

@@ -10,6 +10,8 @@ exit status: 0
 from __future__ import annotations
 
 from dibs.cli.support.parsing import agent_id
+from dibs.cli.support.tables import page_width, table
+from dibs.cli.support.text import bold, green, printable, red, span, yellow
 from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
@@ -85,8 +87,6 @@ def file_shape(file: Dirty) -> dict[str, object]:
 
 
 def _text(tree: TreeChanges, agent: str, args: Namespace) -> str:
-    from dibs.cli.support.text import bold, green, printable, red
-
     lines = []
     if args.all_trees:
         lines.append(bold(f"{printable(tree.root)} on {printable(tree.branch)}"))
@@ -112,9 +112,6 @@ def _plural(count: int, what: str) -> str:
 
 
 def _rows(files: Sequence[Dirty]) -> list[str]:
-    from dibs.cli.support.tables import page_width, table
-    from dibs.cli.support.text import printable
-
     rows = [(file.what, printable(file.path), _staging(file), _about(file)) for file in files]
     lines = table(("CHANGE", "FILE", "STAGED", "CLAIM"), rows, page_width() - 2)
     return [f"  {line}" for line in lines]
@@ -127,8 +124,6 @@ def _staging(file: Dirty) -> str:
 
 
 def _about(file: Dirty) -> str:
-    from dibs.cli.support.text import printable, span, yellow
-
     if file.held is not None:
         return f"{printable(file.held.claim.pattern)}, {span(file.held.expires_in)} left"
     if file.shared_by:

@@ -16,7 +16,11 @@ from __future__ import annotations
 
 import sys
 
+from dibs.cli.support.text import bold, dim, green, printable, red, span, yellow
+from dibs.core.text.names import shown
 from dibs.errors import BadUsage
+from dibs.shapes.commits import commit_answer
+from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,8 +107,6 @@ def _wish(session: Session, args: Namespace, message: str) -> CommitRequest:
 
 def _show(session: Session, answer: Committed | CommitDenied) -> None:
     def shape() -> object:
-        from dibs.shapes.commits import commit_answer
-
         return commit_answer(answer)
 
     def text() -> None:
@@ -119,9 +121,6 @@ def _show(session: Session, answer: Committed | CommitDenied) -> None:
 
 
 def _print_committed(answer: Committed, reader: Caller) -> None:
-    from dibs.cli.support.text import bold, dim, green, printable, yellow
-    from dibs.core.text.names import shown
-
     branch = "a detached HEAD" if answer.ref == "HEAD" else printable(answer.branch)
     word = f"{green('committed')} {bold(answer.commit[:10])}," if answer.commit else "would commit"
     again = " (as before)" if answer.repeated else ""
@@ -141,9 +140,6 @@ def _print_committed(answer: Committed, reader: Caller) -> None:
 
 def _print_left(answer: Committed, reader: Caller) -> None:
     """Say what else is changed: that is how a new file is missed before it is lost."""
-    from dibs.cli.support.text import dim, printable, yellow
-    from dibs.core.text.names import shown
-
     if answer.nobody:
         print(yellow("changed nearby, and nobody's (claim them to commit them):"))
         for file in answer.nobody:
@@ -151,8 +147,6 @@ def _print_left(answer: Committed, reader: Caller) -> None:
     if answer.elsewhere:
         print(dim(f"{_files(answer.elsewhere)} elsewhere changed, and nobody's: `dibs changes`"))
     if answer.others:
-        from dibs.shapes.quoting import Quoting
-
         quoted = Quoting(reader, map(str, answer.others))
         lines = [
             f"  {quoted.path(shown(item.path), item.holder)}: {item.holder} holds"
@@ -171,14 +165,10 @@ def _what(file: File) -> str:
 
 
 def _print_refused(answer: CommitDenied, reader: Caller) -> None:
-    from dibs.cli.support.text import dim, printable, red, span
-    from dibs.core.text.names import shown
-
     if answer.hook:
         print(f"{red('refused')}: the {answer.hook} hook said no; nothing was committed")
         print(f"  {dim('-')} its words are above; --no-verify leaves out pre-commit and commit-msg")
         return
-    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(reader, map(str, answer.blocked))
     lines = []

@@ -7,6 +7,13 @@ exit status: 0, 6 there is no such setting
 
 from __future__ import annotations
 
+from dibs.cli.support.tables import table
+from dibs.cli.support.text import printable
+from dibs.core.text.durations import show_span
+from dibs.core.text.names import closest, quote
+from dibs.core.text.secrets import mask
+from dibs.errors import NotFound
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -35,8 +42,6 @@ def run(args: Namespace) -> int:
         settings = {field.name: _shape(field, loaded) for field in fields}
         print_json({"settings": settings, "root": repository.root, "state": repository.state})
         return 0
-    from dibs.cli.support.tables import table
-    from dibs.cli.support.text import printable
 
     rows = [(_key(f), printable(_text(f, loaded)), loaded.origins[f.name]) for f in fields]
     print("\n".join(table(("SETTING", "VALUE", "FROM"), rows)))
@@ -56,8 +61,6 @@ def _key(field: Field) -> str:
 
 def _chosen(name: str) -> Field:
     from dibs.config.table import FIELDS
-    from dibs.core.text.names import closest, quote
-    from dibs.errors import NotFound
 
     names = {word: field for field in FIELDS for word in (field.name, _key(field), field.variable)}
     if name in names:
@@ -68,8 +71,6 @@ def _chosen(name: str) -> Field:
 
 
 def _value(field: Field, loaded: Loaded) -> Any:
-    from dibs.core.text.secrets import mask
-
     value = getattr(loaded.config, field.name)
     return mask(value) if field.name == "engine" else value
 
@@ -84,8 +85,6 @@ def _shape(field: Field, loaded: Loaded) -> dict[str, Any]:
 
 
 def _text(field: Field, loaded: Loaded) -> str:
-    from dibs.core.text.durations import show_span
-
     value = _value(field, loaded)
     if isinstance(value, float):  # every such setting is a span of time
         return show_span(value)

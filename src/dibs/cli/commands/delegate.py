@@ -14,7 +14,10 @@ exit status: 0 sent, or taken back; 3 such work is under way, nothing was sent;
 from __future__ import annotations
 
 from dibs.cli.support import HELD, OK
+from dibs.cli.support.text import bold, yellow
 from dibs.errors import BadUsage
+from dibs.shapes import delegation
+from dibs.shapes.quoting import Quoting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from dibs.cli.support.session import Session
     from dibs.core.tasks.similarity import Similarity
     from dibs.services.tasks.delegation import Delegated, Repeated
-    from dibs.shapes.quoting import Quoting
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -52,7 +54,6 @@ def run(args: Namespace) -> int:
 def _send(session: Session, args: Namespace) -> int:
     from dibs.cli.commands.task.board import paths
     from dibs.services.tasks.delegation import Repeated
-    from dibs.shapes import delegation
 
     artefacts = paths(session, args.path)
     answer = session.project.delegation.delegate(
@@ -69,8 +70,6 @@ def _send(session: Session, args: Namespace) -> int:
 
 
 def _cancel(session: Session, args: Namespace) -> int:
-    from dibs.shapes import delegation
-
     answer = session.project.delegation.cancel(session.caller, args.cancel, reason=args.reason)
     session.show(lambda: delegation.cancelled(answer), lambda: _print(session, answer, "cancelled"))
     return OK
@@ -78,9 +77,7 @@ def _cancel(session: Session, args: Namespace) -> int:
 
 def _print(session: Session, answer: Delegated | Repeated, word: str) -> None:
     from dibs.cli.commands.task.board import print_moved
-    from dibs.cli.support.text import bold, yellow
     from dibs.services.tasks.delegation import Repeated
-    from dibs.shapes.quoting import Quoting
 
     quoted = Quoting(session.caller, map(str, answer.alike))
     for line in quoted.page(f"{yellow('similar')} {_alike(a, quoted)}" for a in answer.alike):

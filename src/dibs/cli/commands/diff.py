@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import sys
 
+from dibs.cli.support.text import green, printable, red
+from dibs.core.text.names import quote
 from dibs.errors import BadUsage
 
 TYPE_CHECKING = False
@@ -72,14 +74,10 @@ def _shape(found: Difference) -> dict[str, object]:
 
 def _print(found: Difference, words: list[str]) -> None:
     if not found.files:
-        from dibs.core.text.names import quote
-
         among = f" among {', '.join(map(quote, words[:3]))}" if words else ""
         line = f"dibs: {found.agent} has changed nothing{among} here that it holds"
         print(line, file=sys.stderr)
     elif sys.stdout.isatty():
-        from dibs.cli.support.text import green, printable, red
-
         for line in found.text.decode("utf-8", "surrogateescape").rstrip("\n").split("\n"):
             shown = "\t".join(map(printable, line.split("\t")))
             colour = {"+": green, "-": red}.get(line[:1], str)

@@ -18,7 +18,10 @@ from __future__ import annotations
 import sys
 
 from dibs.cli.support.parsing import branch
+from dibs.cli.support.text import bold, dim, green, printable, red, span
 from dibs.errors import BadUsage
+from dibs.shapes import merging
+from dibs.shapes.merging import headline, next_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,16 +103,12 @@ class _Teller:
 
 def _show(session: Session, report: MergeReport) -> None:
     def shape() -> object:
-        from dibs.shapes import merging
-
         return merging.report(report)
 
     session.show(shape, lambda: _print(report))
 
 
 def _print(report: MergeReport) -> None:
-    from dibs.cli.support.text import dim, printable
-
     for verdict in report.verdicts:
         _print_verdict(verdict)
     if not report.verdicts:
@@ -121,9 +120,7 @@ def _print(report: MergeReport) -> None:
 
 
 def _print_verdict(verdict: MergeVerdict) -> None:
-    from dibs.cli.support.text import bold, dim, green, printable, red
     from dibs.services.merging.values import FINE
-    from dibs.shapes.merging import headline, next_step
 
     fine = verdict.end in FINE
     mark = green("ok") if fine else red("refused")
@@ -143,8 +140,6 @@ def _print_verdict(verdict: MergeVerdict) -> None:
 
 
 def _outside_lines(verdict: MergeVerdict) -> list[str]:
-    from dibs.cli.support.text import span
-
     lines = []
     for one in verdict.outside:
         if one.holder:

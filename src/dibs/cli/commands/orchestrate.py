@@ -13,6 +13,8 @@ exit status: 0, also when files were set aside; 69 the store cannot be reached
 
 from __future__ import annotations
 
+from dibs.cli.support.text import printable, yellow
+from dibs.core.text.durations import check_span
 from dibs.errors import BadUsage, DibsError, Unavailable, Unknown
 
 TYPE_CHECKING = False
@@ -63,8 +65,6 @@ def run(args: Namespace) -> int:
 
 
 def _span(text: str) -> float:
-    from dibs.core.text.durations import check_span
-
     return check_span(text, 1.0, 86_400.0, field="every", code="SPAN")
 
 
@@ -88,8 +88,6 @@ def shape(cycle: Cycle) -> dict[str, object]:
 
 def _print(cycle: Cycle) -> None:
     """Print the line of a cycle, and below it what somebody should see to."""
-    from dibs.cli.support.text import printable, yellow
-
     print(cycle.line())
     for found in cycle.aside:
         print(f"  {yellow('set aside')} {printable(str(found))}")
@@ -136,8 +134,6 @@ def _watch(session: Session, cycle: Callable[[bool], Cycle], every: float | None
 def _say_once(error: DibsError, lost: bool) -> bool:
     """Tell that the board cannot be reached, the first time; return that it was told."""
     import sys
-
-    from dibs.cli.support.text import printable
 
     if not lost:
         print(f"dibs: {printable(error.message)}; trying again", file=sys.stderr, flush=True)

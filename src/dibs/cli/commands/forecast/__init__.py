@@ -14,6 +14,7 @@ exit status: 0 nothing would conflict, 3 something would; with --watch 0 when it
 from __future__ import annotations
 
 from dibs.cli.support.parsing import arg, branch
+from dibs.shapes.forecast import shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ def run(args: Namespace) -> int:
 
             return watch(session, args)
         from dibs.cli.commands.forecast.text import show
-        from dibs.shapes.forecast import shape
 
         forecasts = session.project.forecasts
         found = forecasts.once(args.who, args.base or "")

@@ -6,7 +6,10 @@ import os
 import sys
 
 from dibs.cli.support import HELD, OK
+from dibs.cli.support.tables import table
+from dibs.cli.support.text import green, printable, yellow
 from dibs.errors import BadUsage, DibsError, NotAllowed, NotFound
+from dibs.shapes.commits import blocked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +100,6 @@ def _uninstall(args: Namespace) -> int:
 
         print_json({"removed": there, "left": hooks.left()})
         return OK
-    from dibs.cli.support.text import printable
 
     print("the hooks are gone; all is as before" if there else "there was nothing to take away")
     for place in hooks.left():
@@ -129,9 +131,6 @@ def _show(args: Namespace, hooks: GitHooks) -> int:
 
 
 def _print(found: list[Hook], why: str) -> None:
-    from dibs.cli.support.tables import table
-    from dibs.cli.support.text import green, printable, yellow
-
     rows = []
     for hook in found:
         state = "not installed"
@@ -191,7 +190,6 @@ def _check(args: Namespace) -> int:
         stopped = judge(session.caller, made, making=not pushed) if made else []
         if args.json:
             from dibs.cli.support.session import print_json
-            from dibs.shapes.commits import blocked
 
             print_json({"allowed": not stopped, "stopped": blocked(stopped)})
         elif stopped:

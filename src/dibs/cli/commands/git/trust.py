@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dibs.cli.support.tables import table
+from dibs.cli.support.text import printable
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -58,9 +61,6 @@ def _shape(found: Sequence[Executing], refused: Sequence[Executing]) -> list[dic
 
 
 def _print(found: Sequence[Executing], refused: Sequence[Executing]) -> None:
-    from dibs.cli.support.tables import table
-    from dibs.cli.support.text import printable
-
     if not found:
         print("nothing in the configuration of this repository names a program")
         return
@@ -75,8 +75,6 @@ def _print(found: Sequence[Executing], refused: Sequence[Executing]) -> None:
 
 
 def _print_forgotten(gone: Sequence[str]) -> None:
-    from dibs.cli.support.text import printable
-
     for line in gone:
         print(f"no longer allowed: {printable(line)}")
     if not gone:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dibs.cli.support.text import green, printable, red
+from dibs.errors import BadInput
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -40,8 +43,6 @@ def _validate(session: Session, args: Namespace) -> int:
 
 
 def _print_findings(found: Sequence[FileFinding], files: int, wrong: int) -> None:
-    from dibs.cli.support.text import green, printable, red
-
     for item in found:
         print(printable(str(item)))
     word = red(f"{wrong} wrong") if wrong else green("nothing is wrong")
@@ -60,7 +61,6 @@ def _fmt(session: Session, args: Namespace) -> int:
 
     Comments and keys of your own stay. A file that cannot be read is told, and left alone.
     """
-    from dibs.errors import BadInput
     from dibs.services.board.validate import board_files, format_file
 
     done: list[Formatted] = []
@@ -90,8 +90,6 @@ def _print_formatted(
     broken: Sequence[tuple[str, Exception]],
     files: int,
 ) -> None:
-    from dibs.cli.support.text import printable, red
-
     for item in changed:
         print(printable(f"{item.file}: {'; '.join(item.changes)}"))
     for path, error in broken:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dibs.cli.support.parsing import number, task_id
-from dibs.errors import NotFound
+from dibs.cli.support.text import green, printable
+from dibs.errors import BadUsage, NotFound
+from dibs.shapes import claims
+from dibs.shapes import tasks as taskshapes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +75,6 @@ def _done(session: Session, args: Namespace) -> int:
 
 def _done_in_queue(session: Session, args: Namespace, missing: NotFound) -> int:
     from dibs.cli.commands.task.board import in_queue
-    from dibs.shapes import claims
 
     def finish(queue: Queue) -> QueuedFile:
         return queue.done(
@@ -88,7 +90,6 @@ def _handoff(session: Session, args: Namespace) -> Handoff | None:
     """Return the task that shall follow, if one was named."""
     from dibs.cli.commands.task.board import paths
     from dibs.core.tasks.rules import Handoff
-    from dibs.errors import BadUsage
 
     if args.next:
         about, notes = paths(session, args.next_artefact), tuple(args.next_note or ())
@@ -124,7 +125,6 @@ def _fail(session: Session, args: Namespace) -> int:
 def _release(session: Session, args: Namespace) -> int:
     """Give a task back. The next caller can take it."""
     from dibs.cli.commands.task.board import in_queue, known
-    from dibs.shapes import claims
 
     tasks = session.project.tasks
     stored = known(lambda: tasks.release(session.caller, args.id, token=args.token))
@@ -174,7 +174,6 @@ def _ended(
     session: Session, key: str, stored: Stored, word: str, similar: list[SimilarTask] | None = None
 ) -> int:
     from dibs.cli.commands.task.board import print_moved
-    from dibs.shapes import tasks as taskshapes
 
     shape = taskshapes.moved(key, stored, similar)
     session.show(lambda: shape, lambda: print_moved(session, word, stored, similar))
@@ -182,8 +181,6 @@ def _ended(
 
 
 def _print_line(word: str, name: str) -> None:
-    from dibs.cli.support.text import green, printable
-
     print(f"{green(word)} {printable(name)}")
 
 

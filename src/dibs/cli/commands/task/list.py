@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dibs.cli.support.tables import page_width
+from dibs.cli.support.text import bold, printable, span, yellow
 from dibs.core.tasks.rules import PRIORITIES, Status
+from dibs.shapes import claims
+from dibs.shapes import tasks as taskshapes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +39,6 @@ def _list(session: Session, args: Namespace) -> int:
     """
     from dibs.services.board.validate import refused
     from dibs.services.tasks.plain_queue import DONE
-    from dibs.shapes import claims
-    from dibs.shapes import tasks as taskshapes
 
     finished = args.all or args.status in {Status.DONE, Status.CANCELLED}
     board = session.project.board
@@ -78,8 +80,6 @@ def _is_wanted(task: TaskView, args: Namespace, *, finished: bool) -> bool:
 def _print_list(
     tasks: Sequence[TaskView], queue: Sequence[QueuedFile], aside: Sequence[FileFinding], done: int
 ) -> None:
-    from dibs.cli.support.text import printable, yellow
-
     print_tasks(tasks, queue)
     for found in aside:
         print(f"{yellow('set aside')} {printable(str(found))}")
@@ -91,9 +91,6 @@ def _print_list(
 
 def print_tasks(tasks: Iterable[TaskView], queue: Iterable[QueuedFile]) -> None:
     """Print tasks, of the board, then of the queue of shell agents; ids are never broken."""
-    from dibs.cli.support.tables import page_width
-    from dibs.cli.support.text import bold, printable
-
     rows = [*map(_row, tasks), *map(_queue_row, queue)]
     if not rows:
         return
@@ -141,8 +138,6 @@ def _queue_row(task: QueuedFile) -> tuple[tuple[str, ...], list[str]]:
 
 
 def _who(holder: str, expires_in: float) -> str:
-    from dibs.cli.support.text import span
-
     return f"{holder} ({span(expires_in)} left)" if holder else ""
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dibs.cli.support.text import dim, green, printable
 from dibs.core.tasks.rules import PRIORITIES
+from dibs.core.text.names import check_agent_id, quote
+from dibs.errors import BadInput
+from dibs.shapes import claims
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +45,6 @@ def _new(session: Session, args: Namespace) -> int:
     Its id is the moment, the agent and the title: 2025-11-23T1430-curator-audit-the-docs.
     """
     from dibs.core.tasks.rules import check_title
-    from dibs.core.text.names import check_agent_id
     from dibs.services.tasks.values import Draft
 
     check_title(args.title)
@@ -109,7 +112,6 @@ def _create(session: Session, args: Namespace, drafts: Sequence[Draft]) -> int:
 
 def _print_created(session: Session, created: Created, *, dry_run: bool) -> None:
     from dibs.cli.commands.task.board import file_of, print_similar
-    from dibs.cli.support.text import dim, green, printable
 
     print_similar(created.similar, several=len(created.tasks) > 1)
     word = dim("would make") if dry_run else green("made")
@@ -128,8 +130,6 @@ def _add(session: Session, args: Namespace) -> int:
 
     What the files say is not looked into. For tasks of the board see `dibs task new` and `import`.
     """
-    from dibs.shapes import claims
-
     added = session.project.queue.add(session.caller, _read(args.file))
     shape = {"added": [claims.task(task) for task in added]}
     session.show(lambda: shape, lambda: _print_added(added))
@@ -137,8 +137,6 @@ def _add(session: Session, args: Namespace) -> int:
 
 
 def _print_added(tasks: Sequence[QueuedFile]) -> None:
-    from dibs.cli.support.text import green, printable
-
     for task in tasks:
         print(f"{green('added')} {printable(task.name)}")
 
@@ -148,8 +146,6 @@ def _read(paths: Sequence[str]) -> dict[str, bytes]:
     import os
 
     from dibs.cli.support.parsing import content_of
-    from dibs.core.text.names import quote
-    from dibs.errors import BadInput
 
     files: dict[str, bytes] = {}
     for path in paths:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dibs.cli.support.parsing import task_id
+from dibs.cli.support.text import bold, clock, printable, span
+from dibs.core.claims.ledger import Kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ def _show(session: Session, args: Namespace) -> int:
 
 def _entries(session: Session, shown: TaskView) -> list[Entry]:
     """Return what the ledger says about a task, the newest entries of it."""
-    from dibs.core.claims.ledger import Kind
     from dibs.services.state.ledger import Query
 
     id_ = shown.stored.id
@@ -45,8 +46,6 @@ def _entries(session: Session, shown: TaskView) -> list[Entry]:
 
 
 def _print_task(session: Session, shown: TaskView, entries: list[Entry]) -> None:
-    from dibs.cli.support.text import bold, clock, printable
-
     now = session.now()
     said = shown.stored.task
     print(bold(printable(said.id)) + (f"  {printable(said.title)}" if said.title else ""))
@@ -65,7 +64,6 @@ def _print_task(session: Session, shown: TaskView, entries: list[Entry]) -> None
 def _facts(session: Session, shown: TaskView, now: float) -> Iterator[tuple[str, str]]:
     """Yield what is not, or not so clearly, in the file."""
     from dibs.cli.commands.task.board import file_of
-    from dibs.cli.support.text import clock, span
 
     stored, said = shown.stored, shown.stored.task
     state = f"{shown.state}, can be taken" if shown.ready else shown.state
