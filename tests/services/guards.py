@@ -26,14 +26,14 @@ GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgSign
 class Guarded:
     """One repository and its guard; sessions are named by a word."""
 
-    def __init__(self, root, engine=None, **settings):
+    def __init__(self, root, engine=None, repository=None, **settings):
         self.root = str(root)
         os.makedirs(self.root, exist_ok=True)
         if not os.path.exists(f"{self.root}/.git"):
             self.git("init", "-q", "-b", "main")
             self.write("README.md", "read me")
             self.commit()
-        self.repository = find(self.root, {})
+        self.repository = repository or find(self.root, {})
         os.makedirs(self.repository.state, exist_ok=True)
         self.clock = ManualClock(1_000_000.0)
         self.engine = engine or MemoryEngine(self.clock)
