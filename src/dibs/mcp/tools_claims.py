@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Held, Waiter
     from dibs.core.patterns.pattern import Pattern
     from dibs.mcp.inputs import AskAsked, ClaimAsked, ReleaseAsked, StatusAsked, WaitAsked
-    from dibs.services.claims.overview import Overview
+    from dibs.services.claims.agents import Overview
     from dibs.services.claims.service import Claims
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from dibs.core.text.markdown import code, plain
+from dibs.core.text.untrusted import markdown_code as code
+from dibs.core.text.untrusted import markdown_text as plain
 from dibs.workdir import moves
 from dibs.workdir.folders import COLLABORATION
 

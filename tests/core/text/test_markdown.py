@@ -2,7 +2,8 @@
 
 import pytest
 
-from dibs.core.text.markdown import code, plain
+from dibs.core.text.untrusted import markdown_code as code
+from dibs.core.text.untrusted import markdown_text as plain
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dibs.cli.support.session import Session
-    from dibs.services.claims.overview import Overview
+    from dibs.services.claims.agents import Overview
 
 
 def watch(session: Session, take: Callable[[], Overview], interval: float) -> int:

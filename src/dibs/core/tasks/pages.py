@@ -10,7 +10,7 @@ from time import gmtime, strftime
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.tasks.rules import Status
-from dibs.core.text.markdown import plain
+from dibs.core.text.untrusted import markdown_text as plain
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

@@ -9,7 +9,8 @@ from __future__ import annotations
 from time import gmtime, strftime
 
 from dibs.core.tasks.rules import Status
-from dibs.core.text.markdown import code, plain
+from dibs.core.text.untrusted import markdown_code as code
+from dibs.core.text.untrusted import markdown_text as plain
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from dibs.core.text.names import printable
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -154,3 +155,19 @@ def nonce_for(texts: Iterable[str], draw: Callable[[], str]) -> str:
             return nonce
     # Only a text made for the purpose, by somebody who foresees what is drawn, comes to this point.
     raise RuntimeError("no nonce was drawn that the texts do not hold")
+
+
+# -- on a page of Markdown: shown as it is, taken for no markup of the page
+
+#: What begins emphasis, code, a link, an image, an entity or an escape. A name such as ``a_b`` needs none.
+_MARKUP = re.compile(r"[\\`*\[\]]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
+
+
+def markdown_text(text: str) -> str:
+    """Return ``text`` as one line that a reader of Markdown sees as it was written."""
+    return _MARKUP.sub(r"\\\g<0>", printable(text)).replace("<", "&lt;")
+
+
+def markdown_code(text: str) -> str:
+    """Return ``text`` on one line as code, such as a path; a backtick in it is shown as a quote."""
+    return f"`{printable(text).replace('`', chr(39)) or ' '}`"

@@ -135,9 +135,9 @@ def _keep(rows: Rows, ask: Ask) -> None:
     """Keep a request with its answer, and see to it that a promise is not forgotten."""
     rows.put_ask(ask)
     if ask.promised:
-        from dibs.services.claims.promises import expect
+        from dibs.services.claims.asks import expect_promise
 
-        expect(rows, ask)
+        expect_promise(rows, ask)
 
 
 def _tell(

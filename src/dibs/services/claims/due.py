@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dibs.core.talk.decisions import CONFLICT, Decision, Outcome
 from dibs.errors import Unavailable, Unknown
-from dibs.services.claims import ladder, promises
+from dibs.services.claims import asks, ladder
 from dibs.services.claims.escalation import still_open
 from dibs.services.state import deadlines
 from dibs.services.state.decisions import pending
 from dibs.services.talk import decision_effects
-from dibs.services.talk.acknowledgements import overdue
 from dibs.services.talk.decisions import fall_silent
+from dibs.services.talk.mail import overdue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ HANDLERS = {
     "decision": fall_silent,
     "mail": overdue,
     "ladder": ladder.settle,
-    "promise": promises.remind,
+    "promise": asks.remind,
 }
 
 
