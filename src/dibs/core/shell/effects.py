@@ -53,7 +53,8 @@ class ShellEffects:
 
     def __init__(self, *, reads: bool) -> None:
         self.targets: dict[WriteTarget, None] = {}
-        self.unsure: dict[str, None] = {}
+        #: Whether something that may be written is not known.
+        self.unsure = False
         self.whole: dict[TreeCommand, None] = {}
         #: Whether all commands so far are known to write nothing.
         self.only_looks = True
@@ -81,14 +82,11 @@ class ShellEffects:
         path = arg.text
         if how == How.READ and not self.reads:
             return
-        if not arg.sure:
-            self.doubt(path)
-        elif path in {"", "-"} or path.startswith(_NOWHERE):
+        if arg.sure and (path in {"", "-"} or path.startswith(_NOWHERE)):
             return
-        elif self.place is None and not path.startswith(("/", TOP)):
-            self.doubt(path)
-        elif len(self.targets) >= MOST:
-            self.doubt("more files than can be told")
+        placed = self.place is not None or path.startswith(("/", TOP))
+        if not arg.sure or not placed or len(self.targets) >= MOST:
+            self.unsure = True
         else:
             place = joined(self.place or "", path)
             self.targets[WriteTarget(place, how, deep, arg.glob, into)] = None
@@ -96,7 +94,7 @@ class ShellEffects:
     def tree(self, verb: str, revision: str = "") -> None:
         """Note that git may change any file."""
         if self.place is None:
-            self.doubt(f"git {verb} {revision}")
+            self.unsure = True
         else:
             paths = tuple(self._staged) if verb == "commit" else ()
             self.whole[TreeCommand(verb, revision, self.place, paths)] = None
@@ -105,7 +103,7 @@ class ShellEffects:
         """Note what git adds to the next commit."""
         for arg in args:
             if not arg.sure or self.place is None:
-                self.doubt(f"git add {arg.text}")
+                self.unsure = True
             elif len(self._staged) < MOST:
                 self._staged.append(joined(self.place, arg.text))
 
@@ -115,11 +113,6 @@ class ShellEffects:
             self.place = None
         elif self.place is not None or arg.text.startswith(("/", TOP)):
             self.place = joined(self.place or "", arg.text)
-
-    def doubt(self, text: str) -> None:
-        """Note something that cannot be known from the text."""
-        if len(self.unsure) < 20:  # noqa: PLR2004 - more says no more
-            self.unsure[text[:200]] = None
 
 
 def joined(place: str, path: str) -> str:

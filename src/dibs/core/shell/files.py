@@ -93,7 +93,7 @@ def _unpack(to: ShellEffects, given: ParsedOptions, options: str, members: list[
     if folder and folder[0].text.rstrip("/") not in {"", "."}:
         to.touch(folder[0], deep=True)
     else:
-        to.doubt(given.text)
+        to.unsure = True
 
 
 _ENDINGS = {"gzip": ".gz", "gunzip": ".gz", "bzip2": ".bz2", "bunzip2": ".bz2", "zstd": ".zst"}
@@ -140,7 +140,7 @@ def patch(to: ShellEffects, given: ParsedOptions) -> None:
     if files or given.has(given.rule.output) or not given.acts:
         return
     if to.stdin is None:
-        to.doubt(given.text)
+        to.unsure = True
     else:
         _patched(to, to.stdin)
 

@@ -59,7 +59,7 @@ def _switch_to(to: ShellEffects, start: Iterable[Arg]) -> None:
         if arg.sure:
             to.tree("switch", _revision(arg))
         else:
-            to.doubt(f"git switch {arg.text}")
+            to.unsure = True
 
 
 def _revision(arg: Arg) -> str:
@@ -127,7 +127,7 @@ def _join(to: ShellEffects, given: ParsedOptions) -> None:
         return
     elif verb == "pull":
         to.tree("merge", "@{upstream}")
-        to.doubt(given.text)
+        to.unsure = True
     elif verb == "merge" and not revisions:
         to.tree(verb, "@{upstream}")
     else:
@@ -135,12 +135,12 @@ def _join(to: ShellEffects, given: ParsedOptions) -> None:
             if arg.sure:
                 to.tree(verb, arg.text)
             else:
-                to.doubt(given.text)
+                to.unsure = True
 
 
-def _doubt(to: ShellEffects, given: ParsedOptions) -> None:
+def _change_unknown(to: ShellEffects, _: ParsedOptions) -> None:
     """Change files that only git knows."""
-    to.doubt(given.text)
+    to.unsure = True
 
 
 def _ls_files(to: ShellEffects, given: ParsedOptions) -> None:
@@ -156,7 +156,7 @@ def _joining(tree: str) -> CommandRule:
 
 
 _SHOW = CommandRule(" output", output="output", how="")
-_UNKNOWN = CommandRule(act=_doubt)
+_UNKNOWN = CommandRule(act=_change_unknown)
 _INDEX = CommandRule(" pathspec-from-file chmod", act=_add, unless="n dry-run")
 RULES: dict[str, CommandRule] = {
     "git": CommandRule(

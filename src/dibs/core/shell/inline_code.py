@@ -73,7 +73,7 @@ _CHANGED = frozenset("wax+")
 def look(to: ShellEffects, text: str) -> None:
     """Collect what a program writes."""
     if len(text) > _LONGEST:
-        to.doubt("the rest of a very long program")
+        to.unsure = True
     code = text[:_LONGEST]
     known = {m[1]: m[2][1:-1] for m in _SET.finditer(code)}
     for call, hows in _CALLS:
@@ -95,7 +95,7 @@ def _argument(
     if path is not None:
         to.touch(_named(path), how, deep=how == How.DELETE)
     elif name and how != How.READ:
-        to.doubt(f"what {name} names in a program")
+        to.unsure = True
 
 
 def _method(to: ShellEffects, m: re.Match[str], known: dict[str, str]) -> None:
@@ -104,7 +104,7 @@ def _method(to: ShellEffects, m: re.Match[str], known: dict[str, str]) -> None:
     path = literal[1:-1] if literal else known.get(inner or name or "")
     if path is None:
         if inner and verb != "open":
-            to.doubt(f"what {inner} names in a program")
+            to.unsure = True
         return
     if verb == "open" and _CHANGED.isdisjoint(given.replace("mode", "")):
         return

@@ -77,11 +77,6 @@ class ParsedOptions(Record):
         return [found for name in names.split() for found in self.flags.get(name, ())]
 
     @property
-    def text(self) -> str:
-        """The whole command."""
-        return text_of(self.args)
-
-    @property
     def acts(self) -> bool:
         """Whether the options let the command act at all."""
         rule = self.rule

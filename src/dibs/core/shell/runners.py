@@ -31,7 +31,7 @@ def run_text(to: ShellEffects, args: Sequence[Arg]) -> None:
     if all(arg.sure for arg in args):
         to.script(text_of(args))
     else:
-        to.doubt(text_of(args))
+        to.unsure = True
 
 
 def evaluate(to: ShellEffects, given: ParsedOptions) -> None:
@@ -45,7 +45,7 @@ def shell(to: ShellEffects, given: ParsedOptions) -> None:
     if given.has("c command"):
         run_text(to, given.of("c command") or operands[:1])
     elif (not operands or given.has("s")) and not run_input(to, to.script) and len(given.args) > 1:
-        to.doubt(given.text)
+        to.unsure = True
 
 
 def run_input(to: ShellEffects, act: Callable[[str], None]) -> bool:

@@ -1,7 +1,7 @@
 """Which files a shell command would write, as far as its text shows.
 
-Pure; never raises. It is best effort: ``ShellWrites.unsure`` names the parts that are unknown. Writes that it
-does not recognize are found after the command has run (``services/guard/attribution.py``).
+Pure; never raises. It is best effort: ``ShellWrites.unsure`` tells whether some are unknown. Writes that are
+not recognized are found after the command has run (``services/guard/attribution.py``).
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class ShellWrites(Record):
     """What a command would write."""
 
     targets: tuple[WriteTarget, ...] = ()
-    #: The parts of it whose writes are unknown, as they are written.
-    unsure: tuple[str, ...] = ()
+    #: Whether it writes something that is not known.
+    unsure: bool = False
     whole: tuple[TreeCommand, ...] = ()
     #: Whether all of it is known to write nothing.
     quiet: bool = False
@@ -62,7 +62,7 @@ def writes(
     walk = _Walk(cwd, home, reads=reads)
     text = command[:LONGEST]
     if len(command) > LONGEST:
-        walk.doubt("the rest of a very long command")
+        walk.unsure = True
     if not powershell:
         walk.script(text)
     if powershell or "-" in text:
@@ -71,7 +71,7 @@ def writes(
         if powershell or names_cmdlet(text):
             look(walk, text)
     quiet = walk.only_looks and not (walk.targets or walk.unsure or walk.whole or powershell)
-    return ShellWrites(tuple(walk.targets), tuple(walk.unsure), tuple(walk.whole), quiet)
+    return ShellWrites(tuple(walk.targets), walk.unsure, tuple(walk.whole), quiet)
 
 
 class _Walk(ShellEffects):
@@ -94,13 +94,13 @@ class _Walk(ShellEffects):
     def script(self, text: str) -> None:
         """Collect what the text of a shell script writes."""
         if self._level >= _DEEPEST:
-            self.doubt(text)
+            self.unsure = True
             return
         self._level += 1
         kept = (self.stdin, self.fed, self.gives)
         steps, whole = parse(text)
         if not whole:
-            self.doubt("a command that ends in the middle")
+            self.unsure = True
         self._steps(steps)
         self.stdin, self.fed, self.gives = kept
         self._level -= 1
@@ -135,7 +135,7 @@ class _Walk(ShellEffects):
             return
         scene = self._scene
         if self._left <= 0:
-            self.doubt("more commands than can be told")
+            self.unsure = True
             return
         args = [arg for word in words for arg in expand(word, scene)]
         self._left -= len(args)
@@ -173,7 +173,7 @@ class _Walk(ShellEffects):
         if not args:
             return
         if not args[0].sure:
-            self.doubt(" ".join(arg.text for arg in args))
+            self.unsure = True
             return
         name = args[0].text.rpartition("/")[2]
         if name not in _LOOKS and not (name == "git" and _only_looks(args)):
@@ -182,7 +182,7 @@ class _Walk(ShellEffects):
         if rule is None:
             return
         if self._level >= _DEEPEST:
-            self.doubt(name)
+            self.unsure = True
             return
         self._level += 1
         apply_rule(self, rule, args)

@@ -48,7 +48,7 @@ PATH_KEYS = (
 #: Paths only in what moves or copies; elsewhere they may be anything.
 MOVING_KEYS = ("source", "destination", "from", "to", "src", "dst", "target")
 MOVING = frozenset(("move", "copy", "rename", "mv", "cp"))
-PATCH_KEYS = ("command", "input", "patchText", "patch", "patch_text", "diff", "content", "code")
+PATCH_KEYS = ("command", "input", "patchText", "patch", "patch_text", "diff", "code")
 COMMAND_KEYS = ("command", "cmd", "script", "input", "chars", "command_line", "commandLine", "code")
 FOLDER_KEYS = ("workdir", "working_directory", "workingDirectory", "directory", "dir_path", "cwd")
 #: An unknown tool whose name has one of these words only reads.
@@ -126,8 +126,9 @@ def _batch(given: Mapping[str, Any], tool: str) -> ToolTarget:
 
 def _unknown(tool: str, server: str, given: Mapping[str, Any]) -> ToolTarget:
     """Return what an unknown tool touches: one of an MCP server, or one newer than this version."""
-    if _has_patch(given):
-        return ToolTarget((*_patched(given), *_touches(given, How.WRITE)))
+    patched = _patched(given)
+    if patched:
+        return ToolTarget((*patched, *_touches(given, How.WRITE)))
     command = given.get("command", given.get("cmd"))
     words = frozenset(_words(tool, server))
     if words & MOVING:
@@ -204,32 +205,24 @@ def _written(name: str, given: Mapping[str, Any], tool: str) -> tuple[Touch, ...
     if name.startswith("strreplace") and str(given.get("command")) in _SHOWING:
         return _touches(given, How.READ)
     how = How.DELETE if name in DELETERS else How.WRITE
-    touches = _touches(given, how)
-    if _has_patch(given):
-        touches = (*touches, *_patched(given))
+    touches = (*_touches(given, how), *_patched(given))
     if not touches:
         raise bad(f"{tool} names no path")
     return touches
 
 
-def _has_patch(given: Mapping[str, Any]) -> bool:
-    from dibs.core.toolcalls.patches import BEGIN
-
-    texts = (given.get(key) for key in PATCH_KEYS if key != "content")
-    return any(isinstance(text, str) and BEGIN in text for text in texts)
-
-
 def _patched(given: Mapping[str, Any]) -> tuple[Touch, ...]:
+    """Return what the patches among the arguments touch; nothing if there is no patch."""
     from dibs.core.toolcalls.patches import is_patch, touched
 
-    texts = (given.get(key) for key in PATCH_KEYS if key != "content")
-    found = [touch for text in texts if isinstance(text, str) and is_patch(text)
-             for touch in touched(text)]  # fmt: skip
-    if not found:
+    values = [given.get(key) for key in PATCH_KEYS]
+    texts = [text for text in values if isinstance(text, str) and is_patch(text)]
+    found = tuple(touch for text in texts for touch in touched(text))
+    if texts and not found:
         raise bad("the patch names no path")
     for touch in found:
         checked(touch.path)
-    return tuple(found)
+    return found
 
 
 def _touches(given: Mapping[str, Any], how: str) -> tuple[Touch, ...]:
