@@ -9,6 +9,7 @@ from tests.services.boards import HUMAN, World, task
 
 from dibs.core.base.findings import Level
 from dibs.errors import BadInput
+from dibs.services.board.check import check, repair
 from dibs.services.tasks.values import TakenTask
 from dibs.workdir.disk import Disk
 
@@ -486,7 +487,7 @@ def test_a_file_of_the_queue_folder_whose_name_is_taken_stays(world):
 
     assert (folder / "t1.yml").read_text() == "title: second\n"
     assert world.row("t1").task.title == "first"
-    assert any(finding.what == "PENDING" for finding in world.board.check())
+    assert any(finding.what == "PENDING" for finding in check(world.board))
 
 
 # -- doctor
@@ -495,7 +496,7 @@ def test_a_file_of_the_queue_folder_whose_name_is_taken_stays(world):
 def test_a_sound_board_is_called_sound(world):
     drop(world)
 
-    (finding,) = world.board.check()
+    (finding,) = check(world.board)
 
     assert finding.level == Level.OK
 
@@ -511,7 +512,7 @@ def test_the_check_finds_what_is_wrong_and_changes_nothing(world):
     world.later = 61.0
     before = world.files()
 
-    found = {finding.what for finding in world.board.check()}
+    found = {finding.what for finding in check(world.board)}
 
     expected = {
         "MISSING",
@@ -530,7 +531,7 @@ def test_the_check_finds_what_is_wrong_and_changes_nothing(world):
 def test_the_check_tells_of_a_folder_of_the_board_that_is_a_link(world, tmp_path, place):
     world.sh(f"rm -r {place} && ln -s {tmp_path} {place}")
 
-    found = world.board.check()
+    found = check(world.board)
 
     assert [(f.level, f.what) for f in found] == [(Level.BAD, "TASK_KIND")]
     assert place in found[0].text
@@ -543,14 +544,14 @@ def test_repair_says_what_it_did_and_leaves_a_sound_board(world):
     world.write("inbox/.dibs-1.tmp", "half")
     world.later = 61.0
 
-    done = world.board.repair(HUMAN)
+    done = repair(world.board, HUMAN)
 
     assert done == [
         "took in inbox/edited",
         "wrote inbox/gone.yaml back",
         "wrote or moved 1 files to show their tasks",
     ]
-    assert [finding.level for finding in world.board.check()] == [Level.OK]
+    assert [finding.level for finding in check(world.board)] == [Level.OK]
     world.consistent()
 
 

@@ -9,6 +9,7 @@ from tests.services.row_tasks import RowTasks
 from dibs.core.claims.agents import Caller
 from dibs.local.repository import Repository
 from dibs.project.project import create, main_tree, open_project
+from dibs.services.board.check import check
 from dibs.services.tasks.values import Draft
 
 CURATOR = Caller("curator")
@@ -115,11 +116,11 @@ def test_the_check_says_that_a_worktrees_folder_is_not_the_board(repo, tmp_path)
     git(repo, "worktree", "add", "-q", str(tmp_path / "side"))
     project = open_project(str(tmp_path / "side"), {})
     add(project, "t1")
-    assert [f.what for f in project.board.check(str(tmp_path / "side"))] == ["board"]
+    assert [f.what for f in check(project.board, str(tmp_path / "side"))] == ["board"]
 
     (tmp_path / "side/work/inbox").mkdir(parents=True)
 
-    (found,) = project.board.check(str(tmp_path / "side"))
+    (found,) = check(project.board, str(tmp_path / "side"))
     assert (found.what, str(repo / "work") in found.text) == ("BESIDE", True)
     project.close()
 

@@ -30,7 +30,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.core.base.findings import Finding
     from dibs.core.claims.agents import Caller
     from dibs.services.state.store import Store
 
@@ -121,18 +120,6 @@ class Board(BoardFiles):
                 broken = False
             finally:
                 self._end(broken=broken)
-
-    def check(self, tree: str = "") -> list[Finding]:
-        """Return what is wrong with the files, and change nothing; ``tree`` is where the caller works."""
-        from dibs.services.board.check import check
-
-        return check(self, tree)
-
-    def repair(self, caller: Caller) -> list[str]:
-        """Bring in line what can be, and say what was done."""
-        from dibs.services.board.check import repair
-
-        return repair(self, caller)
 
     # -- the steps of a command
 

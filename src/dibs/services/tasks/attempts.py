@@ -262,23 +262,23 @@ def settle_one(store: Store, rows: Rows, id_: str) -> Stored | None:
 def _adopt(rows: Rows, stored: Stored, claim: Claim) -> None:
     """Follow a claim that was handed to another agent: the attempt goes on under it."""
     after = stored.task._replace(agent=claim.agent)
-    teller = TaskWriter(rows, claim.agent, role_of(rows, claim.agent))
+    writer = TaskWriter(rows, claim.agent, role_of(rows, claim.agent))
     said = f"{claim.agent} has {stored.id} from {stored.holder}"
     new = rewritten(stored, after)._replace(token=claim.token, holder=claim.agent)
-    teller.write(stored, new, Kind.TASK_REASSIGNED, said)
+    writer.write(stored, new, Kind.TASK_REASSIGNED, said)
 
 
 def lose_attempt(store: Store, rows: Rows, stored: Stored, why: str) -> Stored:
     """Put a task back whose attempt came to nothing; too often, and it waits for a human."""
     agent = stored.holder or stored.task.agent
     failures = stored.failures + 1
-    teller = TaskWriter(rows, agent, role_of(rows, agent))
+    writer = TaskWriter(rows, agent, role_of(rows, agent))
     if failures - stored.forgiven >= store.config.board_attempts:
         message = f"{agent} {why}; {failures - stored.forgiven} attempts came to nothing"
-        return fail_with(teller, stored, message, verb="lose")
+        return fail_with(writer, stored, message, verb="lose")
     details = {"holder": agent, "failures": failures}
     return come_back(
-        teller, stored, "lose", f"{agent} {why}", details, **no_attempt(failures=failures)
+        writer, stored, "lose", f"{agent} {why}", details, **no_attempt(failures=failures)
     )
 
 
@@ -297,20 +297,20 @@ def come_back(
 
 
 def fail_with(
-    teller: TaskWriter, stored: Stored, message: str, *, verb: str, trace: str = ""
+    writer: TaskWriter, stored: Stored, message: str, *, verb: str, trace: str = ""
 ) -> Stored:
     """Put a task into ``error``, with the block that says why and how often it was tried again."""
-    agent = stored.holder or stored.task.agent or teller.agent
+    agent = stored.holder or stored.task.agent or writer.agent
     after = stored.task._replace(
         status=Status.ERROR, agent=agent, error=message, retries=stored.failures
     )
     block = {
         "message": message,
-        "timestamp": stamp(teller.rows.now),
+        "timestamp": stamp(writer.rows.now),
         "agent": agent,
         "retry_count": stored.failures,
     }
-    return teller.move(
+    return writer.move(
         stored,
         verb,
         after,

@@ -56,14 +56,14 @@ def needs_of(rows: Rows, id_: str) -> tuple[str, ...] | None:
     return () if past(rows, id_) is not None else None
 
 
-def write_new(teller: TaskWriter, rows: Sequence[Stored], said: str = "added") -> list[Stored]:
+def write_new(writer: TaskWriter, rows: Sequence[Stored], said: str = "added") -> list[Stored]:
     """Write the rows of new tasks, and an entry for each."""
     return [
-        teller.write(
+        writer.write(
             None,
             row,
             Kind.TASK_ADDED,
-            f"{teller.agent} {said} {row.id}" + (f": {row.task.title}" if row.task.title else ""),
+            f"{writer.agent} {said} {row.id}" + (f": {row.task.title}" if row.task.title else ""),
             {"title": row.task.title[:200]} if row.task.title else None,
         )
         for row in rows

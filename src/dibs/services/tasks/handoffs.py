@@ -106,7 +106,7 @@ def _tell(rows: Rows, agent: str, role: str, source: Stored, trouble: Trouble) -
     )  # fmt: skip
 
 
-def _follow(rows: Rows, teller: TaskWriter, source: Stored, row: Stored) -> list[Stored]:
+def _follow(rows: Rows, writer: TaskWriter, source: Stored, row: Stored) -> list[Stored]:
     """Write the task that follows, unless it is there; note that it is made."""
     put(rows, source._replace(follower=row.id), source)
     if is_taken(rows, row.id):
@@ -119,7 +119,7 @@ def _follow(rows: Rows, teller: TaskWriter, source: Stored, row: Stored) -> list
         "artefacts": list(row.task.artefacts[:SHOWN]),
     }
     said = f"{doer} handed {row.id} to {row.task.agent}"
-    return [teller.write(None, row, Kind.HANDOFF_CREATED, said, details)]
+    return [writer.write(None, row, Kind.HANDOFF_CREATED, said, details)]
 
 
 def follower_text(source: Stored, handoff: Handoff, id_: str) -> str:

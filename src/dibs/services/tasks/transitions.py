@@ -98,7 +98,7 @@ class Moves:
         self._rows = rows
         self._caller = caller
         self._beat = arrive(rows, caller)
-        self._teller = TaskWriter(rows, caller.id, self._beat.role)
+        self._writer = TaskWriter(rows, caller.id, self._beat.role)
 
     def done(self, id_: str, token: int, result: Result) -> Stored:
         """Finish a task, or pass it on to be reviewed."""
@@ -119,7 +119,7 @@ class Moves:
             said = f"{who} finished {stored.id}" + (", to be reviewed" if result.review else "")
         after = self._with_result(stored.task, status, result)
         return_claims(self._store, self._rows, who, self._beat, stored)
-        finished = self._teller.move(
+        finished = self._writer.move(
             stored,
             verb,
             after,
@@ -185,7 +185,7 @@ class Moves:
         else:
             self._gate(stored, token, "fail")
         return_claims(self._store, self._rows, self._caller.id, self._beat, stored)
-        return fail_with(self._teller, stored, words, verb="fail", trace=trace)
+        return fail_with(self._writer, stored, words, verb="fail", trace=trace)
 
     def release(self, id_: str, token: int) -> Stored:
         """Give a task back; that is not a failure."""
@@ -240,7 +240,7 @@ class Moves:
             new = rewritten(stored, task._replace(handoff=task.handoff._replace(agent=to)))
             said = _because(f"{self._caller.id} lets {to} follow after {stored.id}", words)
             details = {"next_agent": to}
-            return self._teller.write(stored, new, Kind.TASK_REASSIGNED, said, details)
+            return self._writer.write(stored, new, Kind.TASK_REASSIGNED, said, details)
         stored = self._freed(id_, words or "the task was reassigned")
         after = sent_back(task, to, self._rows.now)
         if task.status == Status.BLOCKED:
@@ -263,7 +263,7 @@ class Moves:
         kind, text = _ENTRIES[verb]
         to = after.agent or "anybody"
         said = _because(text.format(who=self._caller.id, id=stored.id, to=to), words)
-        return self._teller.move(
+        return self._writer.move(
             stored, verb, after, kind, said, details=details, **no_attempt(**changes)
         )  # fmt: skip
 

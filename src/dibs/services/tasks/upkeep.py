@@ -64,8 +64,8 @@ def assign(store: Store, rows: Rows, caller: Caller, *, spread: bool) -> list[St
         given += _spread(rows, _loads(store, rows, caller.id))
     if not given:
         return []
-    teller = TaskWriter(rows, caller.id, arrive(rows, caller).role)
-    return [_give(rows, teller, stored, agent) for stored, agent in given]
+    writer = TaskWriter(rows, caller.id, arrive(rows, caller).role)
+    return [_give(rows, writer, stored, agent) for stored, agent in given]
 
 
 def _spread(rows: Rows, load_of: dict[str, int]) -> Iterator[tuple[Stored, str]]:
@@ -99,12 +99,12 @@ def _loads(store: Store, rows: Rows, caller: str) -> dict[str, int]:
     }
 
 
-def _give(rows: Rows, teller: TaskWriter, stored: Stored, agent: str) -> Stored:
+def _give(rows: Rows, writer: TaskWriter, stored: Stored, agent: str) -> Stored:
     after = stored.task._replace(
         status=Status.ASSIGNED, agent=agent, assigned=moment(rows.now)
     )  # fmt: skip
     said = f"{stored.id} is assigned to {agent}"
-    return teller.move(stored, "assign", after, Kind.TASK_ASSIGNED, said)
+    return writer.move(stored, "assign", after, Kind.TASK_ASSIGNED, said)
 
 
 # -- tasks that take too long
@@ -135,7 +135,7 @@ def _quiet(store: Store, rows: Rows) -> list[str]:
     return found
 
 
-def _warn(store: Store, rows: Rows, teller: TaskWriter, stored: Stored) -> Stuck:
+def _warn(store: Store, rows: Rows, writer: TaskWriter, stored: Stored) -> Stuck:
     """Warn at first; when nothing was heard for as long again, act."""
     task = stored.task
     begun = max(task.created, task.assigned, task.started)
@@ -144,18 +144,18 @@ def _warn(store: Store, rows: Rows, teller: TaskWriter, stored: Stored) -> Stuck
     if policy == "warn" or not stored.warned:
         new = stored._replace(warned=rows.now)
         said = f"{task.id} is {task.status} with {task.agent or 'nobody'} for {span}"
-        row = teller.write(stored, new, Kind.TASK_STUCK, said, {"since": begun})
+        row = writer.write(stored, new, Kind.TASK_STUCK, said, {"since": begun})
         return Stuck(row, begun, "warned")
     if policy == "error":
         verb = "fail"
-        row = fail_with(teller, stored, f"nothing was heard of it for {span}", verb=verb)
+        row = fail_with(writer, stored, f"nothing was heard of it for {span}", verb=verb)
         return Stuck(row, begun, "error")
     if task.status == Status.IN_PROGRESS:
         return Stuck(
             lose_attempt(store, rows, stored, f"was not heard of for {span}"), begun, "released"
         )
     why = f"{task.agent} did not begin it for {span}"
-    row = come_back(teller, stored, "reassign", why, warned=0.0, asked="")
+    row = come_back(writer, stored, "reassign", why, warned=0.0, asked="")
     return Stuck(row, begun, "released")
 
 

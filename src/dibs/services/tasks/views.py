@@ -6,7 +6,7 @@ from dibs.core.claims.rules import deadline
 from dibs.core.tasks.graph import Graph
 from dibs.core.tasks.rules import ARCHIVE, FINISHED, OPEN, Status, Task, urgency
 from dibs.services.state.task_index import dependents
-from dibs.services.state.tasks import Stored, every, load, need, past
+from dibs.services.state.tasks import Stored, every, load, need, past, several
 from dibs.services.tasks.attempts import live_claim
 from dibs.services.tasks.values import TaskView
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def all_shown(store: Store, rows: Rows, *, finished: bool) -> list[TaskView]:
     """Return the tasks in the order in which they would be taken, those that are over last."""
     listed = list(every(rows))
-    graph = _graph(rows, listed)
+    graph = _graph_of(rows, listed)
     chosen = [row for row in listed if finished or row.task.status not in FINISHED]
     return [_shown(store, rows, graph, row) for row in sorted(chosen, key=_order)]
 
@@ -34,12 +34,10 @@ def _order(stored: Stored) -> tuple[bool, int, float, str]:
 
 def one_shown(store: Store, rows: Rows, id_: str) -> TaskView:
     """Return one task, archived or not, with those that wait for it."""
-    stored = load(rows, id_)
-    if stored is None:
-        ended = past(rows, id_)
-        return (
-            _gone(ended) if ended is not None else _shown(store, rows, Graph(()), need(rows, id_))
-        )
+    ended = past(rows, id_) if load(rows, id_) is None else None
+    if ended is not None:
+        return _gone(ended)
+    stored = need(rows, id_)
     shown = _shown(store, rows, graph_around(rows, [stored.id]), stored)
     return shown._replace(dependents=tuple(sorted(dependents(rows, stored.id))))
 
@@ -48,18 +46,23 @@ def shown_in(store: Store, rows: Rows, ids: Iterable[str]) -> list[TaskView]:
     """Return some tasks, of those that there are."""
     ids = list(ids)
     graph = graph_around(rows, ids)
-    listed = [row for row in (load(rows, id_) for id_ in ids) if row is not None]
-    return [_shown(store, rows, graph, row) for row in listed]
+    return [_shown(store, rows, graph, row) for row in several(rows, ids).values()]
 
 
 def whole_graph(rows: Rows) -> Graph:
     """Return how all tasks depend on each other."""
-    return _graph(rows, list(every(rows)))
+    return _graph_of(rows, list(every(rows)))
 
 
-def graph_around(rows: Rows, ids: Iterable[str]) -> Graph:
-    """Return the graph of some tasks and all that they wait for."""
-    tasks: dict[str, Task] = {}
+def _graph_of(rows: Rows, listed: list[Stored]) -> Graph:
+    unfinished = [row.task for row in listed if row.task.status not in FINISHED]
+    named = (id_ for task in unfinished for id_ in task.dependencies)
+    return graph_around(rows, named, {row.id: row.task for row in listed})
+
+
+def graph_around(rows: Rows, ids: Iterable[str], known: dict[str, Task] | None = None) -> Graph:
+    """Return the graph of some tasks, of those ``known``, and of all that they wait for."""
+    tasks = known or {}
     ended: dict[str, str] = {}
     waiting = list(ids)
     while waiting:
@@ -74,14 +77,6 @@ def graph_around(rows: Rows, ids: Iterable[str]) -> Graph:
         elif (before := past(rows, id_)) is not None:
             ended[id_] = before.status
     return Graph(tasks.values(), ended)
-
-
-def _graph(rows: Rows, listed: list[Stored]) -> Graph:
-    here = {row.id for row in listed}
-    named = {d for row in listed if row.task.status not in FINISHED for d in row.task.dependencies}
-    found = {id_: past(rows, id_) for id_ in sorted(named - here)}
-    ended = {id_: before.status for id_, before in found.items() if before is not None}
-    return Graph((row.task for row in listed), ended)
 
 
 def _shown(store: Store, rows: Rows, graph: Graph, stored: Stored) -> TaskView:

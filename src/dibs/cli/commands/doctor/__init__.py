@@ -83,9 +83,10 @@ def _repair(session: Session) -> list[str]:
     import time
 
     from dibs.install.prove.git import sweep
+    from dibs.services.board import check as boards
 
     project, caller = session.project, session.caller
-    done = [*project.engine.repair(), *project.board.repair(caller)]
+    done = [*project.engine.repair(), *boards.repair(project.board, caller)]
     done += [*project.doctoring.repair(caller), *_git(session).repair()]
     return [*done, *sweep(project.place.repository, time.time())]
 
@@ -95,6 +96,7 @@ def _findings(
 ) -> dict[str, list[Finding]]:
     from dibs import __version__
     from dibs.install.inspect.agents import findings, unreachable, unwired
+    from dibs.services.board import check as boards
 
     project = session.project
     root = project.place.repository.root
@@ -102,7 +104,7 @@ def _findings(
     trees = project.doctoring.trees()
     return {
         "engine": project.engine.inspect(),
-        "board": project.board.check(root),
+        "board": boards.check(project.board, root),
         "git": _git(session).inspect(),
         "crew": project.doctoring.inspect(__version__, wired=wired),
         "agents": [
