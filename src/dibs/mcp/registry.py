@@ -154,7 +154,7 @@ TOOLS = {
             "Be told what changed since the last time: messages, requests, lost claims, who works on"
             " what. Use it when you start, and before new work. Returns changed=false if nothing is new."
             " Each message is told once; full=true repeats the state.",
-            inputs.BriefAsked, ANSWERS["brief"], tools_work.brief,
+            inputs.BriefAsked, tools_work.BRIEFED, tools_work.brief,
         ),
     )
 }  # fmt: skip

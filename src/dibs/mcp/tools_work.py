@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     #: What is done once the answer has left: a briefing counts as told only then.
     Confirm = Callable[[], object]
 
+#: What ``brief`` tells: the text says all that the state would, and fences what others wrote.
+BRIEFED = ANSWERS["brief"].replace(" state:crew_state?", "")
+
 
 def commit(dibs: Dibs, asked: CommitAsked) -> dict[str, Any]:
     """Commit the changed files that the caller holds."""
@@ -89,7 +92,8 @@ def brief(dibs: Dibs, asked: BriefAsked) -> tuple[dict[str, Any], Confirm | None
     """Tell the caller what is new; the second value is called once the answer has left."""
     briefings, caller = dibs.project.briefings, dibs.caller
     delivery = briefings.prepare(caller, full=asked.full)
-    # The text says what the state holds, and fences what others wrote.
-    answer = tell(dibs, ANSWERS["brief"], {**briefing(delivery), "state": None})
+    shape = briefing(delivery)
+    del shape["state"]
+    answer = tell(dibs, BRIEFED, shape)
     number = delivery.number if delivery is not None else 0
     return answer, (lambda: briefings.delivered(caller, number)) if number else None
