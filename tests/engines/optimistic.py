@@ -13,7 +13,7 @@ import time
 from itertools import count
 
 from dibs.core.claims.ledger import Entry
-from dibs.engines.shared.readonly import RefusesWrites, not_above
+from dibs.engines.shared.writes import RefusesWrites, not_above
 
 
 class State:

@@ -79,33 +79,34 @@ def folder(value: object) -> str:
     raise BadInput(f"It is a folder inside the repository, such as work, not {quote(value)}.")
 
 
+def _texts(value: object, allowed: str) -> list[str]:
+    """Return the texts of a list, or of a text with commas between them."""
+    texts = value.split(",") if isinstance(value, str) else value
+    if isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts):
+        return [text.strip() for text in texts if text.strip()]
+    raise BadInput(f"It is {allowed}, not {quote(value)}.")
+
+
 def paths(value: object) -> tuple[str, ...]:
-    """Return paths beneath the repository's top: a list, or a text with commas between them."""
-    names = value.split(",") if isinstance(value, str) else value
-    if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
-        return tuple(folder(name.strip().rstrip("/")) for name in names if name.strip())
-    raise BadInput(f"It is a list of paths inside the repository, not {quote(value)}.")
+    """Return paths beneath the repository's top."""
+    names = _texts(value, "a list of paths inside the repository")
+    return tuple(folder(name.rstrip("/")) for name in names)
 
 
 def patterns(value: object) -> tuple[str, ...]:
-    """Return patterns of paths: a list, or a text with commas between them."""
+    """Return patterns of paths."""
     from dibs.core.patterns.pattern import parse
 
-    texts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-        raise BadInput(f"It is a list of patterns such as build/ and *.log, not {quote(value)}.")
-    return tuple(parse(text.strip(), fold_case=False).text for text in texts if text.strip())
+    texts = _texts(value, "a list of patterns such as build/ and *.log")
+    return tuple(parse(text, fold_case=False).text for text in texts)
 
 
 def words_of(known: tuple[str, ...]) -> tuple[str, Callable[[object], tuple[str, ...]]]:
-    """Read some of the ``known`` words: a list, or a text with commas between them."""
+    """Read some of the ``known`` words."""
     allowed = "a list of " + ", ".join(known)
 
     def parse(value: object) -> tuple[str, ...]:
-        names = value.split(",") if isinstance(value, str) else value
-        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
-            raise BadInput(f"It is {allowed}, not {quote(value)}.")
-        found = tuple(name.strip() for name in names if name.strip())
+        found = tuple(_texts(value, allowed))
         for name in found:
             if name not in known:
                 meant = closest(name, known)

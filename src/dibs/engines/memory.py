@@ -8,8 +8,7 @@ from bisect import bisect_left, bisect_right, insort
 
 from dibs.core.base.findings import Finding, Level
 from dibs.core.claims.ledger import Entry
-from dibs.engines.shared.pending import Pending
-from dibs.engines.shared.readonly import RefusesWrites, not_above
+from dibs.engines.shared.writes import Pending, RefusesWrites, not_above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

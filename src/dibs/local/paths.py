@@ -14,7 +14,7 @@ import os
 import stat
 
 from dibs.core.patterns.pattern import parse, printable
-from dibs.core.patterns.spelling import MAX_TEXT, join_scheme, split_scheme
+from dibs.core.patterns.spelling import MAX_TEXT, join_scheme, split_scheme, with_bytes
 from dibs.errors import BadInput, DibsError
 from dibs.local.repository import find
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _SPECIAL = frozenset("*?[]{}\\")
 _ESCAPES = str.maketrans({character: f"\\{character}" for character in _SPECIAL})
-_RAW_BYTE_DIGITS = 2
 #: As many symbolic links in one path as Linux follows.
 _MAX_LINKS = 40
 
@@ -249,30 +248,12 @@ class _Walk:
 
 def _unescaped(name: str) -> str | None:
     r"""Return the one name that ``name`` stands for: ``\[id\]`` is ``[id]``; None for a glob."""
-    plain, at = "", 0
-    while at < len(name):
-        character = name[at]
-        if character != "\\":
-            if character in _SPECIAL:
-                return None
-            plain += character
-            at += 1
-            continue
-        digits = name[at + 2 : at + 2 + _RAW_BYTE_DIGITS]
-        if name[at + 1 : at + 2] == "x" and _is_raw_byte(digits):
-            plain += chr(0xDC00 + int(digits, 16))
-            at += 2 + _RAW_BYTE_DIGITS
-        elif at + 1 < len(name):
-            plain += name[at + 1]
-            at += 2
+    plain, escaped = "", False
+    for character in with_bytes(name):
+        if escaped or character not in _SPECIAL:
+            plain, escaped = plain + character, False
+        elif character == "\\":
+            escaped = True
         else:
             return None
-    return plain
-
-
-def _is_raw_byte(digits: str) -> bool:
-    return (
-        len(digits) == _RAW_BYTE_DIGITS
-        and digits[0] in "89abcdefABCDEF"
-        and digits[1] in "0123456789abcdefABCDEF"
-    )
+    return None if escaped else plain

@@ -100,6 +100,12 @@ def with_own_state(repository: Repository) -> Repository:
     return repository._replace(state=_join(git_dir, STATE_IN_GIT))
 
 
+def git_dir_at(path: str) -> str:
+    """Return the git directory that ``path`` is or points to, as all worktrees share it; or nothing."""
+    git_dir = _git_dir_in_file(path) if stat.S_ISREG(_mode(path)) else path
+    return _common_of(git_dir) if _is_git_dir(git_dir) else ""
+
+
 def clone_id(state: str) -> str:
     """Return the id of the clone with this state folder; the first who asks makes it.
 

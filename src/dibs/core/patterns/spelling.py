@@ -110,14 +110,14 @@ def _cleaned(text: str, *, literal: bool) -> str:
     if "\0" in text:
         refuse("PATH_NUL", text, "has a NUL byte, which no name can have", "Leave it out.")
     if not literal and "\\x" in text:
-        text = _with_bytes(text)
+        text = with_bytes(text)
     text = _settled(text, text)
     if not text.strip() or text in {".", "./"}:
         refuse("PATH_EMPTY", text, "names nothing; a pattern names at least one file", _HINT_ALL)
     return text
 
 
-def _with_bytes(text: str) -> str:
+def with_bytes(text: str) -> str:
     r"""Replace each ``\xHH`` from 80 to ff by the surrogate that stands for the byte."""
     pieces = []
     at = 0

@@ -46,6 +46,12 @@ class StepResult(Record):
     asked: float
     wrote: bool = False
 
+    def told(self) -> Any:
+        """Return what the step answered, or raise what it raised."""
+        if self.error is not None:
+            raise self.error
+        return self.answer
+
 
 class Parts(Record):
     """What all links of one engine share."""

@@ -89,9 +89,7 @@ class GitEngine:
                 attempt = link.attempt(step, deadline)
                 if push.settle(link, attempt, started, deadline):
                     break
-        if attempt.error is not None:
-            raise attempt.error
-        answer: T = attempt.answer
+        answer: T = attempt.told()
         return answer
 
     def view(self, step: Callable[[Txn], T]) -> T:
@@ -118,9 +116,7 @@ class GitEngine:
                     deadline = limit
             head = link.head()
             self.as_of = head.known_at if offline is not None else None
-        if attempt.error is not None:
-            raise attempt.error
-        answer: T = attempt.answer
+        answer: T = attempt.told()
         return answer
 
     def wait(self, after: int, timeout: float) -> int:

@@ -10,9 +10,11 @@ import contextlib
 import os
 import time
 
+from dibs.errors import DibsError
 from dibs.git.calls import GitCalls
 from dibs.git.run import finish
 from dibs.local.files import write_file
+from dibs.local.repository import git_dir_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,27 +118,11 @@ def clear_leftovers(repo: str) -> None:
 def real_dir(path: str) -> str:
     """Return the folder of refs and objects that git finds for the path of a repository."""
     for end in ("/.git", "", ".git/.git", ".git"):  # in git's own order
-        found = _pointed_to(path + end)
-        if os.path.isdir(f"{found}/objects") and os.path.exists(f"{found}/HEAD"):
-            return found
-        common = _first_line(f"{found}/commondir")  # a work tree beside the first one
-        if common:
-            return os.path.normpath(os.path.join(found, common))
+        with contextlib.suppress(OSError, DibsError):
+            found = git_dir_at(path + end)
+            if found:
+                return found
     return path
-
-
-def _pointed_to(path: str) -> str:
-    """Follow a file that stands for a git directory."""
-    word, _, target = _first_line(path).partition("gitdir: ")
-    return os.path.join(os.path.dirname(path), target) if target and not word else path
-
-
-def _first_line(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.readline(4096).rstrip("\n")
-    except OSError:
-        return ""
 
 
 def _write(repo: str, name: str, text: str) -> None:

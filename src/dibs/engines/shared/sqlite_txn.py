@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.claims.ledger import Entry, decode_details, encode_details
-from dibs.engines.shared.pending import Pending
-from dibs.engines.shared.readonly import RefusesWrites, not_above
+from dibs.engines.shared.writes import Pending, RefusesWrites, not_above
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

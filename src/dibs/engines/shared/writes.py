@@ -1,4 +1,4 @@
-"""What a step has written and its engine has not yet: found by key, and by how keys begin."""
+"""The writes of a step: held back until it has succeeded, or refused in a view."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from itertools import islice
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any, NoReturn
 
 #: So many keys are gone through one by one; a claim writes fewer.
 FEW = 256
 
 
 class Pending(dict[str, str | None]):
-    """Values by key, None where the key is deleted. A key that was written once stays in it.
+    """What a step has written: values by key, None where the key is deleted. A key that was written stays.
 
     A step that writes ten thousand rows and scans for each must not go through all of them each time: beyond
     a few, keys are kept in order.
@@ -52,3 +53,20 @@ class Pending(dict[str, str | None]):
         while end < len(keys) and keys[end].startswith(prefix):
             end += 1
         return keys[start:end]
+
+
+class RefusesWrites:
+    """Goes before an engine's own ``Txn`` among the bases: a step that writes in a view is a mistake."""
+
+    __slots__ = ()
+
+    def put(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse, as all other ways to write do."""
+        raise RuntimeError("a view does not write")
+
+    delete = emit = restore = trim = put
+
+
+def not_above(number: int, newest: int) -> ValueError:
+    """Return the error for an entry that cannot be at the end of the ledger."""
+    return ValueError(f"entry {number} is not above {newest}, the newest of this ledger")

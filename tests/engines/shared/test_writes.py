@@ -2,7 +2,7 @@
 
 from random import Random
 
-from dibs.engines.shared.pending import FEW, Pending
+from dibs.engines.shared.writes import FEW, Pending
 
 
 def test_keys_are_found_in_order_among_few_and_among_many():
