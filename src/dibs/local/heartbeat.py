@@ -1,4 +1,4 @@
-"""Signs of life from a thread, while the work of a block goes on."""
+"""A thread that renews claims while other work runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Heartbeat:
-    """A thread that gives signs of life; where one fails, the next may not."""
+    """Calls ``beat`` every ``every`` seconds from ``start`` to ``stop``; a call that fails is repeated."""
 
     def __init__(self, beat: Callable[[], object], every: float) -> None:
         self._beat = beat
@@ -20,7 +20,7 @@ class Heartbeat:
         self._thread: Thread | None = None
 
     def start(self) -> None:
-        """Begin; a thread that lives ends with its process."""
+        """Start the thread; it ends with its process at the latest."""
         from threading import Event, Thread
 
         self._stop = Event()
@@ -28,7 +28,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and wait until it has ended."""
+        """End the thread, and wait until it has ended."""
         if self._stop is not None and self._thread is not None:
             self._stop.set()
             self._thread.join()
@@ -38,4 +38,4 @@ class Heartbeat:
             try:
                 self._beat()
             except DibsError:
-                continue  # the claim runs out, and whoever holds it learns so at the end
+                continue  # if no later call works either, the claim expires, and its owner is told at the end
