@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.tasks.rules import Handoff, Status
+from dibs.core.tasks.rules import Handoff
 from dibs.core.text.arguments import check_string, check_strings
 from dibs.errors import BadInput, Fenced, NotFound
 from dibs.local.heartbeat import Heartbeat
@@ -93,15 +93,9 @@ class Attempt:
 
     def _end(self, verb: str, **said: Any) -> Stored:
         project, caller, id_ = self._dibs.project, self._dibs.caller, self.stored.id
-        stored: Stored
-        if self.stored.place != QUEUE:
-            stored = getattr(project.tasks, verb)(caller, id_, token=self.token, **said)
-        elif verb == "done":
-            project.queue.done(caller, id_, token=self.token, note=said["summary"])
-            stored = self.stored._replace(task=self.task._replace(status=Status.DONE))
-        else:  # the queue of shell agents knows no failure: the task is for the next one
-            project.queue.release(caller, id_, token=self.token)
-            stored = self.stored._replace(task=self.task._replace(status=Status.NEW))
+        if verb == "fail" and self.stored.place == QUEUE:
+            verb, said = "release", {}  # the queue of shell agents has no failed tasks
+        stored: Stored = getattr(project.tasks, verb)(caller, id_, token=self.token, **said)
         self._ended = True
         return stored
 

@@ -175,7 +175,7 @@ ANSWERS = {
     "task start": _TAKEN,
     "task done": "[done:task] [similar:similar_task*] [released:claim*]",
     "task fail": "[failed:task] [released:claim*]",
-    "task release": "released:any",
+    "task release": "released:task",
     "task retry": "retry:task",
     "task reopen": "reopen:task",
     "task cancel": "cancel:task",

@@ -8,9 +8,11 @@ from tests.services.queues import PlainQueue
 
 from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
+from dibs.core.tasks.rules import Status
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
 from dibs.services.tasks.plain_queue import DONE, FREE, HELD, MAX_FILE
-from dibs.services.tasks.values import NothingFree, TakenTask
+from dibs.services.tasks.service import Tasks
+from dibs.services.tasks.values import QUEUE, NothingFree, TakenTask
 
 
 @pytest.fixture
@@ -205,6 +207,21 @@ def test_take_repeated_with_its_request_id_takes_one_task(crew, queue):
     assert again.granted == first.granted
     assert again.stored.text == "title: a.yml\n"
     assert crew.held() == {("bob", "task:a")}
+
+
+def test_a_queued_file_is_released_and_finished_as_a_task_of_the_board_is(crew, queue):
+    put(crew, "a.yml")
+    tasks = Tasks(crew.store)
+    queue.take(caller("bob"))
+
+    back = tasks.release(caller("bob"), "a")
+    queue.take(caller("bob"))
+    done = tasks.done(caller("bob"), "a", summary="easy")
+
+    assert (back.task.status, back.file, back.place) == (Status.NEW, "a.yml", QUEUE)
+    assert (done.task.status, done.task.summary, done.file) == (Status.DONE, "easy", "a.yml")
+    with pytest.raises(NotFound, match="on the board"):
+        tasks.done(caller("bob"), "b")
 
 
 def test_a_task_given_back_is_the_next_one(crew, queue):

@@ -149,10 +149,12 @@ class Queue:
 
         return self._store.apply(step)
 
-    def release(self, caller: Caller, name: str, *, token: int = 0) -> list[Claim]:
+    def release(self, caller: Caller, name: str, *, token: int = 0) -> QueuedFile:
         """Release a task, so that the next caller can take it."""
         pattern = task_pattern(name, fold_case=self._fold)
-        return Holdings(self._store).release(caller, [pattern], token=token)
+        Holdings(self._store).release(caller, [pattern], token=token)
+        file, _ = self._store.look(lambda rows: self._files(rows).first(name))
+        return QueuedFile(name_of(pattern), file, FREE)
 
     def all(self) -> list[QueuedFile]:
         """Return the files to be done in the order of the queue, then those that are done."""

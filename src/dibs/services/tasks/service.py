@@ -10,16 +10,16 @@ import time
 from contextlib import nullcontext
 
 from dibs.core.text.durations import check_wait
-from dibs.errors import Unavailable
+from dibs.errors import NotFound, Unavailable
 from dibs.services.state import tasks as taskrows
 from dibs.services.state.idempotency import once
-from dibs.services.tasks.values import Created, NothingFree, TakenTask
+from dibs.services.tasks.values import QUEUE, Created, NothingFree, TakenTask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Denied
@@ -216,7 +216,11 @@ class Tasks:
         from dibs.services.tasks.transitions import checked_result
 
         said = checked_result(self._store, summary, artefacts, handoff, review, metrics)
-        return self._move(caller, "done", id_, lambda m: m.done(id_, token, said), request_id)
+        try:
+            return self._move(caller, "done", id_, lambda m: m.done(id_, token, said), request_id)
+        except NotFound as missing:
+            more = {"note": summary, "request_id": request_id}
+            return self._end_queued(missing, "done", caller, id_, token=token, **more)
 
     def fail(
         self,
@@ -235,7 +239,10 @@ class Tasks:
 
     def release(self, caller: Caller, id_: str, *, token: int = 0) -> Stored:
         """Give a task back, so that another caller can take it."""
-        return self._move(caller, "release", id_, lambda m: m.release(id_, token))
+        try:
+            return self._move(caller, "release", id_, lambda m: m.release(id_, token))
+        except NotFound as missing:
+            return self._end_queued(missing, "release", caller, id_, token=token)
 
     def retry(self, caller: Caller, id_: str, *, reason: str = "") -> Stored:
         """Let a failed task be tried again, with as many attempts as a new one."""
@@ -259,6 +266,26 @@ class Tasks:
         For a finished task it says who shall follow, as long as nobody does.
         """
         return self._move(caller, "reassign", id_, lambda m: m.reassign(id_, to, reason))
+
+    def _end_queued(
+        self, missing: NotFound, verb: str, caller: Caller, id_: str, **said: Any
+    ) -> Stored:
+        """End an attempt at a file of the plain queue; raise ``missing`` if that has no such file either."""
+        from dibs.core.tasks.rules import Status, Task
+        from dibs.services.tasks.plain_queue import DONE, Queue
+
+        queue = Queue(self._store)
+        if missing.code != "NO_TASK":
+            raise missing
+        try:
+            file = getattr(queue, verb)(caller, id_, **said)
+        except NotFound:
+            if any(queued.name == id_ for queued in queue.all()):
+                raise
+            raise missing from None
+        status = Status.DONE if file.state == DONE else Status.NEW
+        task = Task(file.name, status, file.holder, summary=file.reason)
+        return taskrows.Stored(task, file.file, QUEUE, "", 0)
 
     def _move(
         self,

@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-from dibs.errors import NotFound
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import TypeVar
+    from collections.abc import Sequence
 
     from dibs.cli.support.session import Session
     from dibs.services.state.tasks import Stored
-    from dibs.services.tasks.plain_queue import Queue
     from dibs.services.tasks.values import SimilarTask
-
-    T = TypeVar("T")
 
 #: How many similar tasks are shown, the likest.
 MOST_ALIKE = 20
-
-
-def known(act: Callable[[], Stored]) -> Stored | NotFound:
-    """Do it to a task of the board; if the board has none of its id, return the error that says so."""
-    try:
-        return act()
-    except NotFound as missing:
-        if missing.code != "NO_TASK":
-            raise
-        return missing
-
-
-def in_queue(session: Session, id_: str, missing: NotFound, act: Callable[[Queue], T]) -> T:
-    """Do it to a task of the queue of shell agents; raise ``missing`` if that has none of the name either."""
-    queue = session.project.queue
-    try:
-        return act(queue)
-    except NotFound:
-        if any(task.name == id_ for task in queue.all()):
-            raise
-        raise missing from None
 
 
 def paths(session: Session, typed: Sequence[str] | None) -> tuple[str, ...]:
@@ -59,10 +32,12 @@ def print_moved(
 ) -> None:
     """Print what has become of a task, where its file lies now, and what looks like the work handed on."""
     from dibs.cli.support.text import dim, green, printable
+    from dibs.services.tasks.values import QUEUE
 
     print_similar(similar or ())
     print(f"{green(word)} {printable(stored.task.id)}")
-    print(f"  {dim(printable(file_of(session, stored)))}")
+    if stored.place != QUEUE:
+        print(f"  {dim(printable(file_of(session, stored)))}")
 
 
 def print_similar(similar: Sequence[SimilarTask], *, several: bool = False) -> None:

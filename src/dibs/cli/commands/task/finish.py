@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dibs.cli.support.parsing import number, task_id
-from dibs.cli.support.text import green, printable
-from dibs.errors import BadUsage, NotFound
-from dibs.shapes import claims
+from dibs.core.tasks.rules import Status
+from dibs.errors import BadUsage
 from dibs.shapes import tasks as taskshapes
 
 TYPE_CHECKING = False
@@ -14,10 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dibs.cli.support.session import Session
-    from dibs.core.claims.rules import Claim
     from dibs.core.tasks.rules import Handoff
     from dibs.services.state.tasks import Stored
-    from dibs.services.tasks.plain_queue import Queue, QueuedFile
     from dibs.services.tasks.values import SimilarTask
 
     Action = Callable[[Session, Namespace], int]
@@ -51,7 +48,7 @@ def _done(session: Session, args: Namespace) -> int:
     With --next a task for the next agent follows. One in review is finished by another
     agent than its doer, or by a human.
     """
-    from dibs.cli.commands.task.board import known, paths
+    from dibs.cli.commands.task.board import paths
 
     said = {
         "summary": args.summary,
@@ -61,29 +58,13 @@ def _done(session: Session, args: Namespace) -> int:
         "review": args.review,
     }
 
-    def finish() -> Stored:
-        return session.project.tasks.done(
-            session.caller, args.id, token=args.token, request_id=args.request_id, **said
-        )
-
-    stored = known(finish)
-    if isinstance(stored, NotFound):
-        return _done_in_queue(session, args, stored)
-    similar = session.project.tasks.alike(stored) if args.next else None
-    return _ended(session, "done", stored, "to be reviewed:" if args.review else "done", similar)
-
-
-def _done_in_queue(session: Session, args: Namespace, missing: NotFound) -> int:
-    from dibs.cli.commands.task.board import in_queue
-
-    def finish(queue: Queue) -> QueuedFile:
-        return queue.done(
-            session.caller, args.id, token=args.token, note=args.summary, request_id=args.request_id
-        )
-
-    task = in_queue(session, args.id, missing, finish)
-    session.show(lambda: {"done": claims.task(task)}, lambda: _print_line("done", task.name))
-    return 0
+    tasks = session.project.tasks
+    stored = tasks.done(
+        session.caller, args.id, token=args.token, request_id=args.request_id, **said
+    )
+    similar = tasks.alike(stored) if stored.task.handoff is not None else None
+    word = "to be reviewed:" if stored.task.status == Status.IN_REVIEW else "done"
+    return _ended(session, "done", stored, word, similar)
 
 
 def _handoff(session: Session, args: Namespace) -> Handoff | None:
@@ -124,20 +105,8 @@ def _fail(session: Session, args: Namespace) -> int:
 
 def _release(session: Session, args: Namespace) -> int:
     """Give a task back. The next caller can take it."""
-    from dibs.cli.commands.task.board import in_queue, known
-
-    tasks = session.project.tasks
-    stored = known(lambda: tasks.release(session.caller, args.id, token=args.token))
-    if not isinstance(stored, NotFound):
-        return _ended(session, "released", stored, "released")
-
-    def give_back(queue: Queue) -> list[Claim]:
-        return queue.release(session.caller, args.id, token=args.token)
-
-    released = in_queue(session, args.id, stored, give_back)
-    shape = {"released": claims.claims(released)}
-    session.show(lambda: shape, lambda: _print_line("released", args.id))
-    return 0
+    stored = session.project.tasks.release(session.caller, args.id, token=args.token)
+    return _ended(session, "released", stored, "released")
 
 
 def _decision(verb: str, told: str, about: str) -> Action:
@@ -178,10 +147,6 @@ def _ended(
     shape = taskshapes.moved(key, stored, similar)
     session.show(lambda: shape, lambda: print_moved(session, word, stored, similar))
     return 0
-
-
-def _print_line(word: str, name: str) -> None:
-    print(f"{green(word)} {printable(name)}")
 
 
 VERBS = {
