@@ -31,6 +31,13 @@ def test_a_read_makes_no_board(world):
     assert os.listdir(world.path) == []
 
 
+def test_a_command_that_makes_a_task_inside_one_without_a_board_makes_the_board(world):
+    with world.board.command(HUMAN, reads=True):
+        world.create("t1")
+
+    assert world.files() == ["inbox/t1.yaml"]
+
+
 def test_the_first_write_makes_the_folders_with_schema_and_attributes(world):
     world.settle()
 

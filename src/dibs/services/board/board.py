@@ -108,7 +108,9 @@ class Board(BoardFiles):
                 return
             broken = True
             try:
-                report = self._report = self._begin(caller, makes, reads, thorough)
+                report = self._begin(caller, makes, reads, thorough)
+                if self._held or report.unread:
+                    self._report = report
                 try:
                     yield report
                 except BaseException:
