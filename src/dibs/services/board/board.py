@@ -106,20 +106,19 @@ class Board(BoardFiles):
             if self._report is not None:
                 yield self._report
                 return
-            broken = True
+            broken = failed = True
             try:
                 report = self._begin(caller, makes, reads, thorough)
                 if self._held or report.unread:
                     self._report = report
                 try:
                     yield report
-                except BaseException:
-                    with suppress(DibsError, OSError):  # the command's own error counts
+                    failed = False
+                finally:
+                    # An error of the disk does not cover one of the command.
+                    with suppress(*((DibsError, OSError) if failed else ())):
                         self._leave(caller, report)
                         broken = False
-                    raise
-                self._leave(caller, report)
-                broken = False
             finally:
                 self._end(broken=broken)
 
