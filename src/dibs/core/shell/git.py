@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.core.shell.files import copy, patch
-from dibs.core.shell.options import CommandRule
+from dibs.core.shell.options import rule_of
 from dibs.core.shell.words import TOP, Arg
 from dibs.core.toolcalls.values import How
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dibs.core.shell.effects import ShellEffects
-    from dibs.core.shell.options import ParsedOptions
+    from dibs.core.shell.options import CommandRule, ParsedOptions
 
 
 def _paths_after_dashes(given: ParsedOptions) -> list[Arg] | None:
@@ -149,48 +149,48 @@ def _ls_files(to: ShellEffects, given: ParsedOptions) -> None:
 
 
 def _joining(tree: str) -> CommandRule:
-    return CommandRule(
+    return rule_of(
         "msXSi strategy strategy-option onto message mainline", act=_join, tree=tree,
         unless="continue skip edit-todo show-current-patch",
     )  # fmt: skip
 
 
-_SHOW = CommandRule(" output", output="output", how="")
-_UNKNOWN = CommandRule(act=_change_unknown)
-_INDEX = CommandRule(" pathspec-from-file chmod", act=_add, unless="n dry-run")
+_SHOW = rule_of(" output", output="output", how="")
+_UNKNOWN = rule_of(act=_change_unknown)
+_INDEX = rule_of(" pathspec-from-file chmod", act=_add, unless="n dry-run")
 RULES: dict[str, CommandRule] = {
-    "git": CommandRule(
+    "git": rule_of(
         "Cc git-dir work-tree namespace", folder="C work-tree", subcommands=True
     ),
-    "git checkout": CommandRule("bB orphan conflict pathspec-from-file", act=_checkout),
-    "git switch": CommandRule("cC create force-create orphan conflict", act=_switch),
-    "git restore": CommandRule(
+    "git checkout": rule_of("bB orphan conflict pathspec-from-file", act=_checkout),
+    "git switch": rule_of("cC create force-create orphan conflict", act=_switch),
+    "git restore": rule_of(
         "s source pathspec-from-file", deep=True, unless="S staged", despite="W worktree"
     ),
-    "git reset": CommandRule(act=_reset, needs="hard merge keep"),
-    "git read-tree": CommandRule(act=_reset, needs="u"),
-    "git checkout-index": CommandRule(act=_checkout_index),
-    "git stash": CommandRule("m message", act=_stash),
-    "git clean": CommandRule("e exclude", act=_clean, unless="n dry-run"),
-    "git rm": CommandRule(how=How.DELETE, deep=True, unless="cached n dry-run"),
-    "git mv": CommandRule("tS target-directory suffix", act=copy, how=How.DELETE),
-    "git apply": CommandRule(
+    "git reset": rule_of(act=_reset, needs="hard merge keep"),
+    "git read-tree": rule_of(act=_reset, needs="u"),
+    "git checkout-index": rule_of(act=_checkout_index),
+    "git stash": rule_of("m message", act=_stash),
+    "git clean": rule_of("e exclude", act=_clean, unless="n dry-run"),
+    "git rm": rule_of(how=How.DELETE, deep=True, unless="cached n dry-run"),
+    "git mv": rule_of("tS target-directory suffix", act=copy, how=How.DELETE),
+    "git apply": rule_of(
         "pC directory exclude include", act=patch, how="",
         unless="check stat numstat summary cached", despite="apply",
     ),
     "git merge": _joining("merge"), "git rebase": _joining("merge"), "git pull": _joining("pull"),
     "git cherry-pick": _joining("pick"), "git revert": _joining("pick"),
-    "git worktree": CommandRule(subcommands=True),
-    "git worktree remove": CommandRule(how=How.DELETE, deep=True),
+    "git worktree": rule_of(subcommands=True),
+    "git worktree remove": rule_of(how=How.DELETE, deep=True),
     "git add": _INDEX, "git stage": _INDEX,
-    "git commit": CommandRule(
+    "git commit": rule_of(
         "mFCctS message file reuse-message reedit-message template author date fixup squash",
         act=_commit, unless="dry-run",
     ),
-    "git ls-files": CommandRule(act=_ls_files),
+    "git ls-files": rule_of(act=_ls_files),
     "git diff": _SHOW, "git log": _SHOW, "git show": _SHOW,
-    "git config": CommandRule("f file", output="f file", how=""),
-    "git archive": CommandRule("o output format prefix", output="o output", how=""),
+    "git config": rule_of("f file", output="f file", how=""),
+    "git archive": rule_of("o output format prefix", output="o output", how=""),
     "git am": _UNKNOWN, "git bisect": _UNKNOWN, "git submodule": _UNKNOWN,
     "git filter-branch": _UNKNOWN,
 }  # fmt: skip

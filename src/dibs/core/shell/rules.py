@@ -6,7 +6,7 @@ A command that is not in the table is taken to write nothing.
 from __future__ import annotations
 
 from dibs.core.shell import files, git, runners
-from dibs.core.shell.options import HERE, CommandRule, parse_options
+from dibs.core.shell.options import HERE, parse_options, rule_of
 from dibs.core.shell.words import Arg
 from dibs.core.toolcalls.values import How
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.core.shell.effects import ShellEffects
-    from dibs.core.shell.options import ParsedOptions
+    from dibs.core.shell.options import CommandRule, ParsedOptions
 
-_Rule = CommandRule
+_Rule = rule_of
 
 
 def find_rule(name: str) -> CommandRule | None:
