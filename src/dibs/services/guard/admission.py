@@ -12,10 +12,10 @@ from dibs.core.patterns.overlap import matches
 from dibs.core.patterns.pattern import is_everything, parse
 from dibs.core.toolcalls.policy import DeniedPath, PathRule
 from dibs.services.claims.acquire import SHOWN, WaitOptions, attempt, survey
-from dibs.services.guard.sessions import seated
+from dibs.services.guard.sessions import join_session
 from dibs.services.state.presence import arrive
 from dibs.services.state.rows import claim_of
-from dibs.services.state.sessions import put_seat, seat_of
+from dibs.services.state.sessions import put_session, session_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ _REFUSED = frozenset({PathRule.HUMAN, PathRule.GUARDED})
 class Decided(Record):
     """What became of a call."""
 
-    seat: SessionRow
+    session: SessionRow
     #: Whether the agent came by this call.
     new: bool = False
     refused: tuple[DeniedPath, ...] = ()
@@ -86,19 +86,19 @@ class Admission:
         last: bool,
     ) -> Decided:
         """Decide on a call; ``last`` where a refusal is final, and goes to the ledger."""
-        row, seat, new = seated(rows, heard, who)
-        also = {one.elsewhere for one in paths if one.elsewhere}.difference(seat.also)
+        row, session, new = join_session(rows, heard, who)
+        also = {one.elsewhere for one in paths if one.elsewhere}.difference(session.also)
         if also:
-            seat = seat._replace(also=(*seat.also, *sorted(also)))
-            put_seat(rows, row, seat)
-        beat = arrive(rows, Caller(seat.id, "agent", seat.realm.partition("/")[0]))
-        so_far = Decided(seat, new)
+            session = session._replace(also=(*session.also, *sorted(also)))
+            put_session(rows, row, session)
+        beat = arrive(rows, Caller(session.id, "agent", session.realm.partition("/")[0]))
+        so_far = Decided(session, new)
         ruled = [(one, self._rule(one)) for one in paths]
         refused = [DeniedPath(one.path or ".", rule) for one, rule in ruled if rule in _REFUSED]
         if refused:
             return _refuse(rows, so_far, beat, refused, last=True)
         near: Near = {}
-        wishes = _wishes(rows, seat.id, ruled, near)
+        wishes = _wishes(rows, session.id, ruled, near)
         if not any(wishes):
             return so_far
         return self._by_claims(rows, so_far, beat, wishes, near, last=last)
@@ -119,16 +119,16 @@ class Admission:
         *,
         last: bool,
     ) -> Decided:
-        seat = so_far.seat
-        around, against = self._look(rows, seat, wishes, near)
-        if seat.parent and any(c.holder == seat.parent for c in against):
+        session = so_far.session
+        around, against = self._look(rows, session, wishes, near)
+        if session.parent and any(c.holder == session.parent for c in against):
             from dibs.services.guard.subagents import lend
 
             around = None
-            wishes, against = lend(rows, seat, wishes, against, self._store)
+            wishes, against = lend(rows, session, wishes, against, self._store)
             under = [one for one in wishes.plain if one.pattern.scheme]
             if under:
-                against += survey(rows, _request(seat, under, self._ttl)).conflicts
+                against += survey(rows, _request(session, under, self._ttl)).conflicts
         if against:
             refused = _held(against, [*wishes.plain, *wishes.shared, *wishes.deep])
             return _refuse(rows, so_far, beat, refused, against, last=last)
@@ -142,18 +142,18 @@ class Admission:
                 return _refuse(rows, so_far, beat, refused, conflicts, last=last)
         claimed: list[Pattern] = [one.pattern for one in wishes.hot]
         if wishes.shared:
-            self._grant(rows, _request(seat, wishes.shared, self._ttl, SHARED))
+            self._grant(rows, _request(session, wishes.shared, self._ttl, SHARED))
         if wishes.plain:
             # What was seen before other grants of this call is out of date.
             seen = None if wishes.hot or wishes.shared else around
-            claimed += self._claim_plain(rows, seat, wishes.plain, seen)
-        return so_far._replace(left=tuple(_left(rows, seat, claimed)))
+            claimed += self._claim_plain(rows, session, wishes.plain, seen)
+        return so_far._replace(left=tuple(_left(rows, session, claimed)))
 
     def _claim_hot(
         self, rows: Rows, so_far: Decided, beat: Beat, hot: Sequence[TouchedPath]
     ) -> tuple[Decided, Sequence[Conflict]]:
         """Claim files that all need for a moment, or wait in line for them; return what is in the way."""
-        request = _request(so_far.seat, hot, self._hot_ttl)
+        request = _request(so_far.session, hot, self._hot_ttl)
         # Whoever asks again before its moment is over keeps its place.
         until = rows.now + self._store.config.max_hold
         waiting = WaitOptions(until, self._hot_ttl, standing=False)
@@ -163,7 +163,7 @@ class Admission:
         return so_far._replace(may_wait=isinstance(outcome, Queued)), outcome.conflicts
 
     def _look(
-        self, rows: Rows, seat: SessionRow, wishes: Wishes, near: Near
+        self, rows: Rows, session: SessionRow, wishes: Wishes, near: Near
     ) -> tuple[Survey | None, list[Conflict]]:
         """Return what is around plain files, and what stands against all but hot files."""
         plain: Survey | None = None
@@ -172,14 +172,16 @@ class Admission:
             (wishes.plain, EXCLUSIVE), (wishes.deep, EXCLUSIVE), (wishes.shared, SHARED)
         ):  # fmt: skip
             if some:
-                around = survey(rows, _request(seat, some, self._ttl, mode), near)
+                around = survey(rows, _request(session, some, self._ttl, mode), near)
                 plain = around if some is wishes.plain else plain
-                trees = {one.pattern.text: one.elsewhere or seat.root for one in some if one.local}
-                against += [c for c in around.conflicts if self._counts(rows, seat, c, trees)]
+                trees = {
+                    one.pattern.text: one.elsewhere or session.root for one in some if one.local
+                }
+                against += [c for c in around.conflicts if self._counts(rows, session, c, trees)]
         return plain, against
 
     def _counts(
-        self, rows: Rows, seat: SessionRow, conflict: Conflict, trees: Mapping[str, str]
+        self, rows: Rows, session: SessionRow, conflict: Conflict, trees: Mapping[str, str]
     ) -> bool:
         """Tell whether somebody's claim stands against a call.
 
@@ -189,27 +191,27 @@ class Admission:
         tree = trees.get(conflict.pattern, "")
         if not tree and not is_everything(rows.pattern(conflict.pattern)):
             return True
-        found = seat_of(rows, conflict.holder)
+        found = session_of(rows, conflict.holder)
         if conflict.ticket or found is None:
             return not conflict.ticket
-        own = tree or seat.root
+        own = tree or session.root
         return found[1].root in {"", own} or own in found[1].also
 
     def _claim_plain(
         self,
         rows: Rows,
-        seat: SessionRow,
+        session: SessionRow,
         wanted: Sequence[TouchedPath],
         around: Survey | None,
     ) -> list[Pattern]:
         """Claim files; where the settings say so, the folders that they are in, if those are free."""
         if self._policy.auto_claim == "directory":
             folders = [one._replace(pattern=_folder(one, self._store)) for one in wanted]
-            request = _request(seat, folders, self._ttl)
+            request = _request(session, folders, self._ttl)
             beside = survey(rows, request)
             if not beside.conflicts:
                 return self._grant(rows, request, beside)
-        return self._grant(rows, _request(seat, wanted, self._ttl), around)
+        return self._grant(rows, _request(session, wanted, self._ttl), around)
 
     def _grant(self, rows: Rows, request: Request, around: Survey | None = None) -> list[Pattern]:
         beat = rows.beat(request.agent)
@@ -221,10 +223,10 @@ class Admission:
 
 
 def _request(
-    seat: SessionRow, wanted: Sequence[TouchedPath], ttl: float, mode: str = EXCLUSIVE
+    session: SessionRow, wanted: Sequence[TouchedPath], ttl: float, mode: str = EXCLUSIVE
 ) -> Request:
     patterns = {one.pattern.key: one.pattern for one in wanted}
-    return Request(seat.id, tuple(patterns.values()), mode, ttl)
+    return Request(session.id, tuple(patterns.values()), mode, ttl)
 
 
 def _wishes(rows: Rows, agent: str, ruled: Iterable[tuple[TouchedPath, str]], near: Near) -> Wishes:
@@ -273,7 +275,7 @@ def _covers(held: Pattern, one: TouchedPath) -> bool:
 
 
 def _left(
-    rows: Rows, seat: SessionRow, claimed: Sequence[Pattern]
+    rows: Rows, session: SessionRow, claimed: Sequence[Pattern]
 ) -> list[tuple[str, UnfinishedFile]]:
     """Return what of new claims another left half-done; what is the agent's own is forgotten."""
     if not rows.is_anything_left():
@@ -281,8 +283,8 @@ def _left(
     from dibs.services.state.sessions import drop_left, left_at
 
     found = left_at(rows, claimed)
-    drop_left(rows, [row for row, left in found if left.agent == seat.id])
-    return [(row, left) for row, left in found if left.agent != seat.id]
+    drop_left(rows, [row for row, left in found if left.agent == session.id])
+    return [(row, left) for row, left in found if left.agent != session.id]
 
 
 def _folder(one: TouchedPath, store: Store) -> Pattern:
@@ -314,7 +316,7 @@ def _refuse(
     last: bool,
 ) -> Decided:
     if last:
-        tell_refused(rows, so_far.seat.id, beat.role, refused)
+        tell_refused(rows, so_far.session.id, beat.role, refused)
     return so_far._replace(refused=tuple(refused), conflicts=tuple(conflicts))
 
 

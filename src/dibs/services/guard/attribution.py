@@ -23,7 +23,7 @@ from dibs.git.untrusted import guarded_calls
 from dibs.services.claims.service import held_in
 from dibs.services.guard.backups import copies, keep_old, same_content
 from dibs.services.guard.before_call import TreeSnapshot, TreeSnapshots, stat_of
-from dibs.services.state.sessions import seat_of
+from dibs.services.state.sessions import session_of
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -147,7 +147,7 @@ class Attribution:
         if dirty is None or path in dirty:
             return False
         root = self._repository.root
-        found = self._store.look(lambda rows: seat_of(rows, holder))
+        found = self._store.look(lambda rows: session_of(rows, holder))
         return found is not None and found[1].root not in {"", root} and root not in found[1].also
 
     def _changes(self, mark: TreeSnapshot, dirty: list[str] | None) -> list[str]:

@@ -26,12 +26,12 @@ from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import arrive
 from dibs.services.state.sessions import (
     UnfinishedFile,
-    drop_seat,
-    get_seat,
-    gone_seats,
+    drop_session,
+    get_session,
+    gone_sessions,
     put_left,
-    put_seat,
-    seats,
+    put_session,
+    sessions,
 )
 from dibs.startup.records import Record
 
@@ -68,23 +68,20 @@ class Departures:
         self._store = store
         self._repository = repository
 
-    def rest(self, key: str) -> tuple[SessionRow, list[str]] | None:
+    def rest(self, session: SessionRow) -> list[str]:
         """End a turn: give back what is not changed; return what is still held and not committed."""
-        seat = self._store.look(lambda rows: get_seat(rows, key))
-        if seat is None:
-            return None
-        dirt = self._dirt(seat)
-        self._store.apply(lambda rows: _give_back_clean(rows, seat, dirt))
-        return seat, dirt.paths
+        dirt = self._dirt(session)
+        self._store.apply(lambda rows: _give_back_clean(rows, session, dirt))
+        return dirt.paths
 
     def told(self, key: str, what: str) -> bool:
         """Note what an agent was told at the end of a turn; tell whether that is new to it."""
 
         def step(rows: Rows) -> bool:
-            seat = get_seat(rows, key)
-            if seat is None or seat.told == what:
+            session = get_session(rows, key)
+            if session is None or session.told == what:
                 return False
-            put_seat(rows, key, seat._replace(told=what))
+            put_session(rows, key, session._replace(told=what))
             return True
 
         return self._store.apply(step)
@@ -97,12 +94,14 @@ class Departures:
 
         def look(rows: Rows) -> list[tuple[str, SessionRow]]:
             return [
-                (row, seat) for row, seat in seats(rows, key) if f"{row}/".startswith(f"{key}/")
+                (row, session)
+                for row, session in sessions(rows, key)
+                if f"{row}/".startswith(f"{key}/")
             ]
 
         left = []
-        for row, seat in reversed(self._store.look(look)):
-            left.append(self._end_one(row, seat, "its session ended", gone=False))
+        for row, session in reversed(self._store.look(look)):
+            left.append(self._end_one(row, session, "its session ended", gone=False))
         return [agent for agent in left if agent]
 
     def gone(self, names: Iterable[str] | None = None, *, within: float = 3_600.0) -> list[str]:
@@ -113,8 +112,8 @@ class Departures:
         until = time.monotonic() + within
         wanted = None if names is None else set(names)
         left = []
-        for row, seat in reversed(self._store.look(lambda rows: gone_seats(rows, wanted))):
-            left.append(self._end_one(row, seat, "its process is gone", gone=True))
+        for row, session in reversed(self._store.look(lambda rows: gone_sessions(rows, wanted))):
+            left.append(self._end_one(row, session, "its process is gone", gone=True))
             if time.monotonic() >= until:
                 break
         return [agent for agent in left if agent]
@@ -123,33 +122,39 @@ class Departures:
         """Let a session have what an earlier one of the same process left: its context was only cleared."""
 
         def step(rows: Rows) -> None:
-            for row, seat in seats(rows):
-                if row == key or not is_heir(heir, seat):
+            for row, session in sessions(rows):
+                if row == key or not is_heir(heir, session):
                     continue
-                if seat.id == heir.id:
-                    drop_seat(rows, row, seat)
+                if session.id == heir.id:
+                    drop_session(rows, row, session)
                     continue
-                if rows.beat(seat.id) is not None:
-                    arrive(rows, Caller(seat.id, "agent"))  # what ran out is not handed on
-                filed = claims_of(rows, seat.id)
+                if rows.beat(session.id) is not None:
+                    arrive(rows, Caller(session.id, "agent"))  # what ran out is not handed on
+                filed = claims_of(rows, session.id)
                 try:
                     if filed:
-                        hand_over(rows, seat.id, "agent", filed, heir.id)
+                        hand_over(rows, session.id, "agent", filed, heir.id)
                 except DibsError:
                     continue  # it stays protected until its ttl is over
-                _leave(rows, row, seat, f"{heir.id} goes on in its place")
+                _leave(rows, row, session, f"{heir.id} goes on in its place")
 
-        if self._store.look(lambda rows: any(is_heir(heir, seat) for _, seat in seats(rows))):
+        if self._store.look(
+            lambda rows: any(is_heir(heir, session) for _, session in sessions(rows))
+        ):
             self._store.apply(step)
 
-    def _end_one(self, row: str, seat: SessionRow, why: str, *, gone: bool) -> str:
+    def _end_one(self, row: str, session: SessionRow, why: str, *, gone: bool) -> str:
         """End one agent. The copy is made first: whoever dies after that leaves one copy too many."""
-        dirt = self._dirt(seat)
-        half_done = [] if seat.parent and not gone else self._kept(seat, dirt)
+        dirt = self._dirt(session)
+        half_done = [] if session.parent and not gone else self._kept(session, dirt)
 
         def step(rows: Rows) -> bool:
-            now = get_seat(rows, row)
-            if now is None or (now.pid, now.born, now.id) != (seat.pid, seat.born, seat.id):
+            now = get_session(rows, row)
+            if now is None or (now.pid, now.born, now.id) != (
+                session.pid,
+                session.born,
+                session.id,
+            ):
                 return False  # it came back meanwhile, or somebody else was faster
             for left in half_done:
                 put_left(rows, pattern_of(left.path, fold_case=self._store.fold_case), left)
@@ -160,52 +165,52 @@ class Departures:
 
         if not self._store.apply(step):
             return ""
-        forget_process(self._repository.state, seat)
-        return seat.id
+        forget_process(self._repository.state, session)
+        return session.id
 
-    def _stays(self, rows: Rows, row: str, seat: SessionRow, dirt: Dirt) -> bool:
+    def _stays(self, rows: Rows, row: str, session: SessionRow, dirt: Dirt) -> bool:
         """Keep what is not committed with its agent, or a subagent's with its parent; tell which."""
-        _give_back_clean(rows, seat, dirt)
-        if not seat.parent:
-            put_seat(rows, row, seat._replace(over=True))
+        _give_back_clean(rows, session, dirt)
+        if not session.parent:
+            put_session(rows, row, session._replace(over=True))
             return True
-        filed = claims_of(rows, seat.id)
+        filed = claims_of(rows, session.id)
         lent = [f for f in filed if rows.pattern(f[1].pattern).scheme == UNDER]
-        give_back(rows, seat.id, arrive(rows, Caller(seat.id, "agent")), lent)
+        give_back(rows, session.id, arrive(rows, Caller(session.id, "agent")), lent)
         filed = [f for f in filed if f not in lent]
         try:
             if filed:
-                hand_over(rows, seat.id, "agent", filed, seat.parent)
+                hand_over(rows, session.id, "agent", filed, session.parent)
         except DibsError:
-            put_seat(rows, row, seat._replace(over=True))
+            put_session(rows, row, session._replace(over=True))
             return True
         return False
 
-    def _kept(self, seat: SessionRow, dirt: Dirt) -> list[UnfinishedFile]:
+    def _kept(self, session: SessionRow, dirt: Dirt) -> list[UnfinishedFile]:
         """Keep copies of what an agent leaves behind, one for each working tree."""
-        if seat.over or not dirt.files:
+        if session.over or not dirt.files:
             return []
         at = self._store.look(lambda rows: rows.now)
         found = []
         for root in dict.fromkeys(root for _, root in dirt.files):
             paths = [path for path, where in dirt.files if where == root]
-            about = f"left half-done by {seat.id}"
-            ref = keep(root, self._repository, seat.id, paths, at=at, about=about)
-            found += [UnfinishedFile(path, seat.id, at, ref, root) for path in paths]
+            about = f"left half-done by {session.id}"
+            ref = keep(root, self._repository, session.id, paths, at=at, about=about)
+            found += [UnfinishedFile(path, session.id, at, ref, root) for path in paths]
         return found
 
-    def _dirt(self, seat: SessionRow) -> Dirt:
+    def _dirt(self, session: SessionRow) -> Dirt:
         """Look at what an agent holds and has not committed, in each working tree that it wrote in."""
 
         def held(rows: Rows) -> list[str]:
-            return [c.pattern for _, c in claims_of(rows, seat.id) if c.mode == EXCLUSIVE]
+            return [c.pattern for _, c in claims_of(rows, session.id) if c.mode == EXCLUSIVE]
 
         texts = self._store.look(held)
         patterns = [p for text in texts if not (p := self._pattern(text)).scheme]
         if not patterns:
             return Dirt()
         files: list[tuple[str, str]] = []
-        for root in dict.fromkeys((seat.root or self._repository.root, *seat.also)):
+        for root in dict.fromkeys((session.root or self._repository.root, *session.also)):
             found = dirty_in(root, self._repository, patterns)
             if found is None:
                 return Dirt(unknown=True)
@@ -218,12 +223,12 @@ class Departures:
         return parse(text, fold_case=self._store.fold_case)
 
 
-def _give_back_clean(rows: Rows, seat: SessionRow, dirt: Dirt) -> None:
+def _give_back_clean(rows: Rows, session: SessionRow, dirt: Dirt) -> None:
     """Give back the claims on files that are as the last commit has them; named resources stay."""
-    if dirt.unknown or rows.beat(seat.id) is None:
+    if dirt.unknown or rows.beat(session.id) is None:
         return
-    beat = arrive(rows, Caller(seat.id, "agent"))
-    give_back(rows, seat.id, beat, _clean(rows, claims_of(rows, seat.id), dirt))
+    beat = arrive(rows, Caller(session.id, "agent"))
+    give_back(rows, session.id, beat, _clean(rows, claims_of(rows, session.id), dirt))
 
 
 def _clean(rows: Rows, filed: Sequence[Filed], dirt: Dirt) -> list[Filed]:
@@ -238,19 +243,19 @@ def _clean(rows: Rows, filed: Sequence[Filed], dirt: Dirt) -> list[Filed]:
     return found
 
 
-def _leave(rows: Rows, row: str, seat: SessionRow, why: str) -> None:
+def _leave(rows: Rows, row: str, session: SessionRow, why: str) -> None:
     """End an agent: all that it holds is given back."""
-    drop_seat(rows, row, seat)
-    agent = rows.agent(seat.id)
-    if agent is None or rows.beat(seat.id) is None:
+    drop_session(rows, row, session)
+    agent = rows.agent(session.id)
+    if agent is None or rows.beat(session.id) is None:
         return
-    beat = arrive(rows, Caller(seat.id, agent.role))
-    give_back(rows, seat.id, beat, claims_of(rows, seat.id))
+    beat = arrive(rows, Caller(session.id, agent.role))
+    give_back(rows, session.id, beat, claims_of(rows, session.id))
     end_agent(rows, agent, AgentStatus.EXITED, why)
     rows.emit(
-        seat.id,
+        session.id,
         agent.role,
         Kind.AGENT_EXITED,
-        f"{seat.id} exited: {why}",
+        f"{session.id} exited: {why}",
         status=AgentStatus.EXITED,
     )

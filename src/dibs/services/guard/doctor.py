@@ -15,7 +15,7 @@ from dibs.services.guard.departures import Departures
 from dibs.services.guard.trial_claims import forget, left_behind
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.own_claims import claims_of
-from dibs.services.state.sessions import gone_seats
+from dibs.services.state.sessions import gone_sessions
 from dibs.services.state.worktrees import left_alone
 from dibs.services.worktrees.service import Removed, Worktrees
 
@@ -111,8 +111,10 @@ class Doctoring:
         """Tell of agents of this machine whose process has ended without a word."""
 
         def step(rows: Rows) -> list[tuple[str, int, int]]:
-            found = [seat for _, seat in gone_seats(rows)]
-            return [(seat.id, seat.pid, len(claims_of(rows, seat.id))) for seat in found]
+            found = [session for _, session in gone_sessions(rows)]
+            return [
+                (session.id, session.pid, len(claims_of(rows, session.id))) for session in found
+            ]
 
         return [
             Finding(

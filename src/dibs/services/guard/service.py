@@ -17,9 +17,9 @@ from dibs.core.toolcalls.policy import DeniedPath, GuardPolicy
 from dibs.core.toolcalls.values import PASSED, EventKind, Touch, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.guard.admission import Admission
-from dibs.services.guard.sessions import hook_caller, note_process, row_of, seated
+from dibs.services.guard.sessions import hook_caller, join_session, note_process, row_of
 from dibs.services.state.presence import arrive
-from dibs.services.state.sessions import put_seat
+from dibs.services.state.sessions import put_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Guarding:
             return self._started(heard, who, tells=tells)
         if moment in _ENDS:
             if moment == EventKind.ENDED or heard.subagent:
-                self._departures.end(self._row(heard, who))
+                self._departures.end(self._store.look(lambda rows: row_of(rows, heard, who)))
             return PASSED
         if moment == EventKind.STOPPED:
             return self._turn_ended(heard, who, tells=tells)
@@ -111,40 +111,42 @@ class Guarding:
         """Join, and tell all; who cannot be told now is told when it next listens."""
         if heard.moment == EventKind.STARTED:
             self._departures.gone(within=ROOM_AT_START)
-        seat, _ = self._arrive(heard, who, forgot=not tells)
+        key, session, _ = self._arrive(heard, who, forgot=not tells)
         if heard.moment == EventKind.STARTED:
-            self._departures.inherit(self._row(heard, who), seat)
-        note_process(self._repository.state, seat)
-        return self._brief(seat, full=True) if tells else PASSED
+            self._departures.inherit(key, session)
+        note_process(self._repository.state, session)
+        return self._brief(session, full=True) if tells else PASSED
 
     def _news(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         """Tell what is new: at a prompt all that changed, between tools only what somebody has to say."""
-        seat, mail = self._arrive(heard, who)
+        _, session, mail = self._arrive(heard, who)
         if heard.moment == EventKind.AFTER:
-            mail = self._looked(heard, seat) or mail
+            mail = self._looked(heard, session) or mail
         elif heard.moment == EventKind.PROMPTED:
-            mail = bool(self._attribution.unheard(seat.id, ended=False)) or mail
+            mail = bool(self._attribution.unheard(session.id, ended=False)) or mail
         if not tells or heard.moment == EventKind.OTHER:
             return PASSED
-        if seat.forgot:
+        if session.forgot:
             self._arrive(heard, who, forgot=False)
-            return self._brief(seat, full=True)
-        return self._brief(seat) if mail or heard.moment == EventKind.PROMPTED else PASSED
+            return self._brief(session, full=True)
+        return self._brief(session) if mail or heard.moment == EventKind.PROMPTED else PASSED
 
     def _turn_ended(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         """Give back what is not changed; tell once what is still held."""
-        seat, _ = self._arrive(heard, who)
-        self._attribution.unheard(seat.id, ended=True)
-        departures, key = self._departures, self._row(heard, who)
-        found = departures.rest(key)
-        if found is None or not found[1] or heard.stop_active or not tells:
-            return PASSED
-        seat, paths = found
-        if not departures.told(key, "\n".join(sorted(paths))):
+        key, session, _ = self._arrive(heard, who)
+        self._attribution.unheard(session.id, ended=True)
+        departures = self._departures
+        paths = sorted(departures.rest(session))
+        if (
+            not paths
+            or heard.stop_active
+            or not tells
+            or not departures.told(key, "\n".join(paths))
+        ):
             return PASSED
         from dibs.core.toolcalls.messages import kept
 
-        return Verdict(Word.TELL, kept(sorted(paths), _draw), reader=seat.id)
+        return Verdict(Word.TELL, kept(paths, _draw), reader=session.id)
 
     def _before(self, heard: HookEvent, who: HookCaller, *, tells: bool) -> Verdict:
         """Judge what a tool is about to touch, and claim it."""
@@ -159,11 +161,11 @@ class Guarding:
         decided = self._decide(heard, who, paths)
         if decided.new or heard.command:
             # Of several sessions in one process, a command in a shell is of whoever opened a shell last.
-            note_process(self._repository.state, decided.seat)
+            note_process(self._repository.state, decided.session)
         if decided.refused:
             return self._refusal(decided)
         if self._is_watched(heard):
-            self._attribution.mark(decided.seat.id, heard.call)
+            self._attribution.mark(decided.session.id, heard.call)
         if decided.left:
             return self._half_done(decided, tells=tells)
         return PASSED
@@ -172,21 +174,22 @@ class Guarding:
 
     def _paths(self, heard: HookEvent) -> list[TouchedPath]:
         """Return what a call touches in the repository: what its tool names, and what a shell would write."""
-        if not heard.touches and not heard.command:
-            return []
-        from dibs.services.guard.touched import touched
-
-        fold = self._store.fold_case
-        paths = touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
+        paths = self._touched(heard) if heard.touches else []
         if heard.command:
             from dibs.services.guard.shell_targets import written_paths
 
             shell = heard.tool.casefold()
             paths += written_paths(
-                self._repository, heard.command, heard.cwd, fold_case=fold,
+                self._repository, heard.command, heard.cwd, fold_case=self._store.fold_case,
                 powershell=shell in {"powershell", "pwsh"}, reads=self._store.config.guard_reads,
             )  # fmt: skip
         return paths
+
+    def _touched(self, heard: HookEvent) -> list[TouchedPath]:
+        from dibs.services.guard.touched import touched
+
+        fold = self._store.fold_case
+        return touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
 
     def _decide(self, heard: HookEvent, who: HookCaller, paths: Sequence[TouchedPath]) -> Decided:
         """Decide; for a file that all need, wait a moment."""
@@ -219,37 +222,27 @@ class Guarding:
         """Tell an agent that what it has now was left half-done; where it does not listen, by mail."""
         from dibs.services.guard.unfinished import settle
 
-        agent = decided.seat.id
+        agent = decided.session.id
         left = settle(self._store, self._repository, agent, decided.left, by_mail=not tells)
         if not left or not tells:
             return PASSED
         from dibs.core.toolcalls.messages import half_done
 
-        here = decided.seat.root
-        text = half_done(
-            [
-                (one.path, one.agent, one.salvage, one.root if one.root != here else "")
-                for one in left
-            ],
-            _draw,
-        )
-        return Verdict(Word.TELL, text, reader=agent)
+        here = decided.session.root
+        told = [(o.path, o.agent, o.salvage, o.root if o.root != here else "") for o in left]
+        return Verdict(Word.TELL, half_done(told, _draw), reader=agent)
 
-    def _looked(self, heard: HookEvent, seat: SessionRow) -> bool:
+    def _looked(self, heard: HookEvent, session: SessionRow) -> bool:
         """Find out what a call has written; tell whether that was another's."""
         if self._is_watched(heard):
-            return bool(self._attribution.found(seat.id, heard.call))
+            return bool(self._attribution.found(session.id, heard.call))
         if heard.touches:
             from dibs.services.guard.before_call import TreeSnapshots
 
             marks = TreeSnapshots(self._repository)
-            if marks.any_open(seat.id):
-                from dibs.services.guard.touched import touched
-
-                fold = self._store.fold_case
-                paths = touched(self._repository, heard.touches, heard.cwd, fold_case=fold)
+            if marks.any_open(session.id):
                 now = self._store.look(lambda rows: rows.now)
-                marks.note_own(seat.id, [one.path for one in paths], now)
+                marks.note_own(session.id, [one.path for one in self._touched(heard)], now)
         return False
 
     def _is_watched(self, heard: HookEvent) -> bool:
@@ -282,46 +275,43 @@ class Guarding:
 
         return Departures(self._store, self._repository)
 
-    def _row(self, heard: HookEvent, who: HookCaller) -> str:
-        return self._store.look(lambda rows: row_of(rows, heard, who))
-
     def _arrive(
         self, heard: HookEvent, who: HookCaller, *, forgot: bool | None = None
-    ) -> tuple[SessionRow, bool]:
-        """Take a call as a sign of life; whoever is new joins by it. Tell whether mail waits for it."""
+    ) -> tuple[str, SessionRow, bool]:
+        """Take a call as a sign of life; a new agent joins. Return key, row, and whether mail is unread."""
 
-        def step(rows: Rows) -> tuple[SessionRow, bool, bool]:
-            key, seat, new = seated(rows, heard, who)
-            arrive(rows, Caller(seat.id, "agent"))
-            if forgot is not None and seat.forgot != forgot:
-                seat = seat._replace(forgot=forgot)
-                put_seat(rows, key, seat)
-            return seat, new, rows.has_unread(seat.id)
+        def step(rows: Rows) -> tuple[str, SessionRow, bool, bool]:
+            key, session, new = join_session(rows, heard, who)
+            arrive(rows, Caller(session.id, "agent"))
+            if forgot is not None and session.forgot != forgot:
+                session = session._replace(forgot=forgot)
+                put_session(rows, key, session)
+            return key, session, new, rows.has_unread(session.id)
 
-        seat, new, mail = self._store.apply(step)
+        key, session, new, mail = self._store.apply(step)
         if new:
-            note_process(self._repository.state, seat)
-        return seat, mail
+            note_process(self._repository.state, session)
+        return key, session, mail
 
-    def _brief(self, seat: SessionRow, *, full: bool = False) -> Verdict:
+    def _brief(self, session: SessionRow, *, full: bool = False) -> Verdict:
         from dibs.services.briefing.service import Briefings
 
-        delivery = Briefings(self._store).prepare(Caller(seat.id, "agent"), full=full)
+        delivery = Briefings(self._store).prepare(Caller(session.id, "agent"), full=full)
         if delivery is None:
             return PASSED
         text = delivery.text + delivery.whole
         if full:
             from dibs.core.toolcalls.messages import welcome
 
-            text = f"{welcome(seat.id)}\n{text}"
-        return Verdict(Word.TELL, text, delivery=delivery.number, reader=seat.id)
+            text = f"{welcome(session.id)}\n{text}"
+        return Verdict(Word.TELL, text, delivery=delivery.number, reader=session.id)
 
     def _refusal(self, decided: Decided) -> Verdict:
         from dibs.core.toolcalls.messages import note, refusal
 
-        seat = decided.seat.id
+        session = decided.session.id
         text = refusal(decided.refused, _draw)
-        return Verdict(Word.DENY, text, note(seat, decided.refused), reader=seat)
+        return Verdict(Word.DENY, text, note(session, decided.refused), reader=session)
 
 
 def _by_tree(paths: Sequence[TouchedPath]) -> dict[str, list[Touch]]:

@@ -14,11 +14,11 @@ from dibs.services.state.presence import admit
 from dibs.services.state.sessions import (
     PART_MAX,
     SessionRow,
-    get_seat,
+    get_session,
     is_gone,
-    put_seat,
-    seat_of,
+    put_session,
     session_key,
+    session_of,
     tell_guarded,
 )
 from dibs.startup.records import Record
@@ -59,66 +59,74 @@ def hook_caller(
 
 
 def row_of(rows: Rows, heard: HookEvent, who: HookCaller) -> str:
-    """Return the row of whoever speaks. A session that two processes have at once is two agents.
+    """Return the key of the calling session. A session that runs in two processes at once is two agents.
 
-    That happens where a session is resumed while it still runs. Of an editor each window has a process of its
-    own, and its sessions are not told apart by that.
+    That happens if a session is resumed while it still runs. An editor has a process for each window, which
+    does not tell its sessions apart.
     """
     key = session_key(heard.agent, heard.session, heard.subagent)
     if who.agent is None or heard.agent in EDITORS:
         return key
     main = session_key(heard.agent, heard.session)
-    seat = get_seat(rows, main)
-    if seat is not None and (seat.pid, seat.born) == (who.agent.pid, who.agent.born):
+    session = get_session(rows, main)
+    if session is not None and (session.pid, session.born) == (who.agent.pid, who.agent.born):
         return key
     apart = f"{main}@{who.agent.pid}-{who.agent.born}"
-    taken = seat is not None and seat.pid and _sits(seat, who)
-    return apart + key[len(main) :] if taken or get_seat(rows, apart) is not None else key
+    taken = session is not None and session.pid and _runs(session, who)
+    return apart + key[len(main) :] if taken or get_session(rows, apart) is not None else key
 
 
-def seated(rows: Rows, heard: HookEvent, who: HookCaller) -> tuple[str, SessionRow, bool]:
-    """Return the row and seat of whoever speaks, and whether it sits down only now.
+def join_session(rows: Rows, heard: HookEvent, who: HookCaller) -> tuple[str, SessionRow, bool]:
+    """Return the key and the row of the calling session, and whether this call is its first.
 
     A session that goes on in another process keeps its id.
     """
     key = row_of(rows, heard, who)
-    seat = get_seat(rows, key)
-    if seat is not None and _sits(seat, who):
-        if seat.over or (who.root and seat.root != who.root):
-            seat = seat._replace(over=False, root=who.root or seat.root)
-            put_seat(rows, key, seat)
-        if rows.beat(seat.id) is None:  # it had ended, and comes back
-            _join(rows, seat, heard)
-        return key, seat, False
-    pid, born = (who.agent.pid, who.agent.born) if who.agent is not None else (0, 0)
-    if seat is not None and seat.pid and who.agent is None:
-        return key, seat, False  # a hook that outlives its agent must not bring the agent back
-    if seat is not None:
-        seat = seat._replace(pid=pid, born=born, realm=who.realm, root=who.root, over=False)
-        put_seat(rows, key, seat)
-        _join(rows, seat, heard)
-        return key, seat, False
+    known = get_session(rows, key)
+    if known is None:
+        return key, _new_session(rows, key, heard, who), True
+    pid, born = _process(who)
+    runs = _runs(known, who)
+    if runs:
+        session = known._replace(over=False, root=who.root or known.root)
+    elif known.pid and who.agent is None:
+        return key, known, False  # a hook that outlives its agent must not bring the agent back
+    else:
+        session = known._replace(pid=pid, born=born, realm=who.realm, root=who.root, over=False)
+    if session != known:
+        put_session(rows, key, session)
+    if not runs or rows.beat(session.id) is None:  # it had ended, and comes back
+        _join(rows, session, heard)
+    return key, session, False
+
+
+def _new_session(rows: Rows, key: str, heard: HookEvent, who: HookCaller) -> SessionRow:
+    pid, born = _process(who)
     parent = ""
     if heard.subagent:
-        parent = seated(rows, heard._replace(subagent="", subagent_type=""), who)[1].id
+        parent = join_session(rows, heard._replace(subagent="", subagent_type=""), who)[1].id
         wished = subagent_name(heard.agent, parent, heard.subagent)
     else:
         wished = session_name(heard.agent, heard.session, who.named, pid)
-    seat = SessionRow("", heard.agent, pid, born, who.realm, who.root, parent)
-    seat = seat._replace(id=distinct(wished, _Taken(rows, key, seat)))
-    put_seat(rows, key, seat)
-    _join(rows, seat, heard)
-    tell_guarded(rows, seat.id, seat.dialect)
-    return key, seat, True
+    session = SessionRow("", heard.agent, pid, born, who.realm, who.root, parent)
+    session = session._replace(id=distinct(wished, _Taken(rows, key, session)))
+    put_session(rows, key, session)
+    _join(rows, session, heard)
+    tell_guarded(rows, session.id, session.dialect)
+    return session
 
 
-def _sits(seat: SessionRow, who: HookCaller) -> bool:
-    """Tell whether a seat needs no other process: the one that it has still runs."""
-    return seat.realm == who.realm and (not seat.pid or is_there(seat.pid, seat.born))
+def _process(who: HookCaller) -> tuple[int, int]:
+    return (who.agent.pid, who.agent.born) if who.agent is not None else (0, 0)
+
+
+def _runs(session: SessionRow, who: HookCaller) -> bool:
+    """Tell whether a session needs no other process: its own still runs."""
+    return session.realm == who.realm and (not session.pid or is_there(session.pid, session.born))
 
 
 class _Taken:
-    """The names that are another's: of a session that goes on, or of a human."""
+    """The names that other running sessions or humans have."""
 
     def __init__(self, rows: Rows, key: str, own: SessionRow) -> None:
         self._rows, self._key, self._own = rows, key, own
@@ -127,48 +135,47 @@ class _Taken:
         beat = self._rows.beat(str(name))
         if beat is not None and beat.role == HUMAN:
             return True
-        found = seat_of(self._rows, str(name))
+        found = session_of(self._rows, str(name))
         if found is None or found[0] == self._key:
             return False
         return not is_gone(found[1], self._own.realm) and not is_heir(self._own, found[1])
 
 
-def is_heir(seat: SessionRow, before: SessionRow) -> bool:
+def is_heir(session: SessionRow, before: SessionRow) -> bool:
     """Tell whether a session follows on one that is over, in the same process: its context was cleared."""
-    same = (before.pid, before.born, before.realm) == (seat.pid, seat.born, seat.realm)
-    return bool(seat.pid) and same and before.over and not (seat.parent or before.parent)
+    same = (before.pid, before.born, before.realm) == (session.pid, session.born, session.realm)
+    return bool(session.pid) and same and before.over and not (session.parent or before.parent)
 
 
-def _join(rows: Rows, seat: SessionRow, heard: HookEvent) -> None:
-    """Write the agent of a seat as one that works, unless somebody stopped it."""
-    known = rows.agent(seat.id)
-    if known is not None and known.status == AgentStatus.TERMINATED and rows.beat(seat.id) is None:
+def _join(rows: Rows, session: SessionRow, heard: HookEvent) -> None:
+    """Write the agent of a session as one that works, unless somebody stopped it."""
+    known, beat = rows.agent(session.id), rows.beat(session.id)
+    if known is not None and known.status == AgentStatus.TERMINATED and beat is None:
         raise NotAllowed(
-            f"{seat.id} was stopped: {known.ended or 'no reason given'}",
+            f"{session.id} was stopped: {known.ended or 'no reason given'}",
             code="AGENT_STOPPED",
             hint="stop your work; a human can let you back in with `dibs agent join`",
         )
-    host = seat.realm.partition("/")[0]
-    base = known or Agent(
-        seat.id, seat.id, role_of(heard.subagent_type) if seat.parent else "agent"
-    )
+    host = session.realm.partition("/")[0]
+    role = role_of(heard.subagent_type) if session.parent else "agent"
+    base = known or Agent(session.id, session.id, role)
     agent = base._replace(
-        parent=seat.parent or base.parent, host=host, pid=seat.pid,
+        parent=session.parent or base.parent, host=host, pid=session.pid,
         model=heard.model[:PART_MAX] or base.model, status=AgentStatus.RUNNING, ended="",
     )  # fmt: skip
-    if rows.beat(seat.id) is None:
+    if beat is None:
         admit(rows, agent._replace(started=rows.now))
     elif agent != known:
         rows.put_agent(agent)
 
 
-def note_process(state: str, seat: SessionRow) -> None:
-    """Leave word of an agent's process, so that commands that it runs itself are taken for its own."""
-    if seat.pid and seat.dialect not in EDITORS:
-        note(state, seat.pid, seat.born, seat.parent or seat.id)
+def note_process(state: str, session: SessionRow) -> None:
+    """Note an agent's process, so that commands that it runs itself are known to be its own."""
+    if session.pid and session.dialect not in EDITORS:
+        note(state, session.pid, session.born, session.parent or session.id)
 
 
-def forget_process(state: str, seat: SessionRow) -> None:
-    """Take that word away."""
-    if seat.pid and not seat.parent:
-        forget(state, seat.pid, seat.id)
+def forget_process(state: str, session: SessionRow) -> None:
+    """Remove that note."""
+    if session.pid and not session.parent:
+        forget(state, session.pid, session.id)

@@ -23,34 +23,34 @@ UNDER = "under"
 
 
 def lend(
-    rows: Rows, seat: SessionRow, wishes: Wishes, against: Sequence[Conflict], store: Store
+    rows: Rows, session: SessionRow, wishes: Wishes, against: Sequence[Conflict], store: Store
 ) -> tuple[Wishes, list[Conflict]]:
     """Give a subagent what its parent has; return what it still needs, and what still stands against it.
 
     Under a larger claim of its parent it claims a name of its own, which keeps its siblings out.
     """
-    lent = {c.pattern for c in against if c.holder == seat.parent}
+    lent = {c.pattern for c in against if c.holder == session.parent}
     for conflict in against:
-        if conflict.holder == seat.parent:
-            _hand_down(rows, seat, conflict)
+        if conflict.holder == session.parent:
+            _hand_down(rows, session, conflict)
     plain = [one for one in wishes.plain if one.pattern.text not in lent]
     plain += [
         one._replace(pattern=parse(f"{UNDER}:{one.path}", literal=True, fold_case=store.fold_case))
         for one in wishes.plain
-        if one.pattern.text in lent and not own_at(rows, seat.id, one.pattern)
+        if one.pattern.text in lent and not own_at(rows, session.id, one.pattern)
     ]
     deep = tuple(one for one in wishes.deep if one.pattern.text not in lent)
     shared = tuple(one for one in wishes.shared if one.pattern.text not in lent)
-    rest = [c for c in against if c.holder != seat.parent]
+    rest = [c for c in against if c.holder != session.parent]
     return wishes._replace(plain=tuple(plain), deep=deep, shared=shared), rest
 
 
-def _hand_down(rows: Rows, seat: SessionRow, conflict: Conflict) -> None:
+def _hand_down(rows: Rows, session: SessionRow, conflict: Conflict) -> None:
     """Give a subagent the claim of its parent on just this path: the parent sent it there."""
     pattern = rows.pattern(conflict.pattern)
-    filed = [f for f in own_at(rows, seat.parent, pattern) if f[1].pattern == conflict.held]
+    filed = [f for f in own_at(rows, session.parent, pattern) if f[1].pattern == conflict.held]
     if pattern.literal and filed and filed[0][1].mode == EXCLUSIVE:
         try:
-            hand_over(rows, seat.parent, "agent", filed, seat.id)
+            hand_over(rows, session.parent, "agent", filed, session.id)
         except DibsError:
             return  # the parent keeps a larger claim around it, under which the subagent writes

@@ -13,7 +13,7 @@ from dibs.errors import Unavailable
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.service import Claims
 from dibs.services.guard.sessions import forget_process
-from dibs.services.state.sessions import drop_guarded, drop_seat, seat_of, seats
+from dibs.services.state.sessions import drop_guarded, drop_session, session_of, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ class TrialClaim:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        sat = self._store.look(
-            lambda rows: [seat.id for key, seat in seats(rows) if self.session in key]
+        tried = self._store.look(
+            lambda rows: [session.id for key, session in sessions(rows) if self.session in key]
         )
         agents = [seen.agent for seen in Agents(self._store).all()]
-        mine = [a for a in agents if a.id in sat or a.id.startswith(self.holder)]
+        mine = [a for a in agents if a.id in tried or a.id.startswith(self.holder)]
         forget(self._store, self._state, mine)
 
 
@@ -80,14 +80,14 @@ def forget(store: Store, state: str, agents: Iterable[Agent]) -> list[str]:
         for name in names:
             rows.drop_agent(name)
             drop_guarded(rows, name)
-            found = seat_of(rows, name)
+            found = session_of(rows, name)
             if found is not None:
-                drop_seat(rows, *found)
+                drop_session(rows, *found)
                 left.append(found[1])
         return left
 
-    for seat in store.apply(step) if names else ():
-        forget_process(state, seat)
+    for session in store.apply(step) if names else ():
+        forget_process(state, session)
     return names
 
 

@@ -77,62 +77,62 @@ def _part(text: str) -> str:
     return "~" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
 
-def get_seat(rows: Rows, key: str) -> SessionRow | None:
+def get_session(rows: Rows, key: str) -> SessionRow | None:
     """Return the session under a key."""
     value = rows.txn.get(key)
-    return None if value is None else _seat(value)
+    return None if value is None else _session(value)
 
 
-def _seat(value: str) -> SessionRow:
-    seat = SessionRow(*decode(value))
-    return seat._replace(also=tuple(seat.also))
+def _session(value: str) -> SessionRow:
+    session = SessionRow(*decode(value))
+    return session._replace(also=tuple(session.also))
 
 
-def put_seat(rows: Rows, key: str, seat: SessionRow) -> None:
+def put_session(rows: Rows, key: str, session: SessionRow) -> None:
     """Write a session."""
-    rows.txn.put(key, encode(list(seat)))
-    rows.txn.put(f"{SEAT}{seat.id}", encode(key))
+    rows.txn.put(key, encode(list(session)))
+    rows.txn.put(f"{SEAT}{session.id}", encode(key))
 
 
-def drop_seat(rows: Rows, key: str, seat: SessionRow) -> None:
+def drop_session(rows: Rows, key: str, session: SessionRow) -> None:
     """Forget a session that is over; one that took over its agent stays."""
     rows.txn.delete(key)
-    row = rows.txn.get(f"{SEAT}{seat.id}")
+    row = rows.txn.get(f"{SEAT}{session.id}")
     if row is not None and decode(row) == key:
-        rows.txn.delete(f"{SEAT}{seat.id}")
+        rows.txn.delete(f"{SEAT}{session.id}")
 
 
-def seats(rows: Rows, under: str = SESSION) -> Iterator[tuple[str, SessionRow]]:
+def sessions(rows: Rows, under: str = SESSION) -> Iterator[tuple[str, SessionRow]]:
     """Yield each session with its key."""
     for key, value in list(rows.txn.scan((under, ""))):
-        yield key, _seat(value)
+        yield key, _session(value)
 
 
-def seat_of(rows: Rows, agent: str) -> tuple[str, SessionRow] | None:
+def session_of(rows: Rows, agent: str) -> tuple[str, SessionRow] | None:
     """Return the session of an agent, with its key."""
     row = rows.txn.get(f"{SEAT}{agent}")
     if row is None:
         return None
     key = decode(row)
-    seat = get_seat(rows, key)
-    return None if seat is None or seat.id != agent else (key, seat)
+    session = get_session(rows, key)
+    return None if session is None or session.id != agent else (key, session)
 
 
-def is_gone(seat: SessionRow, here: str) -> bool:
+def is_gone(session: SessionRow, here: str) -> bool:
     """Tell whether the process of a session has ended; of other machines that cannot be told."""
-    return bool(seat.pid) and seat.realm == here and not is_there(seat.pid, seat.born)
+    return bool(session.pid) and session.realm == here and not is_there(session.pid, session.born)
 
 
-def gone_seats(rows: Rows, names: Iterable[str] | None = None) -> list[tuple[str, SessionRow]]:
+def gone_sessions(rows: Rows, names: Iterable[str] | None = None) -> list[tuple[str, SessionRow]]:
     """Return the sessions whose process has ended, with their keys; of these agents, or of all."""
     here = realm()
-    every = seats(rows) if names is None else (seat_of(rows, name) for name in sorted(names))
+    every = sessions(rows) if names is None else (session_of(rows, name) for name in sorted(names))
     return [found for found in every if found is not None and is_gone(found[1], here)]
 
 
 def has_ended(rows: Rows, agent: str) -> bool:
     """Tell whether the process of an agent's session was on this machine, and has ended."""
-    return bool(gone_seats(rows, (agent,)))
+    return bool(gone_sessions(rows, (agent,)))
 
 
 # -- who is guarded
