@@ -136,12 +136,12 @@ def add_options(parser: argparse.ArgumentParser, table: Sequence[Option]) -> Non
         parser.add_argument(*names, **options)
 
 
-def build(name: str, module: ModuleType) -> Parser:
+def build(name: str, module: ModuleType, verb: str | None = None) -> Parser:
     """Return the parser of a command: its own options or verbs, and the options that every command has.
 
     A module has a table ``OPTIONS`` or ``VERBS``, or ``configure(parser)`` where a table is not enough. It
     has ``act(session, args)``, which returns an exit status or nothing for success, or ``run(args)`` where it
-    does not work in an open project.
+    does not work in an open project. Of the verbs only ``verb`` can be parsed, or all.
     """
     parser = Parser(prog=f"dibs {name}", description=(module.__doc__ or "").strip())
     if hasattr(module, "configure"):
@@ -151,7 +151,7 @@ def build(name: str, module: ModuleType) -> Parser:
     else:
         from dibs.cli.support.verbs import add_verbs
 
-        add_verbs(parser, module.VERBS)
+        add_verbs(parser, module.VERBS, verb)
     if parser._subparsers is None:  # noqa: SLF001 - else each of them has the common options
         common(parser)
     return parser
@@ -171,7 +171,7 @@ def parse(name: str, module: ModuleType, words: Sequence[str]) -> argparse.Names
 
     A module with ``TAKES_COMMAND`` gets what stands behind ``--`` as ``command``, untouched.
     """
-    parser = build(name, module)
+    parser = build(name, module, words[0] if words else "")
     command: list[str] = []
     if getattr(module, "TAKES_COMMAND", False) and "--" in words:
         mark = list(words).index("--")

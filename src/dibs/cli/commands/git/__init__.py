@@ -15,11 +15,9 @@ installed, 69 git cannot now, 77 you may not, 78 the hooks stand in each other's
 
 from __future__ import annotations
 
-from dibs.cli.support.verbs import add_verbs
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
 
 #: Each verb: the module that knows it, and the line that says what it does.
 VERBS = {
@@ -29,11 +27,6 @@ VERBS = {
     "check": ("git.gates", "ask whether what is staged may be committed"),
     "trust": ("git.trust", "show or allow what the repository's configuration runs"),
 }
-
-
-def configure(parser: ArgumentParser) -> None:
-    """Add the verbs of ``dibs git``; each has the common options."""
-    add_verbs(parser, VERBS)
 
 
 def run(args: Namespace) -> int:
