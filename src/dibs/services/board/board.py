@@ -73,6 +73,8 @@ class Board(BoardFiles):
         #: The command that is under way, and whether it holds the lock.
         self._report: BoardReport | None = None
         self._held = False
+        #: What the last command did.
+        self.last = BoardReport()
 
     @property
     def path(self) -> str:
@@ -108,7 +110,7 @@ class Board(BoardFiles):
                 return
             broken = failed = True
             try:
-                report = self._begin(caller, makes, reads, thorough)
+                report = self.last = self._begin(caller, makes, reads, thorough)
                 if self._held or report.unread:
                     self._report = report
                 try:

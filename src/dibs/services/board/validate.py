@@ -165,6 +165,24 @@ def _line_that_needs(id_: str, text: str) -> int:
     return key
 
 
+def format_files(
+    board: Board, caller: Caller, paths: Iterable[str], *, write: bool
+) -> tuple[list[Formatted], list[tuple[str, BadInput]]]:
+    """Bring files into the one spelling; return those that change, and those that cannot be read."""
+    done: list[Formatted] = []
+    broken: list[tuple[str, BadInput]] = []
+    for path in paths:
+        try:
+            done.append(format_file(path, write=write))
+        except BadInput as error:
+            broken.append((path, error))
+    changed = [item for item in done if item.changes]
+    if changed and write:
+        with board.command(caller):
+            pass  # takes the new texts in, as any edit by hand
+    return changed, broken
+
+
 def format_file(path: str, *, write: bool) -> Formatted:
     """Bring a file into the one spelling; nothing is written where nothing is to be changed."""
     from dibs.taskfile.formatting import formatted

@@ -63,19 +63,16 @@ def pattern_of(store: Store, id_: str) -> Pattern:
 
 def request_for(store: Store, wish: TakeRequest, task: Task) -> Request:
     """Return what an attempt at a task asks for: the task, and its artefacts if it is wished."""
+    artefacts = task.artefacts if wish.claim else ()
     patterns: dict[str, Pattern] = {}
-    for pattern in (pattern_of(store, task.id), *artefact_patterns(store, wish, task)):
+    for pattern in (
+        pattern_of(store, task.id),
+        *(parse(artefact, fold_case=store.fold_case) for artefact in artefacts),
+    ):
         patterns.setdefault(pattern.key, pattern)
     return Request(
         wish.agent, tuple(patterns.values()), EXCLUSIVE, wish.ttl, wish.reason, task.id
     )  # fmt: skip
-
-
-def artefact_patterns(store: Store, wish: TakeRequest, task: Task) -> list[Pattern]:
-    """Return the artefacts that are claimed with a task."""
-    if not wish.claim:
-        return []
-    return [parse(artefact, fold_case=store.fold_case) for artefact in task.artefacts]
 
 
 def checked_request(

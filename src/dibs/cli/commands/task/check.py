@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dibs.cli.support.text import green, printable, red
-from dibs.errors import BadInput
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,20 +60,11 @@ def _fmt(session: Session, args: Namespace) -> int:
 
     Comments and keys of your own stay. A file that cannot be read is told, and left alone.
     """
-    from dibs.services.board.validate import board_files, format_file
+    from dibs.services.board.validate import board_files, format_files
 
-    done: list[Formatted] = []
-    broken: list[tuple[str, BadInput]] = []
-    paths = args.file or board_files(session.project.board.path)
-    for path in paths:
-        try:
-            done.append(format_file(path, write=not args.check))
-        except BadInput as error:
-            broken.append((path, error))
-    changed = [item for item in done if item.changes]
-    if changed and not args.check:
-        with session.project.board.command(session.caller):
-            pass  # what was written by our hand is taken in as any hand's is
+    board = session.project.board
+    paths = args.file or board_files(board.path)
+    changed, broken = format_files(board, session.caller, paths, write=not args.check)
     shape = {
         "files": len(paths),
         "changed": [item._asdict() for item in changed],

@@ -43,9 +43,8 @@ def _list(session: Session, args: Namespace) -> int:
     finished = args.all or args.status in {Status.DONE, Status.CANCELLED}
     board = session.project.board
     session.lists_aside = True
-    with board.command(session.caller, reads=True) as report:
-        everything = session.project.tasks.all(session.caller, finished=True)
-        aside = refused(report.aside, board.path)
+    everything = session.project.tasks.all(session.caller, finished=True)
+    aside = refused(board.last.aside, board.path)
     tasks = [task for task in everything if _is_wanted(task, args, finished=finished)]
     rows = session.project.queue.all()
     queue = [] if _is_narrow(args) else [t for t in rows if args.all or t.state != DONE]
