@@ -17,6 +17,7 @@ import os
 import shutil
 import time
 
+from dibs.errors import Unavailable
 from dibs.local import locks
 
 TYPE_CHECKING = False
@@ -39,7 +40,15 @@ _HAND_PATIENCE = 2.0
 
 
 class IndexBusy(Exception):
-    """Somebody else was faster, or has the index; another try may succeed."""
+    """Another process has the index, or was faster; another try may succeed."""
+
+    def refusal(self, outcome: str) -> Unavailable:
+        """Return the error for the caller, with what that means for it."""
+        return Unavailable(
+            f"{self}{outcome}",
+            code="GIT_LOCKED",
+            hint="let the other git command end; if none runs, a killed one left that file",
+        )
 
 
 class TakenOver(Exception):

@@ -73,6 +73,13 @@ def _count(git: GitCalls, *which: str) -> int:
     return int(git.must("rev-list", "--count", *which))
 
 
+def merge_base(git: GitCalls, *commits: str) -> str:
+    """Return the newest commit that all of ``commits`` have in their histories, empty if there is none."""
+    many = ("--octopus",) if len(commits) > 2 else ()  # noqa: PLR2004
+    said = git.run("merge-base", *many, "--end-of-options", *commits)
+    return "" if said.code else said.out.decode().split()[0]
+
+
 def is_in(git: GitCalls, commit: str, other: str) -> bool:
     """Return whether ``commit`` is in the history of ``other``."""
     return git.run("merge-base", "--is-ancestor", "--end-of-options", commit, other).code == 0

@@ -59,8 +59,14 @@ class TreeState(Record):
         return self.ref.removeprefix("refs/heads/") or "HEAD"
 
 
-def read_state(git: GitCalls) -> TreeState:
-    """Look at a working tree; raise ``Unavailable`` (``REPO_STATE``) where git does not work in it."""
+def read_state(git: GitCalls, common: str = "", head: str = "") -> TreeState:
+    """Look at a working tree; raise ``Unavailable`` (``REPO_STATE``) where git does not work in it.
+
+    Where the shared git directory ``common`` and the commit ``head`` are known, that takes no process.
+    """
+    git_dir = _git_dir(git.tree) if common and head else ""
+    if git_dir:
+        return TreeState(git_dir, common, branch_of(git, git_dir), head, under_way(git_dir))
     said = git.run("rev-parse", "--absolute-git-dir", "--verify", "--quiet", "HEAD^{commit}")
     # The path is first, and only it may have a line end in it.
     git_dir, head = os.fsdecode(said.out).removesuffix("\n"), ""
@@ -82,20 +88,15 @@ def common_of(git_dir: str) -> str:
     return os.path.realpath(os.path.join(git_dir, named))
 
 
-def state_of(git: GitCalls, common: str, head: str) -> TreeState | None:
-    """Return the state of a working tree whose commit is known, without a process; None where in doubt.
-
-    ``common`` is the git directory that its working trees share.
-    """
-    entry = os.path.join(git.tree, ".git")
+def _git_dir(tree: str) -> str:
+    """Return the git directory of a working tree by its entry ``.git``, empty where that is in doubt."""
+    entry = os.path.join(tree, ".git")
     git_dir = os.path.realpath(entry)
     if os.path.isfile(entry):
         with open(entry, "rb") as file:
             pointer = os.fsdecode(file.read(65_536)).rstrip("\r\n")
-        git_dir = os.path.realpath(os.path.join(git.tree, pointer.removeprefix("gitdir:").strip()))
-    if not head or not os.path.isfile(os.path.join(git_dir, "HEAD")):
-        return None
-    return TreeState(git_dir, common, branch_of(git, git_dir), head, under_way(git_dir))
+        git_dir = os.path.realpath(os.path.join(tree, pointer.removeprefix("gitdir:").strip()))
+    return git_dir if os.path.isfile(os.path.join(git_dir, "HEAD")) else ""
 
 
 def under_way(git_dir: str) -> str:

@@ -13,7 +13,6 @@ import os
 import shutil
 import stat
 
-from dibs.errors import Unavailable
 from dibs.git.calls import rows_of
 from dibs.git.index import IndexBusy, clear_up, index_locked, settle
 from dibs.git.objects import ABSENT, SUBMODULE
@@ -77,11 +76,7 @@ def bring_forward(git: GitCalls, git_dir: str, old: str, new: str) -> list[str]:
         with index_locked(git_dir, PATIENCE) as index:
             return move_forward(git, git_dir, (old, new), differences(git, old, new), index)
     except IndexBusy as busy:
-        raise Unavailable(
-            f"{busy}; the files are not up to date yet",
-            code="GIT_LOCKED",
-            hint="let the other git command end; if none runs, a killed one left that file",
-        ) from None
+        raise busy.refusal("; the files are not up to date yet") from None
 
 
 def move_forward(

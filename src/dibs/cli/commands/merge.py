@@ -54,12 +54,14 @@ def run(args: Namespace) -> int:
     """Merge, print what became of each branch, and return the exit status."""
     from dibs.cli.support.session import Session
     from dibs.local.signals import leaving_on_end
+    from dibs.services.commits.gate import nothing
     from dibs.services.merging.queue import QueueTimeout
 
     wish = _wish(args)
+    told = nothing if args.json else _print_progress
     with Session(args) as session, leaving_on_end():
         try:
-            report = session.project.merges.merge(session.caller, wish, _tell(session))
+            report = session.project.merges.merge(session.caller, wish, told)
         except QueueTimeout as taken:
             from dibs.cli.commands.claim import show
 
@@ -84,21 +86,10 @@ def _wish(args: Namespace) -> MergeRequest:
     )  # fmt: skip
 
 
-def _tell(session: Session) -> _Teller:
-    return _Teller(quiet=session.json)
+def _print_progress(line: str) -> None:
+    from dibs.core.text.names import printable
 
-
-class _Teller:
-    """Says on standard error how far it is."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-
-    def __call__(self, line: str) -> None:
-        from dibs.core.text.names import printable
-
-        if not self._quiet:
-            print(f"dibs: {printable(line)}", file=sys.stderr, flush=True)
+    print(f"dibs: {printable(line)}", file=sys.stderr, flush=True)
 
 
 def _show(session: Session, report: MergeReport) -> None:

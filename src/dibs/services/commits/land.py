@@ -66,11 +66,7 @@ class Landing:
                 except TakenOver:
                     continue  # this process was stopped and others went on: check everything again
                 except IndexBusy as busy:
-                    raise Unavailable(
-                        f"{busy}: nothing was committed",
-                        code="GIT_LOCKED",
-                        hint="let the other git command end; if none runs, a killed one left that file",
-                    ) from None
+                    raise busy.refusal(": nothing was committed") from None
         raise self._too_often()
 
     def _with_index(self, ready: ReadyCommit) -> Committed:

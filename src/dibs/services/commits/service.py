@@ -12,7 +12,7 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import check_text
 from dibs.core.text.names import shown
 from dibs.errors import NotFound, Unavailable
-from dibs.git.state import read_state, refusal, state_of
+from dibs.git.state import read_state, refusal
 from dibs.git.status import begin_changed, compared_with, parsed
 from dibs.git.untrusted import refuse_filters, refuse_hooks, refuse_signing
 from dibs.services.claims.holdings import tell_lost
@@ -210,7 +210,7 @@ def _looked(git: SafeGit, common: str) -> tuple[TreeState, list[PathStatus]]:
     said = begin_changed(git).end()
     if said.code:
         raise refusal(said.err)
-    state = _usable(state_of(git, common, compared_with(said.out)) or read_state(git))
+    state = _usable(read_state(git, common, compared_with(said.out)))
     return state, parsed(said.out)
 
 

@@ -6,7 +6,7 @@ from dibs.core.changes.trailers import check_message, signed
 from dibs.core.text.names import few
 from dibs.git.log import commits
 from dibs.git.merge_tree import merged
-from dibs.git.refs import HEADS, tip_of
+from dibs.git.refs import HEADS, merge_base, tip_of
 from dibs.git.status import changed
 from dibs.git.trees import differences
 from dibs.git.untrusted import refuse_drivers, refuse_signing
@@ -88,7 +88,7 @@ class ChainBuilder:
     ) -> Candidate | MergeVerdict:
         name, agent = branch
         tip = tip_of(self._git, name)
-        base = self._base(onto, tip) if tip else ""
+        base = merge_base(self._git, onto, tip) if tip else ""
         if not base or base == tip:
             return _unmerged(branch, tip, base, notes)
         scope = Scope(self._store, self._git, agent, commits(self._git, ground.tip, tip))
@@ -97,7 +97,7 @@ class ChainBuilder:
             notes += tuple(self._elsewhere(outside, ground.branch))
             return MergeVerdict(name, End.SCOPE, agent, outside=tuple(outside), notes=notes)
         if onto != ground.tip:
-            base = self._base(ground.tip, tip)
+            base = merge_base(self._git, ground.tip, tip)
         refuse_drivers(self._git, both_changed(self._git, base, onto, tip))
         result = merged(self._git, onto, tip)
         if result.clashes:
@@ -131,10 +131,6 @@ class ChainBuilder:
         )  # fmt: skip
         name = found.out.decode("utf-8", "replace").strip() if first and not found.code else ""
         return [f"{first[:10]} is in {name}: bring {into} up to date with it first"] if name else []
-
-    def _base(self, one: str, other: str) -> str:
-        said = self._git.run("merge-base", "--end-of-options", one, other)
-        return "" if said.code else said.out.decode().split()[0]
 
     def _uncommitted(self, branch: str, trees: Sequence[WorktreeEntry]) -> list[str]:
         """Say what lies uncommitted in the branch's working tree: it is not part of the merge."""

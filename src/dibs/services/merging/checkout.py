@@ -9,7 +9,7 @@ from dibs.errors import NotFound, Unavailable
 from dibs.git.index import IndexBusy, clear_up, index_locked
 from dibs.git.objects import SUBMODULE
 from dibs.git.refs import HEADS, tip_of
-from dibs.git.state import branch_of, read_state, rebased_in, state_of
+from dibs.git.state import branch_of, read_state, rebased_in
 from dibs.git.status import changed
 from dibs.git.trees import differences
 from dibs.git.update_tree import PATIENCE, bring_forward, in_the_way, move_forward
@@ -75,7 +75,7 @@ def survey(git: GitCalls, common: str, branch: str, trees: Sequence[WorktreeEntr
 
 
 def _state(git: GitCalls, ground: MergeTarget) -> TreeState:
-    return state_of(git, ground.common, ground.tip) or read_state(git)
+    return read_state(git, ground.common, ground.tip)
 
 
 def both_changed(git: GitCalls, base: str, one: str, other: str) -> Iterator[str]:
@@ -135,11 +135,7 @@ def held_still(
         with index_locked(git_dir, PATIENCE) as index:
             yield lambda new, changes: move_forward(git, git_dir, (ground.tip, new), changes, index)
     except IndexBusy as busy:
-        raise Unavailable(
-            f"{busy}: nothing was merged",
-            code="GIT_LOCKED",
-            hint="let the other git command end; if none runs, a killed one left that file",
-        ) from None
+        raise busy.refusal(": nothing was merged") from None
 
 
 def again(git: GitCalls, intent: Intent) -> str:
