@@ -80,6 +80,11 @@ def field_name(path: Path) -> str:
     return name
 
 
+def depth(row: str) -> int:
+    """Return how many blanks a row begins with."""
+    return len(row) - len(row.lstrip(" "))
+
+
 def error_of(remark: Remark, name: str) -> BadInput:
     """Return the error that says a remark: ``inbox/x.yaml:7: priority: …``."""
     place = f"{name}:{remark.line}" if remark.line else name

@@ -9,7 +9,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 
 from dibs.taskfile.block_lines import split
-from dibs.taskfile.document import error_of
+from dibs.taskfile.document import depth, error_of
 from dibs.taskfile.reading import read, tree_of
 from dibs.taskfile.scalars import stamp
 from dibs.taskfile.spellings import ALIASES, DEPENDENCIES, RESULT_ALIASES
@@ -104,8 +104,7 @@ def _rename(
         found = next((entry for name in (key, *aliases) if (entry := layout.find(name))), None)
         if found is not None and found.key != key:
             changed.append(f"{prefix}{found.key} became {prefix}{key}")
-            row = found.rows[0]
-            found.rows[0] = f"{row[: len(row) - len(row.lstrip(' '))]}{key}:{found.rest}"
+            found.rows[0] = f"{' ' * depth(found.rows[0])}{key}:{found.rest}"
 
 
 def _words(top: Mapping[str, Node], task: Task) -> dict[str, Value]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dibs.taskfile import yaml_fast
 from dibs.taskfile.block_lines import split
 from dibs.taskfile.changes import changes_for
+from dibs.taskfile.document import depth
 from dibs.taskfile.scalars import UNQUOTED, beside, entry, stamp
 from dibs.taskfile.spellings import ALIASES, DEPENDENCIES, ORDER, RESULT_ALIASES
 
@@ -136,14 +137,14 @@ def _replaced(old: KeyBlock, value: Value, indent: int) -> list[str]:
     if isinstance(value, dict):
         layout = inner_layout(old, indent)
         if layout is not None:
-            depth = _depth(layout)
+            inner = depth(layout.entries[0].rows[0])
             aliases = RESULT_ALIASES if old.key == "result" else {}
             spelled = {_spelling(layout, key, aliases): value[key] for key in value}
-            return [old.rows[0], *_edited(layout, spelled, depth)]
+            return [old.rows[0], *_edited(layout, spelled, inner)]
         value = _merged(_tree(old), value, old.key)
     rest = old.rest
     first = rest.lstrip(" ")[:1]
-    gap = rest[: len(rest) - len(rest.lstrip(" "))] if first not in {"", "#"} else ""
+    gap = rest[: depth(rest)] if first not in {"", "#"} else ""
     plain = first not in {'"', "'"} and (old.key in UNQUOTED or first.isalnum())
     if isinstance(value, list | tuple) and value:
         rows = _list_rows(old, list(value), indent, plain=plain)
@@ -161,7 +162,7 @@ def _list_rows(old: KeyBlock, items: list[Value], indent: int, *, plain: bool) -
         item = yaml_fast.item_of(row)
         if item is not None:
             before.setdefault(item, row)
-            margin = len(row) - len(row.lstrip(" "))
+            margin = depth(row)
     rows = [f"{old.head}{old.note() if not before else _first_note(old)}"]
     for value in items:
         kept = before.get(value) if isinstance(value, str) else None
@@ -181,10 +182,9 @@ def inner_layout(old: KeyBlock, indent: int) -> Layout | None:
     if old.rest.strip(" ") and old.rest.lstrip(" ")[0] != "#":
         return None
     first = next((row for row in old.rows[1:] if row.lstrip(" ")[:1] not in {"", "#"}), "")
-    depth = len(first) - len(first.lstrip(" "))
-    if depth <= indent:
+    if depth(first) <= indent:
         return None
-    layout = split(old.rows[1:], depth)
+    layout = split(old.rows[1:], depth(first))
     if layout is None:
         return None
     tree = _tree(old)
@@ -193,16 +193,11 @@ def inner_layout(old: KeyBlock, indent: int) -> Layout | None:
     return layout
 
 
-def _depth(layout: Layout) -> int:
-    row = layout.entries[0].rows[0]
-    return len(row) - len(row.lstrip(" "))
-
-
 def _tree(old: KeyBlock) -> Node:
     """Return the value of an entry."""
     from dibs.taskfile.reading import tree_of
 
-    margin = old.rows[0][: len(old.rows[0]) - len(old.rows[0].lstrip(" "))]
+    margin = " " * depth(old.rows[0])
     rows = [
         row.removeprefix(margin) if row.startswith(margin) else row.lstrip(" ") for row in old.rows
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from dibs.taskfile.document import MAX_DEPTH, MAX_NODES, NULLS, TaskDocument
+from dibs.taskfile.document import MAX_DEPTH, MAX_NODES, NULLS, TaskDocument, depth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class _Reader:
                 if _is_empty(row):
                     at += 1
                     continue
-                if _depth(row) < indent and (match or row.lstrip(" ").startswith("- ")):
+                if depth(row) < indent and (match or row.lstrip(" ").startswith("- ")):
                     break
                 raise _Odd
             _, key, value = match.groups()
@@ -87,7 +87,7 @@ class _Reader:
         if at == len(self.rows):
             return None, start
         row = self.rows[at]
-        deeper = _depth(row)
+        deeper = depth(row)
         if row.startswith("- ", deeper) and deeper >= indent:
             return self.sequence(at, deeper, path)
         if deeper > indent:
@@ -106,7 +106,7 @@ class _Reader:
                 if _is_empty(row):
                     at += 1
                     continue
-                if _depth(row) > indent:
+                if depth(row) > indent:
                     raise _Odd
                 break
             value = match[2]
@@ -147,7 +147,7 @@ class _Reader:
         if header not in {"|", "|-", "|+", ">", ">-"}:
             raise _Odd
         row = self.rows[at]
-        margin = _depth(row)
+        margin = depth(row)
         if margin <= indent or not row[margin:]:
             raise _Odd
         content: list[str] = []
@@ -160,10 +160,6 @@ class _Reader:
             content.append(row[margin:])
             at += 1
         return _text(content, header, last=at == len(self.rows)), start + len(content)
-
-
-def _depth(row: str) -> int:
-    return len(row) - len(row.lstrip(" "))
 
 
 def _is_empty(row: str) -> bool:
