@@ -7,7 +7,6 @@ default, passed where ``guard.on_error`` says so, and nothing but a line where t
 from __future__ import annotations
 
 import os
-import sys
 
 from dibs.core.toolcalls.values import PASSED, EventKind, HookReply, Word
 from dibs.errors import DibsError
@@ -15,7 +14,7 @@ from dibs.errors import DibsError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, NoReturn
+    from typing import Any
 
     from dibs.core.toolcalls.values import HookEvent, Verdict
     from dibs.guard.agents.deadline import Deadline
@@ -39,15 +38,6 @@ FAILED = "dibs: refused, because it cannot be checked: {}"
 ALLOWED = "dibs: passed, though it cannot be checked: {}"
 #: What the settings of the last call's project want besides an answer.
 wishes = {"daemon": False}
-
-
-def program() -> NoReturn:
-    """Be the program of one hook, and leave at once."""
-    import gc
-
-    gc.disable()
-    status = attend(sys.argv[1:])
-    os._exit(status)
 
 
 def attend(words: Sequence[str], given: bytes | None = None) -> int:
@@ -153,10 +143,10 @@ def _payload(given: bytes) -> dict[str, Any]:
 def _hear(
     named: str, payload: dict[str, Any], event: str, environ: Mapping[str, str]
 ) -> tuple[Dialect, HookEvent]:
-    from dibs.guard.dialects import dialect
+    from dibs.guard.dialects import NAMES, dialect
     from dibs.guard.dialects.sniff import speaker
 
-    spoken = dialect(speaker(named if named in _names() else "claude", payload, environ))
+    spoken = dialect(speaker(named if named in NAMES else "claude", payload, environ))
     heard = spoken.parse(payload, event)
     return spoken, heard._replace(listens=spoken.can_tell(heard))
 
@@ -262,9 +252,9 @@ def _failed(
 
 def _unheard(words: Sequence[str], environ: Mapping[str, str], cwd: str, why: str) -> HookReply:
     """Answer a call that nobody understood; where there is no project, it is none of our business."""
-    from dibs.guard.dialects import dialect
+    from dibs.guard.dialects import NAMES, dialect
 
-    name = words[0] if words and words[0] in _names() else "claude"
+    name = words[0] if words and words[0] in NAMES else "claude"
     wanted = _on_error({cwd: None}, environ)
     if wanted == "allow":
         return HookReply(stderr=ALLOWED.format(why))
@@ -283,12 +273,6 @@ def _on_error(starts: dict[str, None], environ: Mapping[str, str]) -> str:
     except (DibsError, OSError, ImportError):
         return environ.get("DIBS_GUARD_ON_ERROR") or "deny"
     return place.loaded.config.guard_on_error if place is not None else ""
-
-
-def _names() -> tuple[str, ...]:
-    from dibs.guard.dialects import NAMES
-
-    return NAMES
 
 
 def _said_of(error: Exception) -> str:

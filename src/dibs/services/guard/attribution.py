@@ -1,10 +1,10 @@
-"""What a shell command changed, found out by looking: a mark before it runs, the difference afterwards.
+"""What a shell command changed: a snapshot before it runs, the difference afterwards.
 
-A change to a file that another agent holds goes to the ledger and to both agents, and what the file held
-before is kept in a salvage ref. A file that nobody held becomes the writer's, as by an edit.
+A change to a file that another agent holds goes to the ledger and to both agents, and the old content is
+kept in a salvage ref. An unclaimed file becomes the writer's, as by an edit.
 
-Nobody is blamed for what the holder may have done itself: what an agent's own calls left on the disk is
-noted, and while the holder has a call of its own open, it is only said that the file changed meanwhile.
+Nobody is blamed for what the owner may have done itself: what an agent's own calls wrote is noted, and
+while the owner has a call of its own open, Dibs only says that the file changed meanwhile.
 """
 
 from __future__ import annotations
@@ -115,10 +115,13 @@ class Attribution:
         own = [path for path, holder in owners.items() if holder in {agent, ""}]
         self._marks.note_own(agent, own, now)
         theirs = self._marks.owned_by_others(agent, changes)
+        # A subagent may write under the claims of its session.
+        known = self._store.look(lambda rows: rows.agent(agent))
+        mine = {agent, "", known.parent if known is not None else ""}
         foreign = [
             ForeignChange(path, holder, sure=not self._may_have(holder, mark, now))
             for path, holder in owners.items()
-            if holder not in {agent, "", self._parent(agent)} and path not in theirs
+            if holder not in mine and path not in theirs
         ]
         foreign = self._told(agent, mark, foreign)
         if not self._marks.any_open(agent):
@@ -126,18 +129,12 @@ class Attribution:
             self._take(agent, free)
         return foreign
 
-    def _parent(self, agent: str) -> str:
-        """Return whose claims an agent may write under: those of the session that it is a subagent of."""
-        known = self._store.look(lambda rows: rows.agent(agent))
-        return "" if known is None else known.parent
-
     # -- what changed
 
     def _dirty(self) -> list[str] | None:
         """Return the files that differ from the last commit; None where git cannot tell in time."""
-        root = self._repository.root
         try:
-            git = guarded_calls(root, self._repository, timeout=_PATIENCE)
+            git = guarded_calls(self._repository.root, self._repository, timeout=_PATIENCE)
             return [change.path for change in changed(git) if not change.nested]
         except (DibsError, OSError):
             return None
@@ -191,22 +188,13 @@ class Attribution:
             theirs = [one for one in foreign if one.holder == holder]
             paths = [one.path for one in theirs]
             about = f"{few(paths)} before a command of {agent}"
-            ref = keep_old(
-                self._repository,
-                holder,
-                paths,
-                mark.blobs,
-                stats=mark.stats,
-                at=mark.at,
-                about=about,
-            )
+            ref = keep_old(self._repository, holder, paths, mark, about)
             blobs = mark.blobs if ref is not None else {}
             ref = ref or ""
             kept = [
-                one._replace(
-                    salvage=ref if one.path in blobs else "",
-                    lost=mark.stats.get(one.path) is not None and one.path not in blobs,
-                )
+                one._replace(salvage=ref)
+                if one.path in blobs
+                else one._replace(lost=mark.stats.get(one.path) is not None)
                 for one in theirs
             ]
             self._store.apply(lambda rows, kept=kept, ref=ref: _tell(rows, agent, kept, ref))  # type: ignore[misc]

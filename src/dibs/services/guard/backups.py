@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
-    from dibs.services.guard.before_call import Stat, TreeSnapshots
+    from dibs.services.guard.before_call import Stat, TreeSnapshot, TreeSnapshots
 
 #: Git gets so many seconds for copies of small files, and as many for those of large ones: a command waits.
 _PATIENCE = 0.6
@@ -122,22 +122,20 @@ def keep_old(
     repository: Repository,
     holder: str,
     paths: Sequence[str],
-    blobs: Mapping[str, str],
-    *,
-    stats: Mapping[str, Stat],
-    at: float,
+    mark: TreeSnapshot,
     about: str,
 ) -> str | None:
     """Give the copies of files a name: a commit on top of the last one; return its ref.
 
     It is empty where there is no copy, or the last commit has the same; None where git fails.
     """
-    found = [(path, _mode(stats.get(path)), blobs[path]) for path in paths if path in blobs]
+    blobs = mark.blobs
+    found = [(path, _mode(mark.stats.get(path)), blobs[path]) for path in paths if path in blobs]
     if not found:
         return ""
     try:
         git = guarded_calls(repository.root, repository)
-        return _saved(git, found, holder, at=at, about=about, same_too=False)
+        return _saved(git, found, holder, at=mark.at, about=about, same_too=False)
     except (DibsError, OSError):
         return None
 
