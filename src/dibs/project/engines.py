@@ -6,7 +6,6 @@ import os
 
 from dibs.config.load import DEFAULT
 from dibs.errors import Misconfigured
-from dibs.local.files import write_file
 from dibs.startup import quickjson
 from dibs.startup.records import Record
 
@@ -234,6 +233,8 @@ def _times_made(path: str) -> int:
 
 def _mark(path: str, times: int) -> None:
     """Write the marker; where nothing can be written, somebody else does it later."""
+    from dibs.local.files import write_file
+
     marker = os.path.join(os.path.dirname(path), MARKER)
     try:
         write_file(marker, quickjson.dumps({"made": times}), sync=True)

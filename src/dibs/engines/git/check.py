@@ -87,10 +87,12 @@ def _folder(link: GitConnection, timeout: float) -> Iterator[Finding]:
 
 
 def _setting(folder: str, name: str, timeout: float) -> str:
+    deadline = time.monotonic() + timeout
     try:
-        return EngineGit(folder).setting(name, timeout)
+        result = EngineGit(folder).run_until(deadline, "config", "--get", name)
     except TimedOut:
         raise too_slow(folder) from None
+    return result.out.decode("utf-8", "replace").strip()
 
 
 def heal_cache(state: str, timeout: float) -> list[str]:

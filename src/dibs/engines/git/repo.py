@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls
@@ -57,11 +56,6 @@ class EngineGit(GitCalls):
     def run_until(self, deadline: float, *arguments: str) -> GitResult:
         """Run git to its end; raise ``TimedOut`` if that is not reached at ``deadline`` (monotonic)."""
         return finish(self.start(*arguments), None, deadline)
-
-    def setting(self, name: str, timeout: float) -> str:
-        """Return one setting of the repository, empty if it is not set."""
-        result = self.run_until(time.monotonic() + timeout, "config", "--get", name)
-        return result.out.decode("utf-8", "replace").strip()
 
 
 def open_repo(repo: str, algorithm: str = "sha1") -> None:

@@ -9,7 +9,6 @@ import time
 from dibs.engines.redis.errors import RedisError
 from dibs.engines.redis.replica import Replica
 from dibs.engines.redis.txn import entry_of
-from dibs.engines.redis.wire import pack
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -194,12 +193,12 @@ class RedisConnection:
         words += tail
         self.asked = self._since_boot()
         try:
-            (reply,) = self.wire.exchange(pack(words), 1, until)
+            reply = self.wire.call(*words, until=until)
         except RedisError as error:
             if error.kind != "NOSCRIPT":
                 raise
             words[:2] = "EVAL", SCRIPT
-            (reply,) = self.wire.exchange(pack(words), 1, until)
+            reply = self.wire.call(*words, until=until)
         if len(reply) == _WRITTEN:
             self._note_time(reply[1])
             return None

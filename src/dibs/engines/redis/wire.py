@@ -17,58 +17,34 @@ from dibs.errors import Misconfigured
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from dibs.engines.redis.url import RedisNode, RedisTarget
 
-    Word = str | int | bytes
 
 _monotonic = time.monotonic
 #: Seconds after which it is worth a look whether the server is still there.
 _IDLE = 0.001
 
 
-def pack(words: Sequence[Any]) -> bytes:
-    """Return a command as the server reads it."""
-    packed: bytes = hiredis.pack_command(tuple(words))
-    return packed
-
-
 class Wire:
     """An open connection. Its owner sees to it that one thread uses it at a time."""
 
-    __slots__ = ("_idle_since", "_reader", "_sock", "_tls", "_waiting", "node")
+    __slots__ = ("_idle_since", "_reader", "_sock", "_tls", "node", "usable")
 
     def __init__(self, node: RedisNode, sock: socket.socket, *, tls: bool) -> None:
         self.node = node
         self._sock = sock
         self._reader = hiredis.Reader(encoding="utf-8", errors="surrogateescape")
-        self._waiting = 0
+        #: Whether every reply was read: else the next one would answer an earlier command.
+        self.usable = True
         self._tls = tls
         self._idle_since = _monotonic()
 
-    @property
-    def usable(self) -> bool:
-        """Whether every reply was read: else the next one would answer an earlier command."""
-        return not self._waiting
-
-    def call(self, *words: Word, until: float) -> Any:
-        """Send one command and return its reply."""
-        return self.exchange(pack(words), 1, until)[0]
-
-    def calls(self, commands: Sequence[tuple[Any, ...]], until: float) -> list[Any]:
-        """Send commands together and return their replies; a reply but the first may be an error."""
-        packed = b"".join(map(pack, commands))
-        return self.exchange(packed, len(commands), until)
-
-    def exchange(self, packed: bytes, count: int, until: float) -> list[Any]:
-        """Send bytes that hold ``count`` commands, and return as many replies.
-
-        ``until`` is on the monotonic clock. If the first command's reply is an error, it is raised.
-        """
-        self._waiting = count
-        sent = False
+    def call(self, *words: Any, until: float) -> Any:
+        """Send a command and return its reply; ``until`` is on the monotonic clock."""
+        packed: bytes = hiredis.pack_command(words)
+        sent = self.usable = False
         try:
             self._sock.settimeout(_left(until))
             if _monotonic() - self._idle_since > _IDLE:
@@ -78,16 +54,16 @@ class Wire:
             sent = True
             if gone < len(packed):
                 self._sock.sendall(memoryview(packed)[gone:])
-            replies = [self._read(until) for _ in range(count)]
+            reply = self._read(until)
         except OSError as error:
             raise (Cut if sent else NotSent)(str(error) or type(error).__name__) from error
         except hiredis.ProtocolError as error:
             raise Cut(f"no Redis server answers there: {error}") from error
-        self._waiting = 0
+        self.usable = True
         self._idle_since = _monotonic()
-        if isinstance(replies[0], hiredis.ReplyError):
-            raise RedisError(str(replies[0]))
-        return replies
+        if isinstance(reply, hiredis.ReplyError):
+            raise RedisError(str(reply))
+        return reply
 
     def close(self) -> None:
         """Close the connection."""
@@ -105,7 +81,11 @@ class Wire:
     def _check_open(self) -> None:
         """Notice that the server closed an idle connection while it is certain that nothing was sent."""
         # Nothing else can come before a command, but for the session tickets of TLS.
-        if not self._tls and select.select([self._sock], [], [], 0)[0]:
+        if self._tls:
+            return
+        look = select.poll()
+        look.register(self._sock, select.POLLIN)
+        if look.poll(0):
             raise ConnectionResetError("the server closed the connection")
 
 
@@ -115,7 +95,7 @@ def connect(target: RedisTarget, node: RedisNode, until: float, *, login: bool =
         wire = Wire(node, _open_socket(target, node, until), tls=target.tls)
     except (OSError, UnicodeError) as error:
         raise NotSent(f"{node}: {_why(error)}") from error
-    commands: list[tuple[Word, ...]] = []
+    commands: list[tuple[str | int, ...]] = []
     if login and (target.password or target.user):
         user = (target.user,) if target.user else ()
         commands.append(("AUTH", *user, target.password))
