@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import jsonschema
+import pytest
 from tests.mcp.wires import until
 
+from dibs import Dibs
+from dibs.errors import NotAllowed
+from dibs.mcp import tools_tasks
+from dibs.mcp.inputs import TaskAsked
 from dibs.mcp.registry import TOOLS
 
 
@@ -139,6 +145,19 @@ def test_a_task_is_taken_done_and_gone(pair, path):
 
     assert done["task"]["state"] == "done"
     assert made["id"] not in {t["id"] for t in bob.call("task", action="list")["tasks"]}
+
+
+def test_a_queued_file_is_taken_and_done_as_a_task_of_the_board_is(tmp_path):
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    with Dibs.open(tmp_path, agent="vic") as vic:
+        vic.project.queue.add(vic.caller, {"lint.yml": b"title: lint\n"})
+        taken = tools_tasks.task(vic, TaskAsked(action="take"))
+        with pytest.raises(NotAllowed, match="vic has the task lint"):
+            tools_tasks.task(vic.as_agent("eve"), TaskAsked(action="done", id="lint"))
+        done = tools_tasks.task(vic, TaskAsked(action="done", id="lint"))
+
+    assert (taken["task"]["id"], taken["task"]["file"]) == ("lint", "lint.yml")
+    assert done["task"]["state"] == "done"
 
 
 def test_resources_are_read_and_change_nothing(any_pair):
