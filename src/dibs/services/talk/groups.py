@@ -17,7 +17,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from dibs.core.claims.agents import Caller
     from dibs.core.talk.mail import Message
@@ -52,35 +52,37 @@ class Groups:
         """Make a group of agents and roles (``role:x``)."""
         check_name(name)
 
-        def step(rows: Rows) -> Group:
-            role = arrive(rows, caller).role
+        def make(rows: Rows) -> Group:
             if mailbox.get_group(rows, name) is not None:
                 hint = f"`dibs group add {name} AGENT` adds to it"
                 message = f"there is a group {name} already"
                 raise BadInput(message, code="GROUP_EXISTS", field="group", hint=hint)
             if len(mailbox.groups(rows)) >= MAX_GROUPS:
                 raise BadInput(f"there are {MAX_GROUPS} groups: drop some", code="LIMIT")
-            group = _with(rows, Group(name, by=caller.id, at=rows.now), members)
-            return _put(rows, caller.id, role, group, "made")
+            return _with(rows, Group(name, by=caller.id, at=rows.now), members)
 
-        return self._store.apply(step)
+        return self._change(caller, "made", make)
 
     def add(self, caller: Caller, name: str, members: Sequence[str]) -> Group:
         """Add agents and roles to a group; those in it stay what they are."""
-
-        def step(rows: Rows) -> Group:
-            role = arrive(rows, caller).role
-            group = _with(rows, need(rows, name), members)
-            return _put(rows, caller.id, role, group, "added to")
-
-        return self._store.apply(step)
+        return self._change(caller, "added to", lambda rows: _with(rows, need(rows, name), members))
 
     def remove(self, caller: Caller, name: str, members: Sequence[str]) -> Group:
         """Take agents and roles out of a group."""
+        return self._change(caller, "took from", lambda rows: _without(need(rows, name), members))
+
+    def _change(self, caller: Caller, verb: str, change: Callable[[Rows], Group]) -> Group:
+        """Write a group as ``change`` returns it, and tell the ledger what was done to it."""
 
         def step(rows: Rows) -> Group:
             role = arrive(rows, caller).role
-            return _put(rows, caller.id, role, _without(need(rows, name), members), "took from")
+            group = change(rows)
+            mailbox.put_group(rows, group)
+            rows.emit(
+                caller.id, role, Kind.GROUP_CHANGED, f"{caller.id} {verb} the group {group.name}",
+                group=group.name, members=list(group.members), roles=list(group.roles),
+            )  # fmt: skip
+            return group
 
         return self._store.apply(step)
 
@@ -142,15 +144,6 @@ def need(rows: Rows, name: str) -> Group:
     meant = closest(name, mailbox.groups(rows)) if name else ""
     hint = f"did you mean {meant}?" if meant else "`dibs group ls` names those that there are"
     raise NotFound(f"there is no group {quote(name)}", code="NO_GROUP", field="group", hint=hint)
-
-
-def _put(rows: Rows, by: str, role: str, group: Group, verb: str) -> Group:
-    mailbox.put_group(rows, group)
-    rows.emit(
-        by, role, Kind.GROUP_CHANGED, f"{by} {verb} the group {group.name}",
-        group=group.name, members=list(group.members), roles=list(group.roles),
-    )  # fmt: skip
-    return group
 
 
 def _with(rows: Rows, group: Group, words: Sequence[str]) -> Group:
