@@ -49,12 +49,16 @@ complete -F _dibs dibs""",
     "zsh": r"""#compdef dibs
 _dibs() {
     local line
-    local -a found folders
+    local -a found shown folders lines
     for line in "${(@f)$(dibs completion --offer -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}"; do
-        line=${line%%$'\t'*}
-        [[ $line == */ ]] && folders+=("$line") || found+=(${line:+"$line"})
+        if [[ $line == */ ]]; then
+            folders+=("$line")
+        elif [[ -n $line ]]; then
+            found+=("${line%%$'\t'*}") shown+=("${line/$'\t'/  -- }")
+            [[ $line == *$'\t'* ]] && lines=(-l)
+        fi
     done
-    compadd -a found
+    compadd $lines -d shown -a found
     compadd -S '' -a folders
 }
 compdef _dibs dibs""",
