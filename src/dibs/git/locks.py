@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 
+from dibs.git.state import pointer
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -102,39 +103,30 @@ def _places(common: str) -> list[str]:
         found.append(os.path.dirname(common))
     linked = os.path.join(common, "worktrees")
     for name in os.listdir(linked) if os.path.isdir(linked) else ():
-        try:
-            with open(os.path.join(linked, name, "gitdir"), "rb") as file:
-                pointer = os.fsdecode(file.read().strip())
-        except OSError:
-            continue
-        found.append(os.path.dirname(os.path.join(linked, name, pointer)))
+        tree = pointer(os.path.join(linked, name, "gitdir"))
+        if tree:
+            found.append(os.path.dirname(tree))
     return [os.path.realpath(place) for place in found]
 
 
 def _may_hold(number: str, places: tuple[str, ...], locks: set[str]) -> bool:
     base = os.path.join(_PROCESSES, number)
+    is_git = False
     try:
+        with open(os.path.join(base, "comm"), "rb") as file:
+            is_git = file.read().startswith(b"git")
         if locks.intersection(_open_files(base)):
             return True
-        with open(os.path.join(base, "comm"), "rb") as file:
-            if not file.read().startswith(b"git"):
-                return False
+        if not is_git:
+            return False
         with open(os.path.join(base, "cmdline"), "rb") as file:
             words = os.fsdecode(file.read()).split("\0")
         here = os.path.join(os.readlink(os.path.join(base, "cwd")), "")
-    except PermissionError:
-        return _is_git_of_others(base)
+    except PermissionError:  # another user's
+        return is_git
     except OSError:
         return False  # it has ended
     return here.startswith(places) or any(place[:-1] in word for place in places for word in words)
-
-
-def _is_git_of_others(base: str) -> bool:
-    try:
-        with open(os.path.join(base, "comm"), "rb") as file:
-            return file.read().startswith(b"git")
-    except OSError:
-        return False
 
 
 def _open_files(base: str) -> Iterator[str]:

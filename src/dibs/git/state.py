@@ -78,24 +78,29 @@ def read_state(git: GitCalls, common: str = "", head: str = "") -> TreeState:
     return TreeState(git_dir, common, ref, head, under_way(git_dir))
 
 
+def pointer(file: str, before: bytes = b"") -> str:
+    """Return the path that a file of git's holds behind ``before``, empty if it holds none."""
+    try:
+        with open(file, "rb") as stream:
+            said = stream.read().rstrip(b"\r\n")
+    except OSError:
+        return ""
+    if not said.startswith(before):
+        return ""
+    named = os.fsdecode(said.removeprefix(before))
+    return os.path.normpath(os.path.join(os.path.dirname(file), named))
+
+
 def common_of(git_dir: str) -> str:
     """Return the git directory that all working trees share, which that of a linked one names."""
-    try:
-        with open(os.path.join(git_dir, "commondir"), "rb") as file:
-            named = os.fsdecode(file.read(65_536)).removesuffix("\n")
-    except FileNotFoundError:
-        return git_dir
-    return os.path.realpath(os.path.join(git_dir, named))
+    named = pointer(os.path.join(git_dir, "commondir"))
+    return os.path.realpath(named) if named else git_dir
 
 
 def _git_dir(tree: str) -> str:
     """Return the git directory of a working tree by its entry ``.git``, empty where that is in doubt."""
     entry = os.path.join(tree, ".git")
-    git_dir = os.path.realpath(entry)
-    if os.path.isfile(entry):
-        with open(entry, "rb") as file:
-            pointer = os.fsdecode(file.read(65_536)).rstrip("\r\n")
-        git_dir = os.path.realpath(os.path.join(tree, pointer.removeprefix("gitdir:").strip()))
+    git_dir = os.path.realpath(pointer(entry, b"gitdir: ") or entry)
     return git_dir if os.path.isfile(os.path.join(git_dir, "HEAD")) else ""
 
 

@@ -8,6 +8,7 @@ import time
 from dibs.errors import Unavailable
 from dibs.git.calls import last_words
 from dibs.git.refs import HEADS
+from dibs.git.state import pointer
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -93,14 +94,14 @@ def git_dir_of(common: str, path: str) -> str:
         return ""
     for name in names:
         place = os.path.join(linked, name)
-        if _pointer(os.path.join(place, "gitdir")) == os.path.join(path, ".git"):
+        if pointer(os.path.join(place, "gitdir")) == os.path.join(path, ".git"):
             return place
     return ""
 
 
 def owner_of(path: str) -> str:
     """Return the git directory that the linked working tree ``path`` names as its own, empty if none."""
-    found = _pointer(os.path.join(path, ".git"), b"gitdir: ")
+    found = pointer(os.path.join(path, ".git"), b"gitdir: ")
     return os.path.realpath(found) if found else ""
 
 
@@ -109,20 +110,7 @@ def is_linked(common: str, path: str) -> bool:
     owner = owner_of(path)
     if os.path.dirname(owner) != os.path.join(os.path.realpath(common), "worktrees"):
         return False
-    return _pointer(os.path.join(owner, "gitdir")) == os.path.join(path, ".git")
-
-
-def _pointer(file: str, before: bytes = b"") -> str:
-    """Return the path that a file of git's holds, empty if it holds none."""
-    try:
-        with open(file, "rb") as stream:
-            said = stream.read().rstrip(b"\r\n")
-    except OSError:
-        return ""
-    if not said.startswith(before):
-        return ""
-    named = os.fsdecode(said.removeprefix(before))
-    return os.path.normpath(os.path.join(os.path.dirname(file), named))
+    return pointer(os.path.join(owner, "gitdir")) == os.path.join(path, ".git")
 
 
 def add(git: GitCalls, path: str, branch: str, base: str) -> None:
