@@ -8,7 +8,6 @@ from dibs.core.changes.forecasts import Ancestry, touched
 from dibs.errors import Unavailable
 from dibs.git.merge_tree import merged
 from dibs.git.objects import FILES
-from dibs.git.refs import merge_base
 from dibs.git.trees import changes_in, differences, sections
 from dibs.startup.records import Record
 
@@ -67,7 +66,8 @@ def _by_hand(git: GitCalls, merge: Logged) -> list[str]:
 
 def _by_hand_of_many(git: GitCalls, merge: Logged) -> list[str]:
     """Return the same of a merge of more than two, where a file that two of them changed counts, too."""
-    base = merge_base(git, *merge.parents)
+    said = git.run("merge-base", "--octopus", "--end-of-options", *merge.parents)
+    base = "" if said.code else said.out.decode().split()[0]
     sides: dict[str, set[tuple[str, str]]] = {}
     for parent in merge.parents:
         for change in differences(git, base, parent):

@@ -73,10 +73,9 @@ def _count(git: GitCalls, *which: str) -> int:
     return int(git.must("rev-list", "--count", *which))
 
 
-def merge_base(git: GitCalls, *commits: str) -> str:
-    """Return the newest commit that all of ``commits`` have in their histories, empty if there is none."""
-    many = ("--octopus",) if len(commits) > 2 else ()  # noqa: PLR2004
-    said = git.run("merge-base", *many, "--end-of-options", *commits)
+def merge_base(git: GitCalls, one: str, other: str) -> str:
+    """Return a newest commit that both have in their histories, empty if there is none."""
+    said = git.run("merge-base", "--end-of-options", one, other)
     return "" if said.code else said.out.decode().split()[0]
 
 
