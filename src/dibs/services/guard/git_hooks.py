@@ -37,7 +37,7 @@ class Gating:
     def judge(
         self, committer: Caller | None, made: Sequence[PlainCommit], *, making: bool = True
     ) -> list[Blocked]:
-        """Return what stops these commits; nothing is changed.
+        """Return what stops these commits; nothing is changed, but that dead holders are ended.
 
         ``committer`` made whatever the store does not know; None where nobody can say who did. What an agent
         may do only with claims of its own, or not at all, is asked while it is ``making`` them: whoever
@@ -61,7 +61,9 @@ class Gating:
                     found.setdefault(stop.path, stop)
             return list(found.values())
 
-        return self._store.look(step)
+        stopped, gone = self._store.look(lambda rows: (step(rows), bool(rows.gone)))
+        # A dead agent stops nobody. It is ended first, which saves its work before somebody commits it.
+        return self._store.apply(step) if gone else stopped
 
     def tell(self, caller: Caller, stopped: Sequence[Blocked]) -> None:
         """Tell the ledger that a commit was refused, so that holders hear who wanted what."""
