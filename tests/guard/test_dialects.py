@@ -14,7 +14,7 @@ import pytest
 from dibs.core.toolcalls.values import PASSED, EventKind, HookReply, Verdict, Word
 from dibs.errors import BadInput
 from dibs.guard.dialects import NAMES, dialect
-from dibs.guard.dialects.sniff import speaker
+from dibs.guard.dialects.speaker import speaker
 
 PAYLOADS = Path(__file__).parent / "payloads"
 ROWS = [

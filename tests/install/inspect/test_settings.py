@@ -7,7 +7,7 @@ import pytest
 
 from dibs.install.agents.table import AGENTS
 from dibs.install.inspect.agents import findings, look
-from dibs.install.inspect.settings import Wired, hooks_of, read_settings, servers_of
+from dibs.install.inspect.settings import InstalledHook, hooks_of, read_settings, servers_of
 from dibs.install.prove.hooks import matches, refusal
 from dibs.install.prove.run import Ran
 from dibs.install.prove.trials import SHELL, trials
@@ -186,7 +186,7 @@ def test_a_shell_is_tried_with_the_very_path_however_it_is_spelled(agent, tmp_pa
     place = tmp_path / "o'brien's \"$(x)\" folder"
     place.mkdir()
     event = next(iter(AGENTS[agent].hooks.before))
-    hook = Wired(agent, "x", event, 0, 0, "", "")
+    hook = InstalledHook(agent, "x", event, 0, 0, "", "")
 
     for trial in trials(hook, str(place / "proof"), "s", str(place)):
         if trial.what == SHELL:

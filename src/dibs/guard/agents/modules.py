@@ -19,7 +19,7 @@ PLAIN = (
     "dibs.guard.dialects",
     "dibs.guard.dialects.tools",
     "dibs.startup.quickjson",
-    "dibs.guard.dialects.sniff",
+    "dibs.guard.dialects.speaker",
     "dibs.guard.dialects.base",
     "dibs.core.toolcalls.patches",
     "dibs.project",

@@ -144,7 +144,7 @@ def _hear(
     named: str, payload: dict[str, Any], event: str, environ: Mapping[str, str]
 ) -> tuple[Dialect, HookEvent]:
     from dibs.guard.dialects import NAMES, dialect
-    from dibs.guard.dialects.sniff import speaker
+    from dibs.guard.dialects.speaker import speaker
 
     spoken = dialect(speaker(named if named in NAMES else "claude", payload, environ))
     heard = spoken.parse(payload, event)

@@ -20,6 +20,6 @@ def dialect(name: str) -> Dialect:
 
     if name in {"claude", "codex"}:
         return base.Dialect(name)
-    from dibs.guard.dialects import others
+    from dibs.guard.dialects import variants
 
-    return others.DIALECTS[name](name)
+    return variants.DIALECTS[name](name)

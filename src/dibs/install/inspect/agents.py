@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from dibs.install.agents.table import AgentSettings
-    from dibs.install.inspect.settings import McpRegistration, UnreadableSettings, Wired
+    from dibs.install.inspect.settings import InstalledHook, McpRegistration, UnreadableSettings
 
 #: The time limit for a program to print its version, in seconds.
 _PATIENCE = 5.0
@@ -33,7 +33,7 @@ class AgentSetup(Record):
     #: Where its program is; empty if it is not installed.
     program: str
     version: str
-    hooks: tuple[Wired, ...]
+    hooks: tuple[InstalledHook, ...]
     unreadable: tuple[UnreadableSettings, ...]
     servers: tuple[McpRegistration, ...]
     consent: Consent
@@ -147,7 +147,7 @@ def _own_hooks(name: str, tree: str, environ: Mapping[str, str]) -> bool:
     return bool(hooks_of(name, tree, "", environ)[0])
 
 
-def _broken(hook: Wired) -> str:
+def _broken(hook: InstalledHook) -> str:
     """Return what keeps a command from running: a program that it names is gone."""
     import shlex
 

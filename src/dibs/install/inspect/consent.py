@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from dibs.install.inspect.settings import Wired
+    from dibs.install.inspect.settings import InstalledHook
 
 #: What Codex takes where a hook names no time.
 _CODEX_TIMEOUT = 600
@@ -53,7 +53,7 @@ class Consent(Record):
 
 
 def consent(
-    name: str, hooks: Sequence[Wired], root: str, home: str, environ: Mapping[str, str]
+    name: str, hooks: Sequence[InstalledHook], root: str, home: str, environ: Mapping[str, str]
 ) -> Consent:
     """Return whether an agent runs these hooks, as far as its files show."""
     off = _switch(name, root, home, environ)
@@ -83,7 +83,7 @@ def _switch(name: str, root: str, home: str, environ: Mapping[str, str]) -> str:
     return ""
 
 
-def codex_hash(hook: Wired) -> str:
+def codex_hash(hook: InstalledHook) -> str:
     """Return the hash by which Codex knows a hook: of its event, its matcher and its entry."""
     entry = hook.entry
     timeout = entry.get("timeout")
@@ -102,12 +102,12 @@ def codex_hash(hook: Wired) -> str:
     return "sha256:" + hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def codex_key(hook: Wired) -> str:
+def codex_key(hook: InstalledHook) -> str:
     """Return the name under which Codex keeps the consent to a hook."""
     return f"{hook.file}:{_snake(hook.event)}:{hook.group}:{hook.place}"
 
 
-def _codex(hooks: Sequence[Wired], root: str, folder: str) -> Consent:
+def _codex(hooks: Sequence[InstalledHook], root: str, folder: str) -> Consent:
     settings = read_or_nothing(os.path.join(folder, "config.toml"))
     level = setting(settings, "projects", root, "trust_level")
     if level != "trusted" and any(hook.file.startswith(root + os.sep) for hook in hooks):
@@ -126,7 +126,7 @@ def _codex(hooks: Sequence[Wired], root: str, folder: str) -> Consent:
     return Consent(Trusted.YES)
 
 
-def _codex_state(settings: Any, hook: Wired) -> str:
+def _codex_state(settings: Any, hook: InstalledHook) -> str:
     state = setting(settings, "hooks", "state", codex_key(hook))
     known = setting(state, "trusted_hash")
     if not isinstance(known, str) or setting(state, "enabled") is False:

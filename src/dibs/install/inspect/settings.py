@@ -25,7 +25,7 @@ _UNTRIED = Style(comments=True, trailing=True)
 _OURS = re.compile(r"guard[/\\]run\.py\b|\bdibs(?:\.exe)?['\"]? hook\b")
 
 
-class Wired(Record):
+class InstalledHook(Record):
     """One hook that runs Dibs."""
 
     agent: str
@@ -68,9 +68,9 @@ class UnreadableSettings(Record):
 
 def hooks_of(
     name: str, root: str, home: str, environ: Mapping[str, str]
-) -> tuple[list[Wired], list[UnreadableSettings]]:
+) -> tuple[list[InstalledHook], list[UnreadableSettings]]:
     """Return every hook of Dibs in the files of one agent: the repository's, then its user's."""
-    found: list[Wired] = []
+    found: list[InstalledHook] = []
     bad: list[UnreadableSettings] = []
     for file in files_of(name, root, home, environ):
         try:
@@ -139,12 +139,12 @@ def setting(value: Any, *keys: str) -> Any:
     return value
 
 
-def _in_file(agent: AgentSettings, file: str) -> Iterator[Wired]:
+def _in_file(agent: AgentSettings, file: str) -> Iterator[InstalledHook]:
     if file.endswith(".js"):
         with open(file, encoding="utf-8", errors="replace") as stream:
             text = stream.read(_LARGEST)
         if "dibs" in text and _OURS.search(text):
-            yield Wired(agent.name, file, agent.hooks.before[0], 0, 0, "", "")
+            yield InstalledHook(agent.name, file, agent.hooks.before[0], 0, 0, "", "")
         return
     settings = read_settings(file, agent.hooks.style or _UNTRIED)
     events = settings.get("hooks") if isinstance(settings, dict) else None
@@ -153,7 +153,9 @@ def _in_file(agent: AgentSettings, file: str) -> Iterator[Wired]:
             yield from _in_group(agent, file, event, at, group)
 
 
-def _in_group(agent: AgentSettings, file: str, event: str, at: int, group: Any) -> Iterator[Wired]:
+def _in_group(
+    agent: AgentSettings, file: str, event: str, at: int, group: Any
+) -> Iterator[InstalledHook]:
     """Yield our hooks in an entry, which is a handler or has a list of handlers."""
     if not isinstance(group, dict):
         return
@@ -165,7 +167,7 @@ def _in_group(agent: AgentSettings, file: str, event: str, at: int, group: Any) 
         given = entry.get(agent.hooks.time_key, 0)
         given = given / agent.hooks.per_second if isinstance(given, int | float) else 0.0
         matcher = group.get("matcher")
-        yield Wired(
+        yield InstalledHook(
             agent.name, file, event, at, place, matcher if isinstance(matcher, str) else "",
             command, float(given), entry,
         )  # fmt: skip

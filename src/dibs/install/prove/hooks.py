@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.install.inspect.settings import Wired
+    from dibs.install.inspect.settings import InstalledHook
     from dibs.install.prove.run import Ran
     from dibs.services.guard.trial_claims import TrialClaim
 
@@ -36,14 +36,14 @@ _ENVIRONMENTS = {
 }
 
 
-def prove_hooks(hooks: Sequence[Wired], root: str, scratch: TrialClaim) -> list[GuardProof]:
+def prove_hooks(hooks: Sequence[InstalledHook], root: str, scratch: TrialClaim) -> list[GuardProof]:
     """Try each hook that can refuse a write; each command of a file and event is tried once."""
     able = [hook for hook in hooks if hook.refuses and hook.command]
     once = {(hook.file, hook.event, hook.matcher, hook.command): hook for hook in reversed(able)}
     return [proof for hook in reversed(once.values()) for proof in _prove(hook, root, scratch)]
 
 
-def _prove(hook: Wired, root: str, scratch: TrialClaim) -> list[GuardProof]:
+def _prove(hook: InstalledHook, root: str, scratch: TrialClaim) -> list[GuardProof]:
     file = shown(hook.file, root)
     proofs = []
     for trial in trials(hook, os.path.join(root, scratch.path), scratch.session, root):
@@ -65,7 +65,7 @@ def _prove(hook: Wired, root: str, scratch: TrialClaim) -> list[GuardProof]:
 
 
 def _try(
-    hook: Wired, payload: dict[str, Any], root: str, scratch: TrialClaim
+    hook: InstalledHook, payload: dict[str, Any], root: str, scratch: TrialClaim
 ) -> tuple[str, str]:  # fmt: skip
     ran = _run(hook, payload, root)
     if not ran.in_time:
@@ -74,7 +74,7 @@ def _try(
     return judged(refusal(hook.agent, ran), scratch.holder, f": {said}")
 
 
-def _run(hook: Wired, payload: dict[str, Any], root: str) -> Ran:
+def _run(hook: InstalledHook, payload: dict[str, Any], root: str) -> Ran:
     names = _ENVIRONMENTS.get(hook.agent, ())
     return run(
         ["/bin/sh", "-c", hook.command],
@@ -97,7 +97,7 @@ def matches(matcher: str, tool: str) -> bool:
         return False
 
 
-def covers(hook: Wired, what: str) -> bool:
+def covers(hook: InstalledHook, what: str) -> bool:
     """Tell whether a hook is asked about a write, or about a shell command."""
     if not hook.command:  # a plug-in is asked about every tool
         return True

@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.install.inspect.settings import Wired
+    from dibs.install.inspect.settings import InstalledHook
     from dibs.install.prove.run import Ran
     from dibs.services.guard.trial_claims import TrialClaim
 
@@ -50,13 +50,15 @@ console.log(JSON.stringify(said))
 """
 
 
-def prove_plugins(hooks: Sequence[Wired], root: str, scratch: TrialClaim) -> list[GuardProof]:
+def prove_plugins(
+    hooks: Sequence[InstalledHook], root: str, scratch: TrialClaim
+) -> list[GuardProof]:
     """Try each plug-in that is installed."""
     plugins = [hook for hook in hooks if hook.file.endswith(".js")]
     return [proof for hook in plugins for proof in _prove(hook, root, scratch)]
 
 
-def _prove(hook: Wired, root: str, scratch: TrialClaim) -> list[GuardProof]:
+def _prove(hook: InstalledHook, root: str, scratch: TrialClaim) -> list[GuardProof]:
     file = shown(hook.file, root)
     runtime = next(filter(None, map(shutil.which, _RUNTIMES)), "")
     if not runtime:

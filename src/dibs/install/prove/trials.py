@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.install.inspect.settings import Wired
+    from dibs.install.inspect.settings import InstalledHook
 
 WRITE, SHELL = "write", "shell"
 
@@ -83,7 +83,7 @@ _TRIALS: dict[str, tuple[Trial, ...]] = {
 }
 
 
-def trials(hook: Wired, path: str, session: str, root: str) -> list[Trial]:
+def trials(hook: InstalledHook, path: str, session: str, root: str) -> list[Trial]:
     """Return the calls of a hook: a write of ``path`` by the agent's tool, and one by its shell."""
     given = {
         "path": path, "session": session, "root": root, "event": hook.event,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dibs.core.shell.writes import TreeCommand, WriteTarget
+    from dibs.git.calls import GitCalls
     from dibs.git.status import PathStatus
     from dibs.local.repository import Repository
 
@@ -120,7 +121,7 @@ def _changed_by(there: Repository, whole: TreeCommand, folder: str, cwd: str) ->
     dirty = changed(git) if verb in {"reset", "stash", "clean"} else []
     found = [c.path for c in dirty if c.untracked == (verb == "clean") or revision == "all"]
     if revision and verb not in {"stash", "clean"}:
-        found += _differing(there, verb, revision)
+        found += _differing(git, verb, revision)
     return dict.fromkeys(found)
 
 
@@ -142,13 +143,11 @@ def _committed(
             yield path
 
 
-def _differing(there: Repository, verb: str, revision: str) -> list[str]:
+def _differing(git: GitCalls, verb: str, revision: str) -> list[str]:
     """Return the files that differ between the last commit and the one that is checked out or merged."""
     from dibs.git.refs import commit_of
     from dibs.git.trees import differences
-    from dibs.git.untrusted import guarded_calls
 
-    git = guarded_calls(there.root, there, timeout=_PATIENCE)
     new, old = commit_of(git, revision), commit_of(git, "HEAD")
     if not new:
         return []
