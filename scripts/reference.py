@@ -1,4 +1,4 @@
-"""Write the parts of the reference that the code knows best: commands, settings, rows, codes, states.
+"""Write the parts of the reference that the code knows best: commands, settings, rows, codes, diagrams.
 
 Replaces what stands between the marks <!-- NAME: begin --> and <!-- NAME: end -->. With --check it
 writes nothing, and fails if something would change.
@@ -12,6 +12,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from architecture import layer_diagram, path_diagram, record_paths
 
 from dibs.cli.support import COMMANDS
 from dibs.cli.support.parsing import build
@@ -37,6 +39,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
     stale = []
+    paths = record_paths()
     for page, mark, text in (
         ("cli.md", "commands", "\n".join(_commands())),
         ("config.md", "settings", "\n".join(_settings())),
@@ -45,6 +48,11 @@ def main() -> int:
         ("json.md", "values", "\n".join(_values())),
         ("errors.md", "statuses", "\n".join(_statuses())),
         ("errors.md", "codes", "\n".join(_codes())),
+        ("../explanation/architecture.md", "layers", layer_diagram()),
+        *(
+            ("../explanation/architecture.md", name, path_diagram(calls))
+            for name, calls in paths.items()
+        ),
         ("task-states.md", "states", f"{state_table()}\n\n```mermaid\n{state_diagram()}\n```"),
     ):
         path = REFERENCE / page

@@ -1,0 +1,1 @@
+"""The Python API; programs import its names from ``dibs``."""

@@ -1,4 +1,4 @@
-"""The program that answers hooks: ``python -I …/daemon/run.py``, started by a hook or by ``dibs daemon``."""
+"""The program that answers hooks, ``python -I …/daemon/run.py``; short because a path starts it."""
 
 import sys
 

@@ -1,0 +1,1 @@
+"""This machine: repository, identity, processes, paths, atomic file writes, file locks."""

@@ -1,4 +1,4 @@
-"""Signals that ask a process to end; one that was ignored at its start stays ignored, as under nohup."""
+"""Signals that end a process, unless it ignores them as under nohup; short because surfaces share it."""
 
 from __future__ import annotations
 

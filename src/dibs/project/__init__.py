@@ -1,0 +1,1 @@
+"""The composition root: opens a project, chooses its engine, and hands out services."""

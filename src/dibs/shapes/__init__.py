@@ -1,0 +1,1 @@
+"""Values as JSON: one shape for each value, for every surface."""

@@ -1,0 +1,1 @@
+"""What makes a process start fast: the module pack, quick JSON, and ``Record``."""

@@ -1,0 +1,1 @@
+"""Small values and helpers that every other package of core may use."""

@@ -1,4 +1,4 @@
-"""What a look at an engine finds."""
+"""What a check finds and how much it matters; short because engines and the doctor share only this."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Rules about changed files: ownership, conflicts, merges, trailers, worktrees."""

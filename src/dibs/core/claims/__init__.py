@@ -1,0 +1,1 @@
+"""Rules about claims: agents, overlap of requests, coverage, escalation, the ledger."""

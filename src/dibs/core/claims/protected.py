@@ -1,7 +1,4 @@
-"""Files that steer tools: which they are.
-
-Pure. Apart from what is done about them, because every tool call asks.
-"""
+"""Files that configure tools, whose writers could run code; short because every tool call loads it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Paths and globs: parsing, exact overlap, and how patterns are filed and found."""

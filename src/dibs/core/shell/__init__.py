@@ -1,0 +1,1 @@
+"""Which files a shell command would write, decided from its text."""

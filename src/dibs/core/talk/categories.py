@@ -1,3 +1,3 @@
-"""What a decision can be about. Apart from the rules, because every command reads the settings."""
+"""What a decision can be about; short because the settings load it with every command."""
 
 CATEGORIES = ("style", "architecture", "tool_access", "dependency", "testing", "general")

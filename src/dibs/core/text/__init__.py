@@ -1,0 +1,1 @@
+"""Text for people and agents: names, durations, secrets, text that other agents wrote."""

@@ -1,4 +1,4 @@
-"""Values that a program passes to the Python face: one of a wrong kind is told before anything is done."""
+"""Checks of values that a program passes in; short because all of the Python API shares them."""
 
 from __future__ import annotations
 

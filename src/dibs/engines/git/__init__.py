@@ -1,0 +1,1 @@
+"""State on a branch of a git remote, moved by compare-and-swap."""

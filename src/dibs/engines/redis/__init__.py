@@ -1,0 +1,1 @@
+"""State in Redis or Valkey: optimistic steps that one script verifies and applies."""

@@ -1,0 +1,1 @@
+"""What several engines need: clock, turns, folders, pending writes."""

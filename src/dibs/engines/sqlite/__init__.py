@@ -1,0 +1,1 @@
+"""State in one SQLite file inside the git directory."""

@@ -1,0 +1,1 @@
+"""The program behind the hooks of coding agents."""

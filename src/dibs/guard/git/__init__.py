@@ -1,0 +1,1 @@
+"""The program behind git hooks, and their installation."""

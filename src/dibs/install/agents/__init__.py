@@ -1,0 +1,1 @@
+"""How each coding agent is set up."""

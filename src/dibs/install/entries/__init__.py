@@ -1,0 +1,1 @@
+"""Edits of other programs' settings files that can be undone byte for byte."""

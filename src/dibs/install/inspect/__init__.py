@@ -1,0 +1,1 @@
+"""What is set up on this machine, and what is missing."""

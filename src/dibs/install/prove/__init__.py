@@ -1,0 +1,1 @@
+"""Proof that each guard blocks a write, by trying one."""

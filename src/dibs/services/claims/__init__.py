@@ -1,0 +1,1 @@
+"""Claims: asking, waiting, renewing, releasing, release requests, escalation."""

@@ -1,0 +1,1 @@
+"""Scoped commits, the gate that moves branches, and changes by owner."""

@@ -1,0 +1,1 @@
+"""Which work would conflict if it were merged now."""

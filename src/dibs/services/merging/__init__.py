@@ -1,0 +1,1 @@
+"""The merge queue: scope first, then tests, conflicts as tasks."""

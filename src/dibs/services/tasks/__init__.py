@@ -1,0 +1,1 @@
+"""Tasks as rows: creating, taking, finishing, handing on, delegating."""

@@ -1,0 +1,1 @@
+"""Worktrees of agents, and salvage of the work in them."""
