@@ -8,7 +8,10 @@ exit status: 0
 
 from __future__ import annotations
 
+import sys
+
 from dibs.cli.support.parsing import arg
+from dibs.cli.support.session import Session, dated, how_old, print_json, warn_if_old
 from dibs.cli.support.tables import table
 from dibs.cli.support.text import span, yellow
 from dibs.core.text.durations import check_span
@@ -18,7 +21,7 @@ from dibs.shapes.quoting import Quoting
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Held, Waiter
@@ -34,17 +37,12 @@ OPTIONS = (
 
 def run(args: Namespace) -> int:
     """Take a snapshot and print it, once or for ever."""
-    from dibs.cli.support.session import Session
-
     interval = check_span(args.interval, 0.1, 3600, field="interval", code="INTERVAL")
     with Session(args) as session:
         mine = session.caller.id if args.mine else ""
         if args.watch:
-            from dibs.cli.commands.live import watch
-
-            return watch(session, lambda: session.project.overview(mine), interval)
+            return _watch(session, lambda: session.project.overview(mine), interval)
         taken = session.project.overview(mine)
-
         session.show(
             lambda: overview(taken), lambda: print("\n".join(lines(taken, session.caller)))
         )
@@ -128,3 +126,63 @@ def _queue_row(waiter: Waiter, quoted: Quoting) -> tuple[str, ...]:
     patterns = ", ".join(quoted.path(pattern, ticket.agent) for pattern in ticket.patterns)
     left = span(waiter.gives_up_in)
     return str(waiter.place), ticket.agent, patterns, ticket.mode, left, "; ".join(why)
+
+
+def _watch(session: Session, take: Callable[[], Overview], interval: float) -> int:
+    """Show a snapshot on every change, and as often as ``interval`` says for what time changes."""
+    try:
+        if sys.stdout.isatty() and not session.json:
+            _redraw(session, take, interval)
+        else:
+            _print_changes(session, take, interval)
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _redraw(session: Session, take: Callable[[], Overview], interval: float) -> None:
+    from rich.live import Live
+    from rich.text import Text
+
+    from dibs.local.signals import leaving_on_end
+
+    def view(taken: Overview) -> Text:
+        as_of = session.project.engine.as_of
+        old = "" if as_of is None else f"{how_old(as_of)}\n"
+        foot = f"\n\n{old}Ctrl-C ends the view"
+        return Text.from_ansi("\n".join(lines(taken, session.caller)) + foot)
+
+    with (
+        leaving_on_end(),  # else a plain kill would leave the terminal on its other screen
+        Live(auto_refresh=False, screen=True, vertical_overflow="ellipsis") as live,
+    ):
+        for taken, _ in _snapshots(session, take, interval):
+            live.update(view(taken), refresh=True)
+
+
+def _print_changes(session: Session, take: Callable[[], Overview], interval: float) -> None:
+    shown: object = None
+    for taken, newest in _snapshots(session, take, interval):
+        # A claim that runs out changes the view without any word in the ledger.
+        as_of = session.project.engine.as_of
+        claims, tickets = [held.claim.id for held in taken.claims], [w.ticket for w in taken.queue]
+        seen = (newest, claims, tickets, as_of is None)
+        if seen == shown:
+            continue
+        if session.json:
+            print_json(dated(overview(taken), as_of))
+        else:
+            warn_if_old(as_of)
+            head = [] if shown is None else [""]
+            print("\n".join([*head, *lines(taken, session.caller)]), flush=True)
+        shown = seen
+
+
+def _snapshots(
+    session: Session, take: Callable[[], Overview], interval: float
+) -> Iterator[tuple[Overview, int]]:
+    engine = session.project.engine
+    newest = engine.wait(0, 0)
+    while True:
+        yield take(), newest
+        newest = engine.wait(newest, interval)
