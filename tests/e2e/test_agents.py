@@ -90,7 +90,7 @@ def test_the_mcp_server_answers_it(story):
     answer = story.second.result("ask")
 
     assert held_by(story) in answer
-    assert "granted" in answer
+    assert "denied" in answer
 
 
 def test_it_takes_other_work(story):
