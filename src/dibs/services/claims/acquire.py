@@ -136,9 +136,8 @@ def _weigh_claim(
         conflict = obstacle(request, asked, held, claim, heard, rows.now)
         if conflict is None:
             return
-        if not rows.is_gone(
-            found.agent
-        ):  # a look at the process, only where its claim is in the way
+        # A look at the process, only where its claim is in the way.
+        if not rows.is_gone(found.agent):
             result.conflicts.append(conflict)
             return
     else:
