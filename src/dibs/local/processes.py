@@ -226,11 +226,10 @@ def _maps(pid: int, folders: tuple[str, ...]) -> bool:
 # a command that an agent runs in its own shell is known to be the agent's
 
 _MOST = 200
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 def note(state: str, pid: int, born: int, agent: str) -> None:
-    """Leave word of an agent's process. Where that cannot be written, the agent has to name itself."""
+    """Note an agent's process. If that cannot be written, the agent has to name itself."""
     if _noted(state, pid) == [str(born), agent]:
         return
     folder = os.path.join(state, SESSIONS)
@@ -244,7 +243,7 @@ def note(state: str, pid: int, born: int, agent: str) -> None:
 
 
 def forget(state: str, pid: int, agent: str) -> None:
-    """Take that word away, if it is about this agent."""
+    """Remove that note, if it is about this agent."""
     if _noted(state, pid)[1:] == [agent]:
         try:
             os.unlink(os.path.join(state, SESSIONS, str(pid)))

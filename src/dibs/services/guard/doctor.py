@@ -72,7 +72,7 @@ class Doctoring:
         count = Agents(self._store).sweep()
         if count:
             done.append(f"{count} of the claims had run out and are taken off")
-        if self._trees is None or not self._has_orphans():
+        if self._trees is None or not self._orphans():
             return done
         for outcome in self._trees.clean_up(caller):
             if isinstance(outcome, Removed):
@@ -160,9 +160,6 @@ class Doctoring:
             elif row is not None and self._store.look(lambda rows: left_alone(rows, row)):  # noqa: B023
                 found.append((tree.agent, tree.path, "its agent is gone"))
         return found
-
-    def _has_orphans(self) -> bool:
-        return bool(self._orphans())
 
     def _worktrees(self) -> list[Finding]:
         text = "{path} of {agent}: {why}; `dibs worktree gc` removes it unless it holds work"
