@@ -10,6 +10,11 @@ import os
 import re
 import shlex
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 #: The second line of each script; the digest follows in parentheses.
 MARK = "# dibs-hook: written by `dibs git install`, taken away by `dibs git uninstall`"
 #: The suffix under which a hook that was there before is kept.
@@ -59,6 +64,17 @@ def _own_text(path: str) -> str:
 
 
 def _digest(text: str) -> str:
-    from hashlib import sha256
+    return str(_sha256()(text.encode("utf-8", "surrogateescape")).hexdigest())[:16]
 
-    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+def _sha256() -> Callable[[bytes], Any]:
+    """Return the hash without OpenSSL, whose library takes longer to load than all else in a commit."""
+    from importlib import import_module
+
+    for name in ("_sha2", "_sha256", "hashlib"):  # of Python 3.12 and newer, of 3.11, of others
+        try:
+            found: Callable[[bytes], Any] = import_module(name).sha256
+        except ImportError:
+            continue
+        return found
+    raise AssertionError
