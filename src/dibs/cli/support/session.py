@@ -60,7 +60,7 @@ class Session:
 
     def now(self) -> float:
         """Return the moment on the engine's clock."""
-        return self.project.engine.view(lambda txn: txn.now)
+        return self.project.store.now()
 
     def show(self, shape: Callable[[], Any], text: Callable[[], None]) -> None:
         """Print the answer: JSON if it was asked for, else text for people.

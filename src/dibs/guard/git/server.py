@@ -161,7 +161,7 @@ def set_up(folder: str, given: dict[str, str]) -> None:
         raise BadInput("memory: ends with its process; a server cannot ask it", field="engine")
     project = open_bare(folder, settings)
     try:
-        project.engine.view(lambda txn: txn.now)
+        project.store.now()
     finally:
         project.close()
     config = os.path.join(folder, "config")

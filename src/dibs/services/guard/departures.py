@@ -190,7 +190,7 @@ class Departures:
         """Keep copies of what an agent leaves behind, one for each working tree."""
         if session.over or not dirt.files:
             return []
-        at = self._store.look(lambda rows: rows.now)
+        at = self._store.now()
         found = []
         for root in dict.fromkeys(root for _, root in dirt.files):
             paths = [path for path, where in dirt.files if where == root]

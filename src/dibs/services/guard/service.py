@@ -241,7 +241,7 @@ class Guarding:
 
             marks = TreeSnapshots(self._repository)
             if marks.any_open(session.id):
-                now = self._store.look(lambda rows: rows.now)
+                now = self._store.now()
                 marks.note_own(session.id, [one.path for one in self._touched(heard)], now)
         return False
 

@@ -129,6 +129,10 @@ class Store:
         except (OSError, Unavailable, Unknown):
             return  # the change itself is done, and its caller must hear so
 
+    def now(self) -> float:
+        """Return the time on the engine's clock."""
+        return self.look(lambda rows: rows.now)
+
     def look(self, step: Callable[[Rows], T]) -> T:
         """Run ``step``, which only reads, on a snapshot."""
 

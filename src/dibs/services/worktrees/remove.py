@@ -191,7 +191,7 @@ class Remover:
             git,
             agent=row.agent,
             about=_about(row, why),
-            at=self._ground.store.look(lambda rows: rows.now),
+            at=self._ground.store.now(),
             extra=(*seen.ignored.files, *seen.ignored.large),
             also=[*stashed, *seen.left_behind],
         )
@@ -208,7 +208,7 @@ class Remover:
         git = self._ground.git(row.path)
         seen = snapshot(git)
         if any(not change.gone for change in differences(git, seen.head_tree, seen.tree)):
-            at = self._ground.store.look(lambda rows: rows.now)
+            at = self._ground.store.now()
             salvage.save(git, agent=row.agent, about=_about(row, "never finished"), at=at)
 
     def _deleting(self, caller: Caller, row: WorktreeRow, saved: str) -> WorktreeRow:
@@ -285,7 +285,7 @@ class Remover:
             if blocked:
                 return _kept(row, blocked)
             if held:
-                at = self._ground.store.look(lambda rows: rows.now)
+                at = self._ground.store.now()
                 about = _about(row, why)
                 saved = salvage.save_commits(
                     git, agent=row.agent, about=about, at=at, tree=tree, parents=parents

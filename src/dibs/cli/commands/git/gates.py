@@ -162,7 +162,7 @@ def _works(args: Namespace) -> tuple[bool, str]:
 
             project = open_project(args.repo)
         try:
-            project.engine.view(lambda txn: txn.now)
+            project.store.now()
         finally:
             project.close()
     except DibsError as error:
