@@ -34,8 +34,9 @@ def note(diary: Path, **words: Any) -> None:
 
 
 def read(diary: Path) -> list[dict[str, Any]]:
-    """Return the lines, in the order in which they were written."""
-    return [json.loads(line) for line in diary.read_text().splitlines()] if diary.exists() else []
+    """Return the lines, in the order in which they were written; one may be half written yet."""
+    lines = diary.read_text().split("\n")[:-1] if diary.exists() else []
+    return [json.loads(line) for line in lines]
 
 
 def random_board(count: int, seed: int) -> list[dict[str, Any]]:
