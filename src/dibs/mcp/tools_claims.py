@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from dibs.core.claims.rules import Held, Waiter
     from dibs.core.patterns.pattern import Pattern
     from dibs.mcp.inputs import AskAsked, ClaimAsked, ReleaseAsked, StatusAsked, WaitAsked
-    from dibs.services.claims.agents import Overview
     from dibs.services.claims.service import Claims
+    from dibs.services.claims.views import Overview
 
 
 def claim(dibs: Dibs, asked: ClaimAsked) -> dict[str, Any]:

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from dibs.services.board.board import Board
     from dibs.services.board.report import BoardReport
     from dibs.services.briefing.service import Briefings
-    from dibs.services.claims.agents import Agents, Overview
+    from dibs.services.claims.agents import Agents
     from dibs.services.claims.answers import Answers
     from dibs.services.claims.escalation import Escalations
     from dibs.services.claims.holdings import Holdings
     from dibs.services.claims.service import Claims
+    from dibs.services.claims.views import Overview
     from dibs.services.commits.changes import Changes
     from dibs.services.commits.gate import Gate
     from dibs.services.commits.service import Commits
@@ -241,7 +242,7 @@ class Project:
 
     def overview(self, agent: str = "") -> Overview:
         """Look at agents, claims and queue at one moment, of one agent or of all."""
-        from dibs.services.claims.agents import overview
+        from dibs.services.claims.views import overview
 
         return overview(self.store, agent)
 

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from dibs.core.claims.ledger import Entry
     from dibs.core.claims.rules import Ask, Claim, Conflict, Held, Lost, Outcome, Wait, Waiter
     from dibs.errors import DibsError
-    from dibs.services.claims.agents import AgentView, Overview
+    from dibs.services.claims.agents import AgentView
     from dibs.services.claims.holdings import Renewed
+    from dibs.services.claims.views import Overview
     from dibs.services.state.ledger import Summary
     from dibs.services.tasks.plain_queue import QueuedFile
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Held, Waiter
-    from dibs.services.claims.agents import AgentView, Overview
+    from dibs.services.claims.agents import AgentView
+    from dibs.services.claims.views import Overview
 
 
 OPTIONS = (

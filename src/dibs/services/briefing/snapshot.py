@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.core.briefing.activity import is_told
 from dibs.core.briefing.snapshot import CrewState, Tally
 from dibs.core.tasks.rules import Status
-from dibs.services.claims.service import held_in, waiting_in
+from dibs.services.claims.views import held_in, waiting_in
 from dibs.services.state.decisions import pending
 from dibs.services.state.mailbox import message_in, unread_rows
 from dibs.services.state.tasks import statuses

@@ -18,8 +18,6 @@ from dibs.core.claims.rules import Lost, check_text, live
 from dibs.core.text.names import check_agent_id
 from dibs.errors import BadInput, NotFound
 from dibs.services.claims.holdings import give_back
-from dibs.services.claims.service import held_in, waiting_in
-from dibs.services.state.decisions import waiting_since
 from dibs.services.state.own_claims import claims_of
 from dibs.services.state.presence import admit, arrive, expire, lose, offer_work, role_of, withdraw
 from dibs.services.state.sessions import guarded_since
@@ -29,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.core.claims.rules import Claim, Held, Waiter
+    from dibs.core.claims.rules import Claim
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
@@ -252,37 +250,3 @@ def end_agent(rows: Rows, agent: Agent, status: str, why: str) -> None:
     rows.drop_losses(agent.id)
     rows.put_agent(agent._replace(status=status, ended=why))
     rows.drop_beat(agent.id)
-
-
-# -- the whole project at one moment
-
-
-class Overview(Record):
-    """A project at one moment."""
-
-    now: float
-    claims: list[Held]
-    queue: list[Waiter]
-    #: Those that work; the others are only counted.
-    agents: list[AgentView]
-    ended: int
-    #: Since when each decision waits that waits for somebody, the oldest first.
-    undecided: list[float]
-
-
-def overview(store: Store, agent: str = "") -> Overview:
-    """Look at the project, or at what concerns one agent."""
-
-    def step(rows: Rows) -> Overview:
-        agents = [seen for seen in agents_in(rows) if agent in {"", seen.agent.id}]
-        working = [seen for seen in agents if not is_terminal(seen.agent.status)]
-        return Overview(
-            rows.now,
-            [held for held in held_in(rows) if agent in {"", held.claim.agent}],
-            [waiter for waiter in waiting_in(rows) if agent in {"", waiter.ticket.agent}],
-            working,
-            len(agents) - len(working),
-            waiting_since(rows),
-        )
-
-    return store.look(step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.core.claims.rules import Ask
 from dibs.core.patterns.pattern import overlap
 from dibs.services.claims.escalation import asks_between, still_open
-from dibs.services.claims.service import held_in, waiting_in
+from dibs.services.claims.views import held_in, waiting_in
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

@@ -8,7 +8,6 @@ from dibs.core.base.memo import partial
 from dibs.core.claims.agents import NEVER
 from dibs.core.claims.rules import (
     EXCLUSIVE,
-    Ask,
     Conflict,
     Denied,
     Granted,
@@ -19,10 +18,7 @@ from dibs.core.claims.rules import (
     Waiter,
     check_request,
     check_text,
-    deadline,
     fold_duplicates,
-    live,
-    ticket_deadline,
 )
 from dibs.core.text.durations import check_wait
 from dibs.services.claims.acquire import SHOWN, WaitOptions, attempt, circle_of, survey
@@ -31,7 +27,7 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from dibs.core.claims.agents import Caller
     from dibs.core.claims.ladder import EscalationTimes
@@ -217,6 +213,7 @@ class Claims:
     def overlapping(self, pattern: Pattern) -> tuple[list[Held], list[Waiter]]:
         """Return who holds and who waits for anything that overlaps ``pattern``."""
         from dibs.core.patterns.pattern import overlap
+        from dibs.services.claims.views import held_in, waiting_in
 
         def step(rows: Rows) -> tuple[list[Held], list[Waiter]]:
             held = [
@@ -235,6 +232,7 @@ class Claims:
 
     def all(self, agent: str = "") -> tuple[list[Held], list[Waiter]]:
         """Return all live claims and tickets, of one agent or of everybody."""
+        from dibs.services.claims.views import held_in, waiting_in
 
         def step(rows: Rows) -> tuple[list[Held], list[Waiter]]:
             held = [h for h in held_in(rows) if not agent or h.claim.agent == agent]
@@ -242,29 +240,6 @@ class Claims:
             return held, waiting
 
         return self._store.look(step)
-
-
-def held_in(rows: Rows) -> Iterable[Held]:
-    """Yield every live claim, with those who ask for it."""
-    asks: dict[tuple[str, str], list[Ask]] = {}
-    for _, ask in rows.asks():
-        asks.setdefault((ask.holder, rows.pattern(ask.pattern).key), []).append(ask)
-    for _, claim in rows.claims():
-        seen = rows.seen(claim.agent)
-        if live(claim, seen, rows.now):
-            ends = deadline(claim, seen)
-            asked = asks and asks.get((claim.agent, rows.pattern(claim.pattern).key))
-            yield Held(claim, ends, ends - rows.now, tuple(asked or ()))
-
-
-def waiting_in(rows: Rows) -> Iterable[Waiter]:
-    """Yield every live ticket, in the order in which they were drawn."""
-    place = 0
-    for ticket in rows.tickets():
-        left = ticket_deadline(ticket, rows.seen(ticket.agent)) - rows.now
-        if left > 0:
-            place += 1
-            yield Waiter(ticket, place, left)
 
 
 class Around(Record):

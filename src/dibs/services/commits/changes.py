@@ -11,7 +11,7 @@ from dibs.git.state import read_state
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
 from dibs.git.worktrees import entries
-from dibs.services.claims.service import held_in
+from dibs.services.claims.views import held_in
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

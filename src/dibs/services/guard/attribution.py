@@ -20,7 +20,7 @@ from dibs.core.text.names import few, printable
 from dibs.errors import DibsError
 from dibs.git.status import changed
 from dibs.git.untrusted import guarded_calls
-from dibs.services.claims.service import held_in
+from dibs.services.claims.views import held_in
 from dibs.services.guard.backups import copies, keep_old, same_content
 from dibs.services.guard.before_call import TreeSnapshot, TreeSnapshots, stat_of
 from dibs.services.state.sessions import session_of

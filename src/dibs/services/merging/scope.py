@@ -20,7 +20,7 @@ from dibs.core.claims.rules import live
 from dibs.core.patterns.pattern import matches, parse
 from dibs.errors import BadInput
 from dibs.git.log import changes_of, is_same, renamed
-from dibs.services.claims.service import held_in
+from dibs.services.claims.views import held_in
 from dibs.services.state.commits import commits, get_commit
 from dibs.services.state.ledger import Ledger
 from dibs.services.state.own_claims import claims_of

@@ -22,7 +22,7 @@ from itertools import islice
 
 from dibs.core.text.durations import show_span
 from dibs.errors import BadInput, NotAllowed, Unavailable
-from dibs.services.claims.service import held_in, waiting_in
+from dibs.services.claims.views import held_in, waiting_in
 from dibs.services.state import lifecycle
 from dibs.services.state.lifecycle import (
     ClosedReason,

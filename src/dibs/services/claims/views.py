@@ -1,0 +1,72 @@
+"""What readers see of a project at one moment: live claims, the queue, and the agents that work."""
+
+from __future__ import annotations
+
+from dibs.core.claims.agents import is_terminal
+from dibs.core.claims.rules import Held, Waiter, deadline, live, ticket_deadline
+from dibs.startup.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dibs.core.claims.rules import Ask
+    from dibs.services.claims.agents import AgentView
+    from dibs.services.state.rows import Rows
+    from dibs.services.state.store import Store
+
+
+def held_in(rows: Rows) -> Iterable[Held]:
+    """Yield every live claim, with those who ask for it."""
+    asks: dict[tuple[str, str], list[Ask]] = {}
+    for _, ask in rows.asks():
+        asks.setdefault((ask.holder, rows.pattern(ask.pattern).key), []).append(ask)
+    for _, claim in rows.claims():
+        seen = rows.seen(claim.agent)
+        if live(claim, seen, rows.now):
+            ends = deadline(claim, seen)
+            asked = asks and asks.get((claim.agent, rows.pattern(claim.pattern).key))
+            yield Held(claim, ends, ends - rows.now, tuple(asked or ()))
+
+
+def waiting_in(rows: Rows) -> Iterable[Waiter]:
+    """Yield every live ticket, in the order in which they were drawn."""
+    place = 0
+    for ticket in rows.tickets():
+        left = ticket_deadline(ticket, rows.seen(ticket.agent)) - rows.now
+        if left > 0:
+            place += 1
+            yield Waiter(ticket, place, left)
+
+
+class Overview(Record):
+    """A project at one moment."""
+
+    now: float
+    claims: list[Held]
+    queue: list[Waiter]
+    #: Those that work; the others are only counted.
+    agents: list[AgentView]
+    ended: int
+    #: Since when each decision waits that waits for somebody, the oldest first.
+    undecided: list[float]
+
+
+def overview(store: Store, agent: str = "") -> Overview:
+    """Look at the project, or at what concerns one agent."""
+    from dibs.services.claims.agents import agents_in
+    from dibs.services.state.decisions import waiting_since
+
+    def step(rows: Rows) -> Overview:
+        agents = [seen for seen in agents_in(rows) if agent in {"", seen.agent.id}]
+        working = [seen for seen in agents if not is_terminal(seen.agent.status)]
+        return Overview(
+            rows.now,
+            [held for held in held_in(rows) if agent in {"", held.claim.agent}],
+            [waiter for waiter in waiting_in(rows) if agent in {"", waiter.ticket.agent}],
+            working,
+            len(agents) - len(working),
+            waiting_since(rows),
+        )
+
+    return store.look(step)
