@@ -16,9 +16,9 @@ from dibs.core.patterns.pattern import parse
 from dibs.core.tasks.rules import Status, Task
 from dibs.project.project import create
 from dibs.services.board.orchestrator import Orchestrator
+from dibs.services.board.tasks import Tasks
 from dibs.services.state import tasks as taskrows
 from dibs.services.state.tasks import Past, Stored
-from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import Draft
 
 if TYPE_CHECKING:

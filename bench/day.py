@@ -20,6 +20,7 @@ from dibs.core.patterns.pattern import parse
 from dibs.engines.memory import MemoryEngine
 from dibs.errors import DibsError
 from dibs.project.store import carry_out, settle, trim
+from dibs.services.board.tasks import Tasks
 from dibs.services.briefing.service import Briefings
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.holdings import Holdings
@@ -28,7 +29,6 @@ from dibs.services.state.ledger import Ledger
 from dibs.services.state.store import Store, StoreCallbacks
 from dibs.services.talk.decisions import Decisions
 from dibs.services.talk.mail import Mail
-from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import Draft, TakenTask
 from dibs.testing import ManualClock
 

@@ -14,13 +14,15 @@ import dibs
 PACKAGE = Path(dibs.__file__).parent
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
-#: Calls up the layers, and why: a step runs where the transaction is, and a parser asks its command.
+#: Calls up the layers: each is of a function that the caller was given, and this is what for.
 UPWARD = {
-    ("engines.sqlite", "services.state"): "a transaction runs the step that it was given",
+    ("engines.sqlite", "services.state"): "the step of a transaction",
     ("services.state", "services.*"): "the same, with rows",
-    ("cli.support", "cli.commands"): "the parser asks a command for its options",
-    ("services.tasks", "services.board"): "project hands the board's files down",
-    ("services.board", "cli.*"): "an observer prints remarks about the board's files",
+    ("workdir", "services.board"): "the text of a file that is about to be written",
+    ("git", "services.commits"): "a reader of what a git process answers",
+    ("core.claims", "services.commits"): "whether a path is changed",
+    ("cli.support", "cli.commands"): "the options of a command, and how its answer looks",
+    ("services.board", "cli.*"): "an observer that prints remarks about the board's files",
 }
 #: The most modules in a package, but for the one that has a module for each command.
 MOST_MODULES = 22
@@ -47,7 +49,7 @@ def upward(calls):
     return found
 
 
-def test_on_the_three_paths_only_steps_are_called_upwards():
+def test_on_the_three_paths_only_given_functions_are_called_upwards():
     import architecture
 
     for name, calls in architecture.record_paths().items():

@@ -11,8 +11,8 @@ from dibs.core.claims.agents import Caller
 from dibs.core.talk.decisions import Outcome
 from dibs.engines.memory import MemoryEngine
 from dibs.project.project import Project
+from dibs.services.board.delegation import Delegated, Repeated
 from dibs.services.briefing.service import LEASE
-from dibs.services.tasks.delegation import Delegated, Repeated
 from dibs.testing import ManualClock
 
 

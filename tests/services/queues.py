@@ -1,7 +1,7 @@
 """The plain queue with its one way to take a task, which is that of the board."""
 
+from dibs.services.board.tasks import Tasks
 from dibs.services.tasks.plain_queue import Queue
-from dibs.services.tasks.service import Tasks
 
 
 class PlainQueue(Queue):

@@ -1,8 +1,8 @@
 """The tasks of a test: the use cases, and what the board and the orchestrator do with the rows alone."""
 
+from dibs.services.board.tasks import Tasks
 from dibs.services.state import tasks as rows
 from dibs.services.tasks import hand_edits, handoffs, upkeep
-from dibs.services.tasks.service import Tasks
 
 
 class RowTasks(Tasks):

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from dibs.core.talk.decisions import Decision
     from dibs.core.talk.mail import Message
     from dibs.project.project import Project
+    from dibs.services.board.delegation import Delegated, Repeated
     from dibs.services.briefing.service import Briefings, Delivery
     from dibs.services.talk.mail import Letter
-    from dibs.services.tasks.delegation import Delegated, Repeated
 
 
 class Briefing:

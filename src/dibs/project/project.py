@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from dibs.git.calls import GitCalls
     from dibs.local.repository import Repository
     from dibs.services.board.board import Board
+    from dibs.services.board.delegation import Delegation
     from dibs.services.board.report import BoardReport
+    from dibs.services.board.tasks import Tasks
     from dibs.services.briefing.service import Briefings
     from dibs.services.claims.agents import Agents
     from dibs.services.claims.answers import Answers
@@ -47,9 +49,7 @@ if TYPE_CHECKING:
     from dibs.services.talk.decisions import Decisions
     from dibs.services.talk.groups import Groups
     from dibs.services.talk.mail import Mail
-    from dibs.services.tasks.delegation import Delegation
     from dibs.services.tasks.plain_queue import Queue
-    from dibs.services.tasks.service import Tasks
     from dibs.services.worktrees.salvage import Salvage
     from dibs.services.worktrees.service import Worktrees
 
@@ -136,14 +136,14 @@ class Project:
     @property
     def tasks(self) -> Tasks:
         """Making, taking, finishing and handing on the tasks of the board."""
-        from dibs.services.tasks.service import Tasks
+        from dibs.services.board.tasks import Tasks
 
         return Tasks(self.store, self.board)
 
     @property
     def delegation(self) -> Delegation:
         """Sending work to other agents."""
-        from dibs.services.tasks.delegation import Delegation
+        from dibs.services.board.delegation import Delegation
 
         return Delegation(self.store, self.board)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.services.tasks.delegation import Repeated
+from dibs.services.board.delegation import Repeated
 from dibs.shapes import tasks
 
 TYPE_CHECKING = False
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.core.tasks.similarity import Similarity
-    from dibs.services.tasks.delegation import Delegated
+    from dibs.services.board.delegation import Delegated
 
     Shape = dict[str, Any]
 

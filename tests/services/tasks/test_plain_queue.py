@@ -10,8 +10,8 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.claims.rules import Granted
 from dibs.core.tasks.rules import Status
 from dibs.errors import BadInput, DibsError, Fenced, NotFound
+from dibs.services.board.tasks import Tasks
 from dibs.services.tasks.plain_queue import DONE, FREE, HELD, MAX_FILE
-from dibs.services.tasks.service import Tasks
 from dibs.services.tasks.values import QUEUE, NothingFree, TakenTask
 
 

@@ -11,8 +11,8 @@ from dibs.core.claims.agents import Agent, Caller
 from dibs.core.claims.rules import Denied
 from dibs.core.tasks.rules import Status
 from dibs.errors import BadInput, NotAllowed, NotFound
+from dibs.services.board.tasks import BoardFiles, Tasks
 from dibs.services.tasks.plain_queue import Queue
-from dibs.services.tasks.service import BoardFiles, Tasks
 from dibs.services.tasks.take import Taking
 from dibs.services.tasks.values import QUEUE, NothingFree
 

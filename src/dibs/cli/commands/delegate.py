@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dibs.cli.support.session import Session
     from dibs.core.tasks.similarity import Similarity
-    from dibs.services.tasks.delegation import Delegated, Repeated
+    from dibs.services.board.delegation import Delegated, Repeated
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -53,7 +53,7 @@ def run(args: Namespace) -> int:
 
 def _send(session: Session, args: Namespace) -> int:
     from dibs.cli.commands.task.board import paths
-    from dibs.services.tasks.delegation import Repeated
+    from dibs.services.board.delegation import Repeated
 
     artefacts = paths(session, args.path)
     answer = session.project.delegation.delegate(
@@ -77,7 +77,7 @@ def _cancel(session: Session, args: Namespace) -> int:
 
 def _print(session: Session, answer: Delegated | Repeated, word: str) -> None:
     from dibs.cli.commands.task.board import print_moved
-    from dibs.services.tasks.delegation import Repeated
+    from dibs.services.board.delegation import Repeated
 
     quoted = Quoting(session.caller, map(str, answer.alike))
     for line in quoted.page(f"{yellow('similar')} {_alike(a, quoted)}" for a in answer.alike):

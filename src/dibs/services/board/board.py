@@ -16,8 +16,8 @@ from dibs.errors import DibsError, Unavailable
 from dibs.services.board.news import NOTHING, is_lost, news_since
 from dibs.services.board.reconcile import Reconcile
 from dibs.services.board.report import BoardReport
+from dibs.services.board.tasks import BoardFiles
 from dibs.services.state.tasks import digest, standing
-from dibs.services.tasks.service import BoardFiles
 from dibs.workdir import index as indexes
 from dibs.workdir.disk import TEMP_PREFIX, Disk, Folders
 from dibs.workdir.files import DECIDED, Files

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from dibs.core.claims.agents import Caller
     from dibs.git.calls import GitCalls
     from dibs.git.merge_tree import MergeConflict
+    from dibs.services.board.tasks import Tasks
     from dibs.services.merging.values import MergeVerdict
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
-    from dibs.services.tasks.service import Tasks
 
 #: How many files a task, an entry or a search goes through.
 FILES = 50

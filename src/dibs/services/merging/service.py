@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from dibs.git.untrusted import SafeGit
     from dibs.git.worktrees import WorktreeEntry
     from dibs.local.repository import Repository
+    from dibs.services.board.tasks import Tasks
     from dibs.services.commits.gate import Gate
     from dibs.services.merging.queue import Lease
     from dibs.services.merging.values import MergeReport, MergeRequest
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
-    from dibs.services.tasks.service import Tasks
 
 _AGENTS = "agent/"
 

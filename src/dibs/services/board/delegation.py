@@ -15,12 +15,12 @@ from dibs.core.tasks.rules import OPEN, Status, Task, check_title
 from dibs.core.tasks.similarity import Active, Similarity
 from dibs.core.text.names import is_agent_id, quote, role_word
 from dibs.errors import BadInput, NotAllowed, NotFound
+from dibs.services.board.tasks import BoardFiles
 from dibs.services.state import mailbox
 from dibs.services.state import tasks as taskrows
 from dibs.services.state.idempotency import answered, remember
 from dibs.services.state.presence import arrive
 from dibs.services.tasks.create import drafted, write_new
-from dibs.services.tasks.service import BoardFiles
 from dibs.services.tasks.texts import TaskWriter
 from dibs.services.tasks.transitions import Moves
 from dibs.services.tasks.values import Draft

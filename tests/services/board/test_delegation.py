@@ -9,9 +9,9 @@ from dibs.core.claims.ledger import Kind
 from dibs.core.patterns.filing import Range
 from dibs.core.tasks.rules import Status
 from dibs.errors import BadInput, NotAllowed, NotFound
+from dibs.services.board.delegation import Delegated, Delegation, Repeated
 from dibs.services.state.ledger import Query
 from dibs.services.state.rows import decode
-from dibs.services.tasks.delegation import Delegated, Delegation, Repeated
 
 
 class Sending(BoardCrew):

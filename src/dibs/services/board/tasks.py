@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class BoardFiles:
-    """The files that show the tasks; services/board has them. Here there are none, so only rows change."""
+    """The files that show the tasks. Here there are none, so only rows change; see ``Board``."""
 
     def command(
         self,
