@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dibs.core.base.findings import Finding
     from dibs.core.claims.ledger import Entry, Event
+    from dibs.core.text.findings import Finding
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ import json
 import time
 from bisect import bisect_left, bisect_right, insort
 
-from dibs.core.base.findings import Finding, Level
 from dibs.core.claims.ledger import Entry
+from dibs.core.text.findings import Finding, Level
 from dibs.engines.shared.writes import Pending, RefusesWrites, not_above
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from tests.services.boards import HUMAN, World, task
 
-from dibs.core.base.findings import Level
+from dibs.core.text.findings import Level
 from dibs.errors import BadInput
 from dibs.services.board.check import check, repair
 from dibs.services.tasks.values import TakenTask

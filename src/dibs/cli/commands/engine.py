@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable
 
-    from dibs.core.base.findings import Finding
+    from dibs.core.text.findings import Finding
     from dibs.engines.base import Engine
     from dibs.project.engines import Location
     from dibs.services.migration.measure import Measured
@@ -91,7 +91,7 @@ def _look_after(args: Namespace, *, repair: bool) -> int:
 def _show(
     args: Namespace, url: str, found: list[Finding], measured: Measured, done: list[str] | None
 ) -> int:
-    from dibs.core.base.findings import Level
+    from dibs.core.text.findings import Level
     from dibs.core.text.urls import shown
 
     bad = any(finding.level == Level.BAD for finding in found)
@@ -113,7 +113,7 @@ def _show(
 def _print(name: str, found: list[Finding], measured: Measured, done: list[str] | None) -> None:
     from dibs.cli.support.tables import table
     from dibs.cli.support.text import green, printable, red, yellow
-    from dibs.core.base.findings import Level
+    from dibs.core.text.findings import Level
 
     if done is not None:
         print("\n".join(map(printable, done)) if done else "there was nothing to repair")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.core.base.memo import remembered
+from dibs.startup.memo import remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import shutil
 import stat
 import time
 
-from dibs.core.base.findings import Finding, Level
+from dibs.core.text.findings import Finding, Level
 from dibs.engines.git.cache import Cache, set_aside
 from dibs.engines.git.errors import shown, too_slow
 from dibs.engines.git.repo import REMOTE_REF, EngineGit, open_repo

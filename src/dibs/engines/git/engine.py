@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeVar
 
-    from dibs.core.base.findings import Finding
+    from dibs.core.text.findings import Finding
     from dibs.engines.base import Txn
     from dibs.engines.git.copy import Renew
     from dibs.engines.git.files import Codec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from dibs.core.base.findings import Finding, Level
+from dibs.core.text.findings import Finding, Level
 from dibs.engines.redis import server
 from dibs.engines.redis.errors import RedisError
 

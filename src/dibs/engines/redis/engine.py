@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from dibs.core.base.findings import Finding
+    from dibs.core.text.findings import Finding
     from dibs.engines.base import Txn
     from dibs.engines.redis.connection import RedisConnection
     from dibs.engines.redis.wait import LedgerWaiter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from dibs.core.base.findings import Finding, Level
+from dibs.core.text.findings import Finding, Level
 from dibs.engines.shared.sqlite_errors import translate
 from dibs.engines.sqlite.open import OpenOptions, open_store
 

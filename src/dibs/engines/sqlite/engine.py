@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from dibs.core.base.findings import Finding
+    from dibs.core.text.findings import Finding
     from dibs.engines.base import Txn
     from dibs.engines.shared.clock import Sources
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 
-from dibs.core.base.findings import Finding, Level
+from dibs.core.text.findings import Finding, Level
 from dibs.install.agents.table import AGENTS
 from dibs.install.inspect.consent import Consent, Trusted, consent
 from dibs.install.inspect.settings import hooks_of, servers_of, shown

@@ -5,7 +5,7 @@ Who only tries the guards that are there does not miss the one that is gone.
 
 from __future__ import annotations
 
-from dibs.core.base.findings import Finding, Level
+from dibs.core.text.findings import Finding, Level
 from dibs.guard.git.install import GitHooks
 from dibs.install import manifest
 from dibs.install.agents.table import AGENTS

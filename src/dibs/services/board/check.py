@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.base.findings import Finding, Level
 from dibs.core.tasks.rules import ASSIGNED, DONE, INBOX
+from dibs.core.text.findings import Finding, Level
 from dibs.core.text.names import printable
 from dibs.services.board.changes import DUPLICATE, target_of
 from dibs.services.board.report import asides_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from dibs.core.base.memo import partial
 from dibs.core.claims.agents import NEVER
 from dibs.core.claims.rules import (
     EXCLUSIVE,
@@ -23,6 +22,7 @@ from dibs.core.claims.rules import (
 from dibs.core.text.durations import check_wait
 from dibs.services.claims.acquire import SHOWN, WaitOptions, attempt, circle_of, survey
 from dibs.services.state.presence import arrive, withdraw
+from dibs.startup.memo import partial
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False

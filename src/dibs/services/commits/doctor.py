@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 
-from dibs.core.base.findings import Finding, Level
+from dibs.core.text.findings import Finding, Level
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls
 from dibs.git.config import executing

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from dibs.core.base.findings import Finding, Level
 from dibs.core.claims.rules import deadline, live
 from dibs.core.text.durations import show_span
+from dibs.core.text.findings import Finding, Level
 from dibs.core.toolcalls.coverage import standings
 from dibs.errors import DibsError
 from dibs.git.calls import GitCalls, require_version

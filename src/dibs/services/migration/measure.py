@@ -6,7 +6,7 @@ import os
 import time
 from functools import partial
 
-from dibs.core.base.findings import Finding, Level
+from dibs.core.text.findings import Finding, Level
 from dibs.errors import Unavailable
 from dibs.services.state.lifecycle import ClosedReason, closure, probe
 from dibs.startup.records import Record

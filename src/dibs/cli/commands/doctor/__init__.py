@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.core.base.findings import Level
+from dibs.core.text.findings import Level
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.cli.support.session import Session
-    from dibs.core.base.findings import Finding
+    from dibs.core.text.findings import Finding
     from dibs.install.inspect.agents import AgentSetup
     from dibs.install.inspect.gaps import Gap
     from dibs.install.prove.run import GuardProof

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dibs.cli.support.tables import table
 from dibs.cli.support.text import green, printable, red, yellow
-from dibs.core.base.findings import Level
+from dibs.core.text.findings import Level
 from dibs.install.inspect.gaps import guarded_by
 from dibs.install.prove.run import ProofOutcome
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.core.base.findings import Finding
+    from dibs.core.text.findings import Finding
     from dibs.core.toolcalls.coverage import GuardStatus
     from dibs.install.inspect.agents import AgentSetup
     from dibs.install.prove.run import GuardProof

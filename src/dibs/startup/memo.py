@@ -1,7 +1,7 @@
-"""Of ``functools`` what a hook needs, without what it takes to load the rest.
+"""What a hook needs of ``functools``, which is slow to load.
 
-Pure. ``partial`` is the one of ``functools``. ``remembered`` stands for its ``lru_cache``: a memory that is
-full begins anew, which is enough for answers that are few and small.
+``partial`` is the one of ``functools``. ``remembered`` replaces ``lru_cache``: a full memory starts anew,
+which is enough for answers that are few and small.
 """
 
 from __future__ import annotations

@@ -1,1 +1,0 @@
-"""Small values and helpers that every other package of core may use."""
