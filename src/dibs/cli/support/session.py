@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -141,6 +140,8 @@ def print_json(shape: object, stream: TextIO | None = None) -> None:
     """
     out = sys.stdout if stream is None else stream
     whole = out.encoding.lower().replace("-", "") == "utf8"
+    import json
+
     text = json.dumps(shape, ensure_ascii=not whole)
     if not text.isprintable():
         # JSON lets all but the first 32 control characters stand as they are; terminals obey others, too.

@@ -15,7 +15,7 @@ import time
 import apsw
 
 from dibs.engines.git.head import CommitFate, Head
-from dibs.engines.shared import sqlite_errors
+from dibs.engines.shared import sqlite
 from dibs.engines.shared.folders import prepare_folder
 from dibs.engines.shared.turns import Turns, jitter
 from dibs.errors import DibsError
@@ -73,7 +73,7 @@ class Cache:
 
     def _create(self) -> None:
         if not self._gate.enter(time.monotonic(), 5.0):
-            raise sqlite_errors.busy(self._path)
+            raise sqlite.busy(self._path)
         try:
             self.db.pragma("journal_mode", "wal")
             self.db.execute(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
@@ -95,7 +95,7 @@ class Cache:
         started = time.monotonic()
         with translated(self._path):
             if not self._gate.enter(started, max(0.01, deadline - started)):
-                raise sqlite_errors.busy(self._path)
+                raise sqlite.busy(self._path)
             try:
                 self.run("BEGIN IMMEDIATE")
                 yield self.head()
@@ -257,7 +257,7 @@ def translated(path: str) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        found = sqlite_errors.translate(error, path)
+        found = sqlite.translate(error, path)
         if found.code == "STORE_DAMAGED":
             found.hint = "dibs engine repair builds it anew"
         raise found from error
@@ -269,7 +269,7 @@ def set_aside(folder: str, timeout: float) -> str:
     gate = Turns(path)
     try:
         if not gate.enter(time.monotonic(), timeout):
-            raise sqlite_errors.busy(path)
+            raise sqlite.busy(path)
         kept = f"{path}.damaged-{time.time_ns()}"
         for end in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):

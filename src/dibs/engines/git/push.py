@@ -15,7 +15,7 @@ from dibs.engines.git.cache import pause
 from dibs.engines.git.connection import TIDYING
 from dibs.engines.git.head import CommitFate
 from dibs.engines.git.remote import PushOutcome
-from dibs.engines.shared.sqlite_errors import busy
+from dibs.engines.shared.sqlite import busy
 from dibs.errors import DibsError, Misconfigured, Unavailable, Unknown
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ import os
 
 from dibs.core.claims.ledger import encode_details, headlines
 from dibs.engines.git.files import CHUNK, chunk_of, render_entry
-from dibs.engines.shared.sqlite_txn import SqliteTxn
+from dibs.engines.shared.sqlite import SqliteTxn
 from dibs.engines.shared.writes import Pending, RefusesWrites, not_above
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 
 from dibs.core.text.findings import Finding, Level
-from dibs.engines.shared.sqlite_errors import translate
+from dibs.engines.shared.sqlite import translate
 from dibs.engines.sqlite.open import OpenOptions, open_store
 
 _DURABLE = {

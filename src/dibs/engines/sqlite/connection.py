@@ -7,8 +7,8 @@ import time
 
 import apsw
 
-from dibs.engines.shared import sqlite_errors
-from dibs.engines.shared.sqlite_txn import SqliteTxn, SqliteView
+from dibs.engines.shared import sqlite
+from dibs.engines.shared.sqlite import SqliteTxn, SqliteView
 from dibs.engines.sqlite.open import OpenOptions, open_store, patiently
 
 TYPE_CHECKING = False
@@ -52,11 +52,11 @@ class SqliteConnection:
         """Run ``step`` in a write transaction."""
         gate, run, txn, committing = self._gate, self._run, None, False
         if gate is None:
-            raise sqlite_errors.read_only(self._path)
+            raise sqlite.read_only(self._path)
         started = _monotonic()
         try:
             if not gate.enter(started, self._timeout):
-                raise sqlite_errors.busy(self._path)
+                raise sqlite.busy(self._path)
             self._check_file()
             try:
                 run("BEGIN IMMEDIATE")
@@ -113,16 +113,16 @@ class SqliteConnection:
         try:
             found = _stat(self._path)
         except OSError as error:
-            raise sqlite_errors.replaced(self._path) from error
+            raise sqlite.replaced(self._path) from error
         size = found.st_size
         if found.st_ino != self._inode or found.st_dev != self._device or size < self._size:
-            raise sqlite_errors.replaced(self._path)
+            raise sqlite.replaced(self._path)
         self._size = size
 
     def _failure(self, error: apsw.Error, *, committing: bool = False) -> DibsError:
         if isinstance(error, apsw.IOError | apsw.CorruptError | apsw.NotADBError):
             self.broken = True
-        return sqlite_errors.translate(error, self._path, committing=committing)
+        return sqlite.translate(error, self._path, committing=committing)
 
     def _finish(self, txn: SqliteTxn | None) -> None:
         if txn is not None:

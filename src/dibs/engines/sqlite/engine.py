@@ -8,7 +8,7 @@ from _thread import allocate_lock
 from _weakref import ref
 
 from dibs.engines.shared.folders import check_name
-from dibs.engines.shared.sqlite_errors import busy
+from dibs.engines.shared.sqlite import busy
 from dibs.engines.sqlite.connection import SqliteConnection
 from dibs.engines.sqlite.open import OpenOptions
 from dibs.errors import Misconfigured, Unavailable, Unknown

@@ -10,7 +10,7 @@ import apsw
 
 from dibs.engines.shared import clock as clocks
 from dibs.engines.shared import folders
-from dibs.engines.shared.sqlite_errors import busy, not_a_database, read_only, translate
+from dibs.engines.shared.sqlite import busy, not_a_database, read_only, translate
 from dibs.engines.shared.turns import Turns, jitter
 from dibs.engines.sqlite import schema
 from dibs.errors import Misconfigured
