@@ -63,7 +63,7 @@ def check_answer(words: Sequence[str], answer: Any) -> None:
         line = ANSWERS["error"]
     else:
         line = ANSWERS.get(" ".join(words[:2])) or ANSWERS.get(words[0] if words else "")
-        if line and words[0] == "merge" and "outcome" in answer:
+        if line and words[0] in {"merge", "run"} and "outcome" in answer:
             line = ANSWERS["claim"]  # its turn did not come
     if line:
         found = [f"{e.json_path}: {e.message}" for e in validator(line).iter_errors(answer)]

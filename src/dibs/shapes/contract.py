@@ -55,6 +55,8 @@ VALUES = {
     "similar_task": "id:path other:path title:text share:number paths:path*",
     "similar_work": "@agent task:path? agent? title:text share:number paths:path*",
     "finding": "file:path line:int field:word code message:text fatal:bool",
+    "planned_change": "path:path act what* agents* hidden:bool note",
+    "consent": "agent text",
     "committed_file": "path:path what?",
     "blocked": (
         "@holder path:path why holder? pattern:path? hint:text expires_in:span? reason:text?"
@@ -131,6 +133,11 @@ ANSWERS = {
         " [why] [cycle:wait*] [refused:refusal?]"
     ),
     "error": "error:error [outcome] [token:int?] [claims:claim*] [conflicts:conflict*] [next*]",
+    "init": (
+        "[root:path] [state:path] [engine] [created:bool] dry_run:bool [agents*] [found:any]"
+        " changes:planned_change* git_gates:bool [notes*] [trust:consent*] [left:path*]"
+    ),
+    "run": "status:int claims:claim* lost:lost* released:claim*",
     "renew": "outcome claims:claim* lost:lost* asks:ask*",
     "release": "released:claim*",
     "status": "now:time claims:held_claim* queue:ticket* agents:agent* decisions:any",
@@ -202,10 +209,13 @@ ANSWERS = {
     "log": "=entry*",
     "worktree new": "worktree:worktree new:bool notes:text*",
     "worktree ls": "worktrees:listed_worktree*",
+    "worktree env": "=any",
+    "worktree setup": "worktree:worktree",
     "worktree rm": "+removal",
     "worktree gc": "worktrees:removal*",
     "salvage ls": "salvaged:salvage*",
     "salvage show": "+salvage message:text head changes:any*",
+    "salvage restore": "+salvage [folder:path] [branch]",
     "forecast": (
         "base parties:party* conflicts:forecast_pair* cannot_merge:unmergeable*"
         " left_out:left_out* compared:int met:int merged:int"
@@ -217,6 +227,10 @@ ANSWERS = {
     ),
     "doctor": "well:bool findings:any* agents:any* crew:any* [done:text*] [proofs:any*]",
     "engine check": "engine safe:bool findings:any* measured:any",
+    "engine migrate": (
+        "[id] [engine] [cancelled:bool] [from] [to] [setting] [verified:bool] [rows:int] [entries:int]"
+        " [newest:int] [claims:int] [digest]"
+    ),
     "engine repair": "engine safe:bool findings:any* measured:any done:text*",
     "git install": "installed:bool hooks:any* store works:bool",
     "git status": "installed:bool hooks:any* store works:bool",
