@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from pathlib import Path
 
@@ -126,6 +127,8 @@ def record_paths() -> dict[str, list[list[str]]]:
         )
         for words in (["init", "--agents", "claude", "--yes"], ["task", "new", "Write docs"]):
             record(main, words, folder, "")
+        long_ago = time.time() - 3600  # settings that were written just now are not cached
+        os.utime(folder / "dibs.toml", (long_ago, long_ago))
         record(main, ["claim", "a.txt"], folder, "alice")
         call = {
             "session_id": "s1", "cwd": str(folder), "hook_event_name": "PreToolUse",
@@ -133,7 +136,9 @@ def record_paths() -> dict[str, list[list[str]]]:
         }  # fmt: skip
         given = json.dumps(call)
         record(hook, ["claude"], folder, "bob", given)  # the first call of a session joins
+        record(main, ["status"], folder, "bob")
         (folder / "a.txt").write_text("2\n")
+        os.utime(folder / "a.txt", (long_ago, long_ago))
         return {
             "hook": record(hook, ["claude"], folder, "bob", given),
             "take": record(main, ["task", "take"], folder, "carol"),

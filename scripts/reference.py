@@ -13,8 +13,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from architecture import layer_diagram, path_diagram, record_paths
-
 from dibs.cli.support import COMMANDS
 from dibs.cli.support.parsing import build
 from dibs.config.table import FIELDS
@@ -38,6 +36,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
+    from architecture import layer_diagram, path_diagram, record_paths
+
     stale = []
     paths = record_paths()
     for page, mark, text in (

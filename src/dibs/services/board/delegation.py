@@ -93,7 +93,7 @@ class Delegation:
             writer = TaskWriter(rows, caller.id, beat.role)
             (made,) = write_new(writer, listed)
             more = f":\n{words}" if words else ""
-            text = f"{title}{more}\n(begin with: dibs task start {made.id})"
+            text = f"{made.task.title}{more}\n(begin with: dibs task start {made.id})"
             _tell(writer, made, whom, Kind.DELEGATED, "gave", text)
             if request_id:
                 remember(rows, caller.id, request_id, asked, [made.id, *whom.boxes])
