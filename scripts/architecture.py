@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import dibs
@@ -55,6 +56,7 @@ end(0)
 """
 
 
+@cache
 def layers() -> dict[str, list[list[str]]]:
     """Return the packages of each container in pyproject.toml, from the highest layer to the lowest."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -136,7 +138,6 @@ def record_paths() -> dict[str, list[list[str]]]:
         }  # fmt: skip
         given = json.dumps(call)
         record(hook, ["claude"], folder, "bob", given)  # the first call of a session joins
-        record(main, ["status"], folder, "bob")
         (folder / "a.txt").write_text("2\n")
         os.utime(folder / "a.txt", (long_ago, long_ago))
         return {
