@@ -47,6 +47,6 @@ def test_an_agent_of_the_sdk_is_refused_what_others_hold(tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert "parser.py: refused: " in done.stdout
-    assert "parser.py is held by alice" in done.stdout
+    assert "parser.py: alice holds it" in done.stdout
     assert "lexer.py: may be written" in done.stdout
-    assert "lexer.py is held by claude-b0bsessi" in done.stdout
+    assert "lexer.py: claude-b0bsessi holds it" in done.stdout

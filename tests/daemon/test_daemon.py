@@ -233,7 +233,7 @@ def test_it_ends_when_what_lies_on_the_disk_is_not_what_it_runs(tmp_path, repo, 
     process = subprocess.Popen(words, env=environment(XDG_RUNTIME_DIR=str(runtime)))
     until(lambda: socket_in(runtime) is not None)
     source = package / "core" / "toolcalls" / "messages.py"
-    source.write_text(source.read_text().replace("This call was not done", "That will not be"))
+    source.write_text(source.read_text().replace("Dibs blocked this", "That will not be"))
 
     assert process.wait() == 0
 

@@ -75,7 +75,7 @@ def test_what_another_holds_is_thrown_and_what_is_free_passes(repo):
     free, held = play(repo, write("a.txt", "ses_other"), write("a.txt"))
 
     assert free == {"args": {"filePath": "a.txt", "content": "x"}}
-    assert "a.txt is held by opencode-" in held["thrown"]
+    assert "a.txt: opencode-" in held["thrown"]
 
 
 def test_a_session_with_a_parent_is_a_subagent_of_it(repo):

@@ -118,8 +118,8 @@ def test_a_module_that_has_changed_is_not_taken_from_the_file(repo, package):
         assert refused(hook(repo, call(repo, "held.py", "s1"), package))
     source = package / "core" / "toolcalls" / "messages.py"
     text = source.read_text()
-    assert "This call was not done" in text
-    source.write_text(text.replace("This call was not done", "That will not be"))
+    assert "Dibs blocked this" in text
+    source.write_text(text.replace("Dibs blocked this", "That will not be"))
 
     said = [hook(repo, call(repo, "held.py", "s1"), package).stdout for _ in range(2)]
 
@@ -131,7 +131,7 @@ def test_a_copy_of_the_package_runs_its_own_modules(repo, package, tmp_path):
         assert refused(hook(repo, call(repo, "held.py", "s1"), package))
     copy = shutil.copytree(package, tmp_path / "copy" / "site-packages" / "dibs")
     source = copy / "core" / "toolcalls" / "messages.py"
-    source.write_text(source.read_text().replace("This call was not done", "That will not be"))
+    source.write_text(source.read_text().replace("Dibs blocked this", "That will not be"))
 
     said = [hook(repo, call(repo, "held.py", "s1"), copy).stdout for _ in range(2)]
 

@@ -121,7 +121,7 @@ def test_a_refusal_of_many_paths_names_some_and_counts_the_others():
         [DeniedPath(f"f{n}", "held", "bob", f"f{n}", expires_in=9) for n in range(15)], draw
     )
 
-    assert text.count("is held by bob") == NAMED
+    assert text.count("bob holds it") == NAMED
     assert "and 5 more" in text
 
 

@@ -74,7 +74,7 @@ def reason(given, words=("claude",), **environ):
 def test_what_another_holds_is_refused_with_the_holder_and_the_next_step(project):
     why = reason(call("Edit", file_path=str(project / "held.txt")))
 
-    assert "held.txt is held by claude-bob" in why
+    assert "held.txt: claude-bob holds it" in why
     assert "dibs claim held.txt --wait" in why
 
 
@@ -345,8 +345,8 @@ def test_half_of_a_character_in_a_field_is_no_failure_of_ours(project, field):
 def test_the_working_tree_as_a_whole_is_refused_for_what_is_held_in_it(project):
     why = reason(call("Write", file_path=str(project)))
 
-    assert "held by claude-bob" in why
-    assert "dibs ask held.txt; or wait: dibs claim held.txt --wait" in why
+    assert "- claude-bob holds held.txt (" in why
+    assert "`dibs ask held.txt`, or wait: `dibs claim held.txt --wait 5m`" in why
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,9 @@ def test_a_folder_does_not_go_with_a_working_tree_that_somebody_works_in(project
         if session:
             assert said(call("Write", session, place, file_path=path)) == PASSED
 
-    assert "is held by claude-" in reason(call("Bash", command=command))
+    why = reason(call("Bash", command=command))
+    assert why.startswith("Dibs blocked this command.")
+    assert "- claude-" in why
     assert said(call("Bash", command="rm -rf ../done ../elsewhere")) == PASSED
 
 

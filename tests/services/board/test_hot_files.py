@@ -51,7 +51,7 @@ def test_no_other_moment_is_given_while_somebody_waits(hot):
 
 def test_who_is_refused_keeps_its_place_in_line(hot):
     hot.edit(A, LOG)
-    assert "place in line is kept" in hot.edit(B, LOG).text
+    assert "you keep your position" in hot.edit(B, LOG).text
     assert hot.edit(C, LOG).word == Word.DENY
     assert hot.waiting() == [TWO, THREE]
     hot.clock.advance(29)

@@ -215,7 +215,10 @@ def test_who_has_it_in_another_worktree_is_told_where_it_lies(guarded, tmp_path)
     guarded.end(A)
     guarded.clock.advance(301)
 
-    assert f"half-done by {ONE} in {other}, not committed" in guarded.edit(B, "README.md").text
+    assert (
+        f"{ONE} left uncommitted changes in {other} (backup: refs/"
+        in guarded.edit(B, "README.md").text
+    )
 
 
 def test_who_does_not_listen_is_told_by_mail(guarded):
@@ -346,7 +349,7 @@ def test_where_no_copy_can_be_kept_the_next_is_told_so(guarded, monkeypatch):
     guarded.write("new.py")
     monkeypatch.setattr("dibs.services.guard.departures.keep", lambda *_, **__: "")
 
-    assert "no copy could be kept" in guarded.edit(B, "new.py").text
+    assert "no backup could be saved" in guarded.edit(B, "new.py").text
 
 
 @linux

@@ -93,7 +93,7 @@ def test_an_edit_of_anothers_file_is_refused_with_holder_reason_time_and_next_st
         "--wait",
     ):
         assert fact in verdict.text
-    assert verdict.note == f"dibs: {ONE} was refused src/a.py, held by codex-7"
+    assert verdict.note == f"dibs: blocked {ONE} from changing src/a.py, held by codex-7"
     assert guarded.kinds()[-1] == "write_refused"
 
 
@@ -126,8 +126,8 @@ def test_one_refused_path_of_many_refuses_the_whole_call_and_names_each(guarded)
     verdict = guarded.edit(A, "free", "a", "b")
 
     assert verdict.word == Word.DENY
-    assert "- a is held" in verdict.text
-    assert "- b is held" in verdict.text
+    assert "- a: codex-7 holds it" in verdict.text
+    assert "- b: codex-7 holds it" in verdict.text
     assert guarded.held() == {("codex-7", "a"), ("codex-7", "b")}
 
 

@@ -329,6 +329,6 @@ def tell_refused(rows: Rows, agent: str, role: str, refused: Sequence[DeniedPath
     more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
     held = f", held by {', '.join(holders)}" if holders else ""
     rows.emit(
-        agent, role, Kind.WRITE_REFUSED, f"{agent} was refused {paths[0]}{more}{held}",
+        agent, role, Kind.WRITE_REFUSED, f"{agent} was blocked from changing {paths[0]}{more}{held}",
         paths=paths, why=refused[0].why, holders=holders,
     )  # fmt: skip

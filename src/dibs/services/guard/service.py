@@ -14,7 +14,7 @@ import time
 from dibs.core.claims.agents import Caller
 from dibs.core.claims.protected import guarded
 from dibs.core.toolcalls.policy import DeniedPath, GuardPolicy
-from dibs.core.toolcalls.values import PASSED, EventKind, Touch, Verdict, Word
+from dibs.core.toolcalls.values import PASSED, EventKind, How, Touch, Verdict, Word
 from dibs.errors import NotAllowed
 from dibs.services.guard.admission import Admission
 from dibs.services.guard.sessions import hook_caller, join_session, note_process, row_of
@@ -163,7 +163,7 @@ class Guarding:
             # Of several sessions in one process, a command in a shell is of whoever opened a shell last.
             note_process(self._repository.state, decided.session)
         if decided.refused:
-            return self._refusal(decided)
+            return _blocked(heard, decided)
         if self._is_watched(heard):
             self._attribution.mark(decided.session.id, heard.call)
         if decided.left:
@@ -306,12 +306,15 @@ class Guarding:
             text = f"{welcome(session.id)}\n{text}"
         return Verdict(Word.TELL, text, delivery=delivery.number, reader=session.id)
 
-    def _refusal(self, decided: Decided) -> Verdict:
-        from dibs.core.toolcalls.messages import note, refusal
 
-        session = decided.session.id
-        text = refusal(decided.refused, _draw)
-        return Verdict(Word.DENY, text, note(session, decided.refused), reader=session)
+def _blocked(heard: HookEvent, decided: Decided) -> Verdict:
+    from dibs.core.toolcalls.messages import note, refusal
+
+    session = decided.session.id
+    only_reads = all(touch.how == How.READ for touch in heard.touches)
+    what = "command" if heard.command else "read" if only_reads else "edit"
+    text = refusal(decided.refused, _draw, what)
+    return Verdict(Word.DENY, text, note(session, decided.refused), reader=session)
 
 
 def _by_tree(paths: Sequence[TouchedPath]) -> dict[str, list[Touch]]:
@@ -335,5 +338,5 @@ def _stopped(heard: HookEvent, stopped: NotAllowed) -> Verdict:
     from dibs.core.toolcalls.messages import refusal
 
     reason = stopped.message.partition(": ")[2]
-    text = refusal([DeniedPath(".", "stopped", reason=reason)], _draw)
+    text = refusal([DeniedPath(".", "stopped", reason=reason)], _draw, "call")
     return Verdict(Word.DENY, text, f"dibs: {stopped.message}")

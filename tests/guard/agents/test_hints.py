@@ -1,0 +1,151 @@
+"""Every command that a hook suggests works when an agent pastes it in that situation."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from dibs.guard.agents.program import answer
+
+GIT = {f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+
+
+class Crew:
+    """Guarded sessions in one repository; each can run commands under its own name."""
+
+    def __init__(self, root):
+        self.root = root
+
+    def hook(self, session, event, **fields):
+        """Run a hook of a session; return what it prints."""
+        sent = {"session_id": session, "cwd": str(self.root), "hook_event_name": event, **fields}
+        environ = {**os.environ, "DIBS_AGENT": session}
+        given = json.dumps(sent).encode()
+        return answer(("claude",), given, environ, str(self.root), os.getpid())[0].stdout
+
+    def edit(self, session, path):
+        """Return why an edit is blocked, empty if it is not; write the file if it is not."""
+        path = self.root / path
+        said = self.hook(
+            session, "PreToolUse", tool_name="Write", tool_input={"file_path": str(path)}
+        )
+        if said:
+            return json.loads(said)["hookSpecificOutput"].get("permissionDecisionReason", "")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(session)
+        return ""
+
+    def start(self, agent, command):
+        environ = {
+            **os.environ,
+            **GIT,
+            "DIBS_AGENT": agent,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
+        words = [sys.executable, "-m", "dibs", *shlex.split(command)[1:]]
+        return subprocess.Popen(
+            words, cwd=self.root, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )  # fmt: skip
+
+    def run(self, agent, command):
+        return finished(self.start(agent, command))
+
+
+@pytest.fixture
+def crew(tmp_path, monkeypatch):
+    root = tmp_path / "repo"
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    for variable in list(os.environ):
+        if variable.startswith(("DIBS_", "CLAUDE", "COPILOT")):
+            monkeypatch.delenv(variable)
+    found = Crew(root)
+    found.run("bob", "dibs init")
+    return found
+
+
+def finished(process):
+    """Return what a process printed; it must succeed."""
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    return said
+
+
+def commands(text):
+    return re.findall("`(dibs [^`]*)`", text)
+
+
+def test_an_agent_whose_edit_is_blocked_can_paste_the_request_and_the_wait(crew):
+    crew.edit("bob", "held.txt")
+
+    request, wait = commands(crew.edit("alice", "held.txt"))
+
+    assert "bob" in crew.run("alice", request)
+    waiting = crew.start("alice", wait)
+    crew.run("bob", "dibs release held.txt")
+    finished(waiting)
+    assert crew.edit("alice", "held.txt") == ""
+
+
+def test_a_glob_in_a_hint_is_quoted_for_the_shell(crew):
+    crew.run("bob", "dibs claim 'src/**'")
+    (crew.root / "src").mkdir()
+
+    request, _ = commands(crew.hook(
+        "alice", "PreToolUse", tool_name="Bash", tool_input={"command": "rm -rf ."}
+    ))  # fmt: skip
+
+    assert request == "dibs ask 'src/**'"
+    assert "bob" in crew.run("alice", request)
+
+
+def test_a_path_that_is_only_waited_for_is_not_requested(crew):
+    crew.edit("bob", "a.txt")
+    crew.edit("carol", "b.txt")
+    waiting = crew.start("alice", "dibs claim a.txt b.txt --wait 60")
+    while waiting.poll() is None and "alice" not in crew.run("bob", "dibs status"):
+        pass
+    crew.run("bob", "dibs release a.txt")
+
+    blocked = crew.edit("dave", "a.txt")
+
+    assert "- a.txt: alice is ahead of you in the queue\n" in blocked
+    assert commands(blocked) == ["dibs claim a.txt --wait 5m"]
+    later = crew.start("dave", commands(blocked)[0])
+    crew.run("carol", "dibs release b.txt")
+    finished(waiting)
+    crew.run("alice", "dibs release --all")
+    finished(later)
+
+
+def test_an_agent_that_must_claim_first_can_paste_the_claim(crew):
+    (crew.root / "dibs.toml").write_text('[guard]\nauto_claim = "off"\n')
+
+    (claim,) = commands(crew.edit("alice", "a.txt"))
+    crew.run("alice", claim)
+
+    assert crew.edit("alice", "a.txt") == ""
+
+
+def test_an_agent_with_uncommitted_files_can_paste_the_commit_and_the_release(crew):
+    crew.edit("alice", "a.txt")
+    crew.edit("alice", "b.txt")
+
+    commit, release = commands(json.loads(crew.hook("alice", "Stop"))["reason"])
+
+    crew.run("alice", release.replace("PATH", "b.txt"))
+    assert "a.txt" in crew.run("alice", commit)
+
+
+def test_the_welcome_names_commands_that_work(crew):
+    crew.edit("bob", "held.txt")
+
+    ask, wait = commands(crew.hook("alice", "SessionStart", source="startup"))[:2]
+
+    assert "bob" in crew.run("alice", ask.replace("PATH", "held.txt"))
+    crew.run("alice", wait.replace("PATH", "other.txt"))
