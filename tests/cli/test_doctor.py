@@ -80,6 +80,33 @@ def test_a_hook_that_refuses_is_proved_and_nothing_is_left_of_the_proof(dibs, re
     assert rows("session/", "seat/", "guarded/", "agent/", "beat/") == []
 
 
+def test_a_proof_leaves_no_trace_in_what_agents_and_people_read(dibs, repo):
+    dibs("init", "--agents", "claude,codex", "--board")
+    dibs("claim", "a.txt", agent="alice")
+
+    assert dibs("doctor", "--prove").status == 0
+
+    dibs("orchestrate", "--once")  # writes the pages of the board
+    views = ("status", "log", "log --json", "log --summary", "agent ls")
+    shown = {words: dibs(*words.split()).out for words in views}
+    shown |= {words: dibs(words, agent="bob").out for words in ("brief", "inbox")}
+    shown["pages"] = "".join(page.read_text() for page in (repo / "work").rglob("*.md"))
+    assert "alice" in shown["brief"]
+    assert "alice" in shown["log"]
+    assert "alice" in shown["pages"]
+    assert [words for words, text in shown.items() if "prove" in text] == []
+
+
+def test_entries_of_a_proof_are_shown_when_its_agent_is_named(dibs, repo):
+    hook(repo, REAL)
+    said = dibs("doctor", "--prove", "--json").json["proofs"][0]["said"]
+    holder = "prove-" + said.partition(".dibs-prove-")[2][:8]
+
+    assert [e["kind"] for e in dibs("log", "--agent", holder, "--json").json][1:] == [
+        "lock_acquired", "lock_released", "agent_exited",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [

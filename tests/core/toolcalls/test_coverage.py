@@ -1,7 +1,7 @@
 """Who is guarded, as the ledger tells it."""
 
 from dibs.core.claims.ledger import Entry, Kind
-from dibs.core.toolcalls.coverage import GuardStatus, is_scratch, standings
+from dibs.core.toolcalls.coverage import GuardStatus, standings
 
 
 def told(*events):
@@ -59,11 +59,5 @@ def test_refusals_and_foreign_writes_are_counted_and_people_are_left_out():
     assert standings([*entries, human]) == [GuardStatus("a", False, refused=2, foreign=1)]
 
 
-def test_agents_that_were_made_for_a_proof_are_known_and_left_out():
-    assert is_scratch("prove-00ff00ff")
-    assert is_scratch("prove-00ff00ff-git")
-    assert is_scratch("claude-prove0f3")
-    assert not is_scratch("claude-prover")
-    assert not is_scratch("prove")
-    assert not is_scratch("code-prove")
+def test_agents_of_a_guard_test_are_left_out():
     assert standings(told(("claude-prove0f3", Kind.AGENT_GUARDED))) == []

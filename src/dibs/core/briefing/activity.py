@@ -6,6 +6,7 @@ The words are ours; names and free text in an entry are untrusted.
 from __future__ import annotations
 
 from dibs.core.claims.ledger import Kind
+from dibs.core.claims.probes import is_probe_entry
 from dibs.core.talk.decisions import Outcome
 from dibs.core.text.durations import show_span
 from dibs.core.text.untrusted import Part, UntrustedText, path, word
@@ -87,7 +88,7 @@ _OUTCOMES = {
 
 def is_told(entry: Entry) -> bool:
     """Tell whether an entry is news to others; the lock of a task repeats the task's entry."""
-    if entry.kind in UNTOLD:
+    if entry.kind in UNTOLD or is_probe_entry(entry):
         return False
     of_locks = entry.kind in {Kind.LOCK_ACQUIRED, Kind.LOCK_RELEASED}
     named = things(entry.details, "patterns", "pattern") if of_locks else []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dibs.core.claims.agents import HUMAN
 from dibs.core.claims.ledger import Kind
+from dibs.core.claims.probes import is_probe_agent
 from dibs.startup.records import Record
 
 TYPE_CHECKING = False
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dibs.core.claims.ledger import Entry
-
-#: How the agents begin that ``dibs doctor --prove`` makes, and their sessions.
-SCRATCH_AGENT, SCRATCH_SESSION = "prove-", "prove"
-_DIGITS = frozenset("0123456789abcdef")
 
 #: Entries that only an agent that changed a file causes.
 WRITING = frozenset({Kind.FILE_EDIT, Kind.COMMITTED})
@@ -45,7 +42,7 @@ def standings(entries: Iterable[Entry]) -> list[GuardStatus]:
     found: dict[str, GuardStatus] = {}
     parents: dict[str, str] = {}
     for entry in entries:
-        if entry.role == HUMAN or is_scratch(entry.agent):
+        if entry.role == HUMAN or is_probe_agent(entry.agent):
             continue
         if entry.kind == Kind.SUB_AGENT_SPAWNED:
             parents[entry.agent] = str(entry.details.get("parent", ""))
@@ -54,15 +51,6 @@ def standings(entries: Iterable[Entry]) -> list[GuardStatus]:
         if changed != known or entry.agent in found:
             found[entry.agent] = changed
     return sorted(found.values())
-
-
-def is_scratch(agent: str) -> bool:
-    """Tell whether an agent was made for a proof: by its name, or by that of its session."""
-    if agent.startswith(SCRATCH_AGENT):
-        return True
-    mark = agent.rpartition("-")[2]
-    digits = mark.removeprefix(SCRATCH_SESSION)
-    return mark != digits and bool(digits) and _DIGITS.issuperset(digits)
 
 
 def _after(known: GuardStatus, entry: Entry, *, guarded: bool) -> GuardStatus:

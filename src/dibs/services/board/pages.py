@@ -14,6 +14,7 @@ from contextlib import suppress
 from hashlib import sha256
 
 from dibs.core.claims.ledger import Kind
+from dibs.core.claims.probes import is_probe_entry
 from dibs.core.tasks import pages
 from dibs.core.tasks.rules import Status
 from dibs.local.files import write_file
@@ -87,8 +88,9 @@ class Pages:
         at = entries[-1].at if entries else memory.at
         if not at:
             return
-        seen = {**memory.seen, **{e.agent: e.at for e in entries if e.agent}}
-        flow = [pages.workflow_line(e) for e in entries if pages.is_told(e.kind)]
+        shown = [entry for entry in entries if not is_probe_entry(entry)]
+        seen = {**memory.seen, **{e.agent: e.at for e in shown if e.agent}}
+        flow = [pages.workflow_line(e) for e in shown if pages.is_told(e.kind)]
         passed = [pages.handoff_block(e) for e in entries if e.kind == Kind.HANDOFF_CREATED]
         marks = {
             WORKFLOW: self._grow(WORKFLOW, flow, memory),

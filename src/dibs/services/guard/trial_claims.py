@@ -1,4 +1,4 @@
-"""A claim that is made only to see others refused, by an agent that is forgotten afterwards."""
+"""The claim that ``dibs doctor --prove`` holds while it tests the guards, and its removal afterwards."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import os
 from secrets import token_hex
 
 from dibs.core.claims.agents import Agent, AgentStatus, Caller, is_terminal
+from dibs.core.claims.probes import (
+    AGENT_DIGITS,
+    PROBE_AGENT,
+    PROBE_FILE,
+    PROBE_SESSION,
+    SESSION_DIGITS,
+    is_probe_agent,
+)
 from dibs.core.claims.rules import Granted
 from dibs.core.patterns.pattern import parse
-from dibs.core.toolcalls.coverage import SCRATCH_AGENT, SCRATCH_SESSION, is_scratch
 from dibs.errors import Unavailable
 from dibs.services.claims.agents import Agents
 from dibs.services.claims.service import Claims
@@ -24,24 +31,22 @@ if TYPE_CHECKING:
     from dibs.services.state.sessions import SessionRow
     from dibs.services.state.store import Store
 
-#: What every scratch file begins with.
-PREFIX = ".dibs-prove-"
-#: Nothing that is left behind by a kill lasts longer, in seconds.
+#: How long the claim of a killed test lasts, in seconds.
 _TTL = 120.0
-REASON = "dibs doctor tries its guards"
+REASON = "dibs doctor is testing the guards"
 
 
 class TrialClaim:
-    """A file that does not exist, held by an agent that does not work; as a block, nothing of it stays."""
+    """Hold a claim on a file that does not exist, for a test agent; remove both on exit."""
 
     def __init__(self, store: Store, state: str) -> None:
         self._store = store
         self._state = state
-        mark = token_hex(4)
-        self.path = f"{PREFIX}{mark}"
-        self.holder = f"{SCRATCH_AGENT}{mark}"
-        #: What agents that are tried here are called: all are forgotten with it.
-        self.session = f"{SCRATCH_SESSION}{mark[:3]}"  # whole in the name of its agent
+        mark = token_hex(AGENT_DIGITS // 2)
+        self.path = f"{PROBE_FILE}{mark}"
+        self.holder = f"{PROBE_AGENT}{mark}"
+        #: The session of the agents whose guards are tested; short enough to fit whole in their names.
+        self.session = f"{PROBE_SESSION}{mark[:SESSION_DIGITS]}"
 
     def __enter__(self) -> TrialClaim:
         host = os.uname().nodename if hasattr(os, "uname") else ""
@@ -50,7 +55,7 @@ class TrialClaim:
         ttl = max(_TTL, self._store.engine.shortest_ttl)
         answer = Claims(self._store).claim(caller, [pattern], ttl=ttl, reason=REASON)
         if not isinstance(answer, Granted):
-            raise Unavailable(f"nothing can be proved: even {self.path} cannot be claimed")
+            raise Unavailable(f"cannot test the guards: the claim on {self.path} was not granted")
         return self
 
     def __exit__(
@@ -68,7 +73,7 @@ class TrialClaim:
 
 
 def forget(store: Store, state: str, agents: Iterable[Agent]) -> list[str]:
-    """End scratch agents and take them off the roster; the ledger keeps what they did."""
+    """Remove test agents from the store; their ledger entries stay, and views skip them."""
     names = []
     for agent in agents:
         names.append(agent.id)
@@ -92,7 +97,9 @@ def forget(store: Store, state: str, agents: Iterable[Agent]) -> list[str]:
 
 
 def left_behind(store: Store) -> list[Agent]:
-    """Return scratch agents that a killed proof has left on the roster, and whose claims have run out."""
+    """Return the test agents that a killed test left in the store and whose claims have expired."""
     return [
-        seen.agent for seen in Agents(store).all() if is_scratch(seen.agent.id) and not seen.claims
+        seen.agent
+        for seen in Agents(store).all()
+        if is_probe_agent(seen.agent.id) and not seen.claims
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from itertools import islice
 
+from dibs.core.claims.probes import is_probe_entry
 from dibs.errors import Unavailable
 from dibs.services.state.keys import CLOSED
 from dibs.services.state.rows import decode, encode
@@ -24,7 +25,7 @@ TAIL = 1 << 20
 
 
 class Query(Record):
-    """Which entries a reader wants; what is empty does not narrow."""
+    """Select entries; an empty field selects all, except entries of ``dibs doctor --prove``."""
 
     agents: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
@@ -35,7 +36,7 @@ class Query(Record):
     def wants(self, entry: Entry) -> bool:
         """Tell whether ``entry`` is asked for."""
         return (
-            (not self.agents or entry.agent in self.agents)
+            (entry.agent in self.agents if self.agents else not is_probe_entry(entry))
             and (not self.kinds or entry.kind in self.kinds)
             and entry.at >= self.since
         )
@@ -94,6 +95,8 @@ class Ledger:
             agents: dict[str, int] = {}
             first = last = count = 0
             for entry in txn.events():
+                if is_probe_entry(entry):
+                    continue
                 first = first or entry.seq
                 last = entry.seq
                 count += 1
