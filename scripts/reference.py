@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dibs.cli.support import COMMANDS
+from dibs.cli.support.examples import with_examples
 from dibs.cli.support.parsing import build
 from dibs.config.table import FIELDS
 from dibs.core.tasks.rules import TRANSITIONS, Status, folder_of, next_statuses
@@ -85,7 +86,8 @@ def _commands() -> Iterator[str]:
     for name in COMMANDS:
         parser = build(name, import_module(f"dibs.cli.commands.{name}"))
         yield f"\n## dibs {name}\n"
-        yield f"```text\n{(parser.description or '').strip()}\n```\n"
+        about = with_examples(parser.prog, parser.description or "")
+        yield f"```text\n{about.strip()}\n```\n"
         yield from _arguments(parser, f"dibs {name}")
 
 

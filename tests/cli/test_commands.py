@@ -11,22 +11,6 @@ from dibs.cli.support import COMMANDS, load
 from dibs.cli.support.parsing import build
 
 
-def test_help_lists_every_command(dibs):
-    answer = dibs("help")
-
-    assert answer.status == 0
-    assert all(f"  {name} " in answer.out for name in COMMANDS)
-
-
-@pytest.mark.parametrize("words", [("help", "help"), ("help", "--json"), ("--help", "--help")])
-def test_help_about_help_is_help(dibs, words):
-    assert dibs(*words).out == dibs("help").out
-
-
-def test_help_about_nothing_known_is_told_so(dibs):
-    assert dibs("help", "stauts").err.endswith("(did you mean status?)\n")
-
-
 def test_no_command_at_all_shows_the_help(capsys):
     status = main([])
 
@@ -43,13 +27,9 @@ def test_every_command_is_a_module_whose_docstring_its_help_shows(dibs, name):
     answer = dibs(name, "--help")
 
     assert answer.status == 0
-    assert _words(load(name).__doc__ or "") in _words(answer.out)
+    shown = _words(answer.out)
+    assert all(_words(part) in shown for part in (load(name).__doc__ or "").split("\n\n"))
     assert answer.err == ""
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_for_a_command_is_the_command_s_own_help(dibs, name):
-    assert dibs("help", name).out == dibs(name, "--help").out
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -65,35 +45,6 @@ def test_the_version_is_the_package_s(dibs):
     from dibs import __version__
 
     assert dibs("--version").out == f"dibs {__version__}\n"
-
-
-def test_a_mistyped_command_gets_the_one_that_was_meant(dibs):
-    answer = dibs("stauts")
-
-    assert answer.status == 64
-    assert answer.err == "dibs: there is no command 'stauts' (did you mean status?)\n"
-    assert answer.out == ""
-
-
-def test_a_mistyped_option_gets_the_one_that_was_meant(dibs):
-    answer = dibs("claim", "a", "--raeson", "x")
-
-    assert answer.status == 64
-    assert "did you mean --reason?" in answer.err
-
-
-def test_a_mistyped_verb_gets_the_one_that_was_meant(dibs):
-    answer = dibs("agent", "jion")
-
-    assert answer.status == 64
-    assert "did you mean join?" in answer.err
-
-
-def test_an_option_before_the_command_is_told_its_place(dibs):
-    answer = dibs("--json", "status")
-
-    assert answer.status == 64
-    assert "behind the command" in answer.out + answer.err
 
 
 @pytest.mark.parametrize(
@@ -112,7 +63,7 @@ def test_an_option_given_twice_is_refused(dibs):
     answer = dibs("claim", "a", "--ttl", "10", "--ttl", "20")
 
     assert answer.status == 64
-    assert "--ttl is given twice" in answer.err
+    assert "--ttl given more than once" in answer.err
 
 
 def test_a_bad_value_is_bad_data(dibs):

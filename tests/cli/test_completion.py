@@ -159,7 +159,7 @@ def test_a_shell_is_named(dibs):
     assert dibs("completion").status == 64
     answer = dibs("completion", "fsh")
     assert answer.status == 64
-    assert "did you mean fish?" in answer.err
+    assert "did you mean 'fish'?" in answer.err
 
 
 def test_offers_are_silent_where_there_is_no_project(dibs, tmp_path, monkeypatch):

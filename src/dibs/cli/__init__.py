@@ -77,7 +77,9 @@ def _answer(words: list[str]) -> int:
 def _dispatch(words: list[str]) -> int:
     name = words[0] if words else "help"
     if name in {"-h", "--help", "help"}:
-        return _help(words[1:])
+        from dibs.cli.support.help import show
+
+        return show(words[1:])
     if name in {"-V", "--version", "version"}:
         from dibs import __version__
 
@@ -97,28 +99,16 @@ def _dispatch(words: list[str]) -> int:
         return (args.act if hasattr(args, "act") else module.act)(session, args) or OK
 
 
-def _help(words: list[str]) -> int:
-    if words and not words[0].startswith("-"):
-        return _dispatch([words[0], "--help"])
-    print("Dibs: many coding agents, one codebase, no collisions.\n")
-    print("usage: dibs COMMAND [ARGUMENTS]\n")
-    for name, summary in COMMANDS.items():
-        print(f"  {name:<11} {summary}")
-    print("\nEvery command has --json and --help. Start with: dibs status")
-    return OK
-
-
 def _unknown_command(name: str) -> BadUsage:
-    from dibs.core.text.names import closest, quote
+    from dibs.core.text.names import quote
 
     if name.startswith("-"):
-        return BadUsage(
-            f"options stand behind the command, and {quote(name)} is none",
-            hint="`dibs help` lists the commands",
-        )
-    meant = closest(name, tuple(COMMANDS))
-    hint = f"did you mean {meant}?" if meant else "`dibs help` lists the commands"
-    return BadUsage(f"there is no command {quote(name)}", hint=hint)
+        return BadUsage(f"unknown option {quote(name)}", hint="options go after the command")
+    from dibs.cli.support.suggestions import suggest
+
+    meant = suggest(name)
+    hint = f"did you mean '{meant}'?" if meant else "`dibs help` lists the commands"
+    return BadUsage(f"unknown command {quote(name)}", hint=hint)
 
 
 def _report(error: DibsError, *, as_json: bool) -> int:

@@ -240,5 +240,6 @@ ANSWERS = {
     "daemon start": "running:bool pid:int socket:path",
     "daemon stop": "running:bool pid:int socket:path",
     "config": "settings:any root:path state:path",
+    "help": "[groups:any*] [topics:any*] [topic:any] [command:any]",
     "explain": "a:path b:path overlap:bool witness:path?",
 }

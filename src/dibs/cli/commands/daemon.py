@@ -39,7 +39,9 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of ``dibs daemon``."""
     from dibs.cli.support.parsing import common
 
-    verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb")
+    verbs = parser.add_subparsers(
+        title="subcommands", metavar="SUBCOMMAND", required=True, dest="verb"
+    )
     for name, summary in VERBS.items():
         common(verbs.add_parser(name, help=summary, description=f"{summary.capitalize()}."))
 

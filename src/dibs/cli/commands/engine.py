@@ -37,7 +37,9 @@ PATIENCE = 1.0
 
 def configure(parser: ArgumentParser) -> None:
     """Add the verbs of ``dibs engine``; each has the common options."""
-    verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb")
+    verbs = parser.add_subparsers(
+        title="subcommands", metavar="SUBCOMMAND", required=True, dest="verb"
+    )
 
     def add(name: str, action: Callable[[Namespace], int]) -> ArgumentParser:
         summary = (action.__doc__ or "").strip()

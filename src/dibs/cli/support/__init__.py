@@ -1,6 +1,6 @@
-"""What every command shares: the list of commands, exit statuses, and how a command's module is loaded.
+"""The list of commands, their exit statuses, and how to load one.
 
-Loaded by ``dibs help``, so it imports nothing else.
+Every command loads this module, so it imports nothing else.
 """
 
 from __future__ import annotations
@@ -11,48 +11,64 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
 
-#: Each command: its name, and the line that says what it does. The module has the same name.
-COMMANDS = {
-    "init": "make a project of this repository (safe to repeat)",
-    "claim": "claim paths or globs, all or none",
-    "renew": "give a sign of life; renew your claims",
-    "release": "give your claims back",
-    "brief": "tell me where the crew stands, and my mail, once",
-    "status": "show agents, claims and the queue",
-    "who": "show who holds or waits for a path",
-    "check": "would these be free for me?",
-    "ask": "ask the holder to give a claim back",
-    "answer": "answer who asks for a claim of yours: yes, later, no",
-    "escalate": "let a human decide between you and the holder",
-    "revoke": "take a claim from its holder (humans)",
-    "decide": "record a decision, ask for one, confirm, reject",
-    "transfer": "hand your claims to another agent",
-    "run": "hold claims while a command runs",
-    "commit": "commit the files that you hold, and no others",
-    "task": "make tasks, take the next one, finish it",
-    "delegate": "send work to an agent, unless somebody has it",
-    "merge": "merge branches, one at a time, scope and tests first",
-    "orchestrate": "look after the board: assign, hand off, archive",
-    "changes": "show what is changed and not committed, by whose it is",
-    "diff": "show how the files that you hold are changed",
-    "forecast": "what would conflict if it were merged now?",
-    "worktree": "make, list, remove worktrees of agents",
-    "salvage": "restore work of worktrees that were removed",
-    "say": "say something to an agent, a role, a group or all",
-    "inbox": "read what others said to you",
-    "group": "make groups of agents to be written to",
-    "agent": "list, join, report, leave, stop agents",
-    "log": "show what happened",
-    "explain": "do two patterns overlap, and on which path?",
-    "doctor": "find what is wrong with the board and the state",
-    "hook": "answer a hook of a coding agent (agents call it)",
-    "daemon": "answer hooks faster, from a process that stays",
-    "git": "let git refuse what others have claimed",
-    "mcp": "serve these tools to agents by MCP",
-    "engine": "check, repair or move the place of the state",
-    "config": "show the settings and where each comes from",
-    "completion": "print shell completion",
+#: The commands by purpose: each name with one line that says what it does. The module has the same name.
+GROUPS = {
+    "get started": {
+        "init": "set up Dibs in this repository (safe to repeat)",
+        "doctor": "find and fix problems; --prove tests every guard",
+        "completion": "print shell completion for bash, zsh, or fish",
+    },
+    "work": {
+        "claim": "claim paths or globs, all or none",
+        "release": "release your claims",
+        "renew": "renew your claims (heartbeat)",
+        "run": "hold claims while a command runs",
+        "ask": "request that the owner release a claim",
+        "answer": "reply to a release request: yes, later, or no",
+        "escalate": "let a human decide between you and the owner",
+        "transfer": "transfer your claims to another agent",
+        "revoke": "revoke an agent's claim (humans only)",
+    },
+    "inspect": {
+        "status": "show agents, claims, and the queue",
+        "who": "show who holds or waits for a path",
+        "check": "check whether you could claim a path",
+        "log": "show what happened (the ledger)",
+        "explain": "show whether two patterns overlap, and where",
+        "agent": "list, register, and stop agents",
+    },
+    "communicate": {
+        "brief": "show crew status and unread messages",
+        "say": "send a message to an agent, role, group, or everyone",
+        "inbox": "read your messages",
+        "group": "manage groups of agents that receive messages",
+        "decide": "record a decision, ask for one, or confirm one",
+    },
+    "tasks": {
+        "task": "create, take, and finish tasks",
+        "delegate": "delegate a task to an agent or a role",
+        "orchestrate": "run the task board: assign, hand off, archive",
+    },
+    "git": {
+        "commit": "commit the files you hold, and nothing else",
+        "changes": "show uncommitted changes by owner",
+        "diff": "show the changes in the files you hold",
+        "merge": "merge branches in turn, after scope and tests pass",
+        "forecast": "show what would conflict if merged now",
+        "worktree": "create, list, and remove worktrees for agents",
+        "salvage": "restore saved copies of uncommitted work",
+        "git": "install git hooks that enforce claims",
+    },
+    "operate": {
+        "config": "show the settings and where each comes from",
+        "engine": "check, repair, or move the store",
+        "daemon": "background process that makes hooks faster",
+        "mcp": "serve Dibs tools to agents over MCP",
+        "hook": "answer an agent's hook (agents call this)",
+    },
 }
+#: Each command and the line that says what it does.
+COMMANDS = {name: line for group in GROUPS.values() for name, line in group.items()}
 
 OK = 0
 HELD = 3
@@ -60,13 +76,13 @@ INTERRUPTED = 130
 
 
 def load(name: str) -> ModuleType:
-    """Import the module of a command; importlib itself would cost more than some of them."""
+    """Import and return a command's module; importlib would cost more than some of them."""
     __import__(f"dibs.cli.commands.{name}")
     return sys.modules[f"dibs.cli.commands.{name}"]
 
 
 def quieten() -> None:
-    """Let what is still to be printed go nowhere: whoever read us is gone."""
+    """Discard further output: the reader closed the pipe."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

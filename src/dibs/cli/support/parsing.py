@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from dibs.errors import BadInput, BadUsage
+from dibs.errors import BadInput
 
 TYPE_CHECKING = False  # importing typing would cost more than this module does
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ _PATHS = frozenset(("repo", "path", "to"))
 MOST_BYTES = 256 * 1024
 #: How wide a page of help is.
 PAGE = 79
-#: How much of a wrong command line is told back.
-_LONG_LINE = 160
 
 
 #: Our own words are English, so a page half in another language helps nobody. It also saves looking
@@ -63,19 +61,26 @@ class Parser(argparse.ArgumentParser):
         self.register("action", None, Once)
         self.register("action", "store", Once)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse as argparse does, and remember the words for a message about them."""
+        self._words = list(args or ())
+        return super().parse_known_args(args, namespace)
+
+    def format_help(self) -> str:
+        """Return the help text, with examples in the description."""
+        from dibs.cli.support.examples import with_examples
+
+        self.description = with_examples(self.prog, self.description or "")
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse would have printed, with the usage of this command as hint."""
-        unknown = message.removeprefix("unrecognized arguments: ")
-        hint = f"see `{self.prog} --help`"
-        if unknown != message and unknown.startswith("-"):
-            word = unknown.split()[0].partition("=")[0]
-            hint = self._guess(word, list(self._option_string_actions)) or hint
-        if len(message) > _LONG_LINE:
-            message = f"{message[:_LONG_LINE]}…"
-        raise BadUsage(f"{self.prog.removeprefix('dibs ')}: {message}", hint=hint)
+        """Raise a usage error that says what is wrong and what is valid."""
+        from dibs.cli.support.usage import usage_error
+
+        raise usage_error(self, message, getattr(self, "_words", []))
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """Take ``--option=--`` as it stands; argparse would drop the value."""
+        """Take the value of ``--option=--`` literally; argparse would drop it."""
         if action.option_strings and action.nargs is None and arg_strings == ["--"]:
             return self._get_value(action, "--")
         return super()._get_values(action, arg_strings)
@@ -83,20 +88,9 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is None or value in action.choices:
             return
-        from dibs.core.text.names import quote
+        from dibs.cli.support.usage import choice_error
 
-        choices = [str(choice) for choice in action.choices]
-        name = "/".join(action.option_strings) or action.metavar
-        raise BadUsage(
-            f"{self.prog.removeprefix('dibs ')}: {quote(value)} is no {name}",
-            hint=self._guess(str(value), choices) or f"use one of {', '.join(choices)}",
-        )
-
-    def _guess(self, word: str, choices: list[str]) -> str:
-        from dibs.core.text.names import closest
-
-        meant = closest(word, choices)
-        return f"did you mean {meant}?" if meant else ""
+        raise choice_error(self, action, str(value))
 
 
 class Once(argparse.Action):
@@ -112,7 +106,7 @@ class Once(argparse.Action):
         """Store the value; refuse a second one."""
         given: frozenset[str] = getattr(namespace, "_given", frozenset())
         if self.dest in given:
-            parser.error(f"{option_string} is given twice")
+            parser.error(f"{option_string} given more than once")
         if self.option_strings and isinstance(values, str) and self.dest not in _PATHS:
             # A byte that is no UTF-8 can be part of a path, but not of a text that others read.
             values = values.encode("utf-8", "backslashreplace").decode()
@@ -144,6 +138,7 @@ def build(name: str, module: ModuleType, verb: str | None = None) -> Parser:
     does not work in an open project. Of the verbs only ``verb`` can be parsed, or all.
     """
     parser = Parser(prog=f"dibs {name}", description=(module.__doc__ or "").strip())
+    parser._positionals.title = "arguments"  # noqa: SLF001
     if hasattr(module, "configure"):
         module.configure(parser)
     elif hasattr(module, "OPTIONS"):
@@ -178,6 +173,7 @@ def parse(name: str, module: ModuleType, words: Sequence[str]) -> argparse.Names
         words, command = words[:mark], list(words[mark + 1 :])
     if "-m" in parser._option_string_actions:  # noqa: SLF001
         words = _messages_joined(words)
+    args: argparse.Namespace
     try:
         args, extra = parser.parse_known_args(words)
     except argparse.ArgumentError as error:

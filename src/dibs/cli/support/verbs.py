@@ -1,7 +1,7 @@
-"""Verbs of a command: a call of one verb loads and builds no other.
+"""Subcommands: a call loads and builds only the one that it names.
 
-A verb in the table of its command is (summary, options, action); or, where a package has modules for its
-verbs, (module, summary), and that module's own table has (options, action).
+A row in a command's table ``VERBS`` is (summary, options, action). In a package with several modules it is
+(module, summary), and that module's own ``VERBS`` has (options, action).
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 def add_verbs(
     parser: ArgumentParser, table: Mapping[str, tuple[Any, ...]], only: str | None = None
 ) -> None:
-    """Give a command its verbs; those besides ``only`` are listed, and cannot be parsed."""
-    action = parser.add_subparsers(metavar="VERB", required=True, dest="verb")
+    """Add subcommands to a parser; those besides ``only`` are listed but cannot be parsed."""
+    action = parser.add_subparsers(
+        title="subcommands", metavar="SUBCOMMAND", required=True, dest="verb"
+    )
     for name, row in table.items():
         summary = row[1] if isinstance(row[1], str) else row[0]
         line = action._ChoicesPseudoAction(name, (), summary)  # noqa: SLF001
@@ -33,6 +35,7 @@ def _verb(prog: str, name: str, row: tuple[Any, ...]) -> Parser:
     options, action = load(row[0]).VERBS[name] if isinstance(row[1], str) else row[1:]
     about = "\n".join(line.strip() for line in (action.__doc__ or "").strip().splitlines())
     verb = Parser(prog=f"{prog} {name}", description=about)
+    verb._positionals.title = "arguments"  # noqa: SLF001
     if callable(options):
         options(verb)
     else:

@@ -1,0 +1,119 @@
+"""Examples for ``--help``: one or more command lines for each command and subcommand.
+
+A command whose docstring has an ``Examples:`` section shows that one instead.
+"""
+
+from __future__ import annotations
+
+HEADING = "Examples:"
+_STATUS = "exit status:"
+
+#: Command lines without the leading ``dibs``, which must parse.
+_EXAMPLES = {
+    "completion": ("bash", "zsh", "fish"),
+    "release": ("src/auth.py", "'src/auth/**'", "--all"),
+    "renew": ("", "src/auth.py --ttl 30m"),
+    "ask": ("src/auth.py", 'src/auth.py --within 10m --note "need it for the release"'),
+    "escalate": ('src/auth.py --note "blocked since noon"',),
+    "transfer": ("src/auth.py --to bob",),
+    "revoke": ('src/auth.py --reason "its agent crashed"',),
+    "status": ("", "--mine", "--watch", "--watch --interval 5s"),
+    "who": ("src/auth.py", "src/auth.py docs/api.md"),
+    "check": ("src/auth.py", "'src/**' --shared"),
+    "log": ("", "-n 50 --agent alice", "--since 1h --kind lock_denied", "--follow"),
+    "explain": ("'src/**' 'src/*.py'",),
+    "agent ls": ("", "--all"),
+    "agent show": ("alice",),
+    "agent join": ("--agent alice --role tester", "--agent alice-sub1 --parent alice"),
+    "agent beat": ("--agent alice",),
+    "agent report": ('--status working --note "tests pass"', "--context 0.8"),
+    "agent leave": ("", '--note "done for today"'),
+    "agent stop": ('alice --reason "stuck"',),
+    "brief": ("", "--full", "--peek", "--follow"),
+    "inbox": ("", "--all", "--ack m12", "--follow"),
+    "group new": ("frontend alice bob", "reviewers role:reviewer"),
+    "group add": ("frontend carol",),
+    "group rm": ("frontend bob",),
+    "group drop": ("frontend",),
+    "group ls": ("",),
+    "group show": ("frontend",),
+    "decide new": (
+        '"Use PostgreSQL 17" --rationale "the managed one is 17"',
+        '"Drop Python 3.10?" --confirm --deadline 1h',
+    ),
+    "decide ls": ("", "--pending", "--category style"),
+    "decide show": ("d12",),
+    "decide confirm": ("d12", 'd12 d13 --reason "agreed in the meeting"'),
+    "decide reject": ('d12 --reason "too risky before the release"',),
+    "decide comment": ('d12 "what about the old clients?"',),
+    "decide withdraw": ("d12",),
+    "decide revoke": ('d12 --reason "the owner is idle"',),
+    "decide refuse": ('d12 --reason "alice is almost done"',),
+    "task new": (
+        '"Audit the docs" --for curator --artefact docs/',
+        '"Publish the docs" --needs audit-docs --priority high',
+    ),
+    "task import": ("tasks.yaml", "tasks.yaml --dry-run"),
+    "task ls": ("", "--ready", "--for curator --all"),
+    "task show": ("audit-docs",),
+    "task graph": ("", "audit-docs"),
+    "task take": ("", "--role curator --wait 5m --claim"),
+    "task start": ("audit-docs",),
+    "task done": (
+        'audit-docs --summary "fixed 12 links"',
+        'audit-docs --summary "ready" --next tester --next-title "Check the links"',
+    ),
+    "task fail": ('audit-docs --message "the build server is down"',),
+    "task release": ("audit-docs",),
+    "task retry": ("audit-docs",),
+    "task reopen": ('audit-docs --reason "two links are still broken"',),
+    "task cancel": ('audit-docs --reason "no longer needed"',),
+    "task block": ('audit-docs --reason "waiting for legal"',),
+    "task reassign": ("audit-docs --to bob",),
+    "task validate": ("", "work/inbox/audit-docs.yaml"),
+    "task fmt": ("", "--check"),
+    "task add": ("todo/fix-login.txt",),
+    "changes": ("", "--mine", "--all-trees"),
+    "worktree new": ("alice", "alice --branch fix-login --base main"),
+    "worktree ls": ("",),
+    "worktree env": ("alice",),
+    "worktree setup": ("alice", 'alice --setup "npm ci"'),
+    "worktree rm": ("alice", 'alice --force --reason "abandoned"'),
+    "worktree gc": ("", "--dry-run"),
+    "salvage ls": ("",),
+    "salvage show": ("tester-1/20260102T030405Z",),
+    "salvage restore": (
+        "tester-1/20260102T030405Z --branch rescued",
+        "tester-1/20260102T030405Z --to ../rescued",
+    ),
+    "git install": ("", "--server /srv/project.git --engine redis://host:6379/0"),
+    "git uninstall": ("",),
+    "git status": ("",),
+    "git check": ("",),
+    "git trust": ("", "filter.lfs.clean", "--forget filter.lfs.clean"),
+    "config": ("", "claims.ttl"),
+    "engine check": ("", "redis://host:6379/0"),
+    "engine repair": ("git:origin",),
+    "engine migrate": ("sqlite redis://host:6379/0", "sqlite git:origin"),
+    "daemon status": ("",),
+    "daemon start": ("",),
+    "daemon stop": ("",),
+    "daemon run": ("",),
+}
+
+
+def examples_in(description: str) -> list[str]:
+    """Return the lines of the ``Examples:`` section of a description."""
+    _, _, rest = description.partition(f"{HEADING}\n")
+    return [line.strip() for line in rest.partition("\n\n")[0].splitlines() if line.strip()]
+
+
+def with_examples(prog: str, description: str) -> str:
+    """Return a command's description with examples, which go before its exit statuses."""
+    rows = _EXAMPLES.get(prog.removeprefix("dibs "), ())
+    if HEADING in description or not rows:
+        return description
+    lines = "\n".join(f"  {prog} {row}".rstrip() for row in rows)
+    before, mark, after = description.partition(_STATUS)
+    parts = (before.rstrip(), f"{HEADING}\n{lines}", mark + after)
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,262 @@
+"""The help screens: the overview, topics, examples, and what an error suggests."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from tests.cli.test_completion import parsers
+
+from dibs.cli import main
+from dibs.cli.support import COMMANDS, GROUPS, load
+from dibs.cli.support.examples import examples_in
+from dibs.cli.support.help import TOPICS, overview, topic_lines
+from dibs.cli.support.parsing import build, parse
+from dibs.cli.support.suggestions import MEANINGS, suggest
+from dibs.cli.support.topics import PAGES
+
+
+def understood(line):
+    """Parse a command line as the program would."""
+    line = re.sub(r'^eval "\$\((.*)\)"$', r"\1", line)
+    words = shlex.split(re.split(r" (?:\||&&|;|<) ", line)[0], comments=True)
+    program, name, *words = words
+    assert program == "dibs"
+    if name != "help":
+        parse(name, load(name), words)
+
+
+# -- the overview
+
+
+def test_help_lists_every_command_in_its_group(dibs):
+    answer = dibs("help")
+
+    assert answer.status == 0
+    assert all(f"\n  {name} " in answer.out for name in COMMANDS)
+    assert [line for line in answer.out.splitlines() if line in GROUPS] == list(GROUPS)
+
+
+def test_every_command_belongs_to_exactly_one_group():
+    assert sum(len(group) for group in GROUPS.values()) == len(COMMANDS)
+
+
+@pytest.mark.parametrize("words", [("help", "help"), ("--help",), ("--help", "--help"), ("-h",)])
+def test_every_way_to_ask_for_help_shows_the_same_screen(dibs, words):
+    assert dibs(*words).out == dibs("help").out
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
+def test_the_overview_fits_the_terminal_and_breaks_no_word(width):
+    lines = "\n".join(overview(width)).split("\n")
+
+    assert max(map(len, lines)) <= max(width, 31)
+    words = " ".join(" ".join(lines).split())
+    assert all(summary in words for summary in COMMANDS.values())
+
+
+def test_a_line_of_the_overview_is_one_line_at_80_columns():
+    lines = "\n".join(overview(80)).split("\n")
+
+    assert max(map(len, lines)) <= 80
+    assert all(f"{summary}" in "\n".join(lines) for summary in COMMANDS.values())
+
+
+def test_the_overview_is_json_too(dibs):
+    answer = dibs("help", "--json").json
+
+    assert [group["name"] for group in answer["groups"]] == list(GROUPS)
+    assert {c["name"] for group in answer["groups"] for c in group["commands"]} == set(COMMANDS)
+    assert [topic["name"] for topic in answer["topics"]] == list(TOPICS)
+
+
+# -- one command, one topic
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_for_a_command_is_the_commands_own_help(dibs, name):
+    assert dibs("help", name).out == dibs(name, "--help").out
+
+
+def test_help_for_a_subcommand_is_the_subcommands_own_help(dibs):
+    assert dibs("help", "task", "new").out == dibs("task", "new", "--help").out
+
+
+def test_help_for_a_command_is_json_too(dibs):
+    command = dibs("help", "claim", "--json").json["command"]
+
+    assert command["usage"].startswith("dibs claim")
+    assert command["examples"]
+    assert command["text"] == dibs("claim", "--help").out
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_topic_fits_a_screen_and_is_json_too(dibs, topic):
+    lines = dibs("help", topic).out.splitlines()
+
+    assert len(lines) <= 36
+    assert max(map(len, lines)) <= 80
+    assert dibs("help", topic, "--json").json["topic"]["text"] == PAGES[topic]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_the_prose_of_a_topic_fits_a_narrow_terminal(topic):
+    for line in topic_lines(PAGES[topic], 40):
+        assert len(line) <= 40 or line.startswith("  dibs ")
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_command_in_a_topic_parses(topic):
+    lines = re.findall(r"^  (dibs .*?)(?:  .*)?$", PAGES[topic], re.MULTILINE)
+
+    assert len(lines) >= 4
+    for line in lines:
+        understood(line)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("stauts", "status"), ("queues", "queue"), ("guard", "guards"), ("lock", "claim")],
+)
+def test_help_for_an_unknown_word_suggests_one_that_exists(dibs, word, meant):
+    answer = dibs("help", word)
+
+    assert answer.status == 64
+    assert answer.err == (
+        f"dibs: unknown command or topic '{word}' (did you mean 'dibs help {meant}'?)\n"
+    )
+
+
+# -- examples
+
+
+def test_every_command_and_subcommand_has_examples():
+    bare = [words for words, parser in parsers() if not examples_in(parser.format_help())]
+
+    assert bare == []
+
+
+def test_every_example_parses_and_the_first_is_of_its_own_command():
+    for words, parser in parsers():
+        lines = [line.partition("   ")[0] for line in examples_in(parser.format_help())]
+        assert lines[0].startswith(f"dibs {' '.join(words)}")
+        for line in lines:
+            understood(line)
+
+
+# -- suggestions
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("stauts", "dibs status"),
+        ("lock", "dibs claim"),
+        ("unlock", "dibs release"),
+        ("unclaim", "dibs release"),
+        ("free", "dibs release"),
+        ("ls", "dibs status"),
+        ("LIST", "dibs status"),
+        ("ps", "dibs status"),
+        ("top", "dibs status --watch"),
+        ("watch", "dibs status --watch"),
+        ("message", "dibs say"),
+        ("msg", "dibs say"),
+        ("uninstall", "dibs init --uninstall"),
+        ("unistall", "dibs init --uninstall"),
+        ("history", "dibs log"),
+        ("blame", "dibs who"),
+        ("setup", "dibs init"),
+        ("heartbeat", "dibs renew"),
+        ("wait", "dibs claim --wait 5m"),
+    ],
+)
+def test_an_unknown_command_suggests_the_one_that_was_meant(dibs, word, meant):
+    answer = dibs(word)
+
+    assert answer.status == 64
+    assert answer.err == f"dibs: unknown command '{word}' (did you mean '{meant}'?)\n"
+    assert answer.out == ""
+
+
+def test_a_word_without_a_meaning_gets_the_list_of_commands(dibs):
+    assert dibs("xyzzy").err == "dibs: unknown command 'xyzzy' (`dibs help` lists the commands)\n"
+
+
+def test_no_synonym_hides_a_command():
+    assert MEANINGS.keys().isdisjoint(COMMANDS)
+    assert MEANINGS.keys().isdisjoint(TOPICS)
+
+
+@pytest.mark.parametrize("line", sorted(set(MEANINGS.values())))
+def test_every_suggestion_names_options_and_subcommands_that_exist(line):
+    name, *words = line.split()
+    if name == "help":
+        return
+    parser = build(name, load(name))
+    verbs = next((a.choices for a in parser._actions if a.dest == "verb"), None)
+    if verbs:
+        parser = verbs[words.pop(0)]
+    options = [word for word in words if word.startswith("-")]
+    assert set(options) <= set(parser._option_string_actions)
+
+
+def test_a_synonym_is_listed_once():
+    from dibs.cli.support.suggestions import _SYNONYMS
+
+    words = " ".join(_SYNONYMS.values()).split()
+    assert sorted(words) == sorted(set(words))
+
+
+def test_a_suggestion_is_empty_where_nothing_is_close():
+    assert suggest("qqqqqq") == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("task", "nwe"), "task: unknown subcommand 'nwe' (did you mean 'new'?)"),
+        (("task", "list"), "task: unknown subcommand 'list' (did you mean 'ls'?)"),
+        (("agent", "jion"), "agent: unknown subcommand 'jion' (did you mean 'join'?)"),
+        (("git",), "git: missing subcommand (use one of install, uninstall, status, check, trust)"),
+        (("-v",), "unknown option '-v' (options go after the command)"),
+        (("claim", "a", "--raeson", "x"), "claim: unknown option '--raeson' (did you mean '--reason'?)"),
+        (("claim", "a", "--ttl"), "claim: --ttl needs a value (see `dibs claim --help`)"),
+        (("claim",), "claim: missing PATTERN (see `dibs claim --help`)"),
+        (("explain", "a", "b", "c"), "explain: unexpected argument 'c' (see `dibs explain --help`)"),
+        (
+            ("task", "take", "--claim", "--no-claim"),
+            "task take: --no-claim cannot be combined with --claim (see `dibs task take --help`)",
+        ),
+        (
+            ("task", "new", "x", "--priority", "hgh"),
+            "task new: invalid --priority 'hgh' (did you mean 'high'?)",
+        ),
+        (
+            ("claim", "-x.py"),
+            "claim: unknown option '-x.py' (for a path, use -- first: dibs claim -- -x.py)",
+        ),
+        (
+            ("claim", "a", "-x.py"),
+            "claim: unknown option '-x.py' (for a path, use -- first: dibs claim -- -x.py)",
+        ),
+    ],
+)  # fmt: skip
+def test_a_wrong_command_line_is_told_what_is_valid(dibs, words, message):
+    answer = dibs(*words)
+
+    assert answer.status == 64
+    assert answer.err == f"dibs: {message}\n"
+
+
+def test_a_file_whose_name_looks_like_an_option_gets_the_double_dash(dibs, repo):
+    (repo / "-x").touch()
+
+    assert "dibs claim -- -x)" in dibs("claim", "-x").err
+    assert dibs("claim", "--", "-x").status == 0
+
+
+def test_an_option_before_the_command_is_told_its_place_in_json(capsys):
+    assert main(["--json", "status"]) == 64
+    assert "options go after the command" in capsys.readouterr().out
