@@ -83,7 +83,7 @@ def test_a_beat_tells_the_news_as_a_renewal_does(dibs):
 
     assert answer.status == 4
     assert "renewed b " in answer.out
-    assert "lost your claim on a" in answer.out
+    assert "lost: your claim on a" in answer.out
     assert (again.status, again.json["lost"]) == (0, [])
 
 

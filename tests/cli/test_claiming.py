@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 import pytest
 
@@ -21,27 +22,24 @@ def test_a_claim_is_granted_with_a_token(dibs):
     assert claim["expires_at"] > claim["since"]
 
 
-def test_a_claim_says_in_text_what_was_granted(dibs):
+def test_a_grant_reads_as_one_line(dibs):
     answer = dibs("claim", "src/a.py", "--ttl", "90", "--reason", "fix login")
 
-    assert answer.out.startswith("granted src/a.py (exclusive, token ")
-    assert "1m30s left" in answer.out
-    assert "fix login" in answer.out
+    assert answer.out == "granted src/a.py (exclusive, expires in 1m30s) - fix login\n"
 
 
-def test_a_refusal_names_the_holder_the_reason_and_what_to_do(dibs):
+def test_a_denial_names_the_owner_the_reason_and_the_next_step(dibs):
     dibs("claim", "src/**", "--reason", "big move", agent="alice")
 
     answer = dibs("claim", "src/a.py", agent="bob")
 
     assert answer.status == 3
-    assert answer.out.startswith("denied src/a.py\n")
-    assert "alice holds src/** (exclusive, gone in 5m unless it shows up again) " in answer.out
+    assert answer.out.startswith("denied: alice holds src/** (expires in 5m unless renewed)\n")
     assert re.search(r"<data-(\w+) from=\"alice\">big move</data-\1>", answer.out)
     assert "dibs ask src/a.py" in answer.out
 
 
-def test_a_refusal_is_json_with_its_conflicts(dibs):
+def test_a_denial_as_json_has_its_conflicts(dibs):
     dibs("claim", "src/**", agent="alice")
 
     answer = dibs("claim", "free", "src/*.py", "--json", agent="bob")
@@ -65,7 +63,7 @@ def test_shared_claims_overlap_each_other_and_nothing_else(dibs):
     assert dibs("claim", "a", agent="carol").status == 3
 
 
-def test_a_wait_that_is_over_draws_no_other_ticket(dibs):
+def test_a_wait_that_timed_out_takes_no_second_ticket(dibs):
     dibs("claim", "a", agent="alice")
 
     dibs("claim", "a", "--wait", "0.05", agent="bob")
@@ -74,7 +72,7 @@ def test_a_wait_that_is_over_draws_no_other_ticket(dibs):
     assert kinds.count("lock_queued") == kinds.count("lock_unqueued") == 1
 
 
-def test_a_wait_that_is_over_is_a_denial(dibs):
+def test_a_wait_that_timed_out_is_a_denial(dibs):
     dibs("claim", "a", agent="alice")
 
     answer = dibs("claim", "a", "--wait", "0.05", "--json", agent="bob")
@@ -84,7 +82,7 @@ def test_a_wait_that_is_over_is_a_denial(dibs):
     assert dibs("status", "--json").json["queue"] == []
 
 
-def test_a_place_in_the_queue_is_kept_and_collected(dibs):
+def test_a_queued_claim_is_collected_by_claiming_again(dibs):
     dibs("claim", "a", agent="alice")
 
     queued = dibs("claim", "a", "--queue", "--json", agent="bob")
@@ -98,15 +96,15 @@ def test_a_place_in_the_queue_is_kept_and_collected(dibs):
     assert collected.json["outcome"] == "granted"
 
 
-def test_a_queued_claim_names_its_ticket_in_text(dibs):
+def test_a_queued_claim_shows_its_position(dibs):
     dibs("claim", "a", agent="alice")
 
     answer = dibs("claim", "a", "--queue", agent="bob")
 
-    assert answer.out.startswith("queued a: ticket ")
+    assert answer.out.startswith("queued at position 1: alice holds a ")
 
 
-def test_a_circle_of_waiters_is_refused_and_named(dibs):
+def test_a_deadlock_is_denied_and_its_cycle_named(dibs):
     dibs("claim", "a", agent="alice")
     dibs("claim", "b", agent="bob")
     dibs("claim", "b", "--queue", agent="alice")
@@ -114,7 +112,7 @@ def test_a_circle_of_waiters_is_refused_and_named(dibs):
     answer = dibs("claim", "a", "--wait", "5", agent="bob")
 
     assert answer.status == 3
-    assert "would close a circle: bob waits for alice (a), alice waits for bob (b)" in answer.out
+    assert "waiting would deadlock: bob waits for alice (a), alice waits for bob (b)" in answer.out
 
 
 def test_the_same_request_id_gets_the_same_answer(dibs):
@@ -124,19 +122,19 @@ def test_the_same_request_id_gets_the_same_answer(dibs):
     assert again.json == first.json
 
 
-def test_a_literal_name_may_hold_special_characters(dibs):
+def test_a_literal_path_may_contain_glob_characters(dibs):
     dibs("claim", "a[1].txt", "--literal", agent="alice")
 
     assert dibs("claim", "a1.txt", agent="bob").status == 0
     assert dibs("claim", "a[1].txt", "--literal", agent="bob").status == 3
 
 
-def test_an_agent_does_not_claim_everything_but_a_human_does(dibs):
+def test_a_human_may_claim_everything_but_an_agent_may_not(dibs):
     assert dibs("claim", "**", agent="alice").status == 77
     assert dibs("claim", "**").status == 0
 
 
-def test_a_renewal_lists_what_is_held(dibs):
+def test_a_renewal_lists_the_claims(dibs):
     dibs("claim", "a", "b", agent="alice")
 
     answer = dibs("renew", agent="alice")
@@ -145,7 +143,7 @@ def test_a_renewal_lists_what_is_held(dibs):
     assert answer.out.count("renewed ") == 2
 
 
-def test_a_renewal_gives_a_new_ttl_to_the_claims_named(dibs):
+def test_a_renewal_changes_the_ttl_of_the_named_claims(dibs):
     dibs("claim", "a", "b", agent="alice")
 
     answer = dibs("renew", "a", "--ttl", "1h", "--json", agent="alice")
@@ -154,13 +152,13 @@ def test_a_renewal_gives_a_new_ttl_to_the_claims_named(dibs):
     assert spans == {"a": 3600.0, "b": 300.0}
 
 
-def test_a_renewal_of_nothing_says_so(dibs):
+def test_a_renewal_without_claims_says_so(dibs):
     answer = dibs("renew", agent="alice")
 
-    assert (answer.status, answer.out) == (0, "you hold nothing\n")
+    assert (answer.status, answer.out) == (0, "you hold no claims\n")
 
 
-def test_a_holder_hears_of_its_loss_once_and_of_who_asks(dibs):
+def test_an_owner_learns_once_of_a_lost_claim_and_of_release_requests(dibs):
     dibs("claim", "a", "b", agent="alice")
     dibs("revoke", "a", "--reason", "I need it")
     dibs("ask", "b", "--note", "soon please", agent="bob")
@@ -169,14 +167,17 @@ def test_a_holder_hears_of_its_loss_once_and_of_who_asks(dibs):
     second = dibs("renew", "--json", agent="alice")
 
     assert first.status == 4
-    assert "lost your claim on a was revoked by " in first.out
+    assert "lost: your claim on a was revoked by " in first.out
     assert re.search(r">I need it</data-\w+>; stop working on it", first.out)
-    assert re.search(r"asked bob asks for b in 5m: <data-\w+ from=\"bob\">soon please<", first.out)
+    assert re.search(
+        r"release request: bob requested b within 5m: <data-\w+ from=\"bob\">soon please<",
+        first.out,
+    )
     assert second.status == 0
     assert second.json["lost"] == []
 
 
-def test_a_claim_is_given_back(dibs):
+def test_a_released_claim_is_available(dibs):
     dibs("claim", "a", agent="alice")
 
     answer = dibs("release", "a", agent="alice")
@@ -185,7 +186,7 @@ def test_a_claim_is_given_back(dibs):
     assert dibs("claim", "a", agent="bob").status == 0
 
 
-def test_everything_is_given_back_as_json(dibs):
+def test_release_all_as_json_lists_every_claim(dibs):
     dibs("claim", "a", "b", agent="alice")
 
     answer = dibs("release", "--all", "--json", agent="alice")
@@ -194,15 +195,15 @@ def test_everything_is_given_back_as_json(dibs):
 
 
 @pytest.mark.parametrize("words", [(), ("a", "--all")])
-def test_a_release_names_patterns_or_all_of_them(dibs, words):
+def test_a_release_needs_either_patterns_or_all(dibs, words):
     assert dibs("release", *words, agent="alice").status == 64
 
 
-def test_what_is_not_held_cannot_be_released(dibs):
+def test_an_unclaimed_path_cannot_be_released(dibs):
     assert dibs("release", "a", agent="alice").status == 6
 
 
-def test_what_was_lost_cannot_be_released(dibs):
+def test_a_lost_claim_cannot_be_released(dibs):
     dibs("claim", "a", agent="alice")
     dibs("revoke", "a", "--reason", "mine")
 
@@ -219,18 +220,18 @@ def test_a_wrong_token_is_fenced(dibs):
     assert dibs("release", "a", "--token", str(token), agent="alice").status == 0
 
 
-def test_a_check_tells_free_from_held_and_changes_nothing(dibs):
+def test_a_check_reports_availability_and_changes_nothing(dibs):
     dibs("claim", "a", agent="alice")
 
     free, held = dibs("check", "b", agent="bob"), dibs("check", "a", agent="bob")
 
-    assert (free.status, free.out) == (0, "free\n")
+    assert (free.status, free.out) == (0, "available\n")
     assert held.status == 3
-    assert held.out.startswith("held\n  alice holds a ")
+    assert held.out.startswith("claimed by another agent\n  alice holds a ")
     assert [a["id"] for a in dibs("agent", "ls", "--json").json["agents"]] == ["alice"]
 
 
-def test_a_check_is_json(dibs):
+def test_a_check_as_json(dibs):
     dibs("claim", "a", agent="alice")
 
     answer = dibs("check", "a", "--json", agent="bob")
@@ -255,3 +256,91 @@ def test_two_patterns_apart_are_explained_too(dibs):
 def test_case_counts_where_it_is_said_to(dibs):
     assert dibs("explain", "README", "readme").status == 0
     assert dibs("explain", "README", "readme", "--case-sensitive").status == 3
+
+
+def hints(answer):
+    """Return the commands that a denial suggests, as words."""
+    found = [
+        shlex.split(line.split(": ", 1)[1]) for line in answer.out.splitlines() if ": dibs " in line
+    ]
+    return [words[1:] for words in found]
+
+
+def test_tokens_are_for_agents_and_for_people_who_want_them(dibs):
+    assert "token" in dibs("claim", "a", agent="alice").out
+    assert "token" in dibs("who", "a", agent="bob").out
+    assert "token" in dibs("renew", agent="alice").out
+
+    for words in (("claim", "b"), ("who", "b"), ("renew",), ("transfer", "b", "--to", "alice")):
+        assert "token" not in dibs(*words).out, words
+    for words in (("claim", "c"), ("who", "c"), ("renew",), ("transfer", "c", "--to", "alice")):
+        assert "token" in dibs(*words, "-v").out, words
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_each_command_that_a_denial_suggests_to_an_agent_works(dibs, number):
+    dibs("claim", "src/**", agent="alice")
+    words = hints(dibs("claim", "src/a b.py", agent="bob"))[number]
+
+    dibs("release", "--all", agent="alice") if "--wait" in words else None
+
+    assert dibs(*words, agent="bob").status == 0
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_each_command_that_a_denial_suggests_to_a_person_works(dibs, number):
+    dibs("claim", "src/**", agent="alice")
+    words = hints(dibs("claim", "src/a b.py"))[number]
+
+    dibs("release", "--all", agent="alice") if "--wait" in words else None
+
+    assert dibs(*words).status == 0
+
+
+def test_a_person_is_told_to_revoke_with_a_reason_and_an_agent_to_escalate(dibs):
+    dibs("claim", "src/**", agent="alice")
+
+    person, agent = dibs("claim", "src/a.py"), dibs("claim", "src/a.py", agent="bob")
+
+    assert "take it from alice: dibs revoke 'src/**' --reason WHY" in person.out
+    assert "escalate" not in person.out
+    assert "let a human decide: dibs escalate src/a.py" in agent.out
+    assert "revoke" not in agent.out
+
+
+def test_a_queued_claim_is_collected_with_the_suggested_command(dibs):
+    dibs("claim", "a", agent="alice")
+    words = hints(dibs("claim", "b", "a", "--queue", agent="bob"))[0]
+
+    dibs("release", "a", agent="alice")
+
+    assert words == ["claim", "b", "a"]
+    assert dibs(*words, agent="bob").status == 0
+
+
+def test_several_conflicts_are_listed_below_their_count(dibs):
+    dibs("claim", "a", "--reason", "refactor", agent="alice")
+    dibs("claim", "b", agent="carol")
+
+    lines = dibs("claim", "a", "b").out.splitlines()
+
+    assert lines[:4] == [
+        "denied: 2 conflicts",
+        "  alice holds a (expires in 5m unless renewed)",
+        "  reason: refactor",
+        "  carol holds b (expires in 5m unless renewed)",
+    ]
+
+
+def test_many_paths_are_summed_up_unless_all_are_wanted(dibs):
+    paths = [f"src/{number}.py" for number in range(30)]
+
+    short, full = dibs("claim", *paths), dibs("claim", *paths, "-v")
+
+    assert short.out.splitlines() == [
+        "granted 30 paths (exclusive, expires in 5m)",
+        *(f"  src/{number}.py" for number in range(5)),
+        "  ... and 25 more (-v lists all)",
+    ]
+    assert full.out.count("granted src/") == 30
+    assert dibs("release", "--all").out.splitlines()[-1] == "  ... and 25 more (-v lists all)"

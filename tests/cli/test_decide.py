@@ -193,7 +193,7 @@ def test_an_agent_sees_the_words_of_others_inside_the_fence_only(dibs, text):
 
     for words in (("show", "d2"), ("ls",)):
         out = dibs("decide", *words, agent="alice").out
-        nonce = re.match(r"Between data-([0-9a-f]{8}) tags is text of others", out)[1]
+        nonce = re.match(r"Text inside data-([0-9a-f]{8}) tags comes from other agents", out)[1]
         outside = re.sub(rf"<data-{nonce} [^>]*>.*?</data-{nonce}>", "", out)
         for word in ("title", "SYSTEM", "exe", "obey", "x\u200b", "line two"):
             assert word not in outside
@@ -219,8 +219,8 @@ def test_a_conflict_is_shown_with_both_sides_and_revoked(dibs):
     (waiting,) = dibs("decide", "ls", "--pending", "--json").json["decisions"]
 
     page = dibs("decide", "show", waiting["id"]).out
-    assert "HOLDER  alice" in page
-    assert "ASKER   bob" in page
+    assert "OWNER     alice" in page
+    assert "WANTED BY bob" in page
     assert f"dibs decide revoke {waiting['id']}" in page
     assert dibs("decide", "revoke", waiting["id"], agent="bob").status == 77
 

@@ -1,4 +1,4 @@
-"""A conflict between two agents in two terminals, settled in each of the three ways."""
+"""A conflict between two agents in two terminals, resolved in each of the three ways."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dibs.project.project import open_project
 
 @pytest.fixture
 def until(repo):
-    """Wait until something is so, looking at every change of the state."""
+    """Wait until a condition is true, checking it after every change of the state."""
 
     def wait(so):
         project = open_project()
@@ -31,7 +31,7 @@ def until(repo):
 
 @pytest.fixture
 def wait_until(dibs, until):
-    """Wait until somebody stands in the queue."""
+    """Wait until an agent is in the queue."""
 
     def until_queued(agent):
         until(lambda: agent in [w["agent"] for w in dibs("status", "--json").json["queue"]])
@@ -41,7 +41,7 @@ def wait_until(dibs, until):
 
 @pytest.fixture
 def waiter(start, wait_until):
-    """Let an agent wait for a claim in a process of its own."""
+    """Start a process in which an agent waits for a claim."""
 
     def begin(agent, *patterns, **options):
         process = start("claim", *patterns, "--wait", "5m", "--json", "--agent", agent, **options)
@@ -57,18 +57,22 @@ def answer_of(process):
     return process.returncode, json.loads(out)
 
 
-def test_a_refusal_names_the_three_ways(dibs):
+def decision_in(answer):
+    return re.search(r"escalated as (d\d+): ", answer.out)[1]
+
+
+def test_a_denial_names_the_three_next_steps(dibs):
     dibs("claim", "src/**", agent="alice")
 
     answer = dibs("claim", "src/a b.py", agent="bob")
 
     assert answer.status == 3
     assert "wait in the queue: dibs claim 'src/a b.py' --wait 5m" in answer.out
-    assert "ask for it: dibs ask 'src/a b.py'" in answer.out
+    assert "request a release: dibs ask 'src/a b.py'" in answer.out
     assert "let a human decide: dibs escalate 'src/a b.py'" in answer.out
 
 
-def test_one_waits(dibs, waiter):
+def test_an_agent_waits(dibs, waiter):
     dibs("claim", "a", agent="alice")
     bob = waiter("bob", "a")
 
@@ -78,7 +82,7 @@ def test_one_waits(dibs, waiter):
     assert (status, answer["outcome"]) == (0, "granted")
 
 
-def test_one_asks_and_the_answer_is_yes(dibs, waiter):
+def test_an_agent_requests_a_release_and_the_reply_is_yes(dibs, waiter):
     dibs("claim", "src/**", agent="alice")
     bob = waiter("bob", "src/a.py")
     dibs("ask", "src/a.py", "--note", "a fix", agent="bob")
@@ -87,30 +91,29 @@ def test_one_asks_and_the_answer_is_yes(dibs, waiter):
     said = dibs("answer", request["id"], "yes", agent="alice")
 
     assert said.status == 0
-    assert said.out == "told bob: yes to src/**\nreleased src/**\n"
+    assert said.out == "replied yes to bob: src/**\nreleased src/**\n"
     status, answer = answer_of(bob)
     assert (status, answer["claims"][0]["agent"]) == (0, "bob")
 
 
-def test_one_asks_and_the_answer_is_later(dibs):
+def test_an_agent_requests_a_release_and_the_reply_is_later(dibs):
     dibs("claim", "a", agent="alice")
     dibs("ask", "a", agent="bob")
 
     said = dibs("answer", "a", "later", "--in", "10m", "--note", "tests run", agent="alice")
 
-    assert said.out.startswith("told bob: later to a, by ")
-    assert said.out.endswith(", in 10m\n")
+    assert said.out.startswith("replied later to bob: a in 10m (by ")
     told = dibs("inbox", agent="bob").out
     assert "alice says later: a in 10m, counted from this message: tests run" in told
     renewed = dibs("renew", agent="alice")
-    assert re.search(r"bob asks for a in \S+; you said later, in \S+\n", renewed.out)
+    assert re.search(r"bob requested a within \S+; you replied later, in \S+\n", renewed.out)
     (claim,) = dibs("status", "--json").json["claims"]
     (ask,) = claim["asked_by"]
     assert ask["answer"] == "later"
     assert ask["promised"] == pytest.approx(ask["answered"] + 600)
 
 
-def test_one_asks_and_the_answer_is_no(dibs):
+def test_an_agent_requests_a_release_and_the_reply_is_no(dibs):
     dibs("claim", "a", agent="alice")
     dibs("ask", "a", agent="bob")
 
@@ -121,7 +124,7 @@ def test_one_asks_and_the_answer_is_no(dibs):
     assert dibs("claim", "a", agent="bob").status == 3
 
 
-def test_one_escalates_and_the_human_revokes(dibs, waiter):
+def test_an_agent_escalates_and_the_human_revokes(dibs, waiter):
     dibs("claim", "src/**", "--reason", "big move", agent="alice")
     bob = waiter("bob", "src/a.py")
     asked = dibs("escalate", "src/a.py", "--note", "prod is down", "--json", agent="bob")
@@ -137,14 +140,14 @@ def test_one_escalates_and_the_human_revokes(dibs, waiter):
     assert dibs("release", "src/**", agent="alice").status == 4
 
 
-def test_one_escalates_and_the_human_refuses(dibs, waiter):
+def test_an_agent_escalates_and_the_human_refuses(dibs, waiter):
     dibs("claim", "src/**", agent="alice")
     bob = waiter("bob", "src/a.py")
     asked = dibs("escalate", "src/a.py", agent="bob")
-    name = asked.out.split()[0]
+    name = decision_in(asked)
     assert asked.out.splitlines() == [
-        f"{name} waits for a human: bob wants src/a.py, which alice holds",
-        "wait for it: dibs claim src/a.py --wait 10m",
+        f"escalated as {name}: bob wants src/a.py, which alice holds",
+        "wait for the decision: dibs claim src/a.py --wait 10m",
     ]
 
     assert dibs("decide", "refuse", name, "--reason", "the move comes first").status == 0
@@ -157,17 +160,17 @@ def test_one_escalates_and_the_human_refuses(dibs, waiter):
     assert "you keep it" in dibs("inbox", agent="alice").out
 
 
-def test_a_waiter_reads_in_words_that_it_was_refused(dibs, start, wait_until):
+def test_a_waiter_learns_that_a_human_refused_it(dibs, start, wait_until):
     dibs("claim", "a", agent="alice")
     bob = start("claim", "a", "--wait", "5m", "--agent", "bob")
     wait_until("bob")
-    name = dibs("escalate", "a", agent="bob").out.split()[0]
+    name = decision_in(dibs("escalate", "a", agent="bob"))
 
     dibs("decide", "refuse", name, "--reason", "not now")
 
     out, _ = bob.communicate(timeout=30)
     assert bob.returncode == 3
-    assert out.startswith("denied a: ")
+    assert out.startswith("denied: ")
     assert f"refused it ({name}): <data-" in out.splitlines()[0]
     assert ">not now</data-" in out.splitlines()[0]
     assert "do not ask again" in out
@@ -180,19 +183,19 @@ def test_the_human_sees_both_sides_and_the_queue(dibs):
     dibs("claim", "src/b.py", "--queue", agent="carol")
     dibs("ask", "src/a.py", "--note", "please", agent="bob")
     dibs("answer", "src/**", "no", agent="alice")
-    name = dibs("escalate", "src/a.py", agent="bob").out.split()[0]
+    name = decision_in(dibs("escalate", "src/a.py", agent="bob"))
 
     page = dibs("decide", "show", name).out
 
-    assert "HOLDER  alice (dev, last heard of " in page
+    assert "OWNER     alice (dev, last seen " in page
     assert re.search(
-        r"alice holds src/\*\* \(exclusive, \S+ left, task 7\) - big move, since ", page
+        r"alice holds src/\*\* \(exclusive, expires in \S+, task 7\) - big move, since ", page
     )
-    assert "ASKER   bob (agent, last heard of " in page
-    assert re.search(r'asked for src/\*\* \d+s ago "please"; \d+s ago the answer was no\n', page)
-    assert "QUEUE   1 waiting" in page
-    assert f"dibs decide revoke {name}: alice loses it, bob is told" in page
-    assert f"dibs decide refuse {name} --reason WHY: alice keeps it, bob is told" in page
+    assert "WANTED BY bob (agent, last seen " in page
+    assert re.search(r'requested src/\*\* \d+s ago "please"; reply \d+s ago: no\n', page)
+    assert "QUEUE     1 waiting" in page
+    assert f"take it from alice: dibs decide revoke {name}" in page
+    assert f"let alice keep it: dibs decide refuse {name} --reason WHY" in page
     sides = dibs("decide", "show", name, "--json").json["sides"]
     assert sides["holder"]["agent"] == "alice"
     assert [ask["answer"] for ask in sides["asker"]["asks"]] == ["no"]
@@ -200,7 +203,7 @@ def test_the_human_sees_both_sides_and_the_queue(dibs):
 
 def test_a_conflict_that_is_over_leaves_nothing_to_decide(dibs):
     dibs("claim", "a", agent="alice")
-    name = dibs("escalate", "a", agent="bob").out.split()[0]
+    name = decision_in(dibs("escalate", "a", agent="bob"))
     dibs("release", "a", agent="alice")
 
     assert dibs("decide", "ls", "--pending", "--json").json["decisions"] == []
@@ -218,7 +221,7 @@ def test_nobody_is_put_before_a_human_who_holds_nothing(dibs):
 
 def test_an_agent_does_not_decide_its_own_conflict(dibs):
     dibs("claim", "a", agent="alice")
-    name = dibs("escalate", "a", agent="bob").out.split()[0]
+    name = decision_in(dibs("escalate", "a", agent="bob"))
 
     assert dibs("decide", "revoke", name, agent="bob").status == 77
     assert dibs("decide", "refuse", name, "--reason", "mine", agent="alice").status == 77
@@ -267,13 +270,13 @@ def test_a_waiter_asks_and_escalates_by_itself(dibs, waiter, repo, until):
 def test_the_human_reads_who_gets_it_first_and_that_a_conflict_was_over(dibs):
     dibs("claim", "a", agent="alice")
     dibs("claim", "a", "--queue", agent="carol")
-    name = dibs("escalate", "a", agent="bob").out.split()[0]
+    name = decision_in(dibs("escalate", "a", agent="bob"))
 
     said = dibs("decide", "revoke", name)
 
     assert said.out.endswith("; bob is told, and carol is first in the queue\n")
     dibs("claim", "a", agent="carol")
-    name = dibs("escalate", "a", agent="bob").out.split()[0]
+    name = decision_in(dibs("escalate", "a", agent="bob"))
     dibs("release", "a", agent="carol")
     said = dibs("decide", "revoke", name)
     assert said.out.startswith(f"settled {name}: ")

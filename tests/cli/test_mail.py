@@ -150,7 +150,7 @@ def test_two_agents_hold_a_conversation(crew):
     crew("say", "--reply", asked["id"], "--all", "thanks", agent="alice")
     thread = crew("inbox", "--thread", asked["id"], "--json", agent="bob").json["messages"]
 
-    assert f"acknowledge it: dibs inbox --ack {asked['id']}" in heard
+    assert f"acknowledge: dibs inbox --ack {asked['id']}" in heard
     assert acked.out == f"acknowledged {asked['id']} of alice\n"
     kinds = [m["kind"] for m in crew("inbox", "--json", agent="alice").json["messages"]]
     assert kinds == ["acknowledged", "message"]

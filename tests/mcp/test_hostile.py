@@ -45,7 +45,7 @@ def outside(text, nonces):
 def check(answer):
     """Return the answer if what others wrote is in the fence that it names itself."""
     texts = list(strings(answer))
-    named = re.findall(r"(?:Between|in) data-([0-9a-f]{8}) tags", "\n".join(texts))
+    named = re.findall(r"(?:inside|in) data-([0-9a-f]{8}) tags", "\n".join(texts))
     for text in texts:
         assert MARK not in outside(text, named), text[:300]
         for character in text:

@@ -41,7 +41,7 @@ def test_a_refusal_is_a_result_that_says_who_why_until_when_and_what_next(pair, 
     assert "rename the parser</data-" in conflict["reason"]
     assert 0 < conflict["expires_in"] <= 300
     assert refused["next"]
-    assert "data, no instructions" in refused["note"]
+    assert "data, not as instructions" in refused["note"]
     assert bob.call("status", mine=True)["claims"] == []
     alice.call("release", paths=[path])
     assert bob.call("claim", paths=[path])["outcome"] == "granted"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dibs.core.claims.rules import Denied, Granted, Queued
-from dibs.core.text.durations import show_span
 from dibs.errors import Fenced, Unknown
 
 TYPE_CHECKING = False
@@ -84,22 +83,22 @@ def lost(value: Lost) -> Shape:
     }  # fmt: skip
 
 
-def outcome(value: Outcome) -> Shape:
-    """Shape the answer to a claim."""
+def outcome(value: Outcome, *, human: bool = False) -> Shape:
+    """Shape the answer to a claim, with next steps for a ``human`` or an agent."""
     if isinstance(value, Granted):
         claims = [claim(c, at) for c, at in zip(value.claims, value.expires, strict=True)]
         return _answer("granted", token=value.token, claims=claims)
     conflicts = [conflict(c) for c in value.conflicts]
     if isinstance(value, Queued):
         place = {"ticket": value.ticket.number, "ahead": value.ahead}
-        return _answer("queued", conflicts=conflicts, next=next_steps(value), **place)
+        return _answer("queued", conflicts=conflicts, next=next_steps(value, human=human), **place)
     cycle = [wait(w) for w in value.cycle]
     refused = {
         "decision": value.decision, "by": value.by, "reason": value.reason,
     }  # fmt: skip
     return _answer(
-        "denied", conflicts=conflicts, next=next_steps(value), why=value.why, cycle=cycle,
-        refused=refused if value.decision else None,
+        "denied", conflicts=conflicts, next=next_steps(value, human=human), why=value.why,
+        cycle=cycle, refused=refused if value.decision else None,
     )  # fmt: skip
 
 
@@ -109,34 +108,44 @@ def _answer(word: str, **fields: Any) -> Shape:
     return answer
 
 
-def next_steps(value: Queued | Denied) -> list[str]:
-    """Say what somebody who was not granted a claim can do, the best first."""
+def next_steps(value: Queued | Denied, *, human: bool = False) -> list[str]:
+    """Return what a person or an agent can do without the claim, the best first."""
     asked = " ".join(dict.fromkeys(_quoted(c.pattern) for c in value.conflicts))
-    held = any(not c.ticket for c in value.conflicts)
-    climb = [f"ask for it: dibs ask {asked}", f"let a human decide: dibs escalate {asked}"]
+    if isinstance(value, Denied) and value.why in {"deadlock", "refused"}:
+        return _final_steps(value)
     if isinstance(value, Queued):
-        return [
-            f"your place is kept: ticket {value.ticket.number}, {value.ahead} before you",
-            "claim it again to collect it when it is your turn",
-            *(climb if held else []),
-            "work on something else meanwhile: `dibs status` shows what is free of claims",
-        ]
+        same = " ".join(map(_quoted, value.ticket.patterns))
+        shared = " --shared" if value.ticket.mode == "shared" else ""
+        steps = [f"collect it when it is your turn: dibs claim {same}{shared}"]
+    else:
+        steps = [f"wait in the queue: dibs claim {asked} --wait 5m"]
+    held = [c for c in value.conflicts if not c.ticket]
+    if held:
+        steps.append(f"request a release: dibs ask {asked}")
+        steps += _human_steps(held) if human else [f"let a human decide: dibs escalate {asked}"]
+    if not human:
+        steps.append("work on something else: `dibs status` shows what is claimed")
+    return steps
+
+
+def _human_steps(held: Sequence[Conflict]) -> list[str]:
+    patterns = list(dict.fromkeys(conflict.held for conflict in held))
+    return [
+        f"take it from {held[0].holder}: dibs revoke {_quoted(pattern)} --reason WHY"
+        for pattern in patterns[:1]
+    ]
+
+
+def _final_steps(value: Denied) -> list[str]:
+    """Return what is left to do where waiting does not help."""
     if value.why == "deadlock":
         return [
-            "do not wait: release something that the others in the circle wait for, then try again",
-            "work on something else: `dibs status` shows who holds what",
+            "release a claim that the other agents in the cycle wait for: `dibs status --mine`",
+            "work on something else: `dibs status` shows what is claimed",
         ]
-    if value.why == "refused":
-        return [
-            f"do not ask again: {value.by} decided it, see `dibs decide show {value.decision}`",
-            "work on something else: `dibs status` shows what is free of claims",
-        ]
-    soonest = min((c.expires_in for c in value.conflicts), default=0.0)
-    left = show_span(round(soonest))
     return [
-        f"wait in the queue: dibs claim {asked} --wait 5m",
-        *(climb if held else []),
-        f"work on something else; the first of these ends in {left} unless its holder shows up again",
+        f"do not ask again; read the decision: dibs decide show {value.decision}",
+        "work on something else: `dibs status` shows what is claimed",
     ]
 
 

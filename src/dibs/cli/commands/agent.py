@@ -107,7 +107,9 @@ def _show(session: Session, args: Namespace) -> None:
     def text() -> None:
         quoted = Quoting(session.caller, map(str, (seen, lost, held, waiting)))
         lines = _agent_lines(seen, quoted)
-        lines += [f"holds {claim_line(h.claim, h.expires_in, quoted)}" for h in held]
+        lines += [
+            f"holds {claim_line(h.claim, h.expires_in, quoted, token=session.tokens)}" for h in held
+        ]
         lines += [waiter_line(waiter, quoted) for waiter in waiting]
         lines += _lost_lines(lost, session.now(), quoted)
         print("\n".join(quoted.page(lines)))
@@ -171,7 +173,7 @@ def _beat(session: Session, _: Namespace) -> int:
 
     answer = session.project.holdings.renew(session.caller)
     now = session.now()
-    session.show(lambda: claims.renewed(answer), lambda: show_news(answer, now, session.caller))
+    session.show(lambda: claims.renewed(answer), lambda: show_news(answer, now, session))
     return Fenced.exit_status if answer.lost else 0
 
 

@@ -1,15 +1,15 @@
-"""Answer those who ask for a claim of yours; they are told at once.
+"""Reply to a release request: yes, later, or no.
 
-  yes    give it back now; who waits for it gets it
-  later  keep it, and promise it: --in 10m
+  yes    release it now; the first agent in the queue gets it
+  later  keep it for now: --in 10m says for how long
   no     keep it; say why with --note
 
 Examples:
   dibs answer src/auth.py yes
   dibs answer m41 later --in 10m --note "tests are running"
-  dibs answer 'src/**' no --to bob --note "half of it is moved"
+  dibs answer 'src/**' no --to bob --note "refactoring, half done"
 
-exit status: 0 answered, 6 nobody asks you for it
+exit status: 0 replied, 6 no one requested it
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 
 OPTIONS = (
-    arg("what", metavar="WHAT", help="what you are asked for, or the message (m41)"),
-    arg("answer", metavar="ANSWER", help="yes, later or no"),
-    arg("--note", default="", metavar="TEXT", help="why; the asker sees it"),
-    arg("--in", dest="within", metavar="SPAN", help="when you will give it back"),
-    arg("--to", default="", metavar="ASKER", help="answer only this agent"),
+    arg("what", metavar="WHAT", help="the requested pattern, or the message (m41)"),
+    arg("answer", metavar="ANSWER", help="yes, later, or no"),
+    arg("--note", default="", metavar="TEXT", help="why; the other agent sees it"),
+    arg("--in", dest="within", metavar="SPAN", help="when you will release it"),
+    arg("--to", default="", metavar="AGENT", help="reply only to this agent"),
     LITERAL,
 )
 
 
 def act(session: Session, args: Namespace) -> None:
-    """Answer, and print who was told what."""
+    """Send the reply, and print who got it."""
     answered = _answer(session, args)
     session.show(
         lambda: {"answered": [claims.ask(ask) for ask in answered]}, lambda: _print(answered)
@@ -46,7 +46,7 @@ def act(session: Session, args: Namespace) -> None:
 
 
 def _answer(session: Session, args: Namespace) -> list[Ask]:
-    # A file of such a name is meant by ./m41.
+    # A file with such a name is written as ./m41.
     message = "" if args.literal else id_in(args.what)
     pattern = None if message else session.patterns([args.what], literal=args.literal)[0]
     return session.project.answers.answer(
@@ -62,11 +62,10 @@ def _answer(session: Session, args: Namespace) -> list[Ask]:
 
 def _print(answered: list[Ask]) -> None:
     for ask in answered:
-        what = f"told {bold(ask.asker)}: {ask.answer} to {printable(ask.pattern)}"
+        reply = f"replied {ask.answer} to {bold(ask.asker)}: {printable(ask.pattern)}"
         if ask.answer == "later":
-            what += (
-                f", by {clock(ask.promised, ask.answered)}, in {span(ask.promised - ask.answered)}"
-            )
-        print(what)
+            left = span(ask.promised - ask.answered)
+            reply += f" in {left} (by {clock(ask.promised, ask.answered)})"
+        print(reply)
     for pattern in dict.fromkeys(ask.pattern for ask in answered if ask.answer == "yes"):
         print(f"released {printable(pattern)}")

@@ -1,6 +1,10 @@
-"""Ask whoever holds these to give them back; the holder hears it at its next call.
+"""Ask the owner of a claim to release it; the request reaches the owner at its next call.
 
-exit status: 0, whether somebody was asked or nobody else holds it
+Examples:
+  dibs ask src/auth.py --note "one-line fix"
+  dibs ask 'src/**' --within 15m
+
+exit status: 0, even if no one else holds it
 """
 
 from __future__ import annotations
@@ -21,15 +25,15 @@ if TYPE_CHECKING:
 
 
 OPTIONS = (
-    arg("pattern", nargs="+", metavar="PATTERN", help="what you would like to have"),
-    arg("--within", default="5m", metavar="SPAN", help="how soon (5m)"),
-    arg("--note", default="", metavar="TEXT", help="why; the holder sees it"),
+    arg("pattern", nargs="+", metavar="PATTERN", help="what you need"),
+    arg("--within", default="5m", metavar="SPAN", help="how soon you need it (5m)"),
+    arg("--note", default="", metavar="TEXT", help="why; the owner sees it"),
     LITERAL,
 )
 
 
 def act(session: Session, args: Namespace) -> None:
-    """Ask, and print who was asked for what."""
+    """Send release requests, and print who got one."""
     patterns = session.patterns(args.pattern, literal=args.literal)
     asked = session.project.holdings.ask(
         session.caller, patterns, within=args.within, note=args.note
@@ -46,11 +50,11 @@ def _print(asked: list[Ask], patterns: list[Pattern], reader: Caller) -> None:
     quoted = Quoting(reader, map(str, asked))
     lines = []
     for ask in asked:
-        until = f"{clock(ask.until, ask.at)}, in {span(ask.until - ask.at)}"
+        within = f"within {span(ask.until - ask.at)} (by {clock(ask.until, ask.at)})"
         what = quoted.path(ask.pattern, ask.holder)
-        lines.append(f"asked {bold(ask.holder)} for {what} until {until}")
+        lines.append(f"asked {bold(ask.holder)} to release {what} {within}")
     for line in quoted.page(lines):
         print(line)
     if not asked:
         names = " ".join(quote(printable(pattern.text)) for pattern in patterns)
-        print(f"nobody else holds it, so nobody was asked; claim it: dibs claim {names}")
+        print(f"no one else holds it; claim it: dibs claim {names}")

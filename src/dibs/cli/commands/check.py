@@ -1,13 +1,17 @@
-"""Tell whether these would be free for you now; change nothing.
+"""Show whether you could claim these now; change nothing.
 
-exit status: 0 free, 3 held by somebody else
+Examples:
+  dibs check src/auth.py && echo unclaimed
+  dibs check --shared 'schema/*.sql'
+
+exit status: 0 you could claim them, 3 another agent holds them
 """
 
 from __future__ import annotations
 
 from dibs.cli.support import HELD
 from dibs.cli.support.parsing import LITERAL, arg
-from dibs.cli.support.text import conflict_line, green, red
+from dibs.cli.support.text import conflict_details, conflict_line, green, red
 from dibs.core.claims.rules import EXCLUSIVE, SHARED
 from dibs.shapes import claims
 from dibs.shapes.quoting import Quoting
@@ -22,14 +26,14 @@ if TYPE_CHECKING:
 
 
 OPTIONS = (
-    arg("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/ or name:x"),
-    arg("--shared", action="store_true", help="as a shared claim"),
+    arg("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/, or name:x"),
+    arg("--shared", action="store_true", help="check for a shared claim"),
     LITERAL,
 )
 
 
 def act(session: Session, args: Namespace) -> int:
-    """Look, and print what is in the way."""
+    """Print the claims that are in the way."""
     patterns = session.patterns(args.pattern, literal=args.literal)
     mode = SHARED if args.shared else EXCLUSIVE
     conflicts = session.project.claims.check(session.caller, patterns, mode)
@@ -40,5 +44,9 @@ def act(session: Session, args: Namespace) -> int:
 
 def _print(conflicts: tuple[Conflict, ...], reader: Caller) -> None:
     quoted = Quoting(reader, map(str, conflicts))
-    lines = [f"  {conflict_line(conflict, quoted)}" for conflict in conflicts]
-    print("\n".join(quoted.page(lines, [red("held") if conflicts else green("free")])))
+    lines = []
+    for conflict in conflicts:
+        lines.append(f"  {conflict_line(conflict, quoted)}")
+        lines += [f"    {detail}" for detail in conflict_details(conflict, quoted)]
+    headline = red("claimed by another agent") if conflicts else green("available")
+    print("\n".join(quoted.page(lines, [headline])))

@@ -1,4 +1,4 @@
-"""Claim paths, globs or named resources: all of them, or none.
+"""Claim paths, globs, or named resources: all of them or none.
 
 Examples:
   dibs claim src/auth.py --reason "fix login"
@@ -6,13 +6,13 @@ Examples:
   dibs claim --shared 'schema/*.sql'
   dibs claim port:8000 task:42
 
-exit status: 0 granted, 3 held by somebody else (or queued)
+exit status: 0 granted, 3 denied or queued
 """
 
 from __future__ import annotations
 
 from dibs.cli.support import HELD
-from dibs.cli.support.parsing import LITERAL, REQUEST_ID, arg
+from dibs.cli.support.parsing import LITERAL, REQUEST_ID, VERBOSE, arg
 from dibs.core.claims.rules import EXCLUSIVE, SHARED, Granted
 
 TYPE_CHECKING = False
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 
 
 OPTIONS = (
-    arg("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/ or name:x"),
-    arg("--shared", action="store_true", help="let other shared claims overlap"),
-    arg("--ttl", metavar="SPAN", help="life after your last sign of life (5m)"),
-    arg("--wait", metavar="SPAN", help="wait in the queue for up to so long"),
-    arg("--queue", action="store_true", help="take a place in the queue, return"),
-    arg("--reason", default="", metavar="TEXT", help="what for; others see it"),
-    arg("--task", default="", metavar="TASK", help="the task that it belongs to"),
+    arg("pattern", nargs="+", metavar="PATTERN", help="path, glob, dir/, or name:x"),
+    arg("--shared", action="store_true", help="allow other shared claims to overlap"),
+    arg("--ttl", metavar="SPAN", help="expire this long after your last heartbeat (5m)"),
+    arg("--wait", metavar="SPAN", help="wait in the queue for at most SPAN"),
+    arg("--queue", action="store_true", help="join the queue and return at once"),
+    arg("--reason", default="", metavar="TEXT", help="why; other agents see it"),
+    arg("--task", default="", metavar="TASK", help="the task that the claim is for"),
     LITERAL,
     REQUEST_ID,
+    VERBOSE,
 )
 
 
@@ -51,7 +52,7 @@ def acquire(
     queue: bool = False,
     request_id: str = "",
 ) -> Outcome:
-    """Ask for what was typed, by the options of a claim, and wait if they say so."""
+    """Claim the patterns with the options of ``dibs claim``, and wait if they say so."""
     wait = session.project.config.wait if args.wait is None else args.wait
 
     def ask() -> Outcome:
@@ -76,16 +77,16 @@ def acquire(
 
 
 def show(session: Session, answer: Outcome, reason: str = "") -> None:
-    """Print the answer to a claim that was made for ``reason``."""
+    """Print the answer to a claim made for ``reason``."""
 
     def shape() -> object:
         from dibs.shapes import claims
 
-        return claims.outcome(answer)
+        return claims.outcome(answer, human=session.caller.human)
 
     def text() -> None:
-        from dibs.cli.support.text import outcome
+        from dibs.cli.support.outcomes import show_outcome
 
-        outcome(answer, session.now(), session.caller, reason)
+        show_outcome(answer, session.now(), session.caller, reason, verbose=session.verbose)
 
     session.show(shape, text)

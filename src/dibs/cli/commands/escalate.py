@@ -1,10 +1,13 @@
-"""Let a human decide between you and whoever holds these.
+"""Ask a human to decide between you and the owner of a claim.
 
-The human sees both sides and the queue (`dibs decide show ID`), and either takes the claim from its holder
-(`dibs decide revoke ID`) or sends you away (`dibs decide refuse ID`). You are told in both cases. Wait
-meanwhile with `dibs claim PATTERN --wait 10m`, or work on something else.
+The human reads both sides (`dibs decide show ID`), then takes the claim from its owner
+(`dibs decide revoke ID`) or rejects your request (`dibs decide refuse ID`). You get a message
+either way. Meanwhile, wait with `dibs claim PATTERN --wait 10m` or work on something else.
 
-exit status: 0, whether a human was asked or nobody else holds it
+Examples:
+  dibs escalate src/auth.py --note "blocks the release"
+
+exit status: 0, even if no one else holds it
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ OPTIONS = (
 
 
 def act(session: Session, args: Namespace) -> None:
-    """Escalate, and print which decisions wait now."""
+    """Escalate, and print the new decisions."""
     patterns = session.patterns(args.pattern, literal=args.literal)
     made = session.project.escalations.escalate(session.caller, patterns, note=args.note)
     session.show(
@@ -44,8 +47,8 @@ def _print(made: list[Decision], patterns: list[Pattern]) -> None:
 
     names = " ".join(quote(printable(pattern.text)) for pattern in patterns)
     for decision in made:
-        print(f"{bold(decision.id)} waits for a human: {printable(decision.title)}")
+        print(f"escalated as {bold(decision.id)}: {printable(decision.title)}")
     if made:
-        print(f"wait for it: dibs claim {names} --wait 10m")
+        print(f"wait for the decision: dibs claim {names} --wait 10m")
     else:
-        print(f"nobody else holds it, so nobody was asked; claim it: dibs claim {names}")
+        print(f"no one else holds it; claim it: dibs claim {names}")

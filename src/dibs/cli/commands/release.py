@@ -1,13 +1,18 @@
-"""Give claims back: those on the patterns named, or all of yours.
+"""Release your claims: those that you name, or all of them.
 
-A glob also means the paths that you hold inside it.
+A glob also releases the paths that you hold inside it.
 
-exit status: 0 released, 4 you lost it before, 6 you do not hold it
+Examples:
+  dibs release src/auth.py
+  dibs release 'src/**'
+  dibs release --all
+
+exit status: 0 released, 4 you had already lost it, 6 you do not hold it
 """
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import LITERAL, REQUEST_ID, arg, number
+from dibs.cli.support.parsing import LITERAL, REQUEST_ID, VERBOSE, arg, number
 from dibs.cli.support.text import printable
 from dibs.errors import BadUsage
 from dibs.shapes import claims
@@ -16,24 +21,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from dibs.cli.support.session import Session
     from dibs.core.claims.rules import Claim
 
 
 OPTIONS = (
-    arg("pattern", nargs="*", metavar="PATTERN", help="what to give back"),
-    arg("--all", action="store_true", help="everything that you hold"),
-    arg("--token", type=number, default=0, metavar="N", help="refuse another token"),
+    arg("pattern", nargs="*", metavar="PATTERN", help="the claims to release"),
+    arg("--all", action="store_true", help="release everything that you hold"),
+    arg("--token", type=number, default=0, metavar="N", help="refuse any other token"),
     LITERAL,
     REQUEST_ID,
+    VERBOSE,
 )
 
 
 def run(args: Namespace) -> int:
-    """Release, and print what was given back."""
+    """Release, and print the released patterns."""
     from dibs.cli.support.session import Session
 
     if bool(args.pattern) == args.all:
-        raise BadUsage("release: name patterns, or give --all", hint="see `dibs release --help`")
+        raise BadUsage(
+            "release: name some patterns, or use --all", hint="see `dibs release --help`"
+        )
     with Session(args) as session:
         released = session.project.holdings.release(
             session.caller,
@@ -42,12 +51,15 @@ def run(args: Namespace) -> int:
             request_id=args.request_id,
         )
         shape = {"released": claims.claims(released)}
-        session.show(lambda: shape, lambda: _print(released))
+        session.show(lambda: shape, lambda: _print(released, session))
     return 0
 
 
-def _print(released: list[Claim]) -> None:
-    for claim in released:
-        print(f"released {printable(claim.pattern)}")
+def _print(released: list[Claim], session: Session) -> None:
+    from dibs.cli.support.outcomes import shortened
+
     if not released:
-        print("you held nothing")
+        print("you hold no claims")
+        return
+    lines = [f"released {printable(claim.pattern)}" for claim in released]
+    print("\n".join(shortened(lines, verbose=session.verbose)))

@@ -1,13 +1,18 @@
-"""Give a sign of life, which renews all your claims; name some to give them a new ttl.
+"""Renew all your claims (heartbeat); name some to change their ttl.
 
-Prints what you hold, what you lost since you were last told, and who asks you for something.
+Prints your claims, the claims that you lost since the last call, and release requests for your claims.
 
-exit status: 0 renewed, 4 a claim of yours was lost
+Examples:
+  dibs renew
+  dibs renew 'src/**' --ttl 30m
+
+exit status: 0 renewed, 4 you lost a claim
 """
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import LITERAL, arg, number
+from dibs.cli.support.outcomes import shortened
+from dibs.cli.support.parsing import LITERAL, VERBOSE, arg, number
 from dibs.cli.support.text import ask_line, claim_line, lost_line, red, yellow
 from dibs.errors import Fenced
 from dibs.shapes import claims
@@ -18,40 +23,43 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from dibs.cli.support.session import Session
-    from dibs.core.claims.agents import Caller
     from dibs.services.claims.holdings import Renewed
 
 
 OPTIONS = (
-    arg("pattern", nargs="*", metavar="PATTERN", help="only these claims"),
-    arg("--ttl", metavar="SPAN", help="their new ttl"),
-    arg("--token", type=number, default=0, metavar="N", help="refuse another token"),
+    arg("pattern", nargs="*", metavar="PATTERN", help="change only these claims"),
+    arg("--ttl", metavar="SPAN", help="the new ttl of these claims"),
+    arg("--token", type=number, default=0, metavar="N", help="refuse any other token"),
     LITERAL,
+    VERBOSE,
 )
 
 
 def act(session: Session, args: Namespace) -> int:
-    """Renew, and print what is held, lost and asked for."""
+    """Renew, and print the news."""
     patterns = session.patterns(args.pattern, literal=args.literal)
     answer = session.project.holdings.renew(
         session.caller, patterns, ttl=args.ttl, token=args.token
     )
     now = session.now()
-    session.show(lambda: claims.renewed(answer), lambda: show_news(answer, now, session.caller))
+    session.show(lambda: claims.renewed(answer), lambda: show_news(answer, now, session))
     return Fenced.exit_status if answer.lost else 0
 
 
-def show_news(answer: Renewed, now: float, reader: Caller) -> None:
-    """Print what an agent holds, what it lost, and what it is asked for."""
-    # A claim that was handed over keeps the reason of whoever had it before.
-    quoted = Quoting(reader, map(str, (*answer.claims, *answer.lost, *answer.asks)))
+def show_news(answer: Renewed, now: float, session: Session) -> None:
+    """Print an agent's claims, its lost claims, and release requests."""
+    # A transferred claim keeps the reason that its former owner gave.
+    quoted = Quoting(session.caller, map(str, (*answer.claims, *answer.lost, *answer.asks)))
     held = zip(answer.claims, answer.expires, strict=True)
-    lines = [f"renewed {claim_line(claim, at - now, quoted)}" for claim, at in held]
-    lines += [
-        f"{red('lost')} {lost_line(lost, quoted)}; stop working on it" for lost in answer.lost
+    lines = [
+        f"renewed {claim_line(claim, at - now, quoted, token=session.tokens)}" for claim, at in held
     ]
-    lines += [f"{yellow('asked')} {ask_line(ask, now, quoted)}" for ask in answer.asks]
+    lines = shortened(lines, verbose=session.verbose)
+    lines += [
+        f"{red('lost')}: {lost_line(lost, quoted)}; stop working on it" for lost in answer.lost
+    ]
+    lines += [f"{yellow('release request')}: {ask_line(ask, now, quoted)}" for ask in answer.asks]
     for line in quoted.page(lines):
         print(line)
     if not answer.claims:
-        print("you hold nothing")
+        print("you hold no claims")

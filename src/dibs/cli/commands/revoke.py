@@ -1,13 +1,16 @@
-"""Take from their holders all claims that overlap a pattern. Only a human may.
+"""Revoke all claims that overlap a pattern. Only people can revoke.
 
-Each holder is told, with your reason, and what it does under its old token is refused.
+Each owner gets a message with your reason, and Dibs refuses its commits under the old token.
 
-exit status: 0 revoked, 6 nobody holds it, 77 an agent tried
+Examples:
+  dibs revoke src/auth.py --reason "alice is stuck"
+
+exit status: 0 revoked, 6 no one holds it, 77 an agent tried
 """
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import LITERAL, arg
+from dibs.cli.support.parsing import LITERAL, VERBOSE, arg
 from dibs.cli.support.text import bold, printable
 from dibs.errors import NotFound
 from dibs.shapes import claims
@@ -21,23 +24,24 @@ if TYPE_CHECKING:
 
 
 OPTIONS = (
-    arg("pattern", metavar="PATTERN", help="what to take"),
-    arg("--reason", required=True, metavar="TEXT", help="why; the holder sees it"),
+    arg("pattern", metavar="PATTERN", help="what to revoke"),
+    arg("--reason", required=True, metavar="TEXT", help="why; the owner sees it"),
     LITERAL,
+    VERBOSE,
 )
 
 
 def act(session: Session, args: Namespace) -> None:
-    """Revoke, and print what was taken from whom."""
+    """Revoke, and print each claim with its former owner."""
     (pattern,) = session.patterns([args.pattern], literal=args.literal)
     revoked = session.project.holdings.revoke(session.caller, pattern, reason=args.reason)
     if not revoked:
-        message = f"nobody holds anything that overlaps {pattern.text}"
-        raise NotFound(message, code="NOT_HELD", hint="`dibs status` shows what is held")
-    session.show(lambda: {"revoked": claims.claims(revoked)}, lambda: _print(revoked))
+        message = f"no one holds a claim that overlaps {pattern.text}"
+        raise NotFound(message, code="NOT_HELD", hint="`dibs status` shows what is claimed")
+    session.show(lambda: {"revoked": claims.claims(revoked)}, lambda: _print(revoked, session))
 
 
-def _print(revoked: list[Claim]) -> None:
+def _print(revoked: list[Claim], session: Session) -> None:
     for claim in revoked:
-        what = f"{printable(claim.pattern)} ({claim.mode}, token {claim.token})"
-        print(f"revoked {what} from {bold(claim.agent)}")
+        token = f" (token {claim.token})" if session.tokens else ""
+        print(f"revoked {printable(claim.pattern)} from {bold(claim.agent)}{token}")

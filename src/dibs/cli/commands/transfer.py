@@ -1,11 +1,14 @@
-"""Hand your claims to another agent, under a new token: a lead hands one to its subagent.
+"""Transfer your claims to another agent, for example to a subagent. They get a new token.
 
-exit status: 0 handed over, 4 you lost it before, 6 you do not hold it, or no such agent works here
+Examples:
+  dibs transfer src/auth.py --to tester-1
+
+exit status: 0 transferred, 4 you had already lost it, 6 you do not hold it, or there is no such agent
 """
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import LITERAL, REQUEST_ID, arg, number
+from dibs.cli.support.parsing import LITERAL, REQUEST_ID, VERBOSE, arg, number
 from dibs.cli.support.text import bold, printable
 from dibs.shapes import claims
 
@@ -18,16 +21,17 @@ if TYPE_CHECKING:
 
 
 OPTIONS = (
-    arg("pattern", nargs="+", metavar="PATTERN", help="what to hand over"),
-    arg("--to", required=True, metavar="AGENT", help="who gets it"),
-    arg("--token", type=number, default=0, metavar="N", help="refuse another token"),
+    arg("pattern", nargs="+", metavar="PATTERN", help="the claims to transfer"),
+    arg("--to", required=True, metavar="AGENT", help="the new owner"),
+    arg("--token", type=number, default=0, metavar="N", help="refuse any other token"),
     LITERAL,
     REQUEST_ID,
+    VERBOSE,
 )
 
 
 def act(session: Session, args: Namespace) -> None:
-    """Hand over, and print what the other agent holds now."""
+    """Transfer the claims, and print them."""
     handed = session.project.holdings.transfer(
         session.caller,
         session.patterns(args.pattern, literal=args.literal),
@@ -35,9 +39,10 @@ def act(session: Session, args: Namespace) -> None:
         token=args.token,
         request_id=args.request_id,
     )
-    session.show(lambda: {"transferred": claims.claims(handed)}, lambda: _print(handed))
+    session.show(lambda: {"transferred": claims.claims(handed)}, lambda: _print(handed, session))
 
 
-def _print(handed: list[Claim]) -> None:
+def _print(handed: list[Claim], session: Session) -> None:
     for claim in handed:
-        print(f"handed {printable(claim.pattern)} to {bold(claim.agent)} (token {claim.token})")
+        token = f" (token {claim.token})" if session.tokens else ""
+        print(f"transferred {printable(claim.pattern)} to {bold(claim.agent)}{token}")

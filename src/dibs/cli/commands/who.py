@@ -1,11 +1,15 @@
-"""Show who holds a path, or waits for it; a glob means everything that overlaps it.
+"""Show who holds a path, and who is waiting for it; for a glob, everything that overlaps it.
 
-exit status: 0 the question is answered, whether somebody holds it or not
+Examples:
+  dibs who src/auth.py
+  dibs who 'src/**' port:8000
+
+exit status: 0, whether the path is claimed or not
 """
 
 from __future__ import annotations
 
-from dibs.cli.support.parsing import LITERAL, arg
+from dibs.cli.support.parsing import LITERAL, VERBOSE, arg
 from dibs.cli.support.text import green, holder_line, printable, waiter_line
 from dibs.shapes import claims
 from dibs.shapes.quoting import Quoting
@@ -15,23 +19,23 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from dibs.cli.support.session import Session
-    from dibs.core.claims.agents import Caller
     from dibs.core.claims.rules import Held, Waiter
 
     Around = tuple[list[Held], list[Waiter]]
 
 
 OPTIONS = (
-    arg("pattern", nargs="+", metavar="PATH", help="path, glob, dir/ or name:x"),
+    arg("pattern", nargs="+", metavar="PATH", help="path, glob, dir/, or name:x"),
     LITERAL,
+    VERBOSE,
 )
 
 
 def act(session: Session, args: Namespace) -> None:
-    """Look up each path, and print its holders and waiters."""
+    """Look up each path, and print its owners and waiters."""
     patterns = session.patterns(args.pattern, literal=args.literal)
     found = {p.text: session.project.claims.overlapping(p) for p in patterns}
-    session.show(lambda: _shape(found), lambda: _print(found, session.caller))
+    session.show(lambda: _shape(found), lambda: _print(found, session))
 
 
 def _shape(found: dict[str, Around]) -> dict[str, object]:
@@ -47,11 +51,11 @@ def _shape(found: dict[str, Around]) -> dict[str, object]:
     }
 
 
-def _print(found: dict[str, Around], reader: Caller) -> None:
-    quoted = Quoting(reader, map(str, found.values()))
+def _print(found: dict[str, Around], session: Session) -> None:
+    quoted = Quoting(session.caller, map(str, found.values()))
     lines = []
     for path, (holders, waiters) in found.items():
-        lines.append(f"{printable(path)}: {'held' if holders else green('nobody holds it')}")
-        lines += [f"  {holder_line(held, quoted)}" for held in holders]
+        lines.append(f"{printable(path)}: {'claimed' if holders else green('unclaimed')}")
+        lines += [f"  {holder_line(held, quoted, token=session.tokens)}" for held in holders]
         lines += [f"  {waiter_line(waiter, quoted)}" for waiter in waiters]
     print("\n".join(quoted.page(lines)))

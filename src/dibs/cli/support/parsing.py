@@ -120,8 +120,9 @@ def arg(*names: str, **options: Any) -> Option:
 
 
 #: Options of many commands.
-LITERAL = arg("--literal", action="store_true", help="no character is special")
-REQUEST_ID = arg("--request-id", default="", metavar="ID", help="repeat safely")
+LITERAL = arg("--literal", action="store_true", help="treat the patterns as literal paths")
+REQUEST_ID = arg("--request-id", default="", metavar="ID", help="make a retry safe")
+VERBOSE = arg("-v", "--verbose", action="store_true", help="show tokens and complete lists")
 
 
 def add_options(parser: argparse.ArgumentParser, table: Sequence[Option]) -> None:

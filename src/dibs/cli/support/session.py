@@ -26,6 +26,7 @@ class Session:
 
     def __init__(self, args: Namespace, **flags: object) -> None:
         self.json: bool = args.json
+        self.verbose: bool = getattr(args, "verbose", False)
         self.caller = caller(args)  # what is wrong is said before anything is opened
         self.project: Project = open_project(args.repo, flags=flags)
         self.project.tell_board = self._tell_board
@@ -56,6 +57,11 @@ class Session:
             if line not in self._told:
                 self._told.add(line)
                 print(f"dibs: {line}", file=sys.stderr)
+
+    @property
+    def tokens(self) -> bool:
+        """Whether to print token numbers: always for an agent, with ``-v`` for a person."""
+        return self.verbose or not self.caller.human
 
     def now(self) -> float:
         """Return the moment on the engine's clock."""

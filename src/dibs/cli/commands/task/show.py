@@ -69,7 +69,8 @@ def _facts(session: Session, shown: TaskView, now: float) -> Iterator[tuple[str,
     state = f"{shown.state}, can be taken" if shown.ready else shown.state
     yield "state", "archive" if shown.past else state
     if shown.holder:
-        yield "held by", f"{shown.holder} (token {stored.token}, {span(shown.expires_in)} left)"
+        token = f"token {stored.token}, " if session.tokens else ""
+        yield "held by", f"{shown.holder} ({token}expires in {span(shown.expires_in)})"
     yield from (("because", why) for why in shown.why)
     yield "for", said.agent or "anybody"
     yield "priority", said.priority

@@ -79,12 +79,13 @@ def _start(session: Session, args: Namespace) -> int:
     )
     if isinstance(answer, TakenTask):
         return _show_taken(session, answer)
-    from dibs.cli.support import text
+    from dibs.cli.support.outcomes import show_outcome
     from dibs.shapes import claims
 
     denied = answer
     session.show(
-        lambda: claims.outcome(denied), lambda: text.outcome(denied, session.now(), session.caller)
+        lambda: claims.outcome(denied, human=session.caller.human),
+        lambda: show_outcome(denied, session.now(), session.caller),
     )
     return HELD
 
@@ -104,7 +105,8 @@ def _print_taken(session: Session, taken: TakenTask) -> None:
     stored, granted = taken.stored, taken.granted
     left = span(granted.expires[0] - session.now())
     again = f", attempt {stored.attempt}" if stored.attempt > 1 else ""
-    print(f"{green('took')} {printable(stored.id)} (token {granted.token}, {left} left{again})")
+    token = f"token {granted.token}, " if session.tokens else ""
+    print(f"{green('took')} {printable(stored.id)} ({token}expires in {left}{again})")
     if stored.place != QUEUE:
         print(f"  {dim(printable(file_of(session, stored)))}")
     for claim in granted.claims[1:]:
