@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PROC = "/proc"
 _BOOT = f"{_PROC}/sys/kernel/random/boot_id"
 #: Fields of ``/proc/<pid>/stat``, counted behind the command's closing bracket.
-_STATE, _PARENT, _START = 0, 1, 19
+_STATE, _PARENT, _SESSION, _TERMINAL, _START = 0, 1, 3, 4, 19
 #: States of a process that has ended and only waits to be noticed.
 _ENDED = frozenset({"Z", "X", "x"})
 #: No number of a process has so many digits.
@@ -54,6 +54,8 @@ class RunningProcess(Record):
     name: str = ""
     #: The process that started it, 0 where that cannot be told.
     above: int = 0
+    #: Whether it leads the session of a terminal, as the shell that a person types into does.
+    leads: bool = False
 
     def __str__(self) -> str:
         """Return it for people."""
@@ -75,7 +77,8 @@ def running(pid: int) -> RunningProcess | None:
     if len(words) <= _START or words[_STATE].decode() in _ENDED:
         return None
     name = head.partition(b"(")[2].decode("utf-8", "replace")
-    return RunningProcess(pid, int(words[_START]), name, int(words[_PARENT]))
+    leads = int(words[_SESSION]) == pid and words[_TERMINAL] != b"0"
+    return RunningProcess(pid, int(words[_START]), name, int(words[_PARENT]), leads)
 
 
 def is_there(pid: int, born: int) -> bool:
@@ -105,6 +108,8 @@ def agent_above(hook: int, told: str = "") -> RunningProcess | None:
     for process in above(hook):
         if process.pid == number:
             return process
+        if not known and process.leads and process.name in _SHELLS:
+            known = True  # a person pipes an event into the hook: their terminal is not an agent
         if not known and process.name not in _SHELLS:
             known = True
             foster = process.name in _FOSTERS or (process.pid == 1 and process.name not in _AGENTS)

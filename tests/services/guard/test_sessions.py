@@ -353,6 +353,26 @@ def test_who_takes_over_orphans_is_no_agent(monkeypatch, names, found):
     assert (agent.name if agent else "") == found
 
 
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["bash*", "xterm", "systemd"], ""),
+        (["sh", "bash*", "tmux: server", "systemd"], ""),
+        (["sh", "claude", "bash*", "xterm"], "claude"),
+        (["sh", "claude*", "xterm"], "claude"),
+    ],
+)
+def test_a_terminal_whose_shell_runs_a_hook_is_not_an_agent(monkeypatch, names, found):
+    chain = [
+        RunningProcess(len(names) - place, 1, name.rstrip("*"), leads=name.endswith("*"))
+        for place, name in enumerate(names)
+    ]
+    monkeypatch.setattr("dibs.local.processes.above", lambda _: chain)
+    agent = agent_above(99)
+
+    assert (agent.name if agent else "") == found
+
+
 @linux
 def test_the_number_that_an_agent_gives_counts_if_it_is_above():
     parent = next(above(os.getpid()))
