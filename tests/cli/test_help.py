@@ -21,6 +21,8 @@ def understood(line):
     """Parse a command line as the program would."""
     line = re.sub(r'^eval "\$\((.*)\)"$', r"\1", line)
     words = shlex.split(re.split(r" (?:\||&&|;|<) ", line)[0], comments=True)
+    while re.fullmatch(r"[A-Z_]+=.*", words[0]):
+        words.pop(0)
     program, name, *words = words
     assert program == "dibs"
     if name != "help":

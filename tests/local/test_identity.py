@@ -19,13 +19,13 @@ SHOW = (
 def test_the_flag_goes_before_the_environment():
     acting = acting_agent("flagged", {"DIBS_AGENT": "named", "USER": "alice"})
 
-    assert acting == ("flagged", False)
+    assert acting == ("flagged", False, "flag")
 
 
 def test_the_environment_goes_before_the_terminal():
     acting = acting_agent(None, {"DIBS_AGENT": "named", "USER": "alice"})
 
-    assert acting == ("named", False)
+    assert acting == ("named", False, "variable")
 
 
 @pytest.mark.parametrize("environ", [{"USER": "alice"}, {"USER": "alice", "DIBS_AGENT": ""}])
@@ -52,7 +52,7 @@ def test_the_session_stands_in_for_a_terminal_that_is_not_there():
     )
     identity, session = ran.stdout.splitlines()
 
-    assert identity == f"Identity(id='alice-s{session}', human=True)"
+    assert identity == f"Identity(id='alice-s{session}', human=True, source='session')"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")

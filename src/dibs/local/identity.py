@@ -28,12 +28,19 @@ _FIRST_SERIAL_MINOR = 64
 _FIRST_PTS_MAJOR, _LAST_PTS_MAJOR = 136, 143
 
 
+#: What an identity comes from, in the order in which Dibs looks. A process that a guarded agent started
+#: is that agent's, unless ``DIBS_AGENT`` names another one.
+FLAG, PROCESS, NAMED, TERMINAL, LOGIN = "flag", "process", "variable", "terminal", "session"
+
+
 class Identity(Record):
     """The acting agent."""
 
     id: str
-    #: Whether nobody named an agent, so that the caller counts as the human at the keyboard.
+    #: Whether no agent is named, so that the caller counts as the human at the keyboard.
     human: bool
+    #: What the id comes from.
+    source: str
 
 
 def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") -> Identity:
@@ -44,21 +51,35 @@ def acting_agent(flag: str | None, environ: Mapping[str, str], state: str = "") 
     sessions have one ``DIBS_AGENT``, of which the second has a number behind that name.
     """
     if flag is not None:
-        return Identity(check_agent_id(flag), human=False)
+        return Identity(check_agent_id(flag), human=False, source=FLAG)
     named = environ.get(VARIABLE, "")
     agent = agent_of_process(state) if state else ""
     if agent and (not named or _is_named(agent, named)):
-        return Identity(agent, human=False)
+        return Identity(agent, human=False, source=PROCESS)
     if named:
         try:
-            return Identity(check_agent_id(named), human=False)
+            return Identity(check_agent_id(named), human=False, source=NAMED)
         except BadInput as error:
             raise BadInput(
                 f"{VARIABLE}: {error.message}", code=error.code, hint=error.hint, field=VARIABLE
             ) from None
-    place = _terminal() or f"s{_session()}"
+    terminal = _terminal()
     user = _sanitised(_user(environ), _USER_MAX)
-    return Identity(f"{user}-{_sanitised(place, _PLACE_MAX)}", human=True)
+    place = _sanitised(terminal or f"s{_session()}", _PLACE_MAX)
+    return Identity(f"{user}-{place}", human=True, source=TERMINAL if terminal else LOGIN)
+
+
+def identity_sources(
+    flag: str | None, environ: Mapping[str, str], state: str = ""
+) -> dict[str, str]:
+    """Return what each source says that ``acting_agent`` looks at; empty where it says nothing."""
+    return {
+        FLAG: flag or "",
+        PROCESS: agent_of_process(state) if state else "",
+        NAMED: environ.get(VARIABLE, ""),
+        TERMINAL: _terminal(),
+        LOGIN: str(_session()),
+    }
 
 
 def agent_of_process(state: str) -> str:

@@ -240,6 +240,7 @@ ANSWERS = {
     "daemon start": "running:bool pid:int socket:path",
     "daemon stop": "running:bool pid:int socket:path",
     "config": "settings:any root:path state:path",
+    "whoami": "agent human:bool source value role? registered:bool project:path? considered:any*",
     "help": "[groups:any*] [topics:any*] [topic:any] [command:any]",
     "explain": "a:path b:path overlap:bool witness:path?",
 }

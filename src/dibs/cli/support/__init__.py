@@ -16,6 +16,7 @@ GROUPS = {
     "get started": {
         "init": "set up Dibs in this repository (safe to repeat)",
         "doctor": "find and fix problems; --prove tests every guard",
+        "whoami": "show who Dibs thinks you are, and why",
         "completion": "print shell completion for bash, zsh, or fish",
     },
     "work": {

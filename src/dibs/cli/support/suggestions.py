@@ -18,6 +18,7 @@ _SYNONYMS = {
     "status": "dashboard info list locks ls overview ps show stat",
     "status --watch": "htop monitor top ui view watch",
     "who": "annotate blame holder owner owners whohas",
+    "whoami": "id identity me session user",
     "check": "available can dryrun test try",
     "log": "audit events history journal ledger reflog",
     "log --follow": "follow stream tail",
