@@ -58,7 +58,7 @@ PATTERNS = {
     r"hang(s|ing)? on|hung on": "depends on",
     r"go(es)? by|went by": "follow, or use",
     r"by silence|stays? silent|falls? silent": "no heartbeat, or no reply",
-    r"for ever": "forever",
+    r"for ever\b": "forever",
     r"deaf (to|for)": "unaffected by",
     r"the place of the (state|store)": "where state is stored",
     r"(behavio|colo|hono|favo|neighbo)ur": "American spelling",

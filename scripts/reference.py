@@ -130,7 +130,7 @@ def _settings() -> Iterator[str]:
 
 
 def _rows() -> Iterator[str]:
-    yield "| key | row | lives | module in `services/` |\n|---|---|---|---|"
+    yield "| key | row | kept | module in `services/` |\n|---|---|---|---|"
     for owner, keys in TABLE.items():
         for key, row, lives in keys:
             yield f"| `{key}` | {_cell(row)} | {_cell(lives)} | `{owner}.py` |"

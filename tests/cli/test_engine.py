@@ -44,7 +44,7 @@ def test_check_says_what_the_embedded_store_promises_and_how_fast_it_is(dibs):
     assert answer.status == 0
     assert "durability" in answer.out
     assert "ms (median)" in answer.out
-    assert answer.out.splitlines()[-1] == "safe: sqlite can be used, with one limit to know"
+    assert answer.out.splitlines()[-1] == "safe: sqlite is ready to use, 1 warning"
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "memory", "redis", "git"])
@@ -173,8 +173,8 @@ def test_memory_is_not_moved(dibs):
 def test_repair_says_what_was_done_or_that_nothing_was(dibs, project, redis_url):
     dibs("claim", "a", agent="alice")
 
-    assert "folded" in dibs("engine", "repair").out
-    assert dibs("engine", "repair", redis_url).out.startswith("there was nothing to repair\n")
+    assert "write-ahead log into" in dibs("engine", "repair").out
+    assert dibs("engine", "repair", redis_url).out.startswith("nothing to repair\n")
     assert dibs("engine", "repair", redis_url, "--json").json["done"] == []
 
 
@@ -197,11 +197,11 @@ def test_a_project_moves_and_everybody_who_stays_is_told(
     assert answer.json["setting"] == f'engine = "{url}"'
     left = dibs("claim", "src/a.py", agent="bob")
     assert left.status == 78
-    assert f'write engine = "{url}" into dibs.toml' in left.err
+    assert f'set engine = "{url}" in dibs.toml' in left.err
     use(monkeypatch, url)
     granted = dibs("claim", "src/a.py", "--json", agent="bob")
     assert granted.json["token"] > answer.json["newest"]
-    assert "the state came here from sqlite" in dibs("log").out
+    assert "migrated from sqlite" in dibs("log").out
 
 
 def test_a_project_goes_there_and_back(dibs, project, redis_url, monkeypatch):
@@ -304,7 +304,7 @@ def test_an_answer_of_an_engine_out_of_reach_says_from_when_it_is(dibs, origin, 
     assert fresh.err == ""
     assert text.status == fresh.status
     assert text.err.startswith("dibs: as of ")
-    assert text.err.endswith(", the remote cannot be reached\n")
+    assert text.err.endswith(": the remote is unreachable\n")
     assert shaped.json["as_of"] > 1_700_000_000
     assert shaped.err == ""
 

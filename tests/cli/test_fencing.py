@@ -159,7 +159,7 @@ def test_no_agent_acts_under_the_id_of_a_human(dibs):
     answer = dibs("ask", "a", agent=human)
 
     assert answer.status == 65
-    assert answer.err == f"dibs: {human} is a human: an agent has an id of its own\n"
+    assert answer.err == f"dibs: {human} is a human; an agent needs an id of its own\n"
     assert dibs("inbox", agent="vic").out.startswith("nothing new")
 
 

@@ -211,7 +211,7 @@ def test_a_current_folder_that_was_deleted_gives_one_clear_line(tmp_path, monkey
     monkeypatch.chdir(gone)
     gone.rmdir()
 
-    with pytest.raises(NotFound, match="current folder is gone") as caught:
+    with pytest.raises(NotFound, match="current folder no longer exists") as caught:
         find("", {})
 
     assert caught.value.code == "NO_REPO"
@@ -222,7 +222,7 @@ def test_a_start_that_is_no_folder_is_refused(repo, start, monkeypatch):
     (repo / "a-file").touch()
     monkeypatch.chdir(repo)
 
-    with pytest.raises(NotFound, match="not a folder that exists"):
+    with pytest.raises(NotFound, match="is not a folder"):
         find(start, {})
 
 
@@ -248,7 +248,7 @@ def test_a_common_directory_that_is_gone_says_so(repo):
 def test_a_git_file_that_points_nowhere_is_refused(tmp_path, content):
     (tmp_path / ".git").write_bytes(content)
 
-    with pytest.raises(Misconfigured, match="neither a git directory nor points to one"):
+    with pytest.raises(Misconfigured, match="does not point to a git directory"):
         look(tmp_path)
 
 

@@ -85,7 +85,7 @@ class MemoryEngine:
 
     def inspect(self) -> list[Finding]:
         """Say what this store promises."""
-        lasts = "the state ends with this process, and no other process sees it"
+        lasts = "state is lost when this process exits, and no other process sees it"
         return [Finding(Level.WARN, "durability", lasts)]
 
     def repair(self) -> list[str]:

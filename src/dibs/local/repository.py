@@ -51,9 +51,9 @@ def find(start: str = "", environ: Mapping[str, str] | None = None) -> Repositor
         return _from_variables(folder, variables) or _from_disk(folder)
     except PermissionError as error:
         raise Misconfigured(
-            f"The repository of {quote(folder)} cannot be read: permission denied for "
-            f"{quote(error.filename)}.",
-            hint="Ask the owner for access, or run as a user who has it.",
+            f"cannot read the repository of {quote(folder)}: permission denied for "
+            f"{quote(error.filename)}",
+            hint="ask the owner for access, or run as a user who has it",
         ) from error
 
 
@@ -142,13 +142,13 @@ def _real_folder(start: str) -> str:
         folder = os.path.realpath(whole)
         is_folder = stat.S_ISDIR(os.stat(folder).st_mode)
     except PermissionError:
-        raise Misconfigured(f"The folder {quote(start or '.')} cannot be read.") from None
+        raise Misconfigured(f"cannot read the folder {quote(start or '.')}") from None
     except (OSError, ValueError):
         is_folder, folder = False, start
     if is_folder:
         return folder
-    what = f"{quote(start)} is not a folder that exists" if start else "The current folder is gone"
-    raise NotFound(f"{what}.", code="NO_REPO", hint="Change to a folder inside of your project.")
+    what = f"{quote(start)} is not a folder" if start else "the current folder no longer exists"
+    raise NotFound(what, code="NO_REPO", hint="run dibs in a folder of your project")
 
 
 def _from_variables(folder: str, environ: Mapping[str, str]) -> Repository | None:
@@ -166,8 +166,8 @@ def _from_variables(folder: str, environ: Mapping[str, str]) -> Repository | Non
         named = os.path.realpath(os.path.join(folder, git_dir))
         if not _is_git_dir(named):
             raise Misconfigured(
-                f"GIT_DIR is {quote(git_dir)}, which is not a git directory.",
-                hint="Unset GIT_DIR, or set it to a git directory.",
+                f"GIT_DIR is {quote(git_dir)}, which is not a git directory",
+                hint="unset GIT_DIR, or set it to a git directory",
             )
         shared = _common_of(named)
         # Git takes the current folder for the top; inside the named repository we know better.
@@ -201,9 +201,9 @@ def _from_disk(folder: str) -> Repository:
             outside = Repository(place, "", state, _relative(folder, place))
     if outside is None:
         raise NotFound(
-            f"{quote(folder)} is neither in a git repository nor in a Dibs project.",
+            f"{quote(folder)} is not in a git repository or a Dibs project",
             code="NO_REPO",
-            hint="Run git init, or dibs init to make a project of this folder.",
+            hint="change to a repository, or run `dibs init` to use Dibs in this folder without git",
         )
     _refuse_foreign(outside.state)
     return outside
@@ -252,13 +252,13 @@ def _is_git_dir(path: str) -> bool:
 def _git_dir_in_file(entry: str) -> str:
     text = _read_pointer(entry)
     if not text.startswith("gitdir:"):
-        raise Misconfigured(f"{quote(entry)} is neither a git directory nor points to one.")
+        raise Misconfigured(f"{quote(entry)} does not point to a git directory")
     target = text.removeprefix("gitdir:").strip()
     git_dir = os.path.realpath(os.path.join(os.path.dirname(entry), target))
     if not _is_git_dir(git_dir):
         raise Misconfigured(
-            f"{quote(entry)} points to {quote(git_dir)}, which is not a git directory.",
-            hint="If the repository or its worktree was moved, run git worktree repair.",
+            f"{quote(entry)} points to {quote(git_dir)}, which is not a git directory",
+            hint="if the repository or its worktree was moved, run `git worktree repair`",
         )
     return git_dir
 
@@ -271,8 +271,8 @@ def _common_of(git_dir: str) -> str:
     common = os.path.realpath(os.path.join(git_dir, _read_pointer(pointer)))
     if not stat.S_ISDIR(_mode(common)):
         raise Misconfigured(
-            f"{quote(pointer)} points to {quote(common)}, which does not exist.",
-            hint="If the repository was moved, run git worktree repair.",
+            f"{quote(pointer)} points to {quote(common)}, which does not exist",
+            hint="if the repository was moved, run `git worktree repair`",
         )
     return common
 
@@ -284,20 +284,20 @@ def _read_pointer(path: str) -> str:
     except PermissionError:
         raise
     except OSError as error:
-        raise Misconfigured(f"{quote(path)} cannot be read: {error.strerror}.") from error
+        raise Misconfigured(f"cannot read {quote(path)}: {error.strerror}") from error
 
 
 def _no_working_tree(place: str) -> DibsError:
     if os.path.basename(place) == ".git":
         return NotFound(
-            f"{quote(place)} is a git directory, not a working tree.",
+            f"{quote(place)} is a git directory, not a working tree",
             code="NO_REPO",
-            hint="Change to the working tree beside it.",
+            hint="run dibs in the working tree next to it",
         )
     return NotFound(
-        f"{quote(place)} is a bare repository: it has no working tree with files to claim.",
+        f"{quote(place)} is a bare repository: it has no working tree with files to claim",
         code="NO_REPO",
-        hint="Run dibs in a working tree of it; git worktree add makes one.",
+        hint="run dibs in one of its worktrees; `git worktree add` creates one",
     )
 
 
@@ -311,6 +311,6 @@ def _refuse_foreign(entry: str) -> None:
     owner, me = os.stat(entry).st_uid, os.geteuid()
     if me and owner not in (me, 0):
         raise Misconfigured(
-            f"{quote(entry)} belongs to another user (uid {owner}).",
-            hint="Run dibs as that user, or work in a clone of your own.",
+            f"{quote(entry)} belongs to another user (uid {owner})",
+            hint="run dibs as that user, or work in your own clone",
         )

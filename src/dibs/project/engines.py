@@ -27,7 +27,7 @@ STRIDE = 1_000_000_000
 GIT_TIMEOUT = 30.0
 
 _REDIS = ("redis", "rediss", "unix")
-HINT = "use redis://host:6379/0, git:origin, sqlite:///absolute/path, or leave it empty"
+HINT = "use redis://host:6379/0, git:origin, or sqlite:///absolute/path, or leave it empty"
 
 
 class Location(Record):
@@ -71,7 +71,7 @@ def open_engine(place: Location, *, anew: bool, url: str | None = None) -> Engin
         return _open_git(place, url)
     if scheme not in {"", "sqlite"} or (scheme == "sqlite" and not url.startswith("sqlite:///")):
         raise Misconfigured(
-            f"no engine for {_masked(url)}", code="ENGINE", field="engine", hint=HINT
+            f"unknown engine {_masked(url)}", code="ENGINE", field="engine", hint=HINT
         )
     return _open_sqlite(place, url, anew=anew)
 
@@ -93,10 +93,10 @@ def _open_redis(place: Location, url: str) -> Engine:
         from dibs.engines.redis.engine import RedisEngine
     except ImportError as error:
         raise Misconfigured(
-            "the Redis engine needs a package that is not there: hiredis",
+            "the Redis engine needs the hiredis package",
             code="ENGINE",
             field="engine",
-            hint="run: pip install 'dibs[redis]'",
+            hint="run `pip install 'dibs[redis]'`",
         ) from error
     from dibs.project.remotes import project_name
 
@@ -187,9 +187,9 @@ def _open_sqlite(place: Location, url: str, *, anew: bool) -> Engine:
     there = _there(path)
     if not there and not anew and (made or url):
         raise Misconfigured(
-            f"the state of this project is gone: there is no {path}",
+            f"this project's state is missing: {path} does not exist",
             code="STORE_MISSING",
-            hint="restore the file, or start anew with `dibs init`; nothing else was touched",
+            hint="restore the file, or run `dibs init` to start over",
         )
     engine = SqliteEngine(
         path,

@@ -301,9 +301,9 @@ def _apart(repository: Repository, config: Config) -> Repository:
     """Return the repository with claims of its worktree alone, which only a store in it can keep."""
     if config.engine:
         raise Misconfigured(
-            "claims for each worktree by itself need the engine in the git directory",
+            "per-worktree claims only work with the default engine",
             field="worktree_claims",
-            hint='leave engine empty, or set claims = "project" under [worktree]',
+            hint='remove engine from dibs.toml, or set claims = "project" under [worktree]',
         )
     return with_own_state(repository)
 
@@ -359,7 +359,7 @@ def _place_outside_git(
     except FileNotFoundError:
         raise missing from None
     except OSError as error:
-        raise Misconfigured(f"{error.filename} cannot be made: {error.strerror}") from error
+        raise Misconfigured(f"cannot create {error.filename}: {error.strerror}") from error
     try:
         return locate(start, environ, flags)
     except NotFound:

@@ -28,7 +28,7 @@ def resolve(repository: Repository, url: str) -> str:
         return os.path.dirname(repository.root)
     if not repository.common:
         raise Misconfigured(
-            "the git engine needs a git repository, or an address: git:URL",
+            "git:NAME needs a git repository; use git:URL instead",
             code="ENGINE",
             field="engine",
         )
@@ -44,10 +44,10 @@ def project_name(repository: Repository) -> str:
         address = ""
     if not address:
         raise Misconfigured(
-            "clones on other machines cannot know this project: it has neither a name nor a remote origin",
+            "this project has no name and no remote 'origin', so clones on other machines cannot find it",
             code="PROJECT_NAME",
             field="project",
-            hint='write project = "name" into dibs.toml, the same in every clone',
+            hint='set project = "NAME" in dibs.toml, the same in every clone',
         )
     from hashlib import sha256
 

@@ -305,7 +305,7 @@ def test_a_branch_that_was_forced_back_begins_a_new_life(machine, bare):
     seen = ours.view(lambda txn: [entry.seq for entry in txn.events()])
 
     assert seen == [1, 1_000_000_001]
-    assert calls[-1] == "the branch dibs was forced back"
+    assert calls[-1] == "the branch dibs was force-pushed to an older commit"
     begun = len(calls)
     assert theirs.transact(increment) == 1_000_000_002
     assert len(calls) == begun  # the other machine follows; it does not begin a life of its own
@@ -321,7 +321,7 @@ def test_a_branch_made_anew_by_a_machine_without_memory_does_not_repeat_numbers(
 
     assert ours.transact(increment) == 1_000_000_002
     assert fresh.transact(increment) == 1_000_000_003
-    assert calls[-1] == "the branch dibs was forced back"
+    assert calls[-1] == "the branch dibs was force-pushed to an older commit"
 
 
 # -- sharing, waiting, reading

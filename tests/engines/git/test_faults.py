@@ -195,7 +195,7 @@ def test_a_repair_rebuilds_a_wrong_copy(machine):
     with engine._link() as link:
         link.cache.run("UPDATE kv SET value = 'wrong'")
 
-    assert engine.repair() == ["built the local copy of the state anew"]
+    assert engine.repair() == ["rebuilt the local copy"]
 
     assert engine.view(lambda txn: txn.get("k")) == "v"
 
@@ -213,7 +213,7 @@ def test_a_repair_replaces_a_damaged_repository_and_keeps_it(machine, tmp_path):
 
     (done,) = engine.repair()
 
-    assert "fetched everything anew" in done
+    assert "fetched everything again" in done
     assert engine.view(lambda txn: txn.get("count")) == "3"
     assert engine.transact(increment) == 4
     assert list((tmp_path / "here").glob("repo.damaged-*"))

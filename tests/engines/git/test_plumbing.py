@@ -341,7 +341,7 @@ def test_a_password_is_not_shown_in_gits_own_words():
 
     error = refused(text, url)
 
-    assert str(error).startswith("the host of http://host/x.git is not known: ")
+    assert str(error).startswith("cannot resolve the host of http://host/x.git: ")
     for part in ("hunt", "er2", "a:b"):
         assert part not in str(error)
 

@@ -54,11 +54,11 @@ class TestPlace:
         target = path.parent if loose == "folder" else path
         target.chmod(0o770 if loose == "folder" else 0o620)
 
-        with pytest.raises(Misconfigured, match="others can write") as caught:
+        with pytest.raises(Misconfigured, match="other users can write") as caught:
             SqliteEngine(path)
 
         assert caught.value.code == "STORE_PERMISSIONS"
-        assert caught.value.hint == f"run: chmod go-w {target}"
+        assert caught.value.hint == f"run `chmod go-w {target}`"
 
     @pytest.mark.parametrize("name", ["", ":memory:", "file:x.db", "file:/x?mode=memory", "a\0b"])
     def test_a_name_that_is_no_file_is_refused(self, name, tmp_path, monkeypatch):
@@ -134,7 +134,7 @@ class TestOpening:
         path.chmod(0o600)
         before = path.read_bytes()
 
-        with pytest.raises(Misconfigured, match="another program"):
+        with pytest.raises(Misconfigured, match="not a Dibs database"):
             SqliteEngine(path)
 
         assert path.read_bytes() == before
@@ -211,7 +211,7 @@ class TestOpening:
         engine = SqliteEngine(path)
         leaked = engine.transact(lambda txn: txn)
 
-        with pytest.raises(RuntimeError, match="over"):
+        with pytest.raises(RuntimeError, match="ended"):
             leaked.emit(Event("a", "", Kind.ERROR, "late", {}))
 
         assert engine.wait(0, 0) == 0
@@ -390,7 +390,7 @@ def test_a_sound_store_is_found_sound(tmp_path):
     findings = {finding.what: finding for finding in engine.inspect()}
 
     assert {finding.level for finding in findings.values()} == {"ok"}
-    assert "loss of power" in findings["durability"].text
+    assert "power failure" in findings["durability"].text
     engine.close()
 
 

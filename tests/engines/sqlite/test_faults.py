@@ -342,7 +342,7 @@ class TestFiles:
             keys(engine)
 
         assert caught.value.code == "STORE_DAMAGED"
-        assert "kept" in caught.value.hint
+        assert "not changed" in caught.value.hint
         engine.close()
         assert path.read_bytes() == damaged
 

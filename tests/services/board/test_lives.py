@@ -33,7 +33,7 @@ def lose_everything(*worlds, first=0):
 def _nothing():
     from dibs.core.claims.ledger import Event, Kind
 
-    return Event("dibs", "store", Kind.LEDGER_RESTARTED, "the store began a new life", {})
+    return Event("dibs", "store", Kind.LEDGER_RESTARTED, "the store started a new life", {})
 
 
 def status(world, id_):

@@ -164,7 +164,7 @@ def test_nobody_works_in_a_store_that_was_left_even_if_it_was_open_before():
         crew.held,
         lambda: crew.claims.check(caller("bob"), [parse("b")], "exclusive"),
     ):
-        with pytest.raises(Misconfigured, match="moved to new") as refused:
+        with pytest.raises(Misconfigured, match="migrated to new") as refused:
             call()
         assert refused.value.code == "STORE_MOVED"
 
@@ -304,7 +304,7 @@ def test_a_store_does_not_move_onto_itself():
 
 
 def test_an_empty_store_is_not_moved():
-    with pytest.raises(BadInput, match="nothing to move in old"):
+    with pytest.raises(BadInput, match="old is empty: nothing to migrate"):
         move(MemoryEngine(), MemoryEngine())
 
 
@@ -355,13 +355,13 @@ def test_a_move_whose_target_goes_away_is_unavailable_and_goes_on_when_it_is_bac
     with FaultProxy(redis_server.port) as proxy:
         target = RedisEngine(redis_server.url_of(db, proxy.port), "project", timeout=0.5)
 
-        def tell(line):
-            if line.startswith("copied the ledger"):
+        def watch(what, done, _total):
+            if what == "copying the ledger":
                 proxy.refuse()
                 proxy.reset()
 
         with pytest.raises(Unavailable):
-            move(crew.engine, target, force=True, tell=tell)
+            move(crew.engine, target, force=True, progress=watch)
         assert why(crew.engine) == "moving"
         proxy.heal()
 
@@ -378,13 +378,13 @@ def test_large_states_move_in_several_transactions(monkeypatch):
     source, target = MemoryEngine(), MemoryEngine()
     source.transact(lambda txn: [txn.put(f"req/a/{n:03}", "{}") for n in range(100)])
     source.transact(lambda txn: [txn.emit(event(n)) for n in range(50)])
-    said = []
+    seen = []
 
-    moved = move(source, target, tell=said.append)
+    moved = move(source, target, progress=lambda *step: seen.append(step))
 
     assert (moved.rows, moved.entries) == (100, 51)
     assert len(ledger(target)) == 52
-    assert "copied 98 of 100 rows" in said
+    assert ("copying rows", 98, 100) in seen
 
 
 def event(n):
@@ -476,12 +476,12 @@ def test_a_mover_whose_move_was_cancelled_stops_before_the_new_store_opens():
     crew, target = Crew(), MemoryEngine()
     crew.claim("alice", "a")
 
-    def tell(line):
-        if line.startswith("compared"):
+    def watch(what, done, _total):
+        if what == "comparing":
             cancel(StoreSide(crew.engine, "old"))
 
-    with pytest.raises(Unavailable, match="cancelled"):
-        move(crew.engine, target, force=True, tell=tell)
+    with pytest.raises(Unavailable, match="canceled"):
+        move(crew.engine, target, force=True, progress=watch)
 
     assert crew.held() == {("alice", "a")}
     assert why(target) == "arriving"
@@ -492,12 +492,12 @@ def test_of_two_movers_at_once_only_the_later_one_goes_on():
     crew.claim("alice", "a")
     second = []
 
-    def tell(line):
-        if line.startswith("compared"):
+    def watch(what, done, _total):
+        if what == "comparing":
             second.append(move(crew.engine, target, force=True))
 
-    with pytest.raises(Unavailable, match="somebody else"):
-        move(crew.engine, target, force=True, tell=tell)
+    with pytest.raises(Unavailable, match="another process is migrating"):
+        move(crew.engine, target, force=True, progress=watch)
 
     assert len(second) == 1
     assert Team(target).claims.all()[0][0].claim.agent == "alice"
@@ -508,13 +508,13 @@ def test_a_mover_stops_when_another_has_begun_to_clear_its_copy():
     crew.claim("alice", "a")
     fuse = Fuse(4)  # after the first rows are gone
 
-    def tell(line):
-        if line.startswith("compared"):
+    def watch(what, done, _total):
+        if what == "comparing":
             with pytest.raises(Killed):
                 move(Dying(crew.engine, fuse), Dying(target, fuse), force=True)
 
-    with pytest.raises(Unavailable, match="somebody else"):
-        move(crew.engine, target, force=True, tell=tell)
+    with pytest.raises(Unavailable, match="another process is migrating"):
+        move(crew.engine, target, force=True, progress=watch)
 
     assert (why(crew.engine), why(target)) == ("moving", "arriving")
     assert move(crew.engine, target, force=True).claims == 1
@@ -525,12 +525,12 @@ def test_a_copy_that_differs_is_noticed_and_the_old_store_is_not_left():
     crew, target = Crew(), MemoryEngine()
     crew.claim("alice", "a")
 
-    def tell(line):
-        if line.startswith("copied 3"):
+    def watch(what, done, _total):
+        if (what, done) == ("copying rows", 3):
             target.transact(lambda txn: txn.delete("agent/alice"))
 
-    with pytest.raises(Unavailable, match="does not hold what old does") as refused:
-        move(crew.engine, target, force=True, tell=tell)
+    with pytest.raises(Unavailable, match="new differs from old") as refused:
+        move(crew.engine, target, force=True, progress=watch)
 
     assert refused.value.code == "STORE_DIFFERS"
     assert (why(crew.engine), why(target)) == ("moving", "arriving")
@@ -548,7 +548,7 @@ def test_moving_again_what_has_moved_changes_nothing():
     assert move(crew.engine, target, force=True) == first
 
     assert rows(target) == before
-    with pytest.raises(Misconfigured, match="moved to new"):
+    with pytest.raises(Misconfigured, match="migrated to new"):
         move(crew.engine, MemoryEngine())
 
 

@@ -1,20 +1,19 @@
-"""Look after the place where state lives: check it, repair it, or move the state to another.
+"""Check, repair, or migrate the store that keeps the project's state.
 
-An engine is named by its URL: redis://host:6379/0, git:origin, sqlite:///absolute/path, or sqlite for
-the file in the git directory. Without one, it is the engine that the settings name.
+The URL selects an engine: redis://host:6379/0, git:origin (pushes a branch named dibs),
+sqlite:///absolute/path, or sqlite for the default store in the git directory. Without a URL,
+the engine from the settings is used.
 
 Examples:
   dibs engine check
   dibs engine migrate sqlite redis://host:6379/0
   dibs engine repair git:origin
 
-exit status: 0 fine, 69 it cannot be reached, 77 agents are at work or the target is not empty,
-78 it is not safe to use
+exit status: 0 success, 69 the store is unreachable, 77 agents are still working or the target
+is not empty, 78 the store is not safe to use
 """
 
 from __future__ import annotations
-
-import sys
 
 from dibs.cli.support.parsing import common
 from dibs.errors import BadInput, NotAllowed
@@ -31,12 +30,10 @@ if TYPE_CHECKING:
     from dibs.services.migration.service import MoveReport, StoreSide
 
 UNSAFE = 78
-#: Seconds between lines that say how far a long move is.
-PATIENCE = 1.0
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the verbs of ``dibs engine``; each has the common options."""
+    """Define the subcommands and options."""
     verbs = parser.add_subparsers(
         title="subcommands", metavar="SUBCOMMAND", required=True, dest="verb"
     )
@@ -48,33 +45,37 @@ def configure(parser: ArgumentParser) -> None:
         return verb
 
     for name, action in (("check", _check), ("repair", _repair)):
-        add(name, action).add_argument("url", nargs="?", metavar="URL", help="else the project's")
+        add(name, action).add_argument(
+            "url", nargs="?", metavar="URL", help="default: the project's engine"
+        )
     move = add("migrate", _migrate)
-    move.add_argument("source", metavar="FROM", help="where the state is now")
-    move.add_argument("target", metavar="TO", help="an empty store, or one that it came from")
-    move.add_argument("--force", action="store_true", help="take claims along that are held now")
-    move.add_argument("--cancel", action="store_true", help="stay: give up a move half done")
+    move.add_argument("source", metavar="FROM", help="the current store")
+    move.add_argument(
+        "target", metavar="TO", help="an empty store, or one that this state was migrated from"
+    )
+    move.add_argument("--force", action="store_true", help="migrate even if agents hold claims")
+    move.add_argument("--cancel", action="store_true", help="undo a migration that was interrupted")
     for verb in verbs.choices.values():
         common(verb)
 
 
 def run(args: Namespace) -> int:
-    """Run one of the verbs."""
+    """Run a subcommand."""
     status: int = args.act(args)
     return status
 
 
 def _check(args: Namespace) -> int:
-    """Tell whether an engine is safe as configured, what it promises, and how fast it is."""
-    return _look_after(args, repair=False)
+    """Check that a store is safe to use, and show its guarantees and its speed."""
+    return _inspect(args, repair=False)
 
 
 def _repair(args: Namespace) -> int:
-    """Put right what can be put right without losing anything, then check."""
-    return _look_after(args, repair=True)
+    """Repair what can be repaired without losing anything, then check."""
+    return _inspect(args, repair=True)
 
 
-def _look_after(args: Namespace, *, repair: bool) -> int:
+def _inspect(args: Namespace, *, repair: bool) -> int:
     from contextlib import closing
 
     from dibs.project.project import locate
@@ -118,7 +119,7 @@ def _print(name: str, found: list[Finding], measured: Measured, done: list[str] 
     from dibs.core.text.findings import Level
 
     if done is not None:
-        print("\n".join(map(printable, done)) if done else "there was nothing to repair")
+        print("\n".join(map(printable, done)) if done else "nothing to repair")
         print()
     rows = [(f.level, printable(f.what), printable(f.text)) for f in found]
     took = {"transaction": measured.transaction, "view": measured.view}
@@ -127,16 +128,16 @@ def _print(name: str, found: list[Finding], measured: Measured, done: list[str] 
     print()
     count = sum(finding.level == Level.WARN for finding in found)
     if any(finding.level == Level.BAD for finding in found):
-        print(f"{red('not safe')}: {name} cannot be used like this")
+        print(f"{red('not safe')}: do not use {name} until this is fixed")
     elif count:
-        limits = "one limit" if count == 1 else f"{count} limits"
-        print(f"{yellow('safe')}: {name} can be used, with {limits} to know")
+        warnings = "1 warning" if count == 1 else f"{count} warnings"
+        print(f"{yellow('safe')}: {name} is ready to use, {warnings}")
     else:
-        print(f"{green('safe')}: {name} can be used")
+        print(f"{green('safe')}: {name} is ready to use")
 
 
 def _migrate(args: Namespace) -> int:
-    """Move all state from one engine to another, with its numbers. The old one is closed."""
+    """Migrate all state to another engine. The old store is closed."""
     from contextlib import closing
 
     from dibs.core.text.urls import shown
@@ -146,7 +147,9 @@ def _migrate(args: Namespace) -> int:
     place = locate(args.repo)
     urls = _url(args.source), _url(args.target)
     if "memory" in {url.partition(":")[0] for url in urls}:
-        raise BadInput("memory: ends with its process; there is nothing to move", field="engine")
+        raise BadInput(
+            "memory: cannot be migrated: its state is lost when the process exits", field="engine"
+        )
     if args.force:
         _refuse_agents(args)
     with closing(_open(place, urls[0])) as engine:
@@ -159,20 +162,14 @@ def _migrate(args: Namespace) -> int:
 
 
 def _move(args: Namespace, place: Location, source: StoreSide, target: StoreSide) -> MoveReport:
-    import time
-
+    from dibs.cli.support.progress import Progress
     from dibs.services.migration.service import Migration
 
-    told = time.monotonic()
-
-    def tell(line: str) -> None:
-        nonlocal told
-        if time.monotonic() - told >= PATIENCE:
-            told = time.monotonic()
-            print(f"dibs: {line}", file=sys.stderr, flush=True)
-
     fold_case = place.loaded.config.fold_case
-    return Migration(source, target, force=args.force, fold_case=fold_case, tell=tell).run()
+    with Progress(quiet=args.json) as progress:
+        return Migration(
+            source, target, force=args.force, fold_case=fold_case, progress=progress
+        ).run()
 
 
 def _refuse_agents(args: Namespace) -> None:
@@ -180,9 +177,9 @@ def _refuse_agents(args: Namespace) -> None:
 
     if not careful_caller(args).human:
         raise NotAllowed(
-            "only a human may move the state while others are at work",
+            "--force is reserved for humans: agents may still be working",
             code="HUMANS_ONLY",
-            hint="leave out --force, or ask a human",
+            hint="leave out --force, or ask a human to run it",
         )
 
 
@@ -194,9 +191,9 @@ def _show_cancelled(args: Namespace, url: str, *, there_was: bool) -> int:
 
         print_json({"engine": shown(url), "cancelled": there_was})
     elif there_was:
-        print(f"the state stays in {shown(url)}, which is open again")
+        print(f"canceled the migration; {shown(url)} is open again")
     else:
-        print(f"{shown(url)} is open; there was no move to cancel")
+        print(f"no migration to cancel; {shown(url)} is open")
     return 0
 
 
@@ -210,16 +207,23 @@ def _show_moved(args: Namespace, urls: tuple[str, str], moved: MoveReport) -> in
         ends = {"from": source, "to": target, "setting": setting(target), "verified": True}
         print_json({**ends, **moved._asdict()})
         return 0
-    print(f"moved {moved.rows} rows and {moved.entries} ledger entries from {source} to {target}")
     print(
-        f"compared: both hold the same (digest {moved.digest}); numbers go on above {moved.newest}"
+        f"migrated {moved.rows} rows and {moved.entries} ledger entries from {source} to {target}"
+    )
+    print(
+        f"verified: both stores are identical (digest {moved.digest}); new numbers start above {moved.newest}"
     )
     if moved.claims:
-        print(f"still held, with the tokens that they had: {moved.claims} of the claims")
-    print(f"{source} is closed: whoever still uses it is told where the state is")
-    print(f"next, in dibs.toml of every clone:\n  {setting(target)}")
+        held = (
+            "1 claim keeps its token"
+            if moved.claims == 1
+            else f"{moved.claims} claims keep their tokens"
+        )
+        print(held)
+    print(f"{source} is now closed; commands that still use it say where the state is")
+    print(f"next, set this in dibs.toml of every clone:\n  {setting(target)}")
     if is_secret(urls[1]):
-        print("  (with the password, or leave it out and set DIBS_ENGINE)")
+        print("  (add the password, or keep it out of the file and set DIBS_ENGINE instead)")
     return 0
 
 
@@ -228,7 +232,7 @@ def _url(text: str) -> str:
     from dibs.core.text.urls import EMBEDDED
 
     if not text or not text.isprintable():
-        message = f"the URL of an engine is a text on one line, not {quote(text)}"
+        message = f"invalid engine URL {quote(text)}: use one line of printable text"
         raise BadInput(message, field="engine")
     return "" if text == EMBEDDED else text
 

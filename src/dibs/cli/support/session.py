@@ -110,7 +110,7 @@ def how_old(as_of: float) -> str:
 
     from dibs.cli.support.text import clock
 
-    return f"as of {clock(as_of, time.time())}, the remote cannot be reached"
+    return f"as of {clock(as_of, time.time())}: the remote is unreachable"
 
 
 def caller(args: Namespace, state: str = "") -> Caller:

@@ -259,7 +259,7 @@ def translated(path: str) -> Iterator[None]:
     except apsw.Error as error:
         found = sqlite.translate(error, path)
         if found.code == "STORE_DAMAGED":
-            found.hint = "dibs engine repair builds it anew"
+            found.hint = "run `dibs engine repair` to rebuild it"
         raise found from error
 
 

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 #: Seconds after which what a killed push left behind is removed.
 _LEFT_BEHIND = 3600.0
 
-_DURABLE = Finding(Level.OK, "durability", "a change that was answered survives a loss of power")
+_DURABLE = Finding(Level.OK, "durability", "a confirmed change survives a power failure")
 _FRAGILE = Finding(
     Level.WARN,
     "durability",
-    "survives every crash of a process; a loss of power can undo the newest changes"
-    " (git config core.fsync all, in the remote, prevents that)",
+    "survives any process crash; a power failure can undo the newest changes"
+    " (to prevent that, run `git config core.fsync all` in the remote repository)",
 )
 _OPEN = Finding(
     Level.WARN,
     "writers",
-    "whoever may push can change the branch without Dibs; that is seen, but not stopped",
+    "anyone with push access can change the branch without Dibs; Dibs detects this but cannot prevent it",
 )
 
 
@@ -42,8 +42,12 @@ def inspect(link: GitConnection, timeout: float) -> list[Finding]:
     place = link.remote.place
     return [
         Finding(Level.OK, "store", f"branch {place.branch} of {shown(place.url)}"),
-        Finding(Level.OK, "reach", "all machines that can push to that branch"),
-        Finding(Level.OK, "clock", "no shared clock: a machine counts time from what it has seen"),
+        Finding(Level.OK, "reach", "every machine that can push to this branch"),
+        Finding(
+            Level.OK,
+            "clock",
+            "no shared clock: each machine measures time since the last change it saw",
+        ),
         *_access(link, timeout),
         *_folder(link, timeout),
     ]
@@ -54,15 +58,15 @@ def _access(link: GitConnection, timeout: float) -> Iterator[Finding]:
     try:
         commit = link.remote.look(started + timeout)
         took = (time.monotonic() - started) * 1000
-        yield Finding(Level.OK, "round trip", f"{took:.0f} ms to ask where the branch is")
+        yield Finding(Level.OK, "round trip", f"{took:.0f} ms to read the branch head")
         if not commit:
             yield Finding(
-                Level.OK, "push", "the branch is not there yet; the first change makes it"
+                Level.OK, "push", "the branch does not exist yet; the first change creates it"
             )
         elif commit == link.cache.head().remote:
             link.show_git(started + timeout)
             link.remote.push(commit, commit, started + timeout, trial=True)
-            yield Finding(Level.OK, "push", "this account can push")
+            yield Finding(Level.OK, "push", "this account has push access")
     except DibsError as error:
         yield Finding(Level.BAD, "access", error.message)
 
@@ -77,12 +81,18 @@ def _folder(link: GitConnection, timeout: float) -> Iterator[Finding]:
     except OSError:
         return
     others = mode & (stat.S_IWGRP | stat.S_IWOTH)
-    text = "others can write to its folder" if others else "only its owner can write to its folder"
+    text = (
+        "other users can write to the repository folder"
+        if others
+        else "only the owner can write to the repository folder"
+    )
     yield Finding(Level.WARN if others else Level.OK, "writers", text)
     durable = _setting(folder, "core.fsync", timeout) in ("all", "added,reference", "reference")
     yield _DURABLE if durable else _FRAGILE
     if _setting(folder, "receive.autogc", timeout) != "false":
-        text = "every push looks whether to collect garbage (receive.autogc false is faster)"
+        text = (
+            "every push checks for garbage collection (`git config receive.autogc false` is faster)"
+        )
         yield Finding(Level.OK, "speed", text)
 
 
@@ -107,19 +117,19 @@ def heal_cache(state: str, timeout: float) -> list[str]:
         if error.code != "STORE_DAMAGED":
             raise
         kept = set_aside(state, timeout)
-        doubt = "a change that was not answered may not have been made"
-        return [f"moved the damaged copy of the state to {kept}; {doubt}"]
+        doubt = "changes that were never confirmed may be lost"
+        return [f"moved the damaged local copy to {kept}; {doubt}"]
     return []
 
 
 def repair(link: GitConnection, timeout: float) -> list[str]:
     """Put right what can be put right without losing anything."""
     deadline = time.monotonic() + timeout
-    done = [f"removed {path}, which a dead push had left" for path in _remains(link)]
+    done = [f"removed {path}, left over from an interrupted push" for path in _remains(link)]
     with link.cache.talking(timeout) as mine:
         if not mine:
             raise Unavailable(
-                "another process talks to the remote", code="STORE_BUSY", hint="try again"
+                "another process is using the remote", code="STORE_BUSY", hint="try again"
             )
         return done + _rebuild(link, deadline)
 
@@ -128,7 +138,7 @@ def _rebuild(link: GitConnection, deadline: float) -> list[str]:
     try:
         link.fetch(deadline)
         if link.rebuild(deadline):
-            return ["built the local copy of the state anew"]
+            return ["rebuilt the local copy"]
     except Unavailable as error:
         if error.code not in ("STORE_DAMAGED", "REMOTE_FAILED"):
             raise
@@ -140,7 +150,7 @@ def _rebuild(link: GitConnection, deadline: float) -> list[str]:
         link.cache.set_head(head._replace(pending=0))
     link.fetch(deadline)
     link.rebuild(deadline)
-    return [f"moved the damaged repository to {kept}, and fetched everything anew"]
+    return [f"moved the damaged repository to {kept} and fetched everything again"]
 
 
 def _renew_repo(link: GitConnection, deadline: float) -> str:

@@ -156,9 +156,9 @@ class GitConnection(SharedCopy):
         if lost and not commit:
             why = f"the branch {branch} was deleted"
         elif lost and not grown:
-            why = f"the branch {branch} was forced back"
+            why = f"the branch {branch} was force-pushed to an older commit"
         elif head.newest < had.seen:
-            why = f"the branch {branch} lost its newest numbers"
+            why = f"the branch {branch} lost its newest ledger entries"
         if why and not (head.life > had.seen_life and head.newest > had.seen):
             if lost:
                 keep_lost(self.repo, lost, int(self._parts.sources.wall()))

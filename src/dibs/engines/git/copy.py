@@ -231,12 +231,12 @@ def _standing(content: bytes) -> files.BranchMeta:
         raise Misconfigured(
             f"{files.META} on the branch is damaged",
             code="REMOTE_META",
-            hint="revert the commit that changed it: git log finds it",
+            hint="find the commit that changed it with `git log` and revert it",
         )
     if standing.format > files.FORMAT:
         raise Misconfigured(
-            f"the branch has format {standing.format}, this program knows {files.FORMAT}",
+            f"the branch has format {standing.format}, but this version of Dibs only supports {files.FORMAT}",
             code="VERSION",
-            hint="update this program",
+            hint="upgrade Dibs",
         )
     return standing

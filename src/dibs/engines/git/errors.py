@@ -34,49 +34,49 @@ _MEANINGS = (
     Meaning(
         ("dubious ownership",), Misconfigured, code="REMOTE_OWNER",
         message="git does not trust the owner of {}",
-        hint="git config --global --add safe.directory <that folder>, if you trust it",
+        hint="if you trust it, run `git config --global --add safe.directory FOLDER`",
     ),
     Meaning(
         (OTHER_HASH, "mismatched algorithms", "unexpected capabilities^{}"),
         Misconfigured, code="REMOTE_HASH",
-        message="{} names objects by another hash than it did when this machine first saw it",
-        hint="make the repository with the object format that it had, or at another address",
+        message="{} now uses a different hash algorithm than before",
+        hint="recreate the repository with its original object format, or use another URL",
     ),
     Meaning(
         ("host key verification failed",), Misconfigured, code="REMOTE_HOST",
-        message="the host key of {} is not known", hint="connect once with ssh, and check the key",
+        message="the host key of {} is unknown", hint="connect once with `ssh` and verify the key",
     ),
     Meaning(
         ("could not resolve host", "unable to look up"), Unavailable, code="REMOTE_HOST",
-        message="the host of {} is not known", hint="check the name and the network",
+        message="cannot resolve the host of {}", hint="check the host name and the network",
     ),
     Meaning(
         ("could not read username", "could not read password"), Misconfigured, code="REMOTE_AUTH",
-        message="{} asks for credentials", hint="store them in a git credential helper",
+        message="{} asks for credentials", hint="store them with a git credential helper",
     ),
     Meaning(
         ("authentication failed", "permission denied", "returned error: 403",
          "access denied or repository not exported", "service not enabled"),
         Misconfigured, code="REMOTE_AUTH",
-        message="{} refused access", hint="check keys and permissions with git fetch and git push",
+        message="{} refused access", hint="check keys and permissions with `git fetch` and `git push`",
     ),
     Meaning(
         ("does not appear to be a git repository", "does not exist", "not found"),
         Unavailable, code="REMOTE_GONE",
-        message="there is no git repository at {}", hint="check the address",
+        message="there is no git repository at {}", hint="check the URL",
     ),
     Meaning(
         ("ssl", "tls", "certificate"), Unavailable, code="REMOTE_TLS",
-        message="no safe connection to {}", hint="check its certificate",
+        message="cannot establish a secure connection to {}", hint="check its certificate",
     ),
     Meaning(
         ("connection refused", "failed to connect", "couldn't connect", "unable to connect",
          "network is unreachable", "connection timed out"),
-        Unavailable, code="REMOTE_DOWN", message="{} cannot be reached", hint="try again",
+        Unavailable, code="REMOTE_DOWN", message="cannot reach {}", hint="try again",
     ),
     Meaning(
         ("not allowed",), Misconfigured, code="REMOTE_URL",
-        message="git does not use {}", hint="use a file, ssh, https or git URL",
+        message="git does not allow {}", hint="use a file, ssh, https, or git URL",
     ),
 )  # fmt: skip
 
@@ -98,7 +98,7 @@ def unclear(text: str, url: str) -> Unavailable:
 
 def too_slow(url: str) -> Unavailable:
     """Return the error for a remote that does not answer."""
-    return Unavailable(f"{shown(url)} did not answer in time", code="REMOTE_DOWN", hint="try again")
+    return Unavailable(f"{shown(url)} timed out", code="REMOTE_DOWN", hint="try again")
 
 
 def declined(reason: str, text: str, url: str) -> DibsError:
@@ -106,7 +106,7 @@ def declined(reason: str, text: str, url: str) -> DibsError:
     return Misconfigured(
         f"{shown(url)} refused the push ({printable(mask(reason))}){_own_words(text, url)}",
         code="REMOTE_REFUSED",
-        hint="let this account push to the branch, or name another branch",
+        hint="allow this account to push to the branch, or set another branch under [git]",
     )
 
 

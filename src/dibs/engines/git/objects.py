@@ -159,7 +159,7 @@ class Objects:
             before = members.pop(name, None)
             is_folder = isinstance(wanted, dict)
             if before and not is_folder and not self._is_file(where + name, before):
-                raise _in_the_way(where + name, "no plain file", "file")
+                raise _in_the_way(where + name, "not a plain file", "file")
             if isinstance(wanted, str):
                 members[name] = TreeEntry(FILE, wanted)
             elif wanted is not None:
@@ -224,15 +224,15 @@ def _is_text(name: str) -> bool:
 def damaged(where: str, oid: str) -> Unavailable:
     """Return the error for an object that cannot be read."""
     return Unavailable(
-        f"the git object {oid} cannot be read in {where}",
+        f"cannot read git object {oid} in {where}",
         code="STORE_DAMAGED",
-        hint="dibs engine repair fetches it anew",
+        hint="run `dibs engine repair` to fetch it again",
     )
 
 
 def _in_the_way(path: str, found: str, wanted: str) -> Misconfigured:
     return Misconfigured(
-        f"{path} is {found} on the branch, where a {wanted} of ours has to be",
+        f"{path} on the branch is {found}, but Dibs needs a {wanted} there",
         code="REMOTE_TREE",
-        hint="remove it from the branch, or name another branch",
+        hint="remove it from the branch, or set another branch under [git]",
     )

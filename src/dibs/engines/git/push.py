@@ -125,7 +125,7 @@ def _let_others_go_first(link: GitConnection, deadline: float) -> None:
 
 def _undecided(cause: DibsError | None = None) -> Unknown:
     told = f": {cause.message}" if cause else ""
-    return Unknown(f"the remote did not say whether the change was made{told}")
+    return Unknown(f"the remote did not confirm whether the change was applied{told}")
 
 
 def _error(why: str) -> DibsError:

@@ -88,9 +88,9 @@ def _checked(url: str) -> str:
         or (host.startswith("-") and (scheme or ":" in host))
     ):
         raise Misconfigured(
-            f"{quote(errors.shown(url))} is not the address of a git remote",
+            f"{quote(errors.shown(url))} is not a valid git remote URL",
             code="REMOTE_URL",
-            hint="use a path, or a file, ssh, https or git URL",
+            hint="use a path, or a file, ssh, https, or git URL",
         )
     if scheme or ":" in host:
         return url
@@ -227,7 +227,7 @@ def remote_url(git_dir: str, name: str, timeout: float = 5.0) -> str:
         raise Misconfigured(
             f"this repository has no remote {quote(name)}",
             code="REMOTE_NAME",
-            hint="git remote -v lists those that it has",
+            hint="run `git remote -v` to list its remotes",
         )
     return url
 

@@ -27,12 +27,12 @@ def inspect(link: RedisConnection, replicas: int, until: float) -> list[Finding]
     trip = (time.perf_counter() - started) * 1e3
     return [
         Finding(Level.OK, "store", f"Redis {found.redis_version} at {wire.node}, {held} rows"),
-        Finding(Level.OK, "reach", "all machines that reach this server"),
-        Finding(Level.OK, "round trip", f"{trip:.2f} ms for a transaction"),
+        Finding(Level.OK, "reach", "every machine that can reach this server"),
+        Finding(Level.OK, "round trip", f"{trip:.2f} ms per transaction"),
         Finding(
-            Level.OK, "clock", "the server's; a jump is noticed by those who watch, and ends all claims"
+            Level.OK, "clock", "the server's; if it jumps, Dibs notices and voids all claims"
         ),
-        Finding(Level.OK, "memory", "nothing is thrown away (maxmemory-policy noeviction)"),
+        Finding(Level.OK, "memory", "the server evicts nothing (maxmemory-policy noeviction)"),
         _durability(link, found, until),
         _failover(found, replicas),
         _access(link, until),
@@ -41,20 +41,20 @@ def inspect(link: RedisConnection, replicas: int, until: float) -> list[Finding]
 
 def _durability(link: RedisConnection, found: Facts, until: float) -> Finding:
     if server.forgets_nothing(link.wire, found, until):
-        return Finding(Level.OK, "durability", "a change that was answered survives a restart")
+        return Finding(Level.OK, "durability", "a confirmed change survives a restart")
     if found.aof_enabled == "1" and not server.fsync(link.wire, until):
         text = (
-            "whether a crash of the server can lose changes is not to be seen (CONFIG is not allowed); each"
-            " restart begins a new life, and all claims are void"
+            "cannot tell whether a server crash can lose changes (CONFIG is not permitted), so each"
+            " restart starts a new life and voids all claims"
         )
     elif found.aof_enabled == "1":
         text = (
-            "a crash of the server can lose the newest changes (appendfsync is not always); then a new"
-            " life begins and all claims are void"
+            "a server crash can lose the newest changes (appendfsync is not `always`); that starts a new"
+            " life and voids all claims"
         )
     else:
         text = (
-            "a restart of the server loses changes (appendonly is off); then a new life begins and all"
+            "a server restart loses changes (appendonly is off); that starts a new life and voids all"
             " claims are void"
         )
     return Finding(Level.WARN, "durability", text)
@@ -64,16 +64,16 @@ def _failover(found: Facts, replicas: int) -> Finding:
     count = int(found.connected_slaves or 0)
     if not count:
         return Finding(
-            Level.OK, "failover", "no replica; while the server is down nobody can claim"
+            Level.OK, "failover", "no replica: while the server is down, no one can claim"
         )
     if replicas:
         text = (
-            f"a change is answered when {replicas} of {count} replicas have it, else it is unknown"
+            f"a change is confirmed once {replicas} of {count} replicas have it, or else is unknown"
         )
         return Finding(Level.OK, "failover", text)
     text = (
-        f"{count} replicas follow without being waited for: a failover can lose the newest changes, and"
-        " ends all claims (redis.replicas waits for some)"
+        f"{count} asynchronous replicas: a failover can lose the newest changes and"
+        " voids all claims (replicas under [redis] waits for some of them)"
     )
     return Finding(Level.WARN, "failover", text)
 
@@ -84,8 +84,10 @@ def _access(link: RedisConnection, until: float) -> Finding:
     try:
         user = link.wire.call("ACL", "GETUSER", "default", until=until)
     except RedisError:
-        return Finding(Level.OK, "access", "our user has limited rights")
+        return Finding(Level.OK, "access", "this user has limited rights")
     flags = user[1] if user else []
     if "nopass" in flags and "on" in flags and not local:
-        return Finding(Level.WARN, "access", "the server asks for no password, and others reach it")
-    return Finding(Level.OK, "access", "only this machine" if local else "by password")
+        return Finding(
+            Level.WARN, "access", "other machines can reach the server without a password"
+        )
+    return Finding(Level.OK, "access", "this machine only" if local else "password required")

@@ -122,7 +122,7 @@ class RedisEngine:
             after = self._session.link(until).life
         finally:
             self._lock.release()
-        return [] if after == before else ["the store began a new life; all claims are void"]
+        return [] if after == before else ["the store started a new life; all claims are void"]
 
     def _enter(self) -> float:
         """Keep other threads out, and return the moment at which the call gives up."""
@@ -219,9 +219,9 @@ class RedisEngine:
         try:
             have = link.copies(self._replicas, until)
         except (NotSent, Cut) as problem:
-            raise unknown(self._target, f"replicas cannot be counted: {problem}") from problem
+            raise unknown(self._target, f"cannot count replicas: {problem}") from problem
         if have < self._replicas:
-            raise unknown(self._target, f"{have} of {self._replicas} replicas have it")
+            raise unknown(self._target, f"only {have} of {self._replicas} replicas confirmed it")
 
     def _settled(self, nonce: str, link: RedisConnection, problem: Cut, until: float) -> bool:
         """Find out what became of a write whose reply did not come."""

@@ -42,8 +42,8 @@ def misconfigured(problem: RedisError, place: object) -> Misconfigured | None:
     text = str(problem)
     if problem.kind in _NO_RIGHTS or any(words in text for words in _NO_RIGHTS_TOLD):
         return Misconfigured(
-            f"the Redis server at {place} refuses us: {text}", code="REDIS_AUTH", field="engine",
-            hint="check user, password and rights in the URL of the engine",
+            f"the Redis server at {place} denied access: {text}", code="REDIS_AUTH", field="engine",
+            hint="check the user, password, and permissions of the engine URL",
         )  # fmt: skip
     if "DB index is out of range" in text:
         return Misconfigured(
@@ -61,30 +61,32 @@ def unavailable(target: RedisTarget, problem: Exception) -> DibsError:
             return wrong
         if problem.kind in _NO_ROOM:
             return Unavailable(
-                f"{place} cannot take writes: {problem}",
+                f"{place} cannot accept writes: {problem}",
                 code="STORAGE_FULL",
-                hint="free some memory or disk, then try again",
+                hint="free some memory or disk space, then try again",
             )
         if problem.kind == "NOREPLICAS":
             return Unavailable(f"{place}: {problem}", code="REDIS_REPLICAS")
-        return Unavailable(f"{place} says: {problem}", code="REDIS_ERROR")
+        return Unavailable(f"{place} reported: {problem}", code="REDIS_ERROR")
     return Unavailable(
-        f"{place} cannot be reached: {problem}",
+        f"cannot reach {place}: {problem}",
         code="REDIS_UNREACHABLE",
-        hint="nothing was changed; try again when it is back",
+        hint="nothing was changed; try again when the server is back",
     )
 
 
 def busy(target: RedisTarget) -> Unavailable:
     """Return the error for a store that others kept changing for the whole timeout."""
     return Unavailable(
-        f"others kept the store at {target} busy for too long", code="STORE_BUSY", hint="try again"
+        f"timed out: other processes kept the store at {target} busy",
+        code="STORE_BUSY",
+        hint="try again",
     )
 
 
 def unknown(target: RedisTarget, why: str) -> Unknown:
     """Return the error for a write that nobody can tell the outcome of."""
     return Unknown(
-        f"the change may or may not be on Redis at {target}: {why}",
-        hint="ask again, with the same request id if you gave one",
+        f"it is unknown whether Redis at {target} applied the change: {why}",
+        hint="try again, with the same --request-id if you used one",
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dibs.engines.redis.server import Facts
     from dibs.engines.shared.clock import Sources
 
-FRESH = "this is its first"
+FRESH = "this is its first life"
 #: 2026-01-01 in seconds: lives are counted from here.
 _FIRST_SECOND = 1_767_225_600
 #: How many numbers there are for each second; a store does not write that many on average.
@@ -116,9 +116,9 @@ def judge(
     if not why and header.run != found.run_id:
         if server.forgets_nothing(link.wire, found, until):
             return LifeVerdict(adopt=True)
-        why = "the server was restarted, and may have lost its newest writes"
+        why = "the server restarted and may have lost its newest writes"
         if not found.never_a_replica:
-            why = "another server took over, which may lack the newest writes"
+            why = "another server took over and may lack the newest writes"
     return LifeVerdict(why) if why else jumped(_jump(link, header, memory, sources))
 
 
@@ -138,7 +138,7 @@ def _loss(header: Header, memory: StoreMemory) -> str:
         return "some of its keys were deleted"
     if header.life is None:
         return "the server was emptied" if memory.life else FRESH
-    return "its newest writes are gone" if header.status == "astray" else ""
+    return "its newest writes are missing" if header.status == "astray" else ""
 
 
 def _jump(link: RedisConnection, header: Header, memory: StoreMemory, sources: Sources) -> float:

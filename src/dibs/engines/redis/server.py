@@ -56,7 +56,7 @@ def find(target: RedisTarget, moved: RedisNode | None, until: float) -> Wire:
 
 def _primary(target: RedisTarget, until: float) -> RedisNode:
     """Ask the sentinels, one after the other, who the primary is."""
-    problem: Exception = NotSent("no sentinel was asked")
+    problem: Exception = NotSent("no sentinel was reachable")
     options = target.options
     for node in target.nodes:
         try:
@@ -76,7 +76,7 @@ def _primary(target: RedisTarget, until: float) -> RedisNode:
             wire.close()
         if found:
             return RedisNode(str(found[0]), int(found[1]))
-        problem = NotSent(f"{node} knows no service {target.service}")
+        problem = NotSent(f"{node} does not know the service {target.service}")
     raise NotSent(str(problem)) from problem
 
 
@@ -97,29 +97,29 @@ def check(found: Facts, node: RedisNode, *, by_sentinel: bool) -> None:
     if found.version < OLDEST:
         needed = ".".join(map(str, OLDEST))
         raise Misconfigured(
-            f"the Redis server at {node} is version {found.redis_version or 'unknown'}: {needed} is needed",
+            f"the Redis server at {node} is version {found.redis_version or 'unknown'}: Dibs needs {needed}",
             code="REDIS_VERSION",
             field="engine",
         )
     if found.role != "master":
         if by_sentinel:
-            raise NotSent(f"{node} is not the primary any more")
+            raise NotSent(f"{node} is no longer the primary")
         raise Misconfigured(
-            f"the Redis server at {node} is a replica, which can only be read",
+            f"the Redis server at {node} is a read-only replica",
             code="REDIS_REPLICA",
             field="engine",
-            hint="name the primary, or its sentinels: redis+sentinel://host:26379/service/0",
+            hint="use the URL of the primary or its sentinels: redis+sentinel://host:26379/service/0",
         )
     if found.maxmemory_policy not in {"", "noeviction"}:
         raise Misconfigured(
-            f"the Redis server at {node} may throw keys away when memory is short (maxmemory-policy is"
-            f" {found.maxmemory_policy}): claims would vanish",
+            f"the Redis server at {node} may evict keys when memory is low (maxmemory-policy is"
+            f" {found.maxmemory_policy}): claims would disappear",
             code="REDIS_EVICTION",
             field="engine",
-            hint="run: redis-cli CONFIG SET maxmemory-policy noeviction, and put it into redis.conf",
+            hint="run `redis-cli CONFIG SET maxmemory-policy noeviction`, and add it to redis.conf",
         )
     if found.loading == "1":
-        raise NotSent(f"{node} is still reading its data")
+        raise NotSent(f"{node} is still loading its data")
 
 
 def forgets_nothing(wire: Wire, found: Facts, until: float) -> bool:

@@ -68,14 +68,14 @@ def parse(url: str) -> RedisTarget:
         if "@" not in url or "'" not in error.message:
             raise
         raise _wrong(
-            "it cannot be taken apart", "write / ? # @ : % in a password as %2F %3F %23 %40 %3A %25"
+            "it cannot be parsed", "write / ? # @ : % in a password as %2F %3F %23 %40 %3A %25"
         ) from None
 
 
 def _parse(url: str) -> RedisTarget:
     scheme, mark, rest = url.partition("://")
     if not mark or scheme not in KINDS:
-        raise _wrong(f"{scheme or 'it'} is no scheme of a Redis URL", "use redis://host:6379/0")
+        raise _wrong(f"{scheme or 'it'} is not a Redis URL scheme", "use redis://host:6379/0")
     rest, _, query = rest.partition("?")
     options = _options(query)
     base, _, kind = scheme.partition("+")
@@ -84,7 +84,7 @@ def _parse(url: str) -> RedisTarget:
     if scheme == "unix":
         path = _plain(place if at else rest)
         if not path.startswith("/"):
-            raise _wrong("the path of its socket is not absolute", "use unix:///run/redis.sock")
+            raise _wrong("its socket path is not absolute", "use unix:///run/redis.sock")
         nodes: tuple[RedisNode, ...] = (RedisNode("", 0, path),)
         parts: list[str] = []
     else:
@@ -94,10 +94,10 @@ def _parse(url: str) -> RedisTarget:
     service = ""
     if kind == "sentinel":
         if not parts:
-            raise _wrong("it names no service", "use redis+sentinel://host:26379/service/0")
+            raise _wrong("it does not name a service", "use redis+sentinel://host:26379/service/0")
         service = parts.pop(0)
     if len(parts) > 1:
-        raise _wrong("there is more behind its database", "use redis://host:6379/0")
+        raise _wrong("unexpected text after the database number", "use redis://host:6379/0")
     db = _number(options.pop("db", parts[0] if parts else "0"), 1_000_000, "database")
     if db and kind == "cluster":
         raise _wrong("a cluster has only database 0", "leave the database out")
@@ -113,7 +113,7 @@ def _options(query: str) -> dict[str, str]:
         name = ALIASES.get(name, name)
         if name not in OPTIONS:
             known = ", ".join(OPTIONS)
-            raise _wrong(f"it has an unknown option {name[:40]!r}", f"options are {known}")
+            raise _wrong(f"unknown option {name[:40]!r}", f"valid options: {known}")
         options[name] = _plain(value)
     return options
 
@@ -122,12 +122,12 @@ def _node(text: str, port: int) -> RedisNode:
     if text.startswith("["):
         host, closed, rest = text[1:].partition("]")
         if not closed or (rest and not rest.startswith(":")):
-            raise _wrong("the brackets of its address do not match", "use redis://[::1]:6379")
+            raise _wrong("the brackets in its address do not match", "use redis://[::1]:6379")
         digits = rest[1:]
     else:
         host, _, digits = text.partition(":")
     if host.startswith("-") or any(c.isspace() for c in host):
-        raise _wrong(f"{host[:40]!r} is no name of a host", "use redis://host:6379/0")
+        raise _wrong(f"{host[:40]!r} is not a valid host name", "use redis://host:6379/0")
     found = _number(digits, _MOST_PORTS, "port") if digits else port
     return RedisNode(_plain(host) or "127.0.0.1", found)
 
@@ -135,7 +135,7 @@ def _node(text: str, port: int) -> RedisNode:
 def _number(text: str, most: int, what: str) -> int:
     if text.isascii() and text.isdigit() and int(text[:10]) <= most:
         return int(text)
-    raise _wrong(f"{text[:40]!r} is no {what}", f"a {what} is a number up to {most}")
+    raise _wrong(f"{text[:40]!r} is not a valid {what}", f"use a number from 0 to {most}")
 
 
 def _plain(text: str) -> str:
@@ -149,5 +149,5 @@ def _plain(text: str) -> str:
 def _wrong(why: str, hint: str) -> Misconfigured:
     # The URL itself is not repeated: it may hold a password.
     return Misconfigured(
-        f"the URL of the Redis engine is wrong: {why}", code="REDIS_URL", field="engine", hint=hint
+        f"invalid Redis engine URL: {why}", code="REDIS_URL", field="engine", hint=hint
     )

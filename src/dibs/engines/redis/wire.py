@@ -58,7 +58,7 @@ class Wire:
         except OSError as error:
             raise (Cut if sent else NotSent)(str(error) or type(error).__name__) from error
         except hiredis.ProtocolError as error:
-            raise Cut(f"no Redis server answers there: {error}") from error
+            raise Cut(f"no Redis server is listening there: {error}") from error
         self.usable = True
         self._idle_since = _monotonic()
         if isinstance(reply, hiredis.ReplyError):
@@ -142,13 +142,13 @@ def _wrapped(target: RedisTarget, node: RedisNode, sock: socket.socket) -> socke
         return context.wrap_socket(sock, server_hostname=node.host)
     except ssl.SSLCertVerificationError as error:
         raise Misconfigured(
-            f"{node} has a certificate that is not trusted: {error.verify_message}",
+            f"the certificate of {node} is not trusted: {error.verify_message}",
             code="REDIS_TLS",
-            hint="name the file of its authority: rediss://host:6379/0?ca=/path/ca.pem",
+            hint="add the CA file to the URL: rediss://host:6379/0?ca=/path/ca.pem",
         ) from error
     except FileNotFoundError as error:
         raise Misconfigured(
-            f"a file for TLS is not there: {error.filename or 'ca, cert or key'}", code="REDIS_TLS"
+            f"TLS file not found: {error.filename or 'ca, cert or key'}", code="REDIS_TLS"
         ) from error
 
 

@@ -19,7 +19,7 @@ def check_name(path: str) -> None:
     """Refuse a name that SQLite reads as something else than a file."""
     if not path or path == ":memory:" or path.startswith("file:") or "\0" in path:
         raise Misconfigured(
-            f"not a file name for a store: {path!r}", code="STORE_NAME", hint="give a plain path"
+            f"invalid store path: {path!r}", code="STORE_NAME", hint="use a plain path"
         )
 
 
@@ -45,9 +45,9 @@ def refuse_writable(path: str, status: os.stat_result) -> None:
     """Refuse what others than its owner can change."""
     if os.name == "posix" and status.st_mode & 0o022:
         raise Misconfigured(
-            f"others can write to {path}",
+            f"other users can write to {path}",
             code="STORE_PERMISSIONS",
-            hint=f"run: chmod go-w {path}",
+            hint=f"run `chmod go-w {path}`",
         )
 
 
@@ -62,15 +62,15 @@ def refuse_network(folder: str, mounts: str = "/proc/self/mountinfo") -> None:
         kind = _file_system(os.path.realpath(folder), text)
         if kind in _NETWORK:
             raise Misconfigured(
-                f"{folder} is on a network file system ({kind}), where SQLite's locks do not hold",
+                f"{folder} is on a network file system ({kind}), where SQLite's locks do not work",
                 code="STORE_NETWORK_FS",
-                hint="keep it on a local disk, or use an engine that is made for several machines",
+                hint="keep it on a local disk, or use an engine for several machines (Redis or git)",
             )
 
 
 def missing(path: str) -> Misconfigured:
     """Return the error for a store that is not there."""
-    return Misconfigured(f"there is no store at {path}", code="STORE_MISSING")
+    return Misconfigured(f"no store at {path}", code="STORE_MISSING")
 
 
 def _not_a_folder(folder: str) -> Misconfigured:
@@ -83,7 +83,7 @@ def _make_private(folder: str) -> None:
         os.chmod(folder, 0o700)  # whatever the umask is
     except OSError as error:
         raise Unavailable(
-            f"cannot make {folder}: {error.strerror}", code="STORAGE_READONLY"
+            f"cannot create {folder}: {error.strerror}", code="STORAGE_READONLY"
         ) from error
 
 

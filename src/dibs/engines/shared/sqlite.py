@@ -24,7 +24,7 @@ _ENTRIES = (
     "SELECT seq, at, agent, role, kind, summary, details FROM ledger WHERE seq > ? ORDER BY seq"
 )
 
-_DAMAGED = "the file is kept; restore a copy, or move it and its -wal away to start anew"
+_DAMAGED = "the file was not changed; restore a backup, or move it and its -wal file away and run `dibs init`"
 #: Ranges in one statement, and rows in one statement: beyond them, more statements.
 _MANY = 32
 
@@ -160,7 +160,7 @@ class SqliteView(RefusesWrites, SqliteTxn):
 
 
 def _ended(*_: object) -> NoReturn:
-    raise RuntimeError("the step is over; its transaction cannot be used any more")
+    raise RuntimeError("the step has ended; its transaction can no longer be used")
 
 
 # No UTF-8 text has the byte FF, so it ends the range of every prefix, the empty one too.
@@ -204,10 +204,12 @@ def translate(error: apsw.Error, path: str, *, committing: bool = False) -> Dibs
     """Return our error for SQLite's; ``committing`` if it came out of COMMIT itself."""
     match error:
         case apsw.IOError() if committing:
-            found: DibsError = Unknown(f"the disk failed while {path} was being written")
+            found: DibsError = Unknown(f"disk error while writing {path}")
         case apsw.FullError():
             found = Unavailable(
-                f"no space left for {path}", code="STORAGE_FULL", hint="free some, then try again"
+                f"no space left for {path}",
+                code="STORAGE_FULL",
+                hint="free some disk space, then try again",
             )
         case apsw.ReadOnlyError():
             found = read_only(path)
@@ -222,20 +224,22 @@ def translate(error: apsw.Error, path: str, *, committing: bool = False) -> Dibs
 
 def busy(path: str) -> Unavailable:
     """Return the error for a store that others held for the whole timeout."""
-    return Unavailable(f"others kept {path} busy for too long", code="STORE_BUSY", hint="try again")
+    return Unavailable(
+        f"timed out: other processes kept {path} busy", code="STORE_BUSY", hint="try again"
+    )
 
 
 def read_only(path: str) -> Unavailable:
     """Return the error for a write to what can only be read."""
-    return Unavailable(f"{path} can only be read", code="STORAGE_READONLY")
+    return Unavailable(f"{path} is read-only", code="STORAGE_READONLY")
 
 
 def replaced(path: str) -> Unavailable:
     """Return the error for a file that is no longer the one that was opened."""
     return Unavailable(
-        f"{path} was deleted, replaced or cut while it was open",
+        f"{path} was deleted, replaced, or truncated while it was open",
         code="STORE_REPLACED",
-        hint="stop, and open the store again",
+        hint="restart this process to open the store again",
     )
 
 

@@ -62,11 +62,11 @@ class RefusesWrites:
 
     def put(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse, as all other ways to write do."""
-        raise RuntimeError("a view does not write")
+        raise RuntimeError("a view cannot write")
 
     delete = emit = restore = trim = put
 
 
 def not_above(number: int, newest: int) -> ValueError:
     """Return the error for an entry that cannot be at the end of the ledger."""
-    return ValueError(f"entry {number} is not above {newest}, the newest of this ledger")
+    return ValueError(f"entry {number} is not greater than {newest}, the newest in this ledger")

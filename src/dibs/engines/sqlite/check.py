@@ -9,12 +9,12 @@ from dibs.engines.shared.sqlite import translate
 from dibs.engines.sqlite.open import OpenOptions, open_store
 
 _DURABLE = {
-    "full": Finding(Level.OK, "durability", "a change that was answered survives a loss of power"),
+    "full": Finding(Level.OK, "durability", "a confirmed change survives a power failure"),
     "normal": Finding(
         Level.WARN,
         "durability",
-        "survives every crash of a process; a loss of power can undo the newest changes"
-        " (store.synchronous = full prevents that)",
+        "survives any process crash; a power failure can undo the newest changes"
+        ' (to prevent that, set synchronous = "full" under [store])',
     ),
 }
 
@@ -26,13 +26,13 @@ def inspect(options: OpenOptions) -> list[Finding]:
         db = opened.db
         findings = [
             Finding(Level.OK, "store", f"{options.path}, SQLite {apsw.sqlite_lib_version()}"),
-            Finding(Level.OK, "reach", "all processes of this machine; no other machine"),
-            Finding(Level.OK, "clock", "this machine's clock since boot: deaf to clock changes"),
+            Finding(Level.OK, "reach", "every process on this machine; no other machine"),
+            Finding(Level.OK, "clock", "monotonic clock: unaffected by clock changes"),
             _DURABLE[options.synchronous],
             _integrity(db),
         ]
         if opened.gate is None:
-            findings.append(Finding(Level.BAD, "access", f"{options.path} can only be read"))
+            findings.append(Finding(Level.BAD, "access", f"{options.path} is read-only"))
         return findings
     finally:
         opened.close()
@@ -48,7 +48,11 @@ def repair(options: OpenOptions) -> list[str]:
     except apsw.Error as error:
         raise translate(error, options.path) from error
     else:
-        return [f"folded {moved} pages of the log back into {options.path}"] if moved > 0 else []
+        return (
+            [f"moved {moved} pages from the write-ahead log into {options.path}"]
+            if moved > 0
+            else []
+        )
     finally:
         opened.close()
 
@@ -59,5 +63,5 @@ def _integrity(db: apsw.Connection) -> Finding:
     except apsw.Error as error:
         found = [str(error)]
     if found == ["ok"]:
-        return Finding(Level.OK, "integrity", "the file is sound")
+        return Finding(Level.OK, "integrity", "the file is intact")
     return Finding(Level.BAD, "integrity", "; ".join(found)[:300])

@@ -52,7 +52,7 @@ class SqliteEngine:
         sources: Sources | None = None,
     ) -> None:
         if synchronous not in {"normal", "full"}:
-            raise Misconfigured(f"synchronous is 'normal' or 'full', not {synchronous!r}")
+            raise Misconfigured(f"synchronous must be 'normal' or 'full', not {synchronous!r}")
         name = os.fspath(path)
         check_name(name)
         self._options = OpenOptions(
@@ -129,7 +129,7 @@ class SqliteEngine:
             raise RuntimeError("the engine is closed")
         if self._lost:
             raise Unavailable(
-                "this process was forked in the middle of a transaction of its parent",
+                "this process was forked during one of its parent's transactions",
                 code="STORE_FORKED",
                 hint="open the store after the fork",
             )

@@ -98,9 +98,9 @@ def _make_gate(path: str) -> Turns:
         return Turns(path)
     except OSError as error:
         raise Misconfigured(
-            f"{error.filename} cannot be opened: {error.strerror}",
+            f"cannot open {error.filename}: {error.strerror}",
             code="STORE_PERMISSIONS",
-            hint="it belongs beside the store, to the same user",
+            hint="it must be next to the store and have the same owner",
         ) from error
 
 
@@ -109,8 +109,8 @@ def check_sqlite(version: str) -> None:
     if tuple(map(int, version.split("."))) < _OLDEST_SQLITE:
         needed = ".".join(map(str, _OLDEST_SQLITE))
         raise Misconfigured(
-            f"SQLite {version} can corrupt a shared file; {needed} or newer is needed",
-            hint="update apsw",
+            f"SQLite {version} can corrupt a shared file; Dibs needs {needed} or newer",
+            hint="upgrade the apsw package",
         )
 
 

@@ -19,13 +19,14 @@ def version_of(db: apsw.Connection, path: str) -> int:
     ((tables, application, version),) = db.execute(_IDENTITY)
     if application != APPLICATION_ID:
         if tables or application or version:
-            raise Misconfigured(f"{path} is a database of another program", code="STORE_FOREIGN")
+            raise Misconfigured(f"{path} is not a Dibs database", code="STORE_FOREIGN")
         return 0
     if version > len(MIGRATIONS):
         raise Misconfigured(
-            f"{path} has schema version {version}, this program knows up to {len(MIGRATIONS)}",
+            f"{path} has schema version {version}, but this version of Dibs only supports up to"
+            f" {len(MIGRATIONS)}",
             code="VERSION",
-            hint="update this program",
+            hint="upgrade Dibs",
         )
     return int(version)
 
@@ -40,7 +41,7 @@ def migrate(db: apsw.Connection, version: int) -> None:
 
 def continue_after(db: apsw.Connection, seq: int) -> None:
     """Begin an empty ledger with an entry ``seq``, so that the next one follows it."""
-    summary = "this store was made in place of one that is gone; its numbers go on from here"
+    summary = "this store replaces a lost one; its numbers continue from here"
     db.execute(
         "INSERT INTO ledger VALUES (?, unixepoch('subsec'), '', '', 'ledger_restarted', ?, '{}')",
         (seq, summary),

@@ -34,14 +34,16 @@ def is_open(engine: Engine) -> list[Finding]:
     """Say whether agents can work in this store: nothing where they can."""
     found = engine.view(closure)
     if engine.as_of is not None:
-        raise Unavailable("the remote cannot be reached", hint="try again when it is back")
+        raise Unavailable("the remote is unreachable", hint="try again when it is back")
     if found is None:
         return []
     if found.why == ClosedReason.MOVED:
-        text = f"the state has moved to {found.other}; nobody can work here"
+        text = f"the state was migrated to {found.other}; this store is closed"
         return [Finding(Level.BAD, "moved", text)]
     way = "to" if found.why == ClosedReason.MOVING else "here from"
-    text = f"the state is being moved {way} {found.other}; nobody can work here until that is done"
+    text = (
+        f"the state is being migrated {way} {found.other}; this store is closed until that is done"
+    )
     return [Finding(Level.BAD, "moved", text)]
 
 

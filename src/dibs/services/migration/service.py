@@ -113,13 +113,13 @@ class Migration:
         *,
         force: bool = False,
         fold_case: bool = True,
-        tell: Callable[[str], None] = lambda _: None,
+        progress: Callable[[str, int, int], None] = lambda _what, _done, _total: None,
     ) -> None:
         self._source = source
         self._target = target
         self._force = force
         self._fold = fold_case
-        self._progress = tell
+        self._progress = progress
         self._run = os.urandom(8).hex()
 
     def run(self) -> MoveReport:
@@ -147,9 +147,9 @@ class Migration:
         out = here.closure
         if out is None and here.empty:
             raise BadInput(
-                f"there is nothing to move in {self._source.name}",
+                f"{self._source.name} is empty: nothing to migrate",
                 code="STORE_EMPTY",
-                hint="check the address; `dibs engine check` says what is there",
+                hint="check the URL; `dibs engine check` shows what the store contains",
             )
         if out is not None:
             elsewhere = out.other != self._target.name and not _arrives(there, out)
@@ -172,12 +172,12 @@ class Migration:
             return NotAllowed(
                 f"{self._target.name} holds an unfinished copy of {there.closure.other}",
                 code="STORE_NOT_EMPTY",
-                hint="if nobody works on that any more, --force goes on with it",
+                hint="if no other migration is running, use --force to take it over",
             )
         return NotAllowed(
-            f"{self._target.name} is not empty: {there.rows} rows, numbers up to {there.newest}",
+            f"{self._target.name} is not empty: {there.rows} rows, ledger up to entry {there.newest}",
             code="STORE_NOT_EMPTY",
-            hint="nothing was changed; name an empty store, another database or another branch",
+            hint="nothing was changed; use an empty store, another database, or another branch",
         )
 
     # -- the steps of a move
@@ -195,7 +195,7 @@ class Migration:
                 refuse_while_at_work(txn, fold_case=self._fold)
             out = Closure(ClosedReason.MOVING, self._run, self._target.name, txn.now)
             close(txn, out)
-            lifecycle.tell_move(txn, f"the state moves to {out.other}", out)
+            lifecycle.tell_move(txn, f"migrating to {out.other}", out)
             return out
 
         return self._source.engine.transact(step)
@@ -219,20 +219,21 @@ class Migration:
             self._write([key for key, _ in found], lifecycle.remove)
 
     def _copy_ledger(self) -> None:
-        last = _fresh(self._source, lifecycle.newest)
+        first, last = 0, _fresh(self._source, lifecycle.newest)
         while (after := _fresh(self._target, lifecycle.newest)) < last:
             entries = _fresh(
                 self._source, lambda txn: list(islice(lifecycle.entries(txn, after), BATCH))
             )
             self._write(entries, lifecycle.restore)
-            self._progress(f"copied the ledger up to {entries[-1].seq} of {last}")
+            first = first or entries[0].seq
+            self._progress("copying the ledger", entries[-1].seq - first + 1, last - first + 1)
 
     def _copy_rows(self) -> None:
         rows = _fresh(self._source, lambda txn: list(contents(txn)))
         for done in range(0, len(rows), BATCH):
             some = rows[done : done + BATCH]
             self._write(some, lifecycle.write)
-            self._progress(f"copied {done + len(some)} of {len(rows)} rows")
+            self._progress("copying rows", done + len(some), len(rows))
 
     def _compare(self, out: Closure) -> MoveReport:
         """Compare the two stores, byte by byte."""
@@ -243,12 +244,12 @@ class Migration:
         found = digest(rows, entries)
         if found != digest(copied, told):
             raise Unavailable(
-                f"{self._target.name} does not hold what {self._source.name} does:"
+                f"{self._target.name} differs from {self._source.name}:"
                 f" {len(copied)} of {len(rows)} rows, {len(told)} of {len(entries)} entries",
                 code="STORE_DIFFERS",
-                hint="somebody writes to one of them without Dibs; --cancel, or run it again",
+                hint="something other than Dibs wrote to one of them; run it again, or add --cancel",
             )
-        self._progress(f"compared {len(rows)} rows and {len(entries)} entries: they are the same")
+        self._progress("comparing", len(rows), len(rows))
         claims = live_claims(rows, out.at)
         return MoveReport(out.id, len(rows), len(entries), len(claims), high, found)
 
@@ -332,15 +333,15 @@ def _fresh(side: StoreSide, step: Callable[[Txn], T]) -> T:
     """Look at a store; what was so some time ago is not good enough."""
     answer = side.engine.view(step)
     if side.engine.as_of is not None:
-        raise Unavailable(f"{side.name} cannot be reached", hint="try again when it is back")
+        raise Unavailable(f"{side.name} is unreachable", hint="try again when it is back")
     return answer
 
 
 def _interfered(side: StoreSide) -> Unavailable:
     return Unavailable(
-        f"somebody else moves {side.name} at the same time, or has cancelled the move",
+        f"another process is migrating {side.name}, or canceled this migration",
         code="STORE_MOVING",
-        hint="see `dibs engine check`, then run it again",
+        hint="run `dibs engine check`, then try again",
     )
 
 
@@ -357,9 +358,9 @@ def refuse_while_at_work(txn: Txn, *, fold_case: bool) -> None:
     told = [_at_work(rows, agent, holding.get(agent, 0)) for agent in agents[:NAMED]]
     more = f" and {len(agents) - NAMED} more" if len(agents) > NAMED else ""
     raise NotAllowed(
-        f"agents are at work here: {', '.join(told)}{more}",
+        f"agents are still working: {', '.join(told)}{more}",
         code="STORE_ACTIVE",
-        hint="let them finish, or take their claims along with --force; nothing was changed",
+        hint="nothing was changed; let them finish, or migrate their claims too with --force",
     )
 
 

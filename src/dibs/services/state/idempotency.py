@@ -37,14 +37,16 @@ def once(rows: Rows, agent: str, request_id: str, fingerprint: str, action: Call
 def answered(rows: Rows, agent: str, request_id: str, fingerprint: str) -> Any:
     """Return the answer that ``agent`` had to this request before, None if it had none."""
     if len(request_id) > MAX_REQUEST_ID or not request_id.isprintable() or "/" in request_id:
-        message = f"a request id has at most {MAX_REQUEST_ID} printable characters and no slash"
+        message = (
+            f"a request id must have at most {MAX_REQUEST_ID} printable characters and no slash"
+        )
         raise BadInput(message, code="REQUEST_ID", field="request_id")
     earlier = rows.txn.get(f"{REQUEST}{agent}/{request_id}")
     if earlier is None:
         return None
     record = decode(earlier)
     if record["asked"] != fingerprint:
-        message = f"request id {request_id} was used before for another request"
+        message = f"request id {request_id} was already used for a different request"
         raise BadInput(message, code="REQUEST_REUSED", field="request_id")
     return _revive(record["answer"])
 

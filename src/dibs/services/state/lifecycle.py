@@ -99,14 +99,14 @@ def close(txn: Txn, why: Closure) -> None:
 def reopen(txn: Txn, why: Closure) -> None:
     """Let work go on in a store whose move was cancelled."""
     txn.delete(CLOSED)
-    tell_move(txn, f"the state stays here: the move to {why.other} was cancelled", why)
+    tell_move(txn, f"canceled the migration to {why.other}", why)
 
 
 def open_moved(txn: Txn, why: Closure, past: list[str]) -> None:
     """Let work begin in the store that a state was moved to; ``why`` says from where."""
     txn.delete(CLOSED)
     txn.put(ORIGIN, encode({"moves": [*past, why.id], "from": why.other}))
-    tell_move(txn, f"the state came here from {why.other}", why)
+    tell_move(txn, f"migrated from {why.other}", why)
 
 
 def tell_move(txn: Txn, summary: str, move: Closure) -> None:
@@ -126,18 +126,18 @@ def refusal(value: str) -> DibsError:
     found = _closure(value)
     if found.why == ClosedReason.MOVED:
         return Misconfigured(
-            f"the state of this project has moved to {found.other}",
+            f"this project's state was migrated to {found.other}",
             code="STORE_MOVED",
             field="engine",
-            hint=f"write {setting(found.other)} into dibs.toml, and check DIBS_ENGINE",
+            hint=f"set {setting(found.other)} in dibs.toml, and check DIBS_ENGINE",
         )
     moving = found.why == ClosedReason.MOVING
     way = f"to {found.other}" if moving else f"here from {found.other}"
-    again = "if that was broken off, run the same `dibs engine migrate` again"
+    again = "if the migration was interrupted, run the same `dibs engine migrate` command again"
     return Unavailable(
-        f"the state of this project is being moved {way}; nothing was changed",
+        f"this project's state is being migrated {way}; nothing was changed",
         code="STORE_MOVING",
-        hint=f"{again}, or with --cancel to stay" if moving else again,
+        hint=f"{again}, or add --cancel to undo it" if moving else again,
     )
 
 
@@ -272,7 +272,7 @@ def begin_life(txn: Txn, why: str, *, fold_case: bool = True) -> None:
             rows.drop_ask(key)
     rows.emit(
         STORE, "store", Kind.LEDGER_RESTARTED,
-        f"the store began a new life: {why}; {len(claims)} claims are void",
+        f"the store started a new life: {why}; {len(claims)} claims are void",
         why=why, claims=len(claims),
     )  # fmt: skip
     rows.flush()

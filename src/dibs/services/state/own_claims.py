@@ -52,15 +52,15 @@ def own(rows: Rows, agent: str, patterns: Sequence[Pattern], token: int) -> list
         meant = {key: claim for key, claim in mine if token in {0, claim.token}}
         if not meant:
             other = mine[0][1]
-            raise _stale(token, f" for {other.pattern}; it is held with {other.token}")
+            raise _stale(token, f" for {other.pattern}; its current token is {other.token}")
         chosen |= meant
     return list(chosen.items())
 
 
 def _stale(token: int, where: str) -> Fenced:
     return Fenced(
-        f"token {token} is not in force{where}",
-        hint="the claim that it came with is gone: stop work on it, and claim it again",
+        f"token {token} is not valid{where}",
+        hint="its claim has ended: stop working on it and claim it again",
     )
 
 
@@ -83,12 +83,12 @@ def own_at(rows: Rows, agent: str, pattern: Pattern) -> list[Filed]:
 def _refuse(rows: Rows, agent: str, pattern: Pattern, token: int) -> NoReturn:
     """Raise what fits a claim that the caller does not hold."""
     holders = [claim for _, claim in others(rows, agent, [pattern])]
-    now_held = f"; {holders[0].agent} holds {holders[0].pattern} now" if holders else ""
+    now_held = f"; {holders[0].agent} now holds {holders[0].pattern}" if holders else ""
     for _, lost in rows.lost(agent):
         if overlap(pattern, rows.pattern(lost.pattern)) is not None:
             raise Fenced(
                 f"{lost}{now_held}",
-                hint="stop working on it, keep your changes aside, and claim it again",
+                hint="stop working on it, set your changes aside, and claim it again",
             )
     if token:
         raise _stale(token, f" for {pattern.text}{now_held}")
@@ -96,7 +96,7 @@ def _refuse(rows: Rows, agent: str, pattern: Pattern, token: int) -> NoReturn:
     raise error(
         f"you ({agent}) do not hold {quote(pattern.text)}{now_held}",
         code="FENCED" if holders else "NOT_HELD",
-        hint="`dibs status` shows what you hold",
+        hint="run `dibs status` to see what you hold",
     )
 
 

@@ -29,7 +29,9 @@ def arrive(rows: Rows, caller: Caller) -> Beat:
         beat = _join_by_calling(rows, caller)
     elif beat.role == HUMAN and not caller.human:
         raise BadInput(
-            f"{caller.id} is a human: an agent has an id of its own", code="AGENT_ID", field="agent"
+            f"{caller.id} is a human; an agent needs an id of its own",
+            code="AGENT_ID",
+            field="agent",
         )
     elif beat.lapsed(rows.now):
         beat = _expire_own(rows, caller.id, beat)
@@ -56,7 +58,7 @@ def _join_by_calling(rows: Rows, caller: Caller) -> Beat:
         raise NotAllowed(
             f"{caller.id} was stopped: {known.ended or 'no reason given'}",
             code="AGENT_STOPPED",
-            hint="stop your work; a human can let you back in with `dibs agent join`",
+            hint="stop working; a human can readmit you with `dibs agent join`",
         )
     check_own_id(caller.id, human=caller.human)
     agent = Agent(caller.id, caller.id, caller.role, host=caller.host, started=rows.now)
@@ -89,7 +91,7 @@ def _expire_own(rows: Rows, agent: str, beat: Beat) -> Beat:
                 expire(rows, found.key, claim)
     for ticket in [ticket for ticket in rows.tickets() if ticket.agent == agent]:
         if ticket_deadline(ticket, beat.seen) <= rows.now:
-            withdraw(rows, ticket, "its agent was not heard of")
+            withdraw(rows, ticket, "its agent sent no heartbeat")
         elif ticket.standing:
             shortest = min(shortest, ticket.lasts)
     beat = (rows.beat(agent) or beat)._replace(ttl=shortest, hard=earliest)
@@ -117,7 +119,7 @@ def expire(rows: Rows, key: str, claim: Claim) -> None:
         claim.agent,
         role_of(rows, claim.agent),
         Kind.LOCK_EXPIRED,
-        f"claim of {claim.agent} on {claim.pattern} expired",
+        f"{claim.agent}'s claim on {claim.pattern} expired",
         pattern=claim.pattern,
         token=claim.token,
     )

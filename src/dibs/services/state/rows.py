@@ -41,9 +41,9 @@ def decode(text: str, start: int = 0) -> Any:
         return raw_decode(text, start)[0]
     except ValueError:
         raise Unavailable(
-            f"a row of the store cannot be read: {text[:60]!r}",
+            f"cannot read a row of the store: {text[:60]!r}",
             code="STORE_DAMAGED",
-            hint="somebody wrote to it without Dibs; remove that row",
+            hint="something other than Dibs wrote it; remove that row",
         ) from None
 
 

@@ -141,7 +141,7 @@ def has_ended(rows: Rows, agent: str) -> bool:
 def tell_guarded(rows: Rows, agent: str, dialect: str) -> None:
     """Note that an agent is guarded, and tell the ledger."""
     rows.txn.put(f"{GUARDED}{agent}", encode({"at": rows.now, "dialect": dialect}))
-    summary = f"{agent} is guarded at its tool calls ({dialect})"
+    summary = f"{agent}'s tool calls are now guarded ({dialect})"
     rows.emit(agent, role_of(rows, agent), Kind.AGENT_GUARDED, summary, dialect=dialect)
 
 

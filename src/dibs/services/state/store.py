@@ -65,7 +65,7 @@ class Store:
         if ttl < self.engine.shortest_ttl:
             shortest = show_span(self.engine.shortest_ttl)
             raise BadInput(
-                f"a ttl of {show_span(ttl)} is too short for this engine: at least {shortest}",
+                f"ttl {show_span(ttl)} is too short for this engine; the minimum is {shortest}",
                 code="TTL_RANGE",
                 field="ttl",
             )

@@ -126,12 +126,12 @@ def need(rows: Rows, id_: str) -> Stored:
     if found is not None:
         return found
     ended = past(rows, id_)
-    where = f" any more: it is in {ended.place}" if ended is not None else ""
+    where = f"; it is archived in {ended.place}" if ended is not None else ""
     raise NotFound(
-        f"there is no task {quote(id_)} on the board{where}",
+        f"no task {quote(id_)} on the board{where}",
         code="NO_TASK",
         field="task",
-        hint="`dibs task ls` shows those that there are",
+        hint="run `dibs task ls` to list the tasks",
     )
 
 

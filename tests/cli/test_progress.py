@@ -1,0 +1,77 @@
+"""Progress of long operations."""
+
+import io
+
+import pytest
+
+from dibs.cli.support import progress
+from dibs.cli.support.progress import Progress, bar
+
+
+class Terminal(io.StringIO):
+    """A terminal that remembers what was printed."""
+
+    def isatty(self):
+        return True
+
+
+def use_terminal(monkeypatch):
+    """Return a terminal as stderr; in a fixture, pytest would replace it again."""
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    return screen
+
+
+@pytest.mark.parametrize("columns", [10, 20, 40, 80, 200])
+@pytest.mark.parametrize("done", [0, 5, 1000])
+def test_a_progress_bar_fits_the_terminal(columns, done):
+    assert len(bar("copying rows", done, 1000, columns)) < columns
+
+
+def test_a_progress_bar_shows_how_much_is_done():
+    assert bar("copying rows", 5, 10, 80) == f"copying rows [{'#' * 15}{'-' * 15}] 5/10"
+
+
+def test_a_progress_bar_of_nothing_is_empty():
+    assert "#" not in bar("copying rows", 0, 0, 80)
+
+
+def test_a_terminal_shows_a_bar_and_erases_it_at_the_end(monkeypatch):
+    terminal = use_terminal(monkeypatch)
+    with Progress(delay=0) as shown:
+        shown("copying rows", 1, 2)
+
+    assert "copying rows [" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_fast_operation_shows_no_bar(monkeypatch):
+    terminal = use_terminal(monkeypatch)
+    with Progress() as shown:
+        shown("copying rows", 1, 2)
+
+    assert terminal.getvalue() == ""
+
+
+def test_a_quiet_operation_shows_no_bar(monkeypatch):
+    terminal = use_terminal(monkeypatch)
+    with Progress(quiet=True, delay=0) as shown:
+        shown("copying rows", 1, 2)
+
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.parametrize("dumb", [True, False])
+def test_without_a_capable_terminal_progress_is_a_line_now_and_then(monkeypatch, dumb):
+    terminal = use_terminal(monkeypatch)
+    if dumb:
+        monkeypatch.setenv("TERM", "dumb")
+    else:
+        monkeypatch.setattr(terminal, "isatty", lambda: False)
+    monkeypatch.setattr(progress, "_LINE", 0.0)
+
+    with Progress(delay=0) as shown:
+        shown("copying rows", 1, 2)
+
+    assert terminal.getvalue() == "dibs: copying rows: 1 of 2\n"
