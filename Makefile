@@ -1,41 +1,46 @@
-# Each target sets up what it needs in .venv first; a second run finds it ready.
+# Each target first installs what it needs into .venv; later runs reuse it.
 
 BIN := .venv/bin
 SETUP := @scripts/setup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench e2e clean ready-test
+.PHONY: help demo test check docs format bench e2e clean ready-test
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## watch a crew share a repository (40 seconds); on two machines: ENGINE=redis, ENGINE=git
+demo: ## watch five agents share a repository (40 seconds); two machines: ENGINE=redis or ENGINE=git
 	$(SETUP) $(filter redis,$(ENGINE))
 	@$(BIN)/python scripts/demo $(if $(ENGINE),--engine $(ENGINE)) $(ARGS)
 
 test: check ## run every check and every test
 	$(BIN)/pytest -q -n auto $(ARGS)
 
-check: ready-test ## run format, lint, types, import contracts and documentation checks
+check: ready-test ## check format, lint, types, import contracts, and documentation
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q -p no:randomly tests/test_docs.py
 
-format: ready-test ## format the code, and repair what the linter can
+docs: ## build the documentation site into build/docs
+	$(SETUP) docs
+	$(BIN)/sphinx-build -q -W --keep-going -c docs -b html . build/docs
+	@echo "open build/docs/README.html"
+
+format: ready-test ## format the code and apply the linter's fixes
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
 
-bench: ## measure, and write docs/bench.md
+bench: ## measure and write docs/bench.md; ARGS="hook store" only prints these sections
 	$(SETUP) test bench
 	$(BIN)/python -m bench $(ARGS)
 
-e2e: ## run the real agents (from npm, a large download), and write docs/reference/e2e.md
+e2e: ## test with real agents from npm (large download) and write docs/reference/e2e.md
 	$(SETUP) test
 	$(BIN)/python scripts/e2e.py $(ARGS)
 
-clean: ## remove .venv, .e2e, caches and builds
+clean: ## remove .venv, .e2e, caches, and builds
 	rm -rf .venv .e2e .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,4 +1,8 @@
-"""Run all benchmarks, print the tables, and write them to docs/bench.md."""
+"""Run the benchmarks and print their tables: ``python -m bench [MODULE...]``.
+
+Without arguments, run all of them and write docs/bench.md. With names of modules, such as ``hook store``,
+run only those and write nothing.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +58,12 @@ SECTIONS = (
     briefing.day,
     mcp.claims,
 )
+INTRO = (
+    "# Benchmarks\n\n"
+    "For people who want to know what Dibs costs. `make bench` measures and writes this page; `make bench"
+    " ARGS=hook` prints one section. Goals are ratios or limits within one run, because absolute times"
+    " depend on the machine and its load.\n\n"
+)
 MARK = {True: "yes", False: "**no**", None: ""}
 
 
@@ -65,25 +75,32 @@ def table(section: Section) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> int:
-    """Measure everything; the exit status is 0 even where a goal is missed: the table says so."""
-    intro = (
-        "# Figures\n\n"
-        "Written by `make bench`. Each goal is a ratio or a bound within one run; absolute times move"
-        " with the machine and its load.\n\n"
-        f"This run: {os.cpu_count()} cores, {platform.system()} {platform.machine()},"
-        f" Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}.\n"
-    )
-    parts = [intro]
-    for measure in SECTIONS:
-        print(f"measuring: {measure.__module__}.{measure.__name__}", file=sys.stderr, flush=True)
+def main(names: list[str]) -> int:
+    """Measure and print. The exit status is 0 even if a goal is missed: the table says so."""
+    modules = [measure.__module__.removeprefix("bench.") for measure in SECTIONS]
+    if unknown := sorted(set(names) - set(modules)):
+        print(f"bench: unknown section {unknown[0]} (one of: {', '.join(dict.fromkeys(modules))})")
+        return 2
+    parts = [INTRO + _machine()]
+    for module, measure in zip(modules, SECTIONS, strict=True):
+        if names and module not in names:
+            continue
+        print(f"measuring: {module}.{measure.__name__}", file=sys.stderr, flush=True)
         parts.append(table(measure()))
         print(parts[-1], flush=True)
-    page = Path(__file__).parent.parent / "docs" / "bench.md"
-    page.write_text("\n".join(parts), encoding="utf-8")
-    print(f"written to {page.relative_to(Path.cwd()) if page.is_relative_to(Path.cwd()) else page}")
+    if not names:
+        page = Path(__file__).parent.parent / "docs" / "bench.md"
+        page.write_text("\n".join(parts), encoding="utf-8")
+        print("wrote docs/bench.md")
     return 0
 
 
+def _machine() -> str:
+    return (
+        f"This run: {os.cpu_count()} cores, {platform.system()} {platform.machine()},"
+        f" Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}.\n"
+    )
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
