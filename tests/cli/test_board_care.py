@@ -97,7 +97,7 @@ def test_doctor_says_what_is_wrong_and_fix_settles_what_can_be(dibs, repo):
 
     assert sick.status == 65
     assert f"{id_}" in "".join(sick.out.split())
-    assert sick.out.splitlines()[-1].startswith("not well: 1 to settle")
+    assert sick.out.splitlines()[-1].startswith("1 problem")
     assert mended.status == 0
     assert mended.json["well"]
     assert any(id_ in line for line in mended.json["done"])

@@ -1,7 +1,9 @@
-"""``dibs doctor``: what it tells of agents and their guards, and ``--prove``, by real hooks and real git."""
+"""``dibs doctor``: findings about agents and guards, and ``--prove`` with real hooks and real git."""
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,15 +23,15 @@ REAL = f"'{sys.executable}' -I -S '{RUN}' claude || exit 2"
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path, monkeypatch):
-    """No agent, and no consent, but what a test makes."""
+    """Start without agents and without consent."""
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR", "COPILOT_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     for who in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{who}_NAME", "Somebody")
-        monkeypatch.setenv(f"GIT_{who}_EMAIL", "somebody@example.com")
+        monkeypatch.setenv(f"GIT_{who}_NAME", "Someone")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "someone@example.com")
 
 
 def hook(repo, command, matcher="Write|Edit", **more):
@@ -45,7 +47,7 @@ def proofs(answer):
 
 
 def traces(repo):
-    """Return what a proof must leave as it was."""
+    """Return what a guard test must leave unchanged."""
     git = ["git", "-C", str(repo)]
     listed = [
         subprocess.run([*git, *words], capture_output=True, text=True, check=False).stdout
@@ -56,7 +58,7 @@ def traces(repo):
 
 
 def rows(*prefixes):
-    """Return the keys of the store that begin so."""
+    """Return the keys of the store with these prefixes."""
     project = open_project()
     try:
         return project.engine.view(lambda t: [k for p in prefixes for k, _ in t.scan(Range(p))])
@@ -64,7 +66,7 @@ def rows(*prefixes):
         project.close()
 
 
-def test_a_hook_that_refuses_is_proved_and_nothing_is_left_of_the_proof(dibs, repo):
+def test_a_hook_that_blocks_passes_and_the_test_leaves_nothing_behind(dibs, repo):
     hook(repo, REAL)
     dibs("status")
     before = traces(repo)
@@ -80,7 +82,7 @@ def test_a_hook_that_refuses_is_proved_and_nothing_is_left_of_the_proof(dibs, re
     assert rows("session/", "seat/", "guarded/", "agent/", "beat/") == []
 
 
-def test_a_proof_leaves_no_trace_in_what_agents_and_people_read(dibs, repo):
+def test_a_guard_test_leaves_no_trace_in_what_agents_and_people_read(dibs, repo):
     dibs("init", "--agents", "claude,codex", "--board")
     dibs("claim", "a.txt", agent="alice")
 
@@ -97,7 +99,7 @@ def test_a_proof_leaves_no_trace_in_what_agents_and_people_read(dibs, repo):
     assert [words for words, text in shown.items() if "prove" in text] == []
 
 
-def test_entries_of_a_proof_are_shown_when_its_agent_is_named(dibs, repo):
+def test_entries_of_a_guard_test_are_shown_when_its_agent_is_named(dibs, repo):
     hook(repo, REAL)
     said = dibs("doctor", "--prove", "--json").json["proofs"][0]["said"]
     holder = "prove-" + said.partition(".dibs-prove-")[2][:8]
@@ -110,14 +112,20 @@ def test_entries_of_a_proof_are_shown_when_its_agent_is_named(dibs, repo):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("true # dibs hook claude", "the write was let pass: exit status 0"),
-        ("echo no >&2; exit 2 # dibs hook claude", "it refused, but not because of the claim: no"),
-        ("exit 1 # dibs hook claude", "the write was let pass: exit status 1"),
-        ("/nowhere/dibs hook claude", "the write was let pass: "),
-        ("/nowhere/dibs hook claude || exit 2", "it refused, but not because of the claim: "),
+        ("true # dibs hook claude", "the write was allowed: exit status 0"),
+        (
+            "echo no >&2; exit 2 # dibs hook claude",
+            "it blocked the write, but not because of the claim: no",
+        ),
+        ("exit 1 # dibs hook claude", "the write was allowed: exit status 1"),
+        ("/nowhere/dibs hook claude", "the write was allowed: "),
+        (
+            "/nowhere/dibs hook claude || exit 2",
+            "it blocked the write, but not because of the claim: ",
+        ),
     ],
 )
-def test_a_hook_that_lets_pass_or_refuses_blindly_is_no_guard(dibs, repo, command, said):
+def test_a_hook_that_allows_the_write_or_blocks_blindly_is_not_a_guard(dibs, repo, command, said):
     hook(repo, command)
 
     answer = dibs("doctor", "--prove", "--json")
@@ -127,25 +135,25 @@ def test_a_hook_that_lets_pass_or_refuses_blindly_is_no_guard(dibs, repo, comman
     assert answer.json["proofs"][0]["said"].startswith(said)
 
 
-def is_at_work(pid):
+def is_running(pid):
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 
 
-def test_a_hook_that_hangs_is_killed_with_its_children_and_is_no_guard(dibs, repo, tmp_path):
+def test_a_hook_that_hangs_is_killed_with_its_children_and_is_not_a_guard(dibs, repo, tmp_path):
     pid = tmp_path / "pid"
     hook(repo, f"sleep 60 & echo $! > {pid}; wait # dibs hook claude", timeout=4)
 
     answer = dibs("doctor", "--prove")
 
     assert answer.status == 65
-    assert "did not answer in time" in " ".join(answer.out.split())
-    assert not is_at_work(int(pid.read_text()))
+    assert "no answer before the timeout" in " ".join(answer.out.split())
+    assert not is_running(int(pid.read_text()))
 
 
-def test_a_hook_that_also_refuses_what_is_nobodys_business_is_no_guard(dibs, repo):
+def test_a_hook_that_also_blocks_unclaimed_files_is_not_a_guard(dibs, repo):
     deny = (
         "f=$(cat); h=$(printf %s \"$f\" | sed 's/.*dibs-prove-\\([0-9a-f]*\\).*/\\1/');"
         ' echo "prove-$h holds it" >&2; exit 2 # dibs hook claude'
@@ -155,29 +163,29 @@ def test_a_hook_that_also_refuses_what_is_nobodys_business_is_no_guard(dibs, rep
     answer = dibs("doctor", "--prove", "--json")
 
     assert answer.status == 65
-    assert answer.json["proofs"][0]["said"].startswith("it refuses everything: ")
+    assert answer.json["proofs"][0]["said"].startswith("it blocks every write: ")
 
 
-def test_a_matcher_that_fits_no_write_is_no_guard(dibs, repo):
+def test_a_matcher_that_matches_no_write_is_not_a_guard(dibs, repo):
     hook(repo, REAL, matcher="Read")
 
     answer = dibs("doctor", "--prove", "--json")
 
     assert answer.status == 65
-    assert "fits no tool that writes" in answer.json["proofs"][0]["said"]
+    assert "matches no tool that writes" in answer.json["proofs"][0]["said"]
 
 
-def test_where_no_guard_is_installed_nothing_is_proved_and_that_is_a_failure(dibs, repo):
+def test_prove_fails_if_no_guard_is_installed(dibs, repo):
     answer = dibs("doctor", "--prove")
 
     assert answer.status == 65
-    assert "no guard is installed" in answer.out
+    assert "no guards are installed" in answer.out
     assert dibs("doctor").status == 0
 
 
 @pytest.mark.parametrize("born", [True, False])
 @pytest.mark.parametrize("claims", ["project", "worktree"])
-def test_each_gate_of_git_is_proved_by_a_real_commit_or_push(dibs, repo, born, claims):
+def test_each_git_hook_is_tested_with_a_real_commit_or_push(dibs, repo, born, claims):
     (repo / "dibs.toml").write_text(f'[worktree]\nclaims = "{claims}"\n')
     (repo / "mine.txt").write_text("staged")
     if born:
@@ -198,7 +206,7 @@ def test_each_gate_of_git_is_proved_by_a_real_commit_or_push(dibs, repo, born, c
     assert (repo / "mine.txt").read_text() == "staged"
 
 
-def test_gates_that_git_passes_over_in_a_linked_worktree_are_no_guard(
+def test_git_hooks_that_git_skips_in_a_linked_worktree_are_not_guards(
     dibs, repo, tmp_path, monkeypatch
 ):
     off = tmp_path / "off"
@@ -211,12 +219,12 @@ def test_gates_that_git_passes_over_in_a_linked_worktree_are_no_guard(
 
     answer = dibs("doctor", "--prove", "--json")
 
-    assert [p["said"] for p in answer.json["proofs"]] == ["git let it pass"] * 3
+    assert [p["said"] for p in answer.json["proofs"]] == ["git allowed it"] * 3
     assert answer.status == 65
     assert traces(repo) == before
 
 
-def test_a_refusal_of_somebody_elses_hook_proves_nothing(dibs, repo):
+def test_a_refusal_by_another_hook_proves_nothing(dibs, repo):
     theirs = repo / ".git" / "hooks" / "pre-commit"
     theirs.write_text("#!/bin/sh\necho lint failed >&2\nexit 1\n")
     theirs.chmod(0o755)
@@ -230,7 +238,7 @@ def test_a_refusal_of_somebody_elses_hook_proves_nothing(dibs, repo):
     assert first["said"] == "git refused, but not because of the claim: lint failed"
 
 
-def test_the_gates_that_dibs_installed_are_no_news_to_the_doctor(dibs, repo):
+def test_git_hooks_that_dibs_installed_are_not_reported_as_new(dibs, repo):
     dibs("doctor")
     dibs("git", "install")
     planted = repo / ".git" / "hooks" / "post-commit"
@@ -243,7 +251,7 @@ def test_the_gates_that_dibs_installed_are_no_news_to_the_doctor(dibs, repo):
     assert told == ["the hook post-commit is new since the last look"]
 
 
-def test_what_a_killed_proof_left_is_forgotten_by_fix(dibs, repo):
+def test_fix_removes_what_a_killed_guard_test_left_behind(dibs, repo):
     project = open_project()
     scratch = TrialClaim(project.store, project.place.repository.state)
     scratch.__enter__()
@@ -252,12 +260,12 @@ def test_what_a_killed_proof_left_is_forgotten_by_fix(dibs, repo):
 
     answer = dibs("doctor", "--fix", "--json")
 
-    assert f"{scratch.holder} is forgotten: it was made for a proof" in answer.json["done"]
+    assert f"removed {scratch.holder}: left behind by a guard test" in answer.json["done"]
     assert dibs("agent", "ls", "--json").json["agents"] == []
 
 
-def test_a_killed_proof_of_gates_is_cleaned_up_by_fix_once_it_must_be_over(dibs, repo, tmp_path):
-    """A hook that was there before ours kills the doctor in the middle of its commit."""
+def test_fix_removes_a_killed_git_hook_test_once_it_cannot_be_running(dibs, repo, tmp_path):
+    """The user's own hook kills the doctor in the middle of its commit."""
     theirs = repo / ".git" / "hooks" / "pre-commit"
     theirs.write_text(f"#!/bin/sh\nkill -9 $(cat '{tmp_path}/pid')\n")
     theirs.chmod(0o755)
@@ -273,13 +281,13 @@ def test_a_killed_proof_of_gates_is_cleaned_up_by_fix_once_it_must_be_over(dibs,
     os.utime(admin, (1.0, 1.0))
     late = dibs("doctor", "--fix", "--json").json["done"]
 
-    assert not [line for line in early if "proof that was killed" in line]
-    assert [line for line in late if "proof that was killed" in line]
+    assert not [line for line in early if "killed guard test" in line]
+    assert [line for line in late if "killed guard test" in line]
     assert not folder.exists()
     assert "dibs-prove" not in "".join(map(str, traces(repo)))
 
 
-def test_two_doctors_at_once_prove_the_same_and_leave_nothing(dibs, repo):
+def test_two_doctors_at_once_get_the_same_results_and_leave_nothing_behind(dibs, repo):
     hook(repo, REAL)
     dibs("git", "install")
     before = traces(repo)
@@ -294,7 +302,7 @@ def test_two_doctors_at_once_prove_the_same_and_leave_nothing(dibs, repo):
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
-def test_the_plug_in_of_opencode_is_proved_by_loading_it(dibs, repo):
+def test_the_opencode_plug_in_is_tested_by_loading_it(dibs, repo):
     text = (Path(dibs_package.__file__).parent / "install" / "agents" / "opencode.js").read_text()
     words = json.dumps([sys.executable, "-I", "-S", str(RUN), "opencode"])
     (repo / ".opencode" / "plugin").mkdir(parents=True)
@@ -318,7 +326,7 @@ def server(repo, *argv):
     (repo / ".mcp.json").write_text(json.dumps({"mcpServers": {"dibs": entry}}))
 
 
-def test_the_server_is_proved_by_a_claim_that_it_refuses(dibs, repo):
+def test_the_mcp_server_is_tested_with_a_claim_that_it_must_deny(dibs, repo):
     pytest.importorskip("mcp")
     server(repo, sys.executable, "-m", "dibs", "mcp")
 
@@ -342,16 +350,16 @@ GRANTS = (
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("", "the server does not answer"),
-        ("print('no JSON')", "the server does not answer"),
+        ("", "the server did not answer"),
+        ("print('no JSON')", "the server did not answer"),
         (
             "raise SystemExit('a package is missing')",
-            "the server does not answer: a package is missing",
+            "the server did not answer: a package is missing",
         ),
-        (GRANTS, "the claim of another's file was not refused"),
+        (GRANTS, "a claim on a held file was not denied"),
     ],
 )
-def test_a_server_that_is_silent_or_grants_everything_is_no_guard(dibs, repo, code, said):
+def test_a_server_that_does_not_answer_or_grants_everything_is_not_a_guard(dibs, repo, code, said):
     server(repo, sys.executable, "-c", code)
 
     answer = dibs("doctor", "--prove", "--json")
@@ -360,7 +368,7 @@ def test_a_server_that_is_silent_or_grants_everything_is_no_guard(dibs, repo, co
     assert [p["said"] for p in answer.json["proofs"] if p["guard"] == "claude"] == [said]
 
 
-def test_the_doctor_tells_which_agents_have_hooks_and_whether_they_are_accepted(dibs, repo):
+def test_doctor_reports_which_agents_have_hooks_and_whether_they_are_accepted(dibs, repo):
     hook(repo, REAL)
     (repo / ".gemini").mkdir()
     inner = [{"type": "command", "command": "dibs hook gemini || exit 2"}]
@@ -375,7 +383,7 @@ def test_the_doctor_tells_which_agents_have_hooks_and_whether_they_are_accepted(
     assert any("trust this folder" in f["text"] for f in answer.json["findings"])
 
 
-def test_who_wrote_without_a_hook_is_told(dibs, repo):
+def test_an_agent_that_wrote_unguarded_is_reported(dibs, repo):
     hook(repo, REAL)
     subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], check=True)
     dibs("claim", "a.txt", agent="alice")
@@ -386,11 +394,11 @@ def test_who_wrote_without_a_hook_is_told(dibs, repo):
 
     (told,) = [f for f in found["findings"] if f["what"] == "unguarded"]
     assert told["level"] == "warn"
-    assert told["text"].endswith("alice (once)")
+    assert "nothing could block them: alice (once);" in told["text"]
     assert [(c["agent"], c["guarded"]) for c in found["crew"]] == [("alice", False)]
 
 
-def test_a_worktree_without_the_hooks_of_the_main_one_is_told(dibs, repo, tmp_path):
+def test_a_worktree_without_the_hooks_of_the_main_one_is_reported(dibs, repo, tmp_path):
     hook(repo, REAL)
     subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], check=True)
     other = tmp_path / "other"
@@ -398,10 +406,11 @@ def test_a_worktree_without_the_hooks_of_the_main_one_is_told(dibs, repo, tmp_pa
 
     found = dibs("doctor", "--json").json["findings"]
 
-    assert f"{other} has no hooks for claude: run `dibs init` there" in [f["text"] for f in found]
+    command = f"dibs init --agents claude --repo {other}"
+    assert f"{other} has no hooks for claude: run `{command}`" in [f["text"] for f in found]
 
 
-def test_where_agents_cannot_run_dibs_themselves_that_is_told(dibs, repo, tmp_path, monkeypatch):
+def test_doctor_warns_if_agents_cannot_run_dibs(dibs, repo, tmp_path, monkeypatch):
     hook(repo, REAL)
     git = shutil.which("git")
     folder = tmp_path / "bin"
@@ -424,7 +433,7 @@ def _changed(path, change):
     path.write_text(json.dumps(settings))
 
 
-def _taken_out(repo):
+def _removed(repo):
     _changed(repo / ".claude" / "settings.local.json", lambda s: s["hooks"].pop("PreToolUse"))
 
 
@@ -444,26 +453,37 @@ def _switched(repo):
     (repo / ".claude" / "settings.json").write_text(json.dumps(settings))
 
 
-def _gate_off(repo):
+def _moved_away(repo):
+    """Let the hooks name an installation that no longer exists."""
+    path = repo / ".claude" / "settings.local.json"
+    path.write_text(path.read_text().replace(str(RUN), "/gone/dibs/guard/run.py"))
+
+
+def _worktree_added(repo):
+    words = ["git", "worktree", "add", "-q", "--detach", str(repo.parent / "my other tree")]
+    subprocess.run(words, cwd=repo, check=True)
+
+
+def _hook_disabled(repo):
     (repo / ".git" / "hooks" / "pre-push").chmod(0o644)
 
 
-def _gates_elsewhere(repo):
+def _hooks_path_changed(repo):
     subprocess.run(["git", "config", "core.hooksPath", "/nowhere"], cwd=repo, check=True)
 
 
 @pytest.mark.parametrize(
     ("damage", "guard", "what"),
     [
-        (_taken_out, "claude", "hooks"),
+        (_removed, "claude", "hooks"),
         (_narrowed, "claude", "shell"),
         (_broken, "claude", "hooks"),
         (_switched, "claude", "hooks"),
-        (_gate_off, "git", "pre-push"),
-        (_gates_elsewhere, "git", "pre-commit"),
+        (_hook_disabled, "git", "pre-push"),
+        (_hooks_path_changed, "git", "pre-commit"),
     ],
 )
-def test_a_guard_that_init_put_in_and_that_is_gone_fails_the_proof(dibs, repo, damage, guard, what):
+def test_prove_fails_if_a_guard_that_init_installed_is_missing(dibs, repo, damage, guard, what):
     more = ["--no-git-gates"] if guard == "claude" else []
     dibs("init", "--agents", "claude", "--no-mcp", *more)
     damage(repo)
@@ -477,7 +497,7 @@ def test_a_guard_that_init_put_in_and_that_is_gone_fails_the_proof(dibs, repo, d
     assert told
 
 
-def test_a_word_of_the_repository_counts_before_that_of_the_user(dibs, repo, tmp_path):
+def test_a_setting_of_the_repository_takes_precedence_over_the_users(dibs, repo, tmp_path):
     dibs("init", "--agents", "claude", "--no-mcp", "--no-git-gates")
     (tmp_path / "home" / ".claude").mkdir()
     users = tmp_path / "home" / ".claude" / "settings.json"
@@ -489,30 +509,124 @@ def test_a_word_of_the_repository_counts_before_that_of_the_user(dibs, repo, tmp
     assert dibs("doctor", "--json").json["agents"][0]["accepted"] == "not needed"
 
 
-def test_an_end_that_is_not_well_never_says_well(dibs, repo):
+def test_the_verdict_is_never_healthy_if_a_guard_failed(dibs, repo):
     dibs("init", "--agents", "claude", "--no-mcp", "--no-git-gates")
     _switched(repo)
 
     end = dibs("doctor", "--prove").out.splitlines()[-1]
 
-    assert end == "not guarded: 1 of 3 do not refuse"
+    assert end == "1 of 3 guards did not block the test write"
 
 
-@pytest.mark.parametrize("damage", [_narrowed, _gate_off])
-def test_what_the_doctor_says_puts_a_guard_back_does(dibs, repo, damage):
+def _hints(answer):
+    """Return the commands that the findings suggest."""
+    texts = [f["text"] for f in answer.json["findings"] if f["level"] != "ok"]
+    return [words for text in texts for words in re.findall(r"run `dibs ([^`]+)`", text)]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [_removed, _narrowed, _moved_away, _hook_disabled, _hooks_path_changed, _worktree_added],
+)
+def test_the_command_that_a_finding_suggests_fixes_it(dibs, repo, damage):
+    subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "first"], check=True)
     dibs("init", "--agents", "claude", "--no-mcp")
     damage(repo)
-    told = " ".join(f["text"] for f in dibs("doctor", "--json").json["findings"])
-    command = "git install" if "`dibs git install` puts it back" in told else "init"
+    hints = _hints(dibs("doctor", "--json"))
 
-    dibs(*command.split())
+    assert hints
+    for words in hints:
+        assert dibs(*shlex.split(words)).status == 0
 
     answer = dibs("doctor", "--prove", "--json")
     assert answer.status == 0
+    assert _hints(answer) == []
     assert sum(what != "mcp claim" for _, what, _ in proofs(answer)) == 5
 
 
-def test_an_agent_that_runs_the_hooks_of_another_is_shown_with_them(dibs, repo):
+def test_a_settings_file_that_cannot_be_read_has_to_be_fixed_before_the_suggested_command(
+    dibs, repo
+):
+    dibs("init", "--agents", "claude", "--no-mcp")
+    settings = repo / ".claude" / "settings.local.json"
+    before = settings.read_text()
+    _broken(repo)
+
+    found = [f["text"] for f in dibs("doctor", "--json").json["findings"]]
+    assert (
+        f"hooks: no hook blocks writes: fix {settings}, then run `dibs init --agents claude`"
+        in found
+    )
+
+    settings.write_text(before)
+    assert dibs("init", "--agents", "claude").status == 0
+    assert dibs("doctor", "--prove").status == 0
+
+
+def test_the_line_for_the_shell_profile_puts_dibs_on_the_path(dibs, repo, monkeypatch, tmp_path):
+    hook(repo, REAL)
+    (tmp_path / "git").symlink_to(shutil.which("git"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    (text,) = [f["text"] for f in dibs("doctor", "--json").json["findings"] if f["what"] == "path"]
+
+    line = text.partition("to your shell profile: ")[2]
+    shell = ["/bin/sh", "-c", f"{line}; command -v dibs"]
+    assert subprocess.run(shell, capture_output=True, check=False, env={"PATH": "/usr/bin"}).stdout
+
+
+def test_the_last_line_counts_the_guards_and_the_warnings(dibs, repo):
+    dibs("init", "--agents", "claude", "--no-mcp")
+
+    *_, guards, health = dibs("doctor", "--prove").out.splitlines()
+
+    assert guards == "all 5 guards blocked the test write"
+    assert re.fullmatch(r"healthy(, \d+ warnings?)?", health)
+
+
+def _on_a_terminal(*words):
+    import pexpect
+
+    environ = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    command = ["-m", "dibs", *words]
+    child = pexpect.spawn(sys.executable, command, env=environ, encoding="utf-8", timeout=60)
+    child.expect(pexpect.EOF)
+    child.close()
+    return child.before
+
+
+def test_progress_is_shown_on_a_terminal_only_and_cleared(dibs, repo):
+    hook(repo, REAL)
+
+    shown = _on_a_terminal("doctor", "--prove")
+    steps = ("checking the store", "checking the board", "checking git")
+
+    assert [step for step in steps if f"\r\x1b[K{step}" not in shown] == []
+    assert shown.rindex("checking ") < shown.rindex("\r\x1b[K") < shown.index("testing guards")
+    piped = dibs("doctor", "--prove")
+    assert "checking the store" not in piped.out + piped.err
+
+
+def test_each_guard_is_shown_as_soon_as_it_is_tested(dibs, repo, tmp_path):
+    """The second hook waits until the line of the first one has been read."""
+    import pexpect
+
+    mark = tmp_path / "seen"
+    wait = f"while [ ! -e {mark} ]; do sleep 0.05; done; {REAL}"
+    entries = [{"type": "command", "command": command, "timeout": 30} for command in (REAL, wait)]
+    groups = [{"matcher": "Write", "hooks": [entry]} for entry in entries]
+    (repo / ".claude").mkdir()
+    (repo / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": groups}}))
+
+    words = ["-m", "dibs", "doctor", "--prove"]
+    child = pexpect.spawn(sys.executable, words, encoding="utf-8", timeout=30)
+    child.expect("blocked.*claude.*write")
+    mark.touch()
+    child.expect_exact("all 2 guards blocked the test write")
+    child.expect(pexpect.EOF)
+
+
+def test_an_agent_that_uses_the_hooks_of_another_is_shown_with_them(dibs, repo):
     dibs("init", "--agents", "vscode", "--no-git-gates", "--yes")
 
     rows = [line.split() for line in dibs("doctor").out.splitlines()]

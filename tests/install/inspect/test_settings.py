@@ -114,12 +114,12 @@ def test_settings_of_any_shape_are_read_without_an_error(tmp_path, content):
     assert [hooks_of(name, str(tmp_path), "", {}) for name in AGENTS] == [([], [])] * len(AGENTS)
 
 
-def test_a_command_whose_program_is_gone_is_told(tmp_path):
+def test_a_command_whose_program_does_not_exist_is_reported(tmp_path):
     write(tmp_path / ".claude/settings.json", {"hooks": SETTINGS["claude"][1]})
 
     told = findings(look(str(tmp_path), "", {"PATH": ""}), str(tmp_path))
 
-    assert any("names /venv/bin/python, which is gone" in finding.text for finding in told)
+    assert any("runs /venv/bin/python, which does not exist" in finding.text for finding in told)
 
 
 def test_servers_are_found_in_every_shape(tmp_path):

@@ -60,6 +60,13 @@ class Progress:
             self._next = now + _LINE
             print(f"dibs: {what}: {done} of {total}", file=sys.stderr, flush=True)
 
+    def step(self, what: str) -> None:
+        """Show what is running now, on a terminal only."""
+        if self._bar and not self._quiet and time.monotonic() >= self._next:
+            self._drawn = True
+            text = f"{_ERASE}{what}"[: len(_ERASE) + _columns() - 1]
+            print(text, end="", file=sys.stderr, flush=True)
+
 
 def bar(what: str, done: int, total: int, columns: int) -> str:
     """Return a progress bar that fits into ``columns``."""

@@ -1,11 +1,13 @@
-"""The agents on this machine: which are used here, installed, wired to Dibs, trusted. Nothing is changed."""
+"""The agents on this machine: which are used here, installed, guarded, and trusted. Changes nothing."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 
 from dibs.core.text.findings import Finding, Level
 from dibs.install.agents.table import AGENTS
@@ -40,21 +42,18 @@ class AgentSetup(Record):
 
     @property
     def wired(self) -> bool:
-        """Whether a hook of it can refuse a write."""
+        """Whether it has a hook that can block a write."""
         return any(hook.refuses for hook in self.hooks)
 
 
 def used_here(root: str, environ: Mapping[str, str], made: Collection[str] = ()) -> dict[str, str]:
-    """Return the agents that are used here, each with what shows it.
-
-    Files and folders that Dibs made show nothing.
-    """
+    """Return the agents that are used here, each with the evidence; what Dibs created does not count."""
     shown = {name: _shown(agent, root, environ, made) for name, agent in AGENTS.items()}
     return {name: how for name, how in shown.items() if how}
 
 
 def program_of(agent: AgentSettings, environ: Mapping[str, str]) -> str:
-    """Return the agent's program, as the PATH finds it; empty if it does not."""
+    """Return the agent's program on the PATH; empty if there is none."""
     for name in agent.programs:
         for folder in environ.get("PATH", "").split(os.pathsep):
             place = os.path.join(folder, name)
@@ -97,11 +96,11 @@ def look(root: str, home: str, environ: Mapping[str, str]) -> list[AgentSetup]:
 
 
 def findings(seen: Sequence[AgentSetup], root: str) -> list[Finding]:
-    """Return findings: agents without guards, and hooks that their agents skip."""
+    """Return findings about agents without guards and hooks that their agents skip."""
     found = []
     for one in seen:
         for bad in one.unreadable:
-            text = f"{shown(bad.file, root)} cannot be read: {bad.why}; {one.name} may ignore all of it"
+            text = f"cannot read {shown(bad.file, root)}: {bad.why}; {one.name} may ignore the whole file"
             found.append(Finding(Level.WARN, one.name, text))
         if one.wired and one.consent.missing:
             found.append(Finding(Level.WARN, one.name, one.consent.text))
@@ -109,7 +108,7 @@ def findings(seen: Sequence[AgentSetup], root: str) -> list[Finding]:
             files = dict.fromkeys(shown(hook.file, root) for hook in one.hooks)
             found.append(Finding(Level.OK, one.name, f"guarded by {', '.join(files)}"))
         elif one.program and one.name != "vscode":
-            text = f"installed, and no hook of Dibs guards it: dibs init --agents {one.name}"
+            text = f"installed but not guarded: run `dibs init --agents {one.name}`"
             found.append(Finding(Level.OK, one.name, text))
         found += [
             Finding(Level.WARN, one.name, text) for hook in one.hooks if (text := _broken(hook))
@@ -118,27 +117,36 @@ def findings(seen: Sequence[AgentSetup], root: str) -> list[Finding]:
 
 
 def unreachable(seen: Sequence[AgentSetup], environ: Mapping[str, str]) -> list[Finding]:
-    """Return a warning where agents cannot run the commands that a refusal names."""
+    """Return a warning if agents cannot run the commands that a refusal names."""
     if not any(one.wired for one in seen) or shutil.which("dibs", path=environ.get("PATH", "")):
         return []
     text = (
-        "dibs is not on the PATH: hooks and MCP work, but an agent that is told to run `dibs ask` cannot;"
-        " put it on the PATH of login shells too, which Codex uses"
+        "dibs is not on the PATH: hooks and MCP work, but agents cannot run commands such as `dibs ask`;"
+        f" {_path_hint()}"
     )
     return [Finding(Level.WARN, "path", text)]
+
+
+def _path_hint() -> str:
+    """Return how to put dibs on the PATH; Codex starts login shells, which read the profile."""
+    folder = os.path.dirname(sys.executable)
+    if not os.path.exists(os.path.join(folder, "dibs")):
+        return "add its folder to the PATH in your shell profile"
+    return f'add this line to your shell profile: export PATH="$PATH:{folder}"'
 
 
 def unwired(
     root: str, trees: Sequence[str], home: str, environ: Mapping[str, str]
 ) -> list[Finding]:
-    """Return the working trees in which an agent would not find the hooks that the main one has."""
+    """Return the worktrees that lack hooks which the main one has."""
     here = {name for name in AGENTS if _own_hooks(name, root, environ)}
     found = []
     for tree in trees:
         lacking = sorted(name for name in here if not _own_hooks(name, tree, environ))
         lacking = [name for name in lacking if not hooks_of(name, tree, home, environ)[0]]
         if lacking:
-            text = f"{tree} has no hooks for {', '.join(lacking)}: run `dibs init` there"
+            command = shlex.join(["dibs", "init", "--agents", ",".join(lacking), "--repo", tree])
+            text = f"{tree} has no hooks for {', '.join(lacking)}: run `{command}`"
             found.append(Finding(Level.WARN, "worktree", text))
     return found
 
@@ -148,9 +156,7 @@ def _own_hooks(name: str, tree: str, environ: Mapping[str, str]) -> bool:
 
 
 def _broken(hook: InstalledHook) -> str:
-    """Return what keeps a command from running: a program that it names is gone."""
-    import shlex
-
+    """Return why a command cannot run: a program that it names does not exist."""
     try:
         words = shlex.split(hook.command.partition("||")[0])
     except ValueError:
@@ -158,11 +164,14 @@ def _broken(hook: InstalledHook) -> str:
     gone = [word for word in words if os.path.isabs(word) and not os.path.exists(word)]
     if not gone:
         return ""
-    return f"the hook at {hook.event} names {gone[0]}, which is gone: run `dibs init` again"
+    return (
+        f"the {hook.event} hook runs {gone[0]}, which does not exist:"
+        f" run `dibs init --agents {hook.agent}`"
+    )
 
 
 def version_of(program: str) -> str:
-    """Return the version of an agent: from its package where that can be found, else by asking it."""
+    """Return the version of an agent, from its package if there is one, else from ``--version``."""
     folder = os.path.dirname(os.path.realpath(program))
     for _ in range(_ABOVE):
         try:

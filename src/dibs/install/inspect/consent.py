@@ -1,6 +1,6 @@
-"""Whether an agent runs the hooks in its files: that needs its user's consent, which Dibs only reports.
+"""Whether an agent runs the hooks in its files: that requires its user's consent, which Dibs only reports.
 
-Codex skips a hook whose hash its user has not accepted, and says nothing. Copilot and Gemini skip those of a
+Codex silently skips a hook whose hash its user has not accepted. Copilot and Gemini skip the hooks of a
 folder that is not trusted. Dibs never writes consent: that is the user's decision.
 """
 
@@ -22,33 +22,33 @@ if TYPE_CHECKING:
 
     from dibs.install.inspect.settings import InstalledHook
 
-#: What Codex takes where a hook names no time.
+#: The timeout that Codex uses for a hook that names none.
 _CODEX_TIMEOUT = 600
 
 
 class Trusted(metaclass=TextEnum):
-    """What is known of the user's consent."""
+    """The user's consent, as far as it is known."""
 
     YES = "yes"
     NO = "no"
-    #: Accepted once, and changed since.
+    #: Accepted, but changed since then.
     CHANGED = "changed"
-    #: The agent asks for none, or asks at the moment itself.
+    #: The agent does not ask, or asks when it starts.
     NOT_NEEDED = "not needed"
     UNKNOWN = "not known"
-    #: A setting of the agent's own switches all hooks off.
+    #: A setting of the agent disables all hooks.
     OFF = "switched off"
 
 
 class Consent(Record):
-    """The user's word for one agent in one repository, and what to do where it is missing."""
+    """The user's consent for one agent in one repository, and what to do if it is missing."""
 
     trusted: str
     text: str = ""
 
     @property
     def missing(self) -> bool:
-        """Whether the agent passes over our hooks now."""
+        """Whether the agent skips our hooks now."""
         return self.trusted in {Trusted.NO, Trusted.CHANGED, Trusted.OFF}
 
 
@@ -58,7 +58,10 @@ def consent(
     """Return whether an agent runs these hooks, as far as its files show."""
     off = _switch(name, root, home, environ)
     if off:
-        return Consent(Trusted.OFF, f"{off} switches all hooks off")
+        return Consent(
+            Trusted.OFF,
+            f"{off} disables all hooks, so nothing guards this agent: remove that setting",
+        )
     if name == "codex":
         return _codex(hooks, root, environ.get("CODEX_HOME") or os.path.join(home, ".codex"))
     if name == "gemini":
@@ -71,10 +74,10 @@ def consent(
 
 
 def _switch(name: str, root: str, home: str, environ: Mapping[str, str]) -> str:
-    """Return the setting, and its file, by which an agent runs no hooks at all; empty if there is none."""
+    """Return the setting that disables all hooks, with its file; empty if there is none."""
     keys, off = AGENTS[name].hooks.switch, AGENTS[name].hooks.off
     files = files_of(name, root, home, environ) if keys else []
-    # The repository's word counts before the user's, and of two files there the later one's.
+    # The repository's setting takes precedence over the user's, and a later file over an earlier one.
     inside = [file for file in files if file.startswith(root + os.sep)]
     for file in (*reversed(inside), *(file for file in files if file not in inside)):
         said = setting(read_or_nothing(file), *keys)
@@ -84,7 +87,7 @@ def _switch(name: str, root: str, home: str, environ: Mapping[str, str]) -> str:
 
 
 def codex_hash(hook: InstalledHook) -> str:
-    """Return the hash by which Codex knows a hook: of its event, its matcher and its entry."""
+    """Return the hash by which Codex identifies a hook: of its event, matcher, and entry."""
     entry = hook.entry
     timeout = entry.get("timeout")
     handler: dict[str, object] = {
@@ -103,7 +106,7 @@ def codex_hash(hook: InstalledHook) -> str:
 
 
 def codex_key(hook: InstalledHook) -> str:
-    """Return the name under which Codex keeps the consent to a hook."""
+    """Return the key under which Codex stores the consent to a hook."""
     return f"{hook.file}:{_snake(hook.event)}:{hook.group}:{hook.place}"
 
 
@@ -112,15 +115,17 @@ def _codex(hooks: Sequence[InstalledHook], root: str, folder: str) -> Consent:
     level = setting(settings, "projects", root, "trust_level")
     if level != "trusted" and any(hook.file.startswith(root + os.sep) for hook in hooks):
         return Consent(
-            Trusted.NO, "Codex has not been told to trust this folder: open it with codex once"
+            Trusted.NO,
+            "Codex skips the hooks until you trust this folder: run `codex` here and trust it",
         )
     states = [_codex_state(settings, hook) for hook in hooks]
     for state in (Trusted.CHANGED, Trusted.NO):
         count = states.count(state)
         if count:
-            what = "changed since they were accepted" if state == Trusted.CHANGED else "unaccepted"
+            what = "changed since you accepted them" if state == Trusted.CHANGED else "not accepted"
             text = (
-                f"{count} of {len(states)} hooks {what}: open codex here and accept them (/hooks)"
+                f"{count} of {len(states)} hooks {what}, so Codex skips them:"
+                " run `codex` here and accept them with /hooks"
             )
             return Consent(state, text)
     return Consent(Trusted.YES)
@@ -140,7 +145,7 @@ def _gemini(root: str, home: str) -> Consent:
         read_or_nothing(os.path.join(folder, "settings.json")), "security", "folderTrust", "enabled"
     )
     if switch is False:
-        return Consent(Trusted.NOT_NEEDED, "folder trust is switched off")
+        return Consent(Trusted.NOT_NEEDED, "folder trust is disabled")
     rules = read_or_nothing(os.path.join(folder, "trustedFolders.json"))
     best, word = "", ""
     for path, said in rules.items() if isinstance(rules, dict) else ():
@@ -150,7 +155,8 @@ def _gemini(root: str, home: str) -> Consent:
     if word in {"TRUST_FOLDER", "TRUST_PARENT"}:
         return Consent(Trusted.YES)
     return Consent(
-        Trusted.NO, "Gemini has not been told to trust this folder: open it with gemini once"
+        Trusted.NO,
+        "Gemini skips the hooks until you trust this folder: run `gemini` here and trust it",
     )
 
 
@@ -162,7 +168,7 @@ def _copilot(root: str, folder: str) -> Consent:
         return Consent(Trusted.YES)
     return Consent(
         Trusted.NO,
-        "Copilot has not been told to trust this folder: open it with copilot once, or give --trust-folder",
+        "Copilot skips the hooks until you trust this folder: run `copilot` here and trust it",
     )
 
 
@@ -170,7 +176,7 @@ def _claude(root: str, folder: str) -> Consent:
     project = setting(read_or_nothing(os.path.join(folder, ".claude.json")), "projects", root)
     if setting(project, "hasTrustDialogAccepted") is True:
         return Consent(Trusted.YES)
-    # Without a terminal it runs the hooks of a repository unasked; at one it asks first.
+    # Without a terminal it runs the repository's hooks; on a terminal it asks first.
     return Consent(Trusted.NOT_NEEDED, "Claude Code asks at its first start in this folder")
 
 

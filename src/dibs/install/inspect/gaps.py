@@ -1,6 +1,6 @@
-"""Guards that ``dibs init`` installed and that do not work any more: removed, narrowed or switched off.
+"""Guards that ``dibs init`` installed and that no longer work: removed, narrowed, or switched off.
 
-Who only tries the guards that are there does not miss the one that is gone.
+Testing the guards that exist does not reveal a missing one.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Gap(Record):
     text: str
 
     def as_proof(self) -> GuardProof:
-        """Return it as a proof that failed: who writes here is not refused."""
+        """Return it as a failed guard test: nothing blocks the write."""
         return failed(self.guard, self.what, self.text)
 
     def as_finding(self) -> Finding:
-        """Return it as something to know."""
+        """Return it as a warning."""
         return Finding(Level.WARN, self.guard, f"{self.what}: {self.text}")
 
 
@@ -48,9 +48,7 @@ def gaps(repository: Repository, seen: Sequence[AgentSetup]) -> list[Gap]:
     if known.gates and repository.common:
         there = GitHooks(repository.common, repository.state).look()
         found += [
-            Gap(
-                "git", hook.name, "this gate is gone or cannot run: `dibs git install` puts it back"
-            )
+            Gap("git", hook.name, "the git hook is missing or cannot run: run `dibs git install`")
             for hook in there
             if not hook.installed
         ]
@@ -69,7 +67,7 @@ def guarded_by(name: str, seen: Sequence[AgentSetup]) -> str:
 
 
 def switched_off(seen: Sequence[AgentSetup]) -> list[Gap]:
-    """Return the agents whose hooks are there, and are not run by a setting of the agent."""
+    """Return the agents that have hooks and a setting that disables them."""
     off = (one for one in seen if one.wired and one.consent.trusted == Trusted.OFF)
     return [Gap(one.name, "hooks", one.consent.text) for one in off]
 
@@ -78,12 +76,18 @@ def _of_agent(name: str, agents: dict[str, AgentSetup]) -> Iterator[Gap]:
     lenders = _lenders(name)
     wired = [agents[lender] for lender in lenders if lender in agents and agents[lender].wired]
     if not wired:
-        yield Gap(
-            name, "hooks", "no hook of Dibs is left that could refuse: `dibs init` puts it back"
-        )
+        yield Gap(name, "hooks", f"no hook blocks writes: {_repair(name, agents)}")
         return
     if name not in lenders:
         return
     for what in (WRITE, SHELL):
         if not any(covers(hook, what) for hook in wired[0].hooks if hook.refuses):
-            yield Gap(name, what, "no hook is asked about it: `dibs init` puts that right")
+            yield Gap(name, what, f"no hook checks it: {_repair(name, agents)}")
+
+
+def _repair(name: str, agents: dict[str, AgentSetup]) -> str:
+    """Return how to install an agent's hooks again; a file that cannot be read has to be fixed first."""
+    lenders = [agents[lender] for lender in _lenders(name) if lender in agents]
+    bad = [file.file for one in lenders for file in one.unreadable]
+    before = f"fix {bad[0]}, then " if bad else ""
+    return f"{before}run `dibs init --agents {name}`"

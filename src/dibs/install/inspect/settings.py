@@ -1,4 +1,4 @@
-"""Which hooks and MCP servers of Dibs the settings of each agent name, read as that agent reads them."""
+"""Find the Dibs hooks and MCP servers in each agent's settings, read as that agent reads them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from dibs.install.agents.table import AgentSettings
 
-#: No settings file of an agent is larger.
+#: The largest settings file that is read, in bytes.
 _LARGEST = 4 << 20
-#: For agents that could not be tried with comments.
+#: For agents whose JSON dialect was not tested.
 _UNTRIED = Style(comments=True, trailing=True)
 _OURS = re.compile(r"guard[/\\]run\.py\b|\bdibs(?:\.exe)?['\"]? hook\b")
 
@@ -36,23 +36,23 @@ class InstalledHook(Record):
     place: int
     matcher: str
     command: str
-    #: How many seconds it gets; 0 where the file does not say.
+    #: Its timeout in seconds; 0 if the file names none.
     timeout: float = 0.0
-    #: All that the file says of it.
+    #: The entry as it is in the file.
     entry: dict[str, object] = {}  # noqa: RUF012 - a record's default, which nobody changes
 
     @property
     def refuses(self) -> bool:
-        """Whether a write can be refused at its event."""
+        """Whether it can block a write at its event."""
         return self.event in AGENTS[self.agent].hooks.before
 
 
 class McpRegistration(Record):
-    """One registration of the server."""
+    """One entry for our MCP server."""
 
     agent: str
     file: str
-    #: What starts it; empty where it is reached at an address.
+    #: The command that starts it; empty for a server at a URL.
     argv: tuple[str, ...]
     environ: tuple[tuple[str, str], ...] = ()
     url: str = ""
@@ -69,7 +69,7 @@ class UnreadableSettings(Record):
 def hooks_of(
     name: str, root: str, home: str, environ: Mapping[str, str]
 ) -> tuple[list[InstalledHook], list[UnreadableSettings]]:
-    """Return every hook of Dibs in the files of one agent: the repository's, then its user's."""
+    """Return every Dibs hook in the files of one agent: the repository's, then the user's."""
     found: list[InstalledHook] = []
     bad: list[UnreadableSettings] = []
     for file in files_of(name, root, home, environ):
@@ -81,7 +81,7 @@ def hooks_of(
 
 
 def files_of(name: str, root: str, home: str, environ: Mapping[str, str]) -> list[str]:
-    """Return the files that are there, in the order in which the agent reads them."""
+    """Return the files that exist, in the order in which the agent reads them."""
     agent = AGENTS[name]
     places = [os.path.join(glob.escape(root), pattern) for pattern in agent.hooks.files]
     places += user_places(agent, agent.hooks.user_files, home, environ, glob.escape)
@@ -93,7 +93,7 @@ def user_places(
     agent: AgentSettings, paths: Iterable[str], home: str, environ: Mapping[str, str],
     quoted: Callable[[str], str] = str,
 ) -> list[str]:  # fmt: skip
-    """Return where files of an agent's user are: in the home, or where a variable says."""
+    """Return the places of an agent's user files: in the home folder, or where a variable points."""
     moved = environ.get(agent.home_variable, "") if agent.home_variable else ""
     if moved:
         return [quoted(moved) + path.removeprefix(agent.home_folder) for path in paths if home]
@@ -101,12 +101,12 @@ def user_places(
 
 
 def shown(file: str, root: str) -> str:
-    """Return how a file is shown to people: relative to the root, if it is in it."""
+    """Return the path to show to people: relative to the root if it is inside."""
     return os.path.relpath(file, root) if file.startswith(root + os.sep) else file
 
 
 def read_settings(path: str, style: Style = ANY) -> Any:
-    """Read a settings file by its ending: TOML, or JSON of a style. ``ValueError`` says what is wrong."""
+    """Read a settings file: TOML or JSON, by its suffix. ``ValueError`` says what is wrong."""
     with open(path, "rb") as stream:
         raw = stream.read(_LARGEST + 1)
     if len(raw) > _LARGEST:
@@ -125,7 +125,7 @@ def read_settings(path: str, style: Style = ANY) -> Any:
 
 
 def read_or_nothing(path: str) -> Any:
-    """Read a settings file; one that cannot be read says nothing."""
+    """Read a settings file; return an empty object if it cannot be read."""
     try:
         return read_settings(path)
     except (OSError, ValueError, RecursionError):
@@ -156,7 +156,7 @@ def _in_file(agent: AgentSettings, file: str) -> Iterator[InstalledHook]:
 def _in_group(
     agent: AgentSettings, file: str, event: str, at: int, group: Any
 ) -> Iterator[InstalledHook]:
-    """Yield our hooks in an entry, which is a handler or has a list of handlers."""
+    """Yield our hooks in an entry, which is a handler or contains a list of handlers."""
     if not isinstance(group, dict):
         return
     inner = group.get("hooks")
@@ -186,7 +186,7 @@ def _command(agent: AgentSettings, entry: Any) -> str:
 def servers_of(
     name: str, root: str, home: str, environ: Mapping[str, str]
 ) -> list[McpRegistration]:
-    """Return the registrations of our server for one agent; files that cannot be read have none."""
+    """Return the entries for our server in the files of one agent; unreadable files have none."""
     agent = AGENTS[name]
     settings = agent.server
     if settings is None:

@@ -1,7 +1,7 @@
-"""Prove the gates of git: real commits and a real push, with the repository's own hooks, in a scratch tree.
+"""Test the git hooks: real commits and a real push, with the repository's own hooks, in a temporary worktree.
 
-No branch, index or file of the user's is touched. What a gate lets pass moves a branch that was made for
-the proof, and goes with it.
+No branch, index, or file of the user is touched. A commit that a hook allows moves a temporary branch, which
+is deleted afterwards.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _BRANCH = "dibs-prove/"
 _PATIENCE = 60.0
-#: A proof that began so long ago, in seconds, is over.
+#: A test that started this many seconds ago is no longer running.
 _ABANDONED = 900.0
 _SOMEBODY = {
     f"GIT_{who}_{what}": value
@@ -37,7 +37,7 @@ _SOMEBODY = {
     for what, value in (("NAME", "Dibs"), ("EMAIL", "dibs@localhost"))
 }
 _COMMIT = ("commit", "--quiet", "-m", "proof")
-#: Each gate: what is tried, how its refusal begins, and the arguments of git; None for a push.
+#: Each hook: what is tested, how its refusal begins, and the arguments of git; None for a push.
 _GATES: dict[str, tuple[str, str, tuple[str, ...] | None]] = {
     "pre-commit": ("git commit", "dibs: this commit is refused", _COMMIT),
     "reference-transaction": (
@@ -49,20 +49,22 @@ _GATES: dict[str, tuple[str, str, tuple[str, ...] | None]] = {
 }
 
 
-def prove_gates(repository: Repository) -> list[GuardProof]:
-    """Try each gate that is installed; none is there, none is tried."""
+def prove_gates(repository: Repository) -> Iterator[GuardProof]:
+    """Test each installed git hook."""
     if not repository.common:
-        return []
+        return
     there = {
         hook.name for hook in GitHooks(repository.common, repository.state).look() if hook.installed
     }
     if not there:
-        return []
+        return
     try:
         with _working_tree(repository) as folder, _claimed(folder) as scratch:
-            return [_prove(name, folder, scratch) for name in _GATES if name in there]
+            for name in _GATES:
+                if name in there:
+                    yield _prove(name, folder, scratch)
     except DibsError as error:
-        return [failed("git", "gates", f"cannot be tried: {error.message}")]
+        yield failed("git", "gates", f"cannot be tested: {error.message}")
 
 
 def _prove(name: str, folder: str, scratch: TrialClaim) -> GuardProof:
@@ -71,9 +73,9 @@ def _prove(name: str, folder: str, scratch: TrialClaim) -> GuardProof:
     ran = _git(folder, scratch, *(words or _pushing(folder)))
     lines = [line.strip() for line in ran.err.splitlines()]
     if not ran.in_time:
-        return failed("git", what, f"it took longer than {_PATIENCE:.0f} s", name)
+        return failed("git", what, f"no answer within {_PATIENCE:.0f} s", name)
     if ran.status == 0:
-        return failed("git", what, "git let it pass", name)
+        return failed("git", what, "git allowed it", name)
     at = next((at for at, line in enumerate(lines) if line.startswith(begins)), None)
     named = [line for line in lines[at or 0 :] if scratch.holder in line]
     if at is None or not named:
@@ -84,7 +86,7 @@ def _prove(name: str, folder: str, scratch: TrialClaim) -> GuardProof:
 
 @contextlib.contextmanager
 def _working_tree(repository: Repository) -> Iterator[str]:
-    """Make a working tree with the repository's index and settings, and no other file; then remove it."""
+    """Create a worktree with the repository's index and settings but no other file; remove it at the end."""
     plain = GitCalls(repository.root, variables=_SOMEBODY)
     head = plain.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}").out.decode().strip()
     if not head:
@@ -107,13 +109,13 @@ def _working_tree(repository: Repository) -> Iterator[str]:
 
 
 def _remove(git: GitCalls, folder: str, branch: str) -> None:
-    """Take a scratch working tree away: its folder, what git knows of it, and its branch."""
+    """Remove a temporary worktree, its entry in git, and its branch."""
     git.run("worktree", "remove", "--force", "--force", "--", folder)
     git.run("update-ref", "-d", f"refs/heads/{branch}")
 
 
 def sweep(repository: Repository, now: float) -> list[str]:
-    """Take away what proofs left that were killed; one that may be at work is left alone."""
+    """Remove what killed tests left behind; a test that may still be running is left alone."""
     if not repository.common:
         return []
     git, done = GitCalls(repository.root), []
@@ -125,14 +127,14 @@ def sweep(repository: Repository, now: float) -> list[str]:
             _remove(git, entry.path, entry.branch)
             above = os.path.dirname(entry.path)
             if os.path.basename(above) == entry.branch.removeprefix(_BRANCH):
-                shutil.rmtree(above, ignore_errors=True)  # its name is the branch's: we made it
-            done.append(f"{entry.path} is removed: it was made for a proof that was killed")
+                shutil.rmtree(above, ignore_errors=True)  # named like the branch, so it is ours
+            done.append(f"removed {entry.path}: left behind by a killed guard test")
     return done
 
 
 @contextlib.contextmanager
 def _claimed(folder: str) -> Iterator[TrialClaim]:
-    """Hold a scratch file as that working tree sees claims: it may have some of its own."""
+    """Hold a test file as that worktree sees claims: they may be separate for each worktree."""
     project = open_project(folder, {**os.environ, "GIT_DIR": ""})
     try:
         with TrialClaim(project.store, project.place.repository.state) as scratch:
@@ -142,14 +144,14 @@ def _claimed(folder: str) -> Iterator[TrialClaim]:
 
 
 def _stage(folder: str, scratch: TrialClaim) -> None:
-    """Stage the scratch file with a content of its own: a gate before may have let the last one pass."""
+    """Stage the test file with new content: the previous hook may have allowed its commit."""
     with open(os.path.join(folder, scratch.path), "a", encoding="utf-8") as file:
         file.write("proof\n")
     GitCalls(folder).must("add", "--force", "--", scratch.path)
 
 
 def _pushing(folder: str) -> tuple[str, ...]:
-    """Return how to push a commit that was made past the gates, to a repository that is made for it."""
+    """Return the arguments that push a commit made without hooks to a temporary repository."""
     git = GitCalls(folder, variables=_SOMEBODY)
     head = git.must("rev-parse", "HEAD").decode().strip()
     tree = git.must("write-tree").decode().strip()
@@ -164,7 +166,7 @@ def _pushing(folder: str) -> tuple[str, ...]:
 
 
 def _git(folder: str, scratch: TrialClaim, *words: str) -> Ran:
-    """Run git as somebody types it, with all hooks, but nothing that asks at a terminal."""
+    """Run git as a user would, with all hooks, but without prompts."""
     names = {"DIBS_AGENT": f"{scratch.holder}-git", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":"}
     environ = surroundings({**_SOMEBODY, **names})
     settings = ("-c", "commit.gpgSign=false", "-c", "push.gpgSign=false")

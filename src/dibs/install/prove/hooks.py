@@ -1,4 +1,4 @@
-"""Prove the hooks of agents: run the very command of the settings as the agent would, and read its answer."""
+"""Test the agents' hooks: run the command in their settings as the agent would, and read its answer."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from dibs.install.prove.trials import trials
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from dibs.install.inspect.settings import InstalledHook
     from dibs.install.prove.run import Ran
     from dibs.services.guard.trial_claims import TrialClaim
 
-#: How long a hook gets where its settings do not say.
+#: The timeout of a hook whose settings name none, in seconds.
 _PATIENCE = 10.0
 _BLOCKED = 2
 _ENVIRONMENTS = {
@@ -36,11 +36,14 @@ _ENVIRONMENTS = {
 }
 
 
-def prove_hooks(hooks: Sequence[InstalledHook], root: str, scratch: TrialClaim) -> list[GuardProof]:
-    """Try each hook that can refuse a write; each command of a file and event is tried once."""
+def prove_hooks(
+    hooks: Sequence[InstalledHook], root: str, scratch: TrialClaim
+) -> Iterator[GuardProof]:
+    """Test each hook that can block a write; each command of a file and event once."""
     able = [hook for hook in hooks if hook.refuses and hook.command]
     once = {(hook.file, hook.event, hook.matcher, hook.command): hook for hook in reversed(able)}
-    return [proof for hook in reversed(once.values()) for proof in _prove(hook, root, scratch)]
+    for hook in reversed(once.values()):
+        yield from _prove(hook, root, scratch)
 
 
 def _prove(hook: InstalledHook, root: str, scratch: TrialClaim) -> list[GuardProof]:
@@ -52,14 +55,14 @@ def _prove(hook: InstalledHook, root: str, scratch: TrialClaim) -> list[GuardPro
             what = f"{hook.event}, {trial.what}"
             proofs.append(GuardProof(hook.agent, what, outcome, said, file))
     if not proofs:
-        said = f"its matcher {hook.matcher!r} fits no tool that writes"
+        said = f"its matcher {hook.matcher!r} matches no tool that writes"
         return [failed(hook.agent, hook.event, said, file)]
     if all(proof.outcome == ProofOutcome.PROVED for proof in proofs):
         outside = os.path.join(os.path.dirname(root) or os.sep, scratch.path)
-        nobodys = trials(hook, outside, scratch.session, root)[0]
-        reason = refusal(hook.agent, _run(hook, nobodys.payload, root))
+        unclaimed = trials(hook, outside, scratch.session, root)[0]
+        reason = refusal(hook.agent, _run(hook, unclaimed.payload, root))
         if reason is not None:
-            said = f"it refuses everything: {first_line(reason)}"
+            said = f"it blocks every write: {first_line(reason)}"
             return [failed(hook.agent, hook.event, said, file)]
     return proofs
 
@@ -69,7 +72,7 @@ def _try(
 ) -> tuple[str, str]:  # fmt: skip
     ran = _run(hook, payload, root)
     if not ran.in_time:
-        return ProofOutcome.FAILED, "it did not answer in time; the agent would have written"
+        return ProofOutcome.FAILED, "no answer before the timeout, so the agent would have written"
     said = first_line(ran.err) or first_line(ran.out) or f"exit status {ran.status}"
     return judged(refusal(hook.agent, ran), scratch.holder, f": {said}")
 
@@ -86,7 +89,7 @@ def _run(hook: InstalledHook, payload: dict[str, Any], root: str) -> Ran:
 
 
 def matches(matcher: str, tool: str) -> bool:
-    """Tell whether a matcher fits a tool: nothing and * fit all, plain names are a list, else a pattern."""
+    """Tell whether a matcher matches a tool: empty and * match all, plain names are a list, else a regex."""
     if matcher in {"", "*"}:
         return True
     if re.fullmatch(r"[A-Za-z0-9_ ,|-]+", matcher):
@@ -98,15 +101,15 @@ def matches(matcher: str, tool: str) -> bool:
 
 
 def covers(hook: InstalledHook, what: str) -> bool:
-    """Tell whether a hook is asked about a write, or about a shell command."""
-    if not hook.command:  # a plug-in is asked about every tool
+    """Tell whether a hook checks writes, or shell commands."""
+    if not hook.command:  # a plug-in checks every tool
         return True
     asked = (trial for trial in trials(hook, "", "", "") if trial.what == what)
     return any(not trial.tool or matches(hook.matcher, trial.tool) for trial in asked)
 
 
 def refusal(agent: str, ran: Ran) -> str | None:
-    """Return the reason with which an agent would refuse the call after this answer; None if it would not."""
+    """Return why the agent would block the call after this answer; None if it would not."""
     if ran.status == _BLOCKED:
         return ran.err or ran.out or "no reason"
     if ran.status and agent == "copilot":

@@ -1,4 +1,4 @@
-"""Prove the MCP server: start it as the settings say, ask for a claim that another holds, and be refused."""
+"""Test the MCP server: start it as the settings say and request a claim that another agent holds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dibs.install.prove.run import GuardProof, ProofOutcome, failed, kill, surro
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import IO, Any
 
     from dibs.install.inspect.agents import AgentSetup
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 _PATIENCE = 20.0
 _WHAT, _PROTOCOL = "mcp claim", "2025-06-18"
 _MOST = 1 << 20
-#: How much is read of what a server said beside its answers.
+#: How many bytes of a server's error output are read.
 _TOLD = 2000
 
 
-def prove_servers(seen: Sequence[AgentSetup], root: str, scratch: TrialClaim) -> list[GuardProof]:
-    """Try each way in which the server is started, once."""
-    found = []
+def prove_servers(
+    seen: Sequence[AgentSetup], root: str, scratch: TrialClaim
+) -> Iterator[GuardProof]:
+    """Test each command that starts the server, once."""
     tried: dict[tuple[str, ...], GuardProof] = {}
     for server in (server for one in seen for server in one.servers):
         file = shown(server.file, root)
         if not server.argv:
-            said = f"it is reached at {server.url}, which is not asked"
-            found.append(GuardProof(server.agent, _WHAT, ProofOutcome.UNTRIED, said, file))
+            said = f"the server runs at {server.url}"
+            yield GuardProof(server.agent, _WHAT, ProofOutcome.UNTRIED, said, file)
             continue
         if server.argv not in tried:
             tried[server.argv] = _prove(server, root, scratch)
-        found.append(tried[server.argv]._replace(guard=server.agent, file=file))
-    return found
+        yield tried[server.argv]._replace(guard=server.agent, file=file)
 
 
 def _prove(server: McpRegistration, root: str, scratch: TrialClaim) -> GuardProof:
@@ -59,7 +59,7 @@ def _prove(server: McpRegistration, root: str, scratch: TrialClaim) -> GuardProo
                 start_new_session=True,
             )
         except OSError as error:
-            said = f"{server.argv[0]} cannot be started: {error.strerror}"
+            said = f"cannot start {server.argv[0]}: {error.strerror}"
             return failed(server.agent, _WHAT, said)
         with process:
             timer = Timer(_PATIENCE, kill, (process,))
@@ -74,7 +74,7 @@ def _prove(server: McpRegistration, root: str, scratch: TrialClaim) -> GuardProo
 
 
 def _last_line(errors: IO[bytes]) -> str:
-    """Return the last thing that a server said beside its answers: mostly why it ended."""
+    """Return the last line of a server's error output, which usually says why it exited."""
     errors.seek(max(0, errors.seek(0, os.SEEK_END) - _TOLD))
     lines = errors.read().decode("utf-8", "replace").splitlines()
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
@@ -87,25 +87,25 @@ def _converse(process: subprocess.Popen[bytes], scratch: TrialClaim) -> tuple[st
         "clientInfo": {"name": "dibs-doctor", "version": "1"},
     }
     if _ask(process, 1, "initialize", hello) is None:
-        return ProofOutcome.FAILED, "the server does not answer"
+        return ProofOutcome.FAILED, "the server did not answer"
     _send(process, {"method": "notifications/initialized"})
     call = {"name": "claim", "arguments": {"paths": [scratch.path]}}
     answer = _ask(process, 2, "tools/call", call)
     if answer is None:
-        return ProofOutcome.FAILED, "the server does not answer a claim"
+        return ProofOutcome.FAILED, "the server did not answer a claim request"
     result = answer.get("result")
     told = result.get("structuredContent") if isinstance(result, dict) else None
     if not isinstance(told, dict):
         said = json.dumps(answer.get("error") or result)
-        return ProofOutcome.FAILED, f"no answer to a claim: {said}"
+        return ProofOutcome.FAILED, f"unexpected answer to a claim request: {said}"
     if told.get("outcome") != "denied" or scratch.holder not in json.dumps(told):
-        return ProofOutcome.FAILED, "the claim of another's file was not refused"
-    return ProofOutcome.PROVED, f"outcome: denied; {scratch.holder} holds {scratch.path}"
+        return ProofOutcome.FAILED, "a claim on a held file was not denied"
+    return ProofOutcome.PROVED, f"denied: {scratch.holder} holds {scratch.path}"
 
 
 def _send(process: subprocess.Popen[bytes], message: dict[str, object]) -> None:
     assert process.stdin is not None
-    with contextlib.suppress(OSError):  # that it has ended is seen by its silence
+    with contextlib.suppress(OSError):  # a server that has exited does not answer
         process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
         process.stdin.flush()
 
@@ -113,7 +113,7 @@ def _send(process: subprocess.Popen[bytes], message: dict[str, object]) -> None:
 def _ask(
     process: subprocess.Popen[bytes], number: int, method: str, params: Mapping[str, object]
 ) -> dict[str, Any] | None:
-    """Return the answer to a request; None if the server ends first, or is killed because it is late."""
+    """Return the answer to a request; None if the server exits first or is killed at the timeout."""
     assert process.stdout is not None
     _send(process, {"id": number, "method": method, "params": params})
     while line := process.stdout.readline(_MOST):
@@ -127,7 +127,7 @@ def _ask(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Close its input, by which it ends; what does not go is killed with its children."""
+    """Close its input, so that it exits; kill it and its children if it does not."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):
         process.stdin.close()

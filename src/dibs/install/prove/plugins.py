@@ -1,4 +1,4 @@
-"""Prove the plug-in of opencode: load it as opencode would, and have it judge a write of another's file."""
+"""Test the opencode plug-in: load it as opencode would, and let it judge a write to a claimed file."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from dibs.install.prove.trials import SHELL, WRITE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from dibs.install.inspect.settings import InstalledHook
     from dibs.install.prove.run import Ran
     from dibs.services.guard.trial_claims import TrialClaim
 
 _PATIENCE = 40.0
-#: Any of these runs the plug-in; opencode brings one of its own.
+#: Any of these runs the plug-in; opencode includes its own.
 _RUNTIMES = ("node", "bun")
-#: Loads the plug-in and tells what became of each call: refused with which words, or nothing.
+#: Loads the plug-in and prints the result of each call: the text of its refusal, or null.
 _DRIVER = """\
 import { Dibs } from "./plugin.mjs"
 const { directory, session, calls } = JSON.parse(process.env.DIBS_PROVE)
@@ -52,17 +52,18 @@ console.log(JSON.stringify(said))
 
 def prove_plugins(
     hooks: Sequence[InstalledHook], root: str, scratch: TrialClaim
-) -> list[GuardProof]:
-    """Try each plug-in that is installed."""
-    plugins = [hook for hook in hooks if hook.file.endswith(".js")]
-    return [proof for hook in plugins for proof in _prove(hook, root, scratch)]
+) -> Iterator[GuardProof]:
+    """Test each installed plug-in."""
+    for hook in hooks:
+        if hook.file.endswith(".js"):
+            yield from _prove(hook, root, scratch)
 
 
 def _prove(hook: InstalledHook, root: str, scratch: TrialClaim) -> list[GuardProof]:
     file = shown(hook.file, root)
     runtime = next(filter(None, map(shutil.which, _RUNTIMES)), "")
     if not runtime:
-        said = f"needs {' or '.join(_RUNTIMES)} to be tried outside of opencode"
+        said = f"needs {' or '.join(_RUNTIMES)} to run outside opencode"
         return [GuardProof(hook.agent, hook.event, ProofOutcome.UNTRIED, said, file)]
     path = os.path.join(root, scratch.path)
     beside = os.path.join(os.path.dirname(root) or os.sep, scratch.path)
@@ -77,11 +78,11 @@ def _prove(hook: InstalledHook, root: str, scratch: TrialClaim) -> list[GuardPro
     except ValueError:
         told = None
     if not isinstance(told, list) or len(told) != len(calls):
-        said = first_line(ran.err) or "the plug-in does not answer"
+        said = first_line(ran.err) or "the plug-in did not answer"
         return [failed(hook.agent, hook.event, said, file)]
     *refused, control = told
     if control is not None:
-        said = f"it refuses everything: {first_line(control)}"
+        said = f"it blocks every write: {first_line(control)}"
         return [failed(hook.agent, hook.event, said, file)]
     return [
         GuardProof(hook.agent, f"{hook.event}, {what}", *judged(reason, scratch.holder), file)
@@ -92,7 +93,7 @@ def _prove(hook: InstalledHook, root: str, scratch: TrialClaim) -> list[GuardPro
 def _call(
     runtime: str, plugin: str, root: str, session: str, calls: list[tuple[str, dict[str, str]]]
 ) -> Ran:
-    """Run the plug-in on some calls; it prints what became of each."""
+    """Run the plug-in on some calls; it prints the result of each."""
     given = json.dumps({"directory": root, "session": session, "calls": calls})
     with tempfile.TemporaryDirectory(prefix="dibs-prove-") as folder:
         shutil.copyfile(plugin, os.path.join(folder, "plugin.mjs"))

@@ -1,7 +1,7 @@
-"""Proofs: each guard that is installed is asked for what it must refuse, and shown to refuse it.
+"""Guard tests: each installed guard is asked to allow a write that it must block.
 
-Nothing of the user's is touched: the file does not exist, the agents
-are made for the proof and forgotten after it, and commits are made in a working tree of their own.
+Nothing of the user is touched: the file does not exist, the test agents are removed afterwards, and commits
+are made in a temporary worktree.
 """
 
 from __future__ import annotations
@@ -19,52 +19,55 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-#: Variables that name an agent, a session or a repository, and those by which a gate is passed over.
+#: Variables that name an agent, a session, or a repository, and those that skip a git hook.
 _NAMING = ("DIBS_AGENT", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX", "CLAUDE", "COPILOT", "GEMINI_CLI")
 _SKIPPING = frozenset({"DIBS_COMMITTING"})
 
 
 class ProofOutcome(metaclass=TextEnum):
-    """What came of a proof."""
+    """The result of a guard test."""
 
     PROVED = "proved"
     FAILED = "failed"
-    #: It could not be tried here, such as a plug-in without the program that runs it.
+    #: It could not be tested, such as a plug-in without a runtime.
     UNTRIED = "untried"
 
 
 class GuardProof(Record):
-    """One guard, and what it did when it was tried."""
+    """One tested guard, and what it did."""
 
     #: Whose guard it is: an agent's name, git, or mcp.
     guard: str
-    #: What was tried.
+    #: What was tested.
     what: str
     outcome: str
-    #: The first line of the refusal; where there was none, what happened instead.
+    #: The first line of the refusal, or what happened instead.
     said: str
-    #: Where the guard is named.
+    #: The file that configures the guard.
     file: str = ""
 
 
 def failed(guard: str, what: str, said: str, file: str = "") -> GuardProof:
-    """Return the proof of a guard that does not refuse."""
+    """Return the result for a guard that does not block."""
     return GuardProof(guard, what, ProofOutcome.FAILED, said, file)
 
 
 def judged(reason: str | None, holder: str, said: str = "") -> tuple[str, str]:
-    """Return what a refusal proves, and its line that names the holder, without the fence for models."""
+    """Return the outcome for a refusal, and its line that names the owner, without data tags."""
     if reason is None:
-        return ProofOutcome.FAILED, f"the write was let pass{said}"
+        return ProofOutcome.FAILED, f"the write was allowed{said}"
     lines = (line.strip().removeprefix("- ") for line in reason.splitlines())
     found = next((line for line in lines if holder in line), "")
     if found:
         return ProofOutcome.PROVED, re.sub(r"</?data-[0-9a-f]+[^>]*>", '"', found)
-    return ProofOutcome.FAILED, f"it refused, but not because of the claim: {first_line(reason)}"
+    return (
+        ProofOutcome.FAILED,
+        f"it blocked the write, but not because of the claim: {first_line(reason)}",
+    )
 
 
 class Ran(Record):
-    """What a process said."""
+    """The output of a process."""
 
     status: int
     out: str
@@ -75,7 +78,7 @@ class Ran(Record):
 def run(
     argv: Sequence[str], given: str, *, folder: str, environ: Mapping[str, str], timeout: float
 ) -> Ran:
-    """Run a program to its end with something to read; after ``timeout`` it and its children are killed."""
+    """Run a program with ``given`` as input; at the timeout, kill it and its children."""
     try:
         process = subprocess.Popen(  # noqa: S603 - the very command that the user's settings name
             list(argv),
@@ -87,7 +90,7 @@ def run(
             start_new_session=True,
         )
     except OSError as error:
-        return Ran(127, "", f"{argv[0]} cannot be started: {error.strerror}")
+        return Ran(127, "", f"cannot start {argv[0]}: {error.strerror}")
     try:
         out, err = process.communicate(given.encode("utf-8", "surrogateescape"), timeout=timeout)
         in_time = True
@@ -111,7 +114,7 @@ def surroundings(changes: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def first_line(text: str) -> str:
-    """Return the first line that says something."""
+    """Return the first line that is not blank."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 

@@ -1,4 +1,4 @@
-"""The tool calls that a hook is asked about in a proof, in the words of its agent."""
+"""The tool calls that a guard test sends to a hook, in the format of its agent."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ WRITE, SHELL = "write", "shell"
 
 
 class Trial(Record):
-    """One tool call; in the table its texts have names in braces for what differs."""
+    """One tool call; names in braces are placeholders."""
 
-    #: What it is for people: write, or shell.
+    #: The label for people: write or shell.
     what: str
-    #: The tool's name, as matchers see it; empty for events that are of one tool.
+    #: The tool's name, as matchers see it; empty for an event that has only one tool.
     tool: str
     payload: dict[str, Any]
 
@@ -29,7 +29,7 @@ def _calls(
     common: dict[str, Any], write: tuple[str, Any], shell: tuple[str, Any],
     names: tuple[str, str] = ("tool_name", "tool_input"),
 ) -> tuple[Trial, ...]:  # fmt: skip
-    """Return a write by the agent's tool, and one by its shell."""
+    """Return a write with the agent's tool, and one with its shell."""
     return tuple(
         Trial(what, tool, {**common, names[0]: tool, names[1]: given})
         for what, (tool, given) in ((WRITE, write), (SHELL, shell))
@@ -52,7 +52,7 @@ _COMMAND = {"command": "{command}"}
 _PATCH = {"command": "*** Begin Patch\n*** Add File: {path}\n+proof\n*** End Patch\n"}
 _COPILOT_FILE = {"path": "{path}", "file_text": "proof"}
 _COPILOT_COMMAND = {**_COMMAND, "description": "prove", "mode": "sync"}
-#: By agent, or by agent and event where that differs.
+#: By agent, or by agent and event where they differ.
 _TRIALS: dict[str, tuple[Trial, ...]] = {
     "claude": _calls(_CLAUDE, ("Write", _FILE), ("Bash", _COMMAND)),
     "gemini": _calls(
@@ -84,7 +84,7 @@ _TRIALS: dict[str, tuple[Trial, ...]] = {
 
 
 def trials(hook: InstalledHook, path: str, session: str, root: str) -> list[Trial]:
-    """Return the calls of a hook: a write of ``path`` by the agent's tool, and one by its shell."""
+    """Return the calls for a hook: a write to ``path`` with the agent's tool, and one with its shell."""
     given = {
         "path": path, "session": session, "root": root, "event": hook.event,
         "command": f"echo proof > {shlex.quote(path)}",

@@ -1,4 +1,4 @@
-"""What ``dibs doctor`` looks at in the crew: who is guarded, what nobody holds any more, clocks, versions."""
+"""Check the crew for ``dibs doctor``: guarded agents, leftover claims and worktrees, clocks, versions."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from dibs.services.state.rows import Rows
     from dibs.services.state.store import Store
 
-#: How far the store's clock and this machine's may be apart before times on the screen mislead.
+#: The difference between the store's clock and this machine's that makes shown times misleading, in seconds.
 _APART = 60.0
-#: So many names are told one by one.
+#: How many names are listed.
 _NAMED = 5
 
 
 class Doctoring:
-    """Looks after the crew of one project; ``trees`` are those of the whole clone."""
+    """Check and repair the crew of one project; ``trees`` are the worktrees of the whole clone."""
 
     def __init__(
         self, store: Store, repository: Repository, trees: Worktrees | None = None
@@ -44,16 +44,16 @@ class Doctoring:
         self._trees = trees
 
     def trees(self) -> list[str]:
-        """Return the folders of the linked working trees that are there."""
+        """Return the folders of the linked worktrees that exist."""
         found = self._trees.all() if self._trees is not None else []
         return [tree.path for tree in found if not (tree.main or tree.missing or tree.wrong)]
 
     def standings(self) -> list[GuardStatus]:
-        """Return who was seen guarded, and who wrote without, as far as the ledger goes back."""
+        """Return which agents were guarded and which wrote unguarded, as far back as the ledger goes."""
         return standings(Ledger(self._store).after(0)[0])
 
     def inspect(self, version: str, *, wired: bool = False) -> list[Finding]:
-        """Return what is to know; nothing is changed. ``wired`` tells that agents are meant to be guarded."""
+        """Return findings; change nothing. ``wired`` says that agents are supposed to be guarded."""
         return [
             self._versions(version),
             *self._clock(),
@@ -64,19 +64,19 @@ class Doctoring:
         ]
 
     def repair(self, caller: Caller) -> list[str]:
-        """Take off claims that nobody holds any more, and worktrees without work whose agents are gone."""
+        """Remove claims of dead agents, and their worktrees if they contain no work; say what was done."""
         left = Departures(self._store, self._repository).gone()
-        done = [f"{agent} is ended: its process is gone" for agent in left]
+        done = [f"ended {agent}: its process is dead" for agent in left]
         scratch = forget(self._store, self._repository.state, left_behind(self._store))
-        done += [f"{agent} is forgotten: it was made for a proof" for agent in scratch]
+        done += [f"removed {agent}: left behind by a guard test" for agent in scratch]
         count = Agents(self._store).sweep()
         if count:
-            done.append(f"{count} of the claims had run out and are taken off")
+            done.append(f"removed {count} expired claim{'' if count == 1 else 's'}")
         if self._trees is None or not self._orphans():
             return done
         for outcome in self._trees.clean_up(caller):
             if isinstance(outcome, Removed):
-                done.append(f"the worktree {outcome.row.path} of {outcome.row.agent} is removed")
+                done.append(f"removed {outcome.row.agent}'s worktree {outcome.row.path}")
         return done
 
     def _versions(self, version: str) -> Finding:
@@ -87,7 +87,7 @@ class Doctoring:
             return Finding(Level.OK, "versions", text)
         git = GitCalls(self._repository.root)
         words = git.run("version").out.decode("utf-8", "replace").split()
-        text += f", git {words[2]}" if words[2:] else ", a git that does not tell its version"
+        text += f", git {words[2]}" if words[2:] else ", git of unknown version"
         try:
             require_version(git)
         except DibsError as error:
@@ -102,13 +102,13 @@ class Doctoring:
             return []
         side = "ahead of" if off > 0 else "behind"
         text = (
-            f"the store's clock is {show_span(abs(off))} {side} this machine's: claims end when they"
-            " should, but the times that are shown are the store's"
+            f"the store's clock is {show_span(abs(off))} {side} this machine's clock: claims expire"
+            " on time, but the times that Dibs shows are the store's; synchronize the clocks"
         )
         return [Finding(Level.WARN, "clock", text)]
 
     def _gone(self) -> list[Finding]:
-        """Tell of agents of this machine whose process has ended without a word."""
+        """Report agents of this machine whose process is dead."""
 
         def step(rows: Rows) -> list[tuple[str, int, int]]:
             found = [session for _, session in gone_sessions(rows)]
@@ -120,14 +120,14 @@ class Doctoring:
             Finding(
                 Level.WARN,
                 "process",
-                f"{agent} (process {pid}) is gone, and {claims} of its claims are left;"
-                " they stop nobody, and --fix takes them off",
+                f"{agent} (process {pid}) is dead and has {claims} claim{'' if claims == 1 else 's'}"
+                " left; they block no one, and `dibs doctor --fix` removes them",
             )
             for agent, pid, claims in self._store.look(step)
         ]
 
     def _stale(self) -> list[Finding]:
-        """Tell of claims that ran out and that nobody has stumbled over yet."""
+        """Report expired claims that are still in the store."""
 
         def step(rows: Rows) -> list[tuple[str, str, float]]:
             return [
@@ -140,14 +140,14 @@ class Doctoring:
             Finding(
                 Level.WARN,
                 "claims",
-                f"the claim of {agent} on {pattern} ran out {show_span(max(0.0, ago))} ago;"
-                " it stops nobody, and --fix takes it off",
+                f"{agent}'s claim on {pattern} expired {show_span(max(0.0, ago))} ago;"
+                " it blocks no one, and `dibs doctor --fix` removes it",
             )
             for agent, pattern, ago in self._store.look(step)
         ]
 
     def _orphans(self) -> list[tuple[str, str, str]]:
-        """Return worktrees of agents that are gone, and those whose folder is: agent, path, why."""
+        """Return worktrees of dead agents and those without a folder: agent, path, why."""
         if self._trees is None:
             return []
         found = []
@@ -156,14 +156,14 @@ class Doctoring:
             if tree.main or (row is None and not tree.missing):
                 continue
             if tree.missing:
-                found.append((tree.agent, tree.path, "its folder is gone"))
+                found.append((tree.agent, tree.path, "its folder is missing"))
             elif row is not None and self._store.look(lambda rows: left_alone(rows, row)):  # noqa: B023
-                found.append((tree.agent, tree.path, "its agent is gone"))
+                found.append((tree.agent, tree.path, "its agent is dead"))
         return found
 
     def _worktrees(self) -> list[Finding]:
-        text = "{path} of {agent}: {why}; `dibs worktree gc` removes it unless it holds work"
-        plain = "{path}: {why}; `git worktree prune` makes git forget it"
+        text = "{agent}'s worktree {path}: {why}; `dibs worktree gc` removes it unless it contains work"
+        plain = "{path}: {why}; `git worktree prune` removes it from git's list"
         return [
             Finding(
                 Level.WARN,
@@ -175,21 +175,25 @@ class Doctoring:
 
 
 def _guard_findings(found: list[GuardStatus], *, wired: bool) -> list[Finding]:
-    """Tell who works behind a hook; who wrote without one is a warning where hooks are in use."""
+    """Report guarded agents; unguarded writers are a warning if hooks are in use."""
     guarded = [one.agent for one in found if one.guarded]
     writers = [one for one in found if one.unguarded_writes]
     told = []
     if guarded:
-        told.append(Finding(Level.OK, "guarded", f"seen behind a hook: {_names(guarded)}"))
+        told.append(
+            Finding(Level.OK, "guarded", f"agents whose hook reported in: {_names(guarded)}")
+        )
     if writers:
         level = Level.WARN if wired or guarded else Level.OK
-        text = "wrote while no hook of theirs had reported in: " + _names(
-            [f"{one.agent} ({_times(one.unguarded_writes)})" for one in writers]
+        names = _names([f"{one.agent} ({_times(one.unguarded_writes)})" for one in writers])
+        text = (
+            f"wrote before a hook reported in, so nothing could block them: {names};"
+            " `dibs doctor --prove` tests the hooks"
         )
         told.append(Finding(level, "unguarded", text))
     foreign = [f"{one.agent} ({_times(one.foreign)})" for one in found if one.foreign]
     if foreign:
-        text = f"changed files of others: {_names(foreign)}; `dibs log --kind foreign_write`"
+        text = f"changed files that others hold: {_names(foreign)}; see `dibs log --kind foreign_write`"
         told.append(Finding(Level.WARN, "foreign", text))
     return told
 

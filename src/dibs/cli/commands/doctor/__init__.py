@@ -1,20 +1,17 @@
-"""Find what is wrong with the crew, its guards, the board, the state and git; --fix puts it right.
+"""Check agents, guards, the board, the store, and git; --fix repairs what it can.
 
 Examples:
   dibs doctor
   dibs doctor --fix
   dibs doctor --prove
 
-No file that holds work of somebody is deleted: what cannot be settled is told, and kept. Of agents it tells
-which are installed, which have hooks, whether their user has accepted these, and who wrote without. Of git
-it tells commits and merges that a killed process has not finished, locks that it left, settings that name a
-program, and hooks that changed since the last look.
+Each finding says what is wrong, why it matters, and what fixes it. No file that contains work is deleted.
 
---prove asks each guard that is installed for what it must refuse: it runs the hook commands of the agents'
-settings, commits and pushes in a working tree of its own, and claims through the MCP server.
+--prove tests every installed guard: it runs the agents' hook commands, commits and pushes in a temporary
+worktree, and claims through the MCP server. Each guard must block a write to a file that a test agent holds.
+Nothing of this shows up in briefings or logs.
 
-exit status: 0 nothing is wrong, 65 something of the board is or a guard does not refuse,
-78 the engine is not safe to use
+exit status: 0 healthy, 65 there is a problem or a guard does not block, 78 the engine is not safe to use
 """
 
 from __future__ import annotations
@@ -26,8 +23,10 @@ from dibs.core.text.findings import Level
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from dibs.cli.commands.doctor.text import DoctorReport
+    from dibs.cli.support.progress import Progress
     from dibs.cli.support.session import Session
     from dibs.core.text.findings import Finding
     from dibs.install.inspect.agents import AgentSetup
@@ -40,31 +39,50 @@ WRONG, UNSAFE = 65, 78
 
 def configure(parser: ArgumentParser) -> None:
     """Add the options of ``dibs doctor``."""
-    parser.add_argument("--fix", action="store_true", help="put right what can be, then look again")
+    parser.add_argument("--fix", action="store_true", help="repair what can be, then check again")
     parser.add_argument(
-        "--prove", action="store_true", help="try every guard: each must refuse a write"
+        "--prove", action="store_true", help="test every guard: each must block a write"
     )
 
 
 def run(args: Namespace) -> int:
-    """Look at everything, maybe repair it, maybe try the guards, and tell."""
+    """Check everything, optionally repair it and test the guards, and report."""
     from dibs.cli.commands.doctor.text import DoctorReport
+    from dibs.cli.support.progress import Progress
     from dibs.cli.support.session import Session
     from dibs.install.inspect.agents import look
     from dibs.install.inspect.gaps import gaps
 
     with Session(args) as session:
         repository = session.project.place.repository
-        agents = look(repository.root, os.path.expanduser("~"), os.environ)
-        done = _repair(session) if args.fix else None
-        missing = gaps(repository, agents)
-        found = _findings(session, agents, missing)
-        proofs = _prove(session, agents, missing) if args.prove else None
-        report = DoctorReport(found, agents, session.project.doctoring.standings(), proofs, done)
-        session.show(report.shape, report.print)
+        with Progress(quiet=args.json, delay=0.0) as progress:
+            progress.step("checking agents")
+            agents = look(repository.root, os.path.expanduser("~"), os.environ)
+            done = _repair(session, progress) if args.fix else None
+            missing = gaps(repository, agents)
+            found = _findings(session, agents, missing, progress)
+            standings = session.project.doctoring.standings()
+        report = DoctorReport(found, agents, standings, [] if args.prove else None, done)
+        if args.prove:
+            report = _with_proofs(session, report, _prove(session, agents, missing))
+        else:
+            session.show(report.shape, report.print)
     if _is_bad(found["engine"]):
         return UNSAFE
     return 0 if report.well else WRONG
+
+
+def _with_proofs(
+    session: Session, report: DoctorReport, proofs: Iterator[GuardProof]
+) -> DoctorReport:
+    """Test the guards and return the report with the results; people see each one as it arrives."""
+    tested: list[GuardProof] = []
+    if session.json:
+        tested.extend(proofs)
+    report = report._replace(proofs=tested)
+    session.show(report.shape, lambda: report.print_as_tested(proofs))
+    tested.extend(proofs)  # the rest, if nobody reads the output anymore
+    return report
 
 
 def _git(session: Session) -> GitCare:
@@ -79,12 +97,13 @@ def _git(session: Session) -> GitCare:
     return GitCare(repository, session.project.gate, ours)
 
 
-def _repair(session: Session) -> list[str]:
+def _repair(session: Session, progress: Progress) -> list[str]:
     import time
 
     from dibs.install.prove.git import sweep
     from dibs.services.board import check as boards
 
+    progress.step("repairing")
     project, caller = session.project, session.caller
     done = [*project.engine.repair(), *boards.repair(project.board, caller)]
     done += [*project.doctoring.repair(caller), *_git(session).repair()]
@@ -92,7 +111,7 @@ def _repair(session: Session) -> list[str]:
 
 
 def _findings(
-    session: Session, agents: Sequence[AgentSetup], missing: Sequence[Gap]
+    session: Session, agents: Sequence[AgentSetup], missing: Sequence[Gap], progress: Progress
 ) -> dict[str, list[Finding]]:
     from dibs import __version__
     from dibs.install.inspect.agents import findings, unreachable, unwired
@@ -101,24 +120,28 @@ def _findings(
     project = session.project
     root = project.place.repository.root
     wired = any(agent.wired for agent in agents)
-    trees = project.doctoring.trees()
-    return {
-        "engine": project.engine.inspect(),
-        "board": boards.check(project.board, root),
-        "git": _git(session).inspect(),
-        "crew": project.doctoring.inspect(__version__, wired=wired),
-        "agents": [
-            *findings(agents, root),
-            *(gap.as_finding() for gap in missing),
-            *unreachable(agents, os.environ),
-            *unwired(root, trees, os.path.expanduser("~"), os.environ),
-        ],
-    }
+    found: dict[str, list[Finding]] = {}
+    progress.step("checking the store")
+    found["engine"] = project.engine.inspect()
+    progress.step("checking the board")
+    found["board"] = boards.check(project.board, root)
+    progress.step("checking git")
+    found["git"] = _git(session).inspect()
+    progress.step("checking worktrees and agents")
+    found["crew"] = project.doctoring.inspect(__version__, wired=wired)
+    found["agents"] = [
+        *findings(agents, root),
+        *(gap.as_finding() for gap in missing),
+        *unreachable(agents, os.environ),
+        *unwired(root, project.doctoring.trees(), os.path.expanduser("~"), os.environ),
+    ]
+    return found
 
 
 def _prove(
     session: Session, agents: Sequence[AgentSetup], missing: Sequence[Gap]
-) -> list[GuardProof]:
+) -> Iterator[GuardProof]:
+    """Test every guard, one at a time."""
     from dibs.install.inspect.gaps import switched_off
     from dibs.install.prove.git import prove_gates
     from dibs.install.prove.hooks import prove_hooks
@@ -129,11 +152,11 @@ def _prove(
     repository = session.project.place.repository
     hooks = [hook for agent in agents for hook in agent.hooks]
     with TrialClaim(session.project.store, repository.state) as scratch:
-        proofs = prove_hooks(hooks, repository.root, scratch)
-        proofs += prove_plugins(hooks, repository.root, scratch)
-        proofs += prove_servers(agents, repository.root, scratch)
-    proofs += prove_gates(repository)
-    return [*proofs, *(gap.as_proof() for gap in (*missing, *switched_off(agents)))]
+        yield from prove_hooks(hooks, repository.root, scratch)
+        yield from prove_plugins(hooks, repository.root, scratch)
+        yield from prove_servers(agents, repository.root, scratch)
+    yield from prove_gates(repository)
+    yield from (gap.as_proof() for gap in (*missing, *switched_off(agents)))
 
 
 def _is_bad(found: Sequence[Finding]) -> bool:

@@ -1,9 +1,9 @@
-"""What ``dibs doctor`` found, for people and as JSON."""
+"""The report of ``dibs doctor``, for people and as JSON."""
 
 from __future__ import annotations
 
-from dibs.cli.support.tables import table
-from dibs.cli.support.text import green, printable, red, yellow
+from dibs.cli.support.tables import page_width, table
+from dibs.cli.support.text import bold, green, printable, red, yellow
 from dibs.core.text.findings import Level
 from dibs.install.inspect.gaps import guarded_by
 from dibs.install.prove.run import ProofOutcome
@@ -11,10 +11,25 @@ from dibs.startup.records import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from dibs.core.text.findings import Finding
     from dibs.core.toolcalls.coverage import GuardStatus
     from dibs.install.inspect.agents import AgentSetup
     from dibs.install.prove.run import GuardProof
+
+#: The word for a level or an outcome on the screen, and its color.
+_WORDS: dict[str, tuple[str, Callable[[str], str]]] = {
+    Level.OK: ("ok", green),
+    Level.WARN: ("warning", yellow),
+    Level.BAD: ("problem", red),
+    ProofOutcome.PROVED: ("blocked", green),
+    ProofOutcome.FAILED: ("FAILED", red),
+    ProofOutcome.UNTRIED: ("skipped", yellow),
+}
+_WORD, _NAME = 7, 12
+#: On a narrower page, texts continue below their heading.
+_NARROW = 60
 
 
 class DoctorReport(Record):
@@ -23,20 +38,20 @@ class DoctorReport(Record):
     found: dict[str, list[Finding]]
     agents: list[AgentSetup]
     standings: list[GuardStatus]
-    #: What came of trying the guards; None if they were not tried.
+    #: The results of testing the guards; None if they were not tested.
     proofs: list[GuardProof] | None
     #: The repairs that were made; None without ``--fix``.
     done: list[str] | None
 
     @property
     def guarded(self) -> bool:
-        """Whether every guard that was tried refused; that there is none guards nothing."""
-        tried = [proof.outcome for proof in self.proofs or ()]
-        return ProofOutcome.FAILED not in tried and ProofOutcome.PROVED in tried
+        """Whether at least one guard was tested and none failed."""
+        outcomes = [proof.outcome for proof in self.proofs or ()]
+        return ProofOutcome.FAILED not in outcomes and ProofOutcome.PROVED in outcomes
 
     @property
     def well(self) -> bool:
-        """Whether nothing is wrong, the guards among it if they were tried."""
+        """Whether there is no problem, and no tested guard failed."""
         return not self._count(Level.BAD) and (self.proofs is None or self.guarded)
 
     def shape(self) -> dict[str, object]:
@@ -56,16 +71,35 @@ class DoctorReport(Record):
         return shape if self.done is None else {**shape, "done": self.done}
 
     def print(self) -> None:
-        """Print it."""
+        """Print the findings and the verdict."""
+        self._print_findings()
+        self._print_health()
+
+    def print_as_tested(self, proofs: Iterator[GuardProof]) -> None:
+        """Print the findings, each guard as soon as it is tested, and the verdict."""
+        assert self.proofs is not None
+        self._print_findings()
+        print(bold("testing guards: each must block a write to a claimed file"), flush=True)
+        for proof in proofs:
+            self.proofs.append(proof)
+            said = "" if proof.outcome == ProofOutcome.PROVED else f": {printable(proof.said)}"
+            _print_item(proof.outcome, proof.guard, proof.what + said)
+        print()
+        self._print_guarded()
+        self._print_health()
+
+    def _count(self, level: str) -> int:
+        return sum(finding.level == level for part in self.found.values() for finding in part)
+
+    def _print_findings(self) -> None:
         if self.done is not None:
             done = "\n".join(map(printable, self.done))
-            print(done or "there was nothing to put right", end="\n\n")
-        _print_table(("LEVEL", "PART", "WHAT", "FINDING"), [
-            (finding.level, part, printable(finding.what), printable(finding.text))
-            for part, findings in self.found.items()
-            for finding in findings
-        ])  # fmt: skip
-        _print_table(("AGENT", "INSTALLED", "HOOKS", "ACCEPTED", "MCP"), [
+            print(done or "nothing to repair", end="\n\n")
+        for part in self.found.values():
+            for finding in part:
+                _print_item(finding.level, printable(finding.what), printable(finding.text))
+        print()
+        rows = [
             (
                 agent.name,
                 printable(agent.version or "yes") if agent.program else "no",
@@ -74,39 +108,59 @@ class DoctorReport(Record):
                 "yes" if agent.servers else "no",
             )
             for agent in self.agents
-        ])  # fmt: skip
-        _print_table(("PROOF", "GUARD", "TRIED", "ANSWER"), [
-            (proof.outcome.upper(), proof.guard, proof.what, printable(proof.said))
-            for proof in self.proofs or ()
-        ])  # fmt: skip
-        if self.proofs == []:
-            print("no guard is installed, so nothing is proved: `dibs init --agents claude,…`\n")
-        self._print_end()
+        ]
+        if rows:
+            heading = ("AGENT", "INSTALLED", "HOOKS", "ACCEPTED", "MCP")
+            print("\n".join(table(heading, rows)), end="\n\n", flush=True)
 
-    def _count(self, level: str) -> int:
-        return sum(finding.level == level for part in self.found.values() for finding in part)
+    def _print_guarded(self) -> None:
+        outcomes = [proof.outcome for proof in self.proofs or ()]
+        count = {word: outcomes.count(word) for word in _WORDS}
+        passed, failed = count[ProofOutcome.PROVED], count[ProofOutcome.FAILED]
+        if not outcomes:
+            print(red("no guards are installed:"), "run `dibs init --agents claude`")
+        elif failed:
+            print(
+                red(f"{failed} of {_plural(len(outcomes), 'guard')} did not block the test write")
+            )
+        elif not passed:
+            print(red(f"none of {_plural(len(outcomes), 'guard')} could be tested"))
+        else:
+            skipped = len(outcomes) - passed
+            which = "the only guard" if passed == 1 else f"all {passed} guards"
+            more = f", {skipped} could not be tested" if skipped else ""
+            print(green(f"{which} blocked the test write") + more)
 
-    def _print_end(self) -> None:
+    def _print_health(self) -> None:
         bad, warned = self._count(Level.BAD), self._count(Level.WARN)
-        if self.proofs:
-            tried = [proof.outcome for proof in self.proofs]
-            failed, proved = tried.count(ProofOutcome.FAILED), tried.count(ProofOutcome.PROVED)
-            if self.guarded:
-                print(f"{green('guarded')}: {proved} of {len(tried)} were tried, and refuse")
-            elif failed:
-                print(f"{red('not guarded')}: {failed} of {len(tried)} do not refuse")
-            else:
-                print(f"{red('not guarded')}: none of {len(tried)} could be tried")
+        warnings = f", {_plural(warned, 'warning')}" if warned else ""
         if bad:
-            more = "" if self.done is not None else "; `dibs doctor --fix` puts right what can be"
-            print(f"{red('not well')}: {bad} to settle{more}")
+            fix = "" if self.done is not None else ": run `dibs doctor --fix` to repair what it can"
+            print(f"{red(_plural(bad, 'problem'))}{warnings}{fix}")
         elif self.well:
-            print(f"{yellow('well')}, with {warned} to know" if warned else green("all is well"))
+            print(green("healthy") + warnings)
 
 
-def _print_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    if rows:
-        print("\n".join(table(head, rows)), end="\n\n")
+def _print_item(level: str, name: str, text: str) -> None:
+    """Print one line for a finding or a tested guard; a long text continues under its beginning."""
+    from textwrap import wrap
+
+    word, paint = _WORDS[level]
+    width = page_width()
+    if width < _NARROW:
+        print(f"{paint(word)} {bold(name)}")
+        lines, before = wrap(text, max(20, width - 2), break_long_words=False), "  "
+    else:
+        column = _WORD + _NAME + 4
+        print(paint(word) + " " * (_WORD + 2 - len(word)) + name.ljust(_NAME), end="  ")
+        lines = wrap(text, width - column, break_long_words=False, break_on_hyphens=False) or [""]
+        print(lines.pop(0))
+        before = " " * column
+    print("".join(f"{before}{line}\n" for line in lines), end="", flush=True)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _agent(agent: AgentSetup) -> dict[str, object]:
@@ -126,5 +180,5 @@ def _agent(agent: AgentSetup) -> dict[str, object]:
 
 
 def _hooks(agent: str, lender: str) -> str:
-    """Return whether an agent has hooks, and whose they are where they are not its own."""
+    """Return whether an agent has hooks, and whose they are if it uses another agent's."""
     return f"{lender}'s" if lender not in {"", agent} else "yes" if lender else "no"
